@@ -1,0 +1,1 @@
+//! Image and credentials in, a protection domain ready to be called out.

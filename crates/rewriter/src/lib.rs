@@ -1,0 +1,2 @@
+//! Assembler text in, fault-isolated assembler text out.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Windows, stacks, gates, faults and limits: the only crate with assembly.

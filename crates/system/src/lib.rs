@@ -1,0 +1,2 @@
+//! The system interface that a program extension may be granted: an allow-list, every pointer checked.
+#![forbid(unsafe_code)]

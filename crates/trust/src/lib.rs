@@ -1,0 +1,2 @@
+//! Keys, KeyNote assertions and queries, compilation records.
+#![forbid(unsafe_code)]
