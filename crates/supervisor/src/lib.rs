@@ -2,17 +2,45 @@
 //!
 //! Pure policy: no input or output, no machine, no `unsafe`, no dependency. What enforces the decisions
 //! is a [`Mechanism`] behind a small trait.
+//!
+//! ```text
+//!   a call  ->  Supervisor::call  ->  judged word by word  ->  State::change  ->  Mechanism::write, flush
+//!               who calls?            TABLE_1, or Error         regions and       only where somebody's
+//!               (CallStack)           and nothing changes       indexes           permission changes
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod audit;
+mod call;
 mod domain;
+mod error;
+mod group;
 mod mechanism;
+mod memory;
 mod permission;
+mod policy;
 mod range;
+mod region;
+mod set;
+mod snapshot;
+mod state;
+mod supervisor;
+mod table;
+mod thread;
 
+pub use audit::{AuditLog, Decision};
+pub use call::{Call, Reply};
 pub use domain::{CallStack, DomainId, GroupId, ThreadId};
+pub use error::{Error, Rule};
 pub use mechanism::{Mechanism, Recorder, StackRegisters};
 pub use permission::{Level, Order, Permission};
+pub use policy::{Family, JoinPolicy, JoinRequest};
 pub use range::{Range, RangeError, WORD_BYTES};
+pub use region::{Grant, Holding, Subject};
+pub use snapshot::{DomainState, GroupState, Snapshot};
+pub use supervisor::Supervisor;
+pub use table::{Row, TABLE_1};
+pub use thread::{Frame, Thread, word_of};

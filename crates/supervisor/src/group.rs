@@ -1,0 +1,206 @@
+//! Groups, their members, and what a domain has through them (Mondrix, section 3.6).
+
+use crate::policy::{JoinPolicy, JoinRequest};
+use crate::set::WordSet;
+use crate::state::{Domain, Group, Writes, carry_out};
+use crate::{
+    DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Reply, Subject, Supervisor,
+};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
+    pub(crate) fn decide_group_create(&mut self, caller: DomainId) -> Result<Reply, Error> {
+        let id = GroupId::new(self.state.next_group);
+        self.state.next_group = self
+            .state
+            .next_group
+            .checked_add(1)
+            .ok_or(Error::Exhausted)?;
+        let group = Group {
+            creator: caller,
+            members: BTreeSet::new(),
+            held: WordSet::default(),
+        };
+        self.state.groups.insert(id, group);
+        Ok(Reply::Group(id))
+    }
+
+    pub(crate) fn decide_group_free(
+        &mut self,
+        caller: DomainId,
+        group: GroupId,
+    ) -> Result<Reply, Error> {
+        let found = self.state.group(group)?;
+        if group == GroupId::GLOBAL {
+            return Err(Error::GlobalGroup);
+        }
+        if found.creator != caller {
+            return Err(Error::NotCreator {
+                caller,
+                creator: found.creator,
+                group,
+            });
+        }
+        let held: Vec<Range> = found.held.iter().collect();
+        let mut writes = Writes::new();
+        for range in held {
+            let subject = Subject::Group(group);
+            self.state.change(range, &mut writes, |holding| {
+                holding.set(subject, Grant::default())
+            });
+        }
+        for member in self.state.members(group) {
+            if let Some(domain) = self.state.domains.get_mut(&member) {
+                domain.groups.remove(&group);
+            }
+        }
+        self.state.groups.remove(&group);
+        carry_out(&mut self.mechanism, writes);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn decide_join(&mut self, caller: DomainId, group: GroupId) -> Result<Reply, Error> {
+        let creator = self.state.group(group)?.creator;
+        if group == GroupId::GLOBAL {
+            return Err(Error::GlobalGroup);
+        }
+        if self.state.is_member(caller, group) {
+            return Err(Error::AlreadyMember {
+                domain: caller,
+                group,
+            });
+        }
+        let descendant = self.state.is_above(creator, caller);
+        let request = JoinRequest {
+            domain: caller,
+            group,
+            creator,
+            descendant,
+        };
+        if !self.policy.may_join(&request) {
+            return Err(Error::JoinRefused {
+                domain: caller,
+                group,
+            });
+        }
+        self.set_membership(caller, group, true);
+        Ok(Reply::Done)
+    }
+
+    pub(crate) fn decide_leave(
+        &mut self,
+        caller: DomainId,
+        group: GroupId,
+    ) -> Result<Reply, Error> {
+        self.state.group(group)?;
+        if group == GroupId::GLOBAL {
+            return Err(Error::GlobalGroup);
+        }
+        if !self.state.is_member(caller, group) {
+            return Err(Error::NotMember {
+                domain: caller,
+                group,
+            });
+        }
+        self.set_membership(caller, group, false);
+        Ok(Reply::Done)
+    }
+
+    /// Changes a membership on both sides, and writes what the domain wins or loses by it.
+    fn set_membership(&mut self, domain: DomainId, group: GroupId, member: bool) {
+        let before = self.access_to_group(domain, group);
+        if let (Some(found), Some(joined)) = (
+            self.state.domains.get_mut(&domain),
+            self.state.groups.get_mut(&group),
+        ) {
+            if member {
+                found.groups.insert(group);
+                joined.members.insert(domain);
+            } else {
+                found.groups.remove(&group);
+                joined.members.remove(&domain);
+            }
+        }
+        let after = self.access_to_group(domain, group);
+        let changed = before
+            .into_iter()
+            .zip(after)
+            .filter(|(before, after)| before != after);
+        let writes = changed
+            .map(|(_, (range, access))| (domain, range, access))
+            .collect();
+        carry_out(&mut self.mechanism, writes);
+    }
+
+    /// What `domain` has on each piece of what `group` was granted.
+    fn access_to_group(&self, domain: DomainId, group: GroupId) -> Vec<(Range, Permission)> {
+        let held = self
+            .state
+            .groups
+            .get(&group)
+            .into_iter()
+            .flat_map(|found| found.held.iter());
+        let pieces = held.flat_map(|range| self.state.regions.pieces(range));
+        pieces
+            .map(|(range, holding)| (range, self.state.effective(holding, domain).access))
+            .collect()
+    }
+
+    /// What a new domain has from its first moment: what the global group was granted.
+    pub(crate) fn global_writes(&self, domain: DomainId) -> Writes {
+        let access = self.access_to_group(domain, GroupId::GLOBAL).into_iter();
+        access
+            .map(|(range, access)| (domain, range, access))
+            .collect()
+    }
+
+    /// Writes that take everything from `domain`, whether it owns it, was granted it or has it through a
+    /// group.
+    pub(crate) fn writes_of_all(&self, domain: DomainId) -> Writes {
+        let Some(found) = self.state.domains.get(&domain) else {
+            return Writes::new();
+        };
+        let mut words = found.held.clone();
+        for group in found.groups.iter().chain(&[GroupId::GLOBAL]) {
+            let held = self
+                .state
+                .groups
+                .get(group)
+                .into_iter()
+                .flat_map(|group| group.held.iter());
+            held.for_each(|range| words.insert(range));
+        }
+        let mut writes = Writes::new();
+        for range in words.iter() {
+            for (piece, holding) in self.state.regions.pieces(range) {
+                if self.state.effective(holding, domain).access != Permission::None {
+                    writes.push((domain, piece, Permission::None));
+                }
+            }
+        }
+        writes
+    }
+
+    /// Takes `domain` out of the tree and out of its groups. Its children and the groups that it made go
+    /// to `parent`; what it owned and held is handed back with it.
+    pub(crate) fn unlink(&mut self, domain: DomainId, parent: DomainId) -> Domain {
+        let gone = self.state.domains.remove(&domain).unwrap_or_default();
+        for group in self.state.groups.values_mut() {
+            group.members.remove(&domain);
+            if group.creator == domain {
+                group.creator = parent;
+            }
+        }
+        for child in &gone.children {
+            if let Some(child) = self.state.domains.get_mut(child) {
+                child.parent = Some(parent);
+            }
+        }
+        if let Some(parent) = self.state.domains.get_mut(&parent) {
+            parent.children.remove(&domain);
+            parent.children.extend(&gone.children);
+        }
+        gone
+    }
+}

@@ -1,0 +1,429 @@
+//! The rules of Table 1 and of `chown`: first every word is judged, then everything changes.
+
+use crate::policy::JoinPolicy;
+use crate::region::Holding;
+use crate::state::{Domain, Writes, carry_out};
+use crate::{
+    DomainId, Error, Grant, GroupId, Level, Mechanism, Permission, Range, Reply, Rule, Subject,
+    Supervisor,
+};
+use alloc::vec::Vec;
+
+/// What to set, piece by piece, once all pieces are allowed.
+type Plan = Vec<(Range, Grant)>;
+
+impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
+    /// Rows 1 and 2.
+    pub(crate) fn decide_mprot(
+        &mut self,
+        caller: DomainId,
+        range: Range,
+        asked: Permission,
+    ) -> Result<Reply, Error> {
+        self.check_space(range)?;
+        self.check_gate(caller, range, asked)?;
+        let mut plan = Plan::new();
+        for (at, holding) in self.state.regions.pieces(range) {
+            let own = holding.direct(caller.into());
+            if holding.owner == caller {
+                plan.push((at, Grant::new(asked, Level::Full)));
+                continue;
+            }
+            let held = self.state.effective(holding, caller).access;
+            if !self.order.at_most(asked, held) {
+                return Err(Error::AboveOwn {
+                    rule: Rule::Row(2),
+                    caller,
+                    asked,
+                    held,
+                    at,
+                });
+            }
+            if asked == held {
+                continue;
+            }
+            // What a group gives is the group's: it is neither lowered nor turned into something of one's
+            // own that would outlive the membership.
+            let outlives = !self.order.at_most(asked, own.access);
+            self.check_through_group(at, holding, caller, asked, outlives)?;
+            plan.push((at, Grant::new(asked, own.export)));
+        }
+        self.set(caller.into(), plan);
+        Ok(Reply::Done)
+    }
+
+    /// Rows 3 to 5.
+    pub(crate) fn decide_export(
+        &mut self,
+        caller: DomainId,
+        target: Subject,
+        range: Range,
+        asked: Grant,
+    ) -> Result<Reply, Error> {
+        self.check_space(range)?;
+        self.check_target(caller, target)?;
+        self.check_gate(caller, range, asked.access)?;
+        let mut plan = Plan::new();
+        for (at, holding) in self.state.regions.pieces(range) {
+            if holding.owner == caller {
+                if let Subject::Domain(domain) = target {
+                    self.check_through_group(at, holding, domain, asked.access, false)?;
+                }
+                plan.push((at, asked));
+            } else {
+                plan.push((
+                    at,
+                    self.judge_non_owner(5, caller, target, (at, holding), asked)?,
+                ));
+            }
+        }
+        let written = self.set(target, plan);
+        match target {
+            Subject::Group(group) if written => self.hint(group, range, asked.access),
+            _ => {}
+        }
+        Ok(Reply::Done)
+    }
+
+    /// Rows 6 and 7.
+    pub(crate) fn decide_subdivide(
+        &mut self,
+        caller: DomainId,
+        range: Range,
+        permission: Permission,
+    ) -> Result<Reply, Error> {
+        self.check_space(range)?;
+        self.check_gate(caller, range, permission)?;
+        self.check_unshared(caller, None, range, Rule::Row(7), Rule::Row(6))?;
+        let child = DomainId::new(self.state.next_domain);
+        let next = self
+            .state
+            .next_domain
+            .checked_add(1)
+            .ok_or(Error::Exhausted)?;
+
+        self.state.next_domain = next;
+        let domain = Domain {
+            parent: Some(caller),
+            ..Domain::default()
+        };
+        self.state.domains.insert(child, domain);
+        if let Some(parent) = self.state.domains.get_mut(&caller) {
+            parent.children.insert(child);
+        }
+        self.mechanism.create(child);
+        let mut writes = self.global_writes(child);
+        self.state.change(range, &mut writes, |holding| {
+            holding.owner = child;
+            holding.grants.clear();
+            holding.set(child.into(), Grant::new(permission, Level::Full));
+        });
+        carry_out(&mut self.mechanism, writes);
+        Ok(Reply::Domain(child))
+    }
+
+    /// Row 8.
+    pub(crate) fn decide_pd_free(
+        &mut self,
+        caller: DomainId,
+        target: DomainId,
+    ) -> Result<Reply, Error> {
+        let Some(parent) = self.state.domain(target)?.parent else {
+            return Err(Error::Root);
+        };
+        if caller != target && !self.state.is_above(caller, target) {
+            return Err(Error::NotAncestor { caller, target });
+        }
+
+        let mut writes = self.writes_of_all(target);
+        let gone = self.unlink(target, parent);
+        for owned in gone.owned.iter() {
+            self.state.change(owned, &mut writes, |holding| {
+                holding.owner = parent;
+                holding.grants.clear();
+            });
+        }
+        for held in gone.held.iter() {
+            self.state.change(held, &mut writes, |holding| {
+                holding.set(target.into(), Grant::default())
+            });
+        }
+        for entry in gone.entries.iter() {
+            self.state.change(entry, &mut writes, |holding| {
+                holding
+                    .grants
+                    .retain(|(_, grant)| grant.access != Permission::SwitchGate { to: target });
+            });
+        }
+        carry_out(&mut self.mechanism, writes);
+        self.mechanism.remove(target);
+        Ok(Reply::Done)
+    }
+
+    /// Rows 9 to 11.
+    pub(crate) fn decide_alloc(
+        &mut self,
+        caller: DomainId,
+        previous: Option<DomainId>,
+        range: Range,
+    ) -> Result<Reply, Error> {
+        let target = previous.ok_or(Error::NoCaller { domain: caller })?;
+        self.state.domain(target)?;
+        self.check_space(range)?;
+        let mut plan = Plan::new();
+        for (at, holding) in self.state.regions.pieces(range) {
+            let read_write = Grant::new(Permission::ReadWrite, Level::Full);
+            if holding.owner == target {
+                return Err(Error::TargetOwns {
+                    rule: Rule::Row(10),
+                    target,
+                    at,
+                });
+            } else if holding.owner == caller {
+                plan.push((at, read_write));
+            } else {
+                let asked = self.state.effective(holding, caller);
+                plan.push((
+                    at,
+                    self.judge_non_owner(11, caller, target.into(), (at, holding), asked)?,
+                ));
+            }
+        }
+        self.set(target.into(), plan);
+        Ok(Reply::Done)
+    }
+
+    /// Rows 12 and 13.
+    pub(crate) fn decide_free(&mut self, caller: DomainId, range: Range) -> Result<Reply, Error> {
+        self.check_space(range)?;
+        let mut held = false;
+        for (at, holding) in self.state.regions.pieces(range) {
+            if holding.owner != caller {
+                return Err(Error::NotOwner {
+                    rule: Rule::Row(13),
+                    caller,
+                    owner: holding.owner,
+                    at,
+                });
+            }
+            held |= holding
+                .grants
+                .iter()
+                .any(|(subject, _)| *subject != caller.into());
+        }
+        if !held {
+            return Err(Error::NothingToFree { caller, range });
+        }
+        let mut writes = Writes::new();
+        self.state.change(range, &mut writes, |holding| {
+            holding
+                .grants
+                .retain(|(subject, _)| *subject == caller.into());
+        });
+        carry_out(&mut self.mechanism, writes);
+        Ok(Reply::Done)
+    }
+
+    /// Section 3.1: what the paper's supervisor "could provide".
+    pub(crate) fn decide_chown(
+        &mut self,
+        caller: DomainId,
+        range: Range,
+        target: DomainId,
+    ) -> Result<Reply, Error> {
+        self.check_space(range)?;
+        self.check_target(caller, target.into())?;
+        self.check_unshared(
+            caller,
+            Some(target),
+            range,
+            Rule::Ownership,
+            Rule::Ownership,
+        )?;
+        let mut writes = Writes::new();
+        self.state.change(range, &mut writes, |holding| {
+            holding.owner = target;
+            holding.set(caller.into(), Grant::default());
+        });
+        carry_out(&mut self.mechanism, writes);
+        Ok(Reply::Done)
+    }
+
+    /// The common part of rows 4, 5 and 11: `caller` does not own the piece and gives `asked`.
+    fn judge_non_owner(
+        &self,
+        row: u8,
+        caller: DomainId,
+        target: Subject,
+        (at, holding): (Range, &Holding),
+        asked: Grant,
+    ) -> Result<Grant, Error> {
+        let rule = Rule::Row(row);
+        if target == holding.owner.into() {
+            return Err(Error::TargetOwns {
+                rule: Rule::Row(4),
+                target: holding.owner,
+                at,
+            });
+        }
+        let own = self.state.effective(holding, caller);
+        if !self.order.at_most(asked.access, own.access) {
+            return Err(Error::AboveOwn {
+                rule,
+                caller,
+                asked: asked.access,
+                held: own.access,
+                at,
+            });
+        }
+        if asked.access.level() > own.export {
+            return Err(Error::AboveExport {
+                rule,
+                caller,
+                asked: asked.access,
+                export: own.export,
+                at,
+            });
+        }
+        let direct = holding.direct(target);
+        let held = match target {
+            Subject::Domain(domain) => self.state.effective(holding, domain).access,
+            Subject::Group(_) => direct.access,
+        };
+        if !self.order.at_most(held, asked.access) {
+            return Err(Error::WouldLower {
+                rule,
+                target,
+                asked: asked.access,
+                held,
+                at,
+            });
+        }
+        // What the target could export before it still can: nobody but the owner takes that away.
+        Ok(Grant::new(
+            asked.access,
+            asked.export.min(own.export).max(direct.export),
+        ))
+    }
+
+    /// Sets what `subject` holds and has the mechanism write what that changes; whether it changed any
+    /// domain's permission.
+    fn set(&mut self, subject: Subject, plan: Plan) -> bool {
+        let mut writes = Writes::new();
+        for (range, grant) in plan {
+            self.state
+                .change(range, &mut writes, |holding| holding.set(subject, grant));
+        }
+        let written = !writes.is_empty();
+        carry_out(&mut self.mechanism, writes);
+        written
+    }
+
+    /// Tells the mechanism which members now hold `permission` on all of `range`.
+    fn hint(&mut self, group: GroupId, range: Range, permission: Permission) {
+        let mut members = self.state.members(group);
+        members.retain(|member| {
+            let mut pieces = self.state.regions.pieces(range);
+            pieces.all(|(_, holding)| self.state.effective(holding, *member).access == permission)
+        });
+        if members.len() > 1 {
+            self.mechanism.alike(&members, range, permission);
+        }
+    }
+
+    pub(crate) fn check_space(&self, range: Range) -> Result<(), Error> {
+        let space = self.space();
+        match space.covers(range) {
+            true => Ok(()),
+            false => Err(Error::OutsideSpace { range, space }),
+        }
+    }
+
+    /// The target exists and is not the caller.
+    fn check_target(&self, caller: DomainId, target: Subject) -> Result<(), Error> {
+        match target {
+            Subject::Domain(domain) if domain == caller => Err(Error::TargetIsCaller { caller }),
+            Subject::Domain(domain) => self.state.domain(domain).map(drop),
+            Subject::Group(group) => self.state.group(group).map(drop),
+        }
+    }
+
+    /// A switch gate is placed by the domain that it enters or by an ancestor, or passed on by who has it:
+    /// else any domain could enter any other anywhere.
+    fn check_gate(&self, caller: DomainId, range: Range, asked: Permission) -> Result<(), Error> {
+        let Permission::SwitchGate { to } = asked else {
+            return Ok(());
+        };
+        self.state.domain(to)?;
+        if to == caller || self.state.is_above(caller, to) {
+            return Ok(());
+        }
+        let foreign = |(at, holding): (Range, &Holding)| {
+            let has_it = self.state.effective(holding, caller).access == asked;
+            (!has_it).then_some(Error::ForeignGate { caller, to, at })
+        };
+        self.state
+            .regions
+            .pieces(range)
+            .find_map(foreign)
+            .map_or(Ok(()), Err)
+    }
+
+    /// Refuses to set `domain` to `asked` where a group gives it more, so that the call would have no
+    /// effect; or anything at all, if `anything`.
+    fn check_through_group(
+        &self,
+        at: Range,
+        holding: &Holding,
+        domain: DomainId,
+        asked: Permission,
+        anything: bool,
+    ) -> Result<(), Error> {
+        match self.state.through_groups(holding, domain) {
+            Some((group, held)) if anything || held.level() > asked.level() => {
+                Err(Error::HeldThroughGroup {
+                    domain,
+                    group,
+                    asked,
+                    held,
+                    at,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The caller owns all of `range`, and nobody but it and `other` has any access.
+    fn check_unshared(
+        &self,
+        caller: DomainId,
+        other: Option<DomainId>,
+        range: Range,
+        owning: Rule,
+        sharing: Rule,
+    ) -> Result<(), Error> {
+        for (at, holding) in self.state.regions.pieces(range) {
+            let owner = holding.owner;
+            if owner != caller {
+                return Err(Error::NotOwner {
+                    rule: owning,
+                    caller,
+                    owner,
+                    at,
+                });
+            }
+            let mut holders = holding.grants.iter().map(|(subject, _)| *subject);
+            let allowed = |holder: Subject| {
+                holder == caller.into() || other.is_some_and(|o| holder == o.into())
+            };
+            if let Some(holder) = holders.find(|holder| !allowed(*holder)) {
+                return Err(Error::Shared {
+                    rule: sharing,
+                    holder,
+                    at,
+                });
+            }
+        }
+        Ok(())
+    }
+}

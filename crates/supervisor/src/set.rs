@@ -1,0 +1,90 @@
+//! Sets of words as disjoint, never touching ranges.
+
+use crate::Range;
+use alloc::collections::BTreeMap;
+
+/// A set of words. Neighbouring ranges are always one, so equal sets are equal maps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct WordSet {
+    /// End of each range by its start.
+    ends: BTreeMap<u64, u64>,
+}
+
+impl WordSet {
+    /// Adds the words of `range`.
+    pub(crate) fn insert(&mut self, range: Range) {
+        let (mut start, mut end) = (range.start(), range.end());
+        while let Some((&s, &e)) = self.ends.range(..=end).next_back() {
+            if e < start {
+                break;
+            }
+            start = start.min(s);
+            end = end.max(e);
+            self.ends.remove(&s);
+        }
+        self.ends.insert(start, end);
+    }
+
+    /// Takes the words of `range` out.
+    pub(crate) fn remove(&mut self, range: Range) {
+        while let Some((&s, &e)) = self.ends.range(..range.end()).next_back() {
+            if e <= range.start() {
+                break;
+            }
+            self.ends.remove(&s);
+            if e > range.end() {
+                self.ends.insert(range.end(), e);
+            }
+            if s < range.start() {
+                self.ends.insert(s, range.start());
+                break;
+            }
+        }
+    }
+
+    /// The range around `word`, if it is in the set.
+    pub(crate) fn around(&self, word: u64) -> Option<Range> {
+        let (&start, &end) = self.ends.range(..=word).next_back()?;
+        Range::between(start, end).filter(|range| range.holds(word))
+    }
+
+    /// Some range of the set that has a word in common with `range`.
+    pub(crate) fn overlapping(&self, range: Range) -> Option<Range> {
+        let (&start, &end) = self.ends.range(..range.end()).next_back()?;
+        Range::between(start, end).filter(|found| found.overlap(range).is_some())
+    }
+
+    /// The ranges in order of address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
+        self.ends
+            .iter()
+            .filter_map(|(start, end)| Range::between(*start, *end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_of_ranges_is_a_set_of_words(steps in prop::collection::vec((any::<bool>(), 0u64..24, 1u64..9), 0..40)) {
+            let mut set = WordSet::default();
+            let mut words = [false; 32];
+            for (add, start, count) in steps {
+                let range = Range::words(start, count).unwrap();
+                if add { set.insert(range) } else { set.remove(range) }
+                for word in range.start()..range.end() {
+                    words[word as usize] = add;
+                }
+            }
+            for word in 0..32 {
+                prop_assert_eq!(set.around(word).is_some(), words[word as usize]);
+            }
+            let ranges: Vec<Range> = set.iter().collect();
+            prop_assert!(ranges.windows(2).all(|two| two[0].end() < two[1].start()));
+        }
+    }
+}

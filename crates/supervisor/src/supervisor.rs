@@ -1,0 +1,299 @@
+//! The supervisor: its state, and the door through which every call comes.
+
+use crate::audit::AuditLog;
+use crate::policy::{Family, JoinPolicy};
+use crate::set::WordSet;
+use crate::state::State;
+use crate::{
+    Call, CallStack, DomainId, Error, Grant, GroupId, Holding, Level, Mechanism, Order, Permission,
+    Range, Reply, Subject,
+};
+use alloc::vec::Vec;
+
+/// The only holder of truth on domains, ownership, permissions and groups.
+///
+/// Every call takes the caller from a [`CallStack`], judges each word of the range by the row of
+/// [`TABLE_1`](crate::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
+///
+/// What a domain has on a word that it does not own is the stronger of what it was granted itself and what
+/// its groups were granted; of equals its own, then the group with the lowest number. What an owner has is
+/// what it set itself.
+#[derive(Clone, Debug)]
+pub struct Supervisor<M, P = Family> {
+    pub(crate) state: State,
+    pub(crate) mechanism: M,
+    pub(crate) policy: P,
+    pub(crate) order: Order,
+    pub(crate) audit: Option<AuditLog>,
+    /// Words that are some thread's stack.
+    pub(crate) stacks: WordSet,
+    pub(crate) next_thread: u32,
+}
+
+impl<M: Mechanism> Supervisor<M> {
+    /// A supervisor over `space`, which it owns whole and in which nobody has any permission, with the
+    /// paper's order and the default policy for groups.
+    pub fn new(space: Range, mechanism: M) -> Supervisor<M> {
+        Supervisor::with(space, mechanism, Family, Order::Paper)
+    }
+}
+
+impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
+    /// A supervisor with a policy and an order of permissions chosen by the caller.
+    pub fn with(space: Range, mut mechanism: M, policy: P, order: Order) -> Supervisor<M, P> {
+        mechanism.create(DomainId::SUPERVISOR);
+        Supervisor {
+            state: State::new(space),
+            mechanism,
+            policy,
+            order,
+            audit: None,
+            stacks: WordSet::default(),
+            next_thread: 0,
+        }
+    }
+
+    /// Makes any call but [`Call::StackGrant`], which needs a thread and is refused as
+    /// [`Error::NoCaller`]. The methods below are this with fewer words.
+    pub fn call(&mut self, stack: &impl CallStack, call: Call) -> Result<Reply, Error> {
+        let caller = stack.current();
+        let outcome = self.decide(caller, stack.previous(), call);
+        self.record(caller, call, outcome)
+    }
+
+    pub(crate) fn record(
+        &mut self,
+        caller: DomainId,
+        call: Call,
+        outcome: Result<Reply, Error>,
+    ) -> Result<Reply, Error> {
+        if let Some(audit) = &mut self.audit {
+            audit.record(caller, call, outcome);
+        }
+        outcome
+    }
+
+    fn decide(
+        &mut self,
+        caller: DomainId,
+        previous: Option<DomainId>,
+        call: Call,
+    ) -> Result<Reply, Error> {
+        self.state.domain(caller)?;
+        match call {
+            Call::Mprot { range, permission } => self.decide_mprot(caller, range, permission),
+            Call::MprotExport {
+                target,
+                range,
+                permission,
+                export,
+            } => self.decide_export(caller, target, range, Grant::new(permission, export)),
+            Call::PdSubdivide { range, permission } => {
+                self.decide_subdivide(caller, range, permission)
+            }
+            Call::PdFree { target } => self.decide_pd_free(caller, target),
+            Call::PermAlloc { range } => self.decide_alloc(caller, previous, range),
+            Call::PermFree { range } => self.decide_free(caller, range),
+            Call::Chown { range, target } => self.decide_chown(caller, range, target),
+            Call::GroupCreate => self.decide_group_create(caller),
+            Call::GroupFree { group } => self.decide_group_free(caller, group),
+            Call::GroupJoin { group } => self.decide_join(caller, group),
+            Call::GroupLeave { group } => self.decide_leave(caller, group),
+            Call::StackGrant { .. } => Err(Error::NoCaller { domain: caller }),
+        }
+    }
+
+    /// Sets the caller's own permission (Table 1, rows 1 and 2).
+    pub fn mprot(
+        &mut self,
+        stack: &impl CallStack,
+        range: Range,
+        permission: Permission,
+    ) -> Result<(), Error> {
+        self.call(stack, Call::Mprot { range, permission })
+            .map(drop)
+    }
+
+    /// Sets what `target`, a domain or a group, may do (Table 1, rows 3 to 5), and lets it export all of
+    /// it, as the paper's supervisor does.
+    pub fn mprot_export(
+        &mut self,
+        stack: &impl CallStack,
+        target: impl Into<Subject>,
+        range: Range,
+        permission: Permission,
+    ) -> Result<(), Error> {
+        self.mprot_export_up_to(stack, target, range, permission, Level::Full)
+    }
+
+    /// As [`mprot_export`](Self::mprot_export), but `target` may pass on no more than `export` (Mondrix,
+    /// section 3.1: "read-write access, but read-only export").
+    pub fn mprot_export_up_to(
+        &mut self,
+        stack: &impl CallStack,
+        target: impl Into<Subject>,
+        range: Range,
+        permission: Permission,
+        export: Level,
+    ) -> Result<(), Error> {
+        let target = target.into();
+        self.call(
+            stack,
+            Call::MprotExport {
+                target,
+                range,
+                permission,
+                export,
+            },
+        )
+        .map(drop)
+    }
+
+    /// Makes a domain below the caller that owns `range` and has `permission` on it (Table 1, rows 6 and
+    /// 7).
+    pub fn pd_subdivide(
+        &mut self,
+        stack: &impl CallStack,
+        range: Range,
+        permission: Permission,
+    ) -> Result<DomainId, Error> {
+        match self.call(stack, Call::PdSubdivide { range, permission })? {
+            Reply::Domain(domain) => Ok(domain),
+            _ => Err(Error::Exhausted),
+        }
+    }
+
+    /// Deletes a domain (Table 1, row 8). Its children become its parent's, and so do the groups it made.
+    /// Every switch gate into it goes.
+    pub fn pd_free(&mut self, stack: &impl CallStack, target: DomainId) -> Result<(), Error> {
+        self.call(stack, Call::PdFree { target }).map(drop)
+    }
+
+    /// Gives the domain that called the caller permission on `range` (Table 1, rows 9 to 11).
+    pub fn perm_alloc(&mut self, stack: &impl CallStack, range: Range) -> Result<(), Error> {
+        self.call(stack, Call::PermAlloc { range }).map(drop)
+    }
+
+    /// Revokes everybody's permission on `range` but the caller's, who owns it (Table 1, rows 12 and 13).
+    /// Where nobody has any, it has been freed before: that is an error.
+    pub fn perm_free(&mut self, stack: &impl CallStack, range: Range) -> Result<(), Error> {
+        self.call(stack, Call::PermFree { range }).map(drop)
+    }
+
+    /// Gives `range`, which the caller owns and nobody but the caller and `target` has access to, to
+    /// `target`. The caller keeps nothing; `target` keeps the permission it had (Mondrix, section 3.1).
+    pub fn chown(
+        &mut self,
+        stack: &impl CallStack,
+        range: Range,
+        target: DomainId,
+    ) -> Result<(), Error> {
+        self.call(stack, Call::Chown { range, target }).map(drop)
+    }
+
+    /// Makes an empty group. Its maker is not a member.
+    pub fn group_create(&mut self, stack: &impl CallStack) -> Result<GroupId, Error> {
+        match self.call(stack, Call::GroupCreate)? {
+            Reply::Group(group) => Ok(group),
+            _ => Err(Error::Exhausted),
+        }
+    }
+
+    /// Deletes a group; its members lose what they had through it.
+    pub fn group_free(&mut self, stack: &impl CallStack, group: GroupId) -> Result<(), Error> {
+        self.call(stack, Call::GroupFree { group }).map(drop)
+    }
+
+    /// Makes the caller a member, if the policy allows.
+    pub fn group_join(&mut self, stack: &impl CallStack, group: GroupId) -> Result<(), Error> {
+        self.call(stack, Call::GroupJoin { group }).map(drop)
+    }
+
+    /// Ends the caller's membership and what it had through it.
+    pub fn group_leave(&mut self, stack: &impl CallStack, group: GroupId) -> Result<(), Error> {
+        self.call(stack, Call::GroupLeave { group }).map(drop)
+    }
+
+    /// Keeps the latest `capacity` decisions from now on; what was kept before is gone.
+    pub fn start_audit(&mut self, capacity: usize) {
+        self.audit = Some(AuditLog::new(capacity));
+    }
+
+    /// Ends the log and hands it over.
+    pub fn stop_audit(&mut self) -> Option<AuditLog> {
+        self.audit.take()
+    }
+
+    /// The log, while there is one.
+    pub fn audit(&self) -> Option<&AuditLog> {
+        self.audit.as_ref()
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &M {
+        &self.mechanism
+    }
+
+    /// The mechanism, for what is its own business (accounting, running code). What the supervisor has
+    /// written must stay as it is.
+    pub fn mechanism_mut(&mut self) -> &mut M {
+        &mut self.mechanism
+    }
+
+    /// The space that is shared out.
+    pub fn space(&self) -> Range {
+        self.state.regions.space()
+    }
+
+    /// The order of permissions.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// How many regions the space is cut into.
+    pub fn region_count(&self) -> usize {
+        self.state.regions.count()
+    }
+
+    /// Whether the domain lives.
+    pub fn exists(&self, domain: DomainId) -> bool {
+        self.state.domain(domain).is_ok()
+    }
+
+    /// The parent of a living domain; none for the root.
+    pub fn parent(&self, domain: DomainId) -> Result<Option<DomainId>, Error> {
+        Ok(self.state.domain(domain)?.parent)
+    }
+
+    /// The owner of `word`, a word of the space.
+    pub fn owner(&self, word: u64) -> Option<DomainId> {
+        self.state.regions.at(word).map(|holding| holding.owner)
+    }
+
+    /// What `domain` may do with `word`, itself and through groups.
+    pub fn permission(&self, domain: DomainId, word: u64) -> Permission {
+        self.grant(domain, word).access
+    }
+
+    /// What `domain` may do with `word` and may export of it, itself and through groups.
+    pub fn grant(&self, domain: DomainId, word: u64) -> Grant {
+        match self.state.regions.at(word) {
+            Some(holding) if self.exists(domain) => self.state.effective(holding, domain),
+            _ => Grant::default(),
+        }
+    }
+
+    /// The regions, with owner and grants, that make up `range`.
+    pub fn regions(&self, range: Range) -> impl Iterator<Item = (Range, &Holding)> {
+        let inside = self.space().overlap(range);
+        inside
+            .into_iter()
+            .flat_map(|range| self.state.regions.pieces(range))
+    }
+
+    /// The members of a group.
+    pub fn members(&self, group: GroupId) -> Result<Vec<DomainId>, Error> {
+        self.state.group(group)?;
+        Ok(self.state.members(group))
+    }
+}
