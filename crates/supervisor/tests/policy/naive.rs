@@ -258,10 +258,10 @@ impl Naive {
         for word in words {
             if self.owner[word] == caller {
                 self.put(target, word, asked, export);
-                if let Subject::Domain(domain) = target {
-                    if self.access(domain, word) != asked {
-                        return Err(Rule::Groups);
-                    }
+                if let Subject::Domain(domain) = target
+                    && self.access(domain, word) != asked
+                {
+                    return Err(Rule::Groups);
                 }
             } else {
                 self.give(5, caller, target, word, (asked, export))?;
