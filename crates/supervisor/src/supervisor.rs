@@ -297,3 +297,31 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         Ok(self.state.members(group))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorder;
+
+    #[test]
+    fn numbers_are_never_given_out_twice_and_run_out() {
+        let root = DomainId::SUPERVISOR;
+        let mut supervisor = Supervisor::new(Range::everything(), Recorder::new());
+        supervisor.state.next_domain = u32::MAX;
+        supervisor.state.next_group = u32::MAX;
+        supervisor.next_thread = u32::MAX;
+        let before = supervisor.snapshot();
+        let range = Range::words(0, 1).unwrap();
+        let exhausted = Error::Exhausted;
+        assert_eq!(
+            supervisor.pd_subdivide(&root, range, Permission::Read),
+            Err(exhausted)
+        );
+        assert_eq!(supervisor.group_create(&root), Err(exhausted));
+        assert_eq!(
+            supervisor.thread_create(&root, range).unwrap_err(),
+            exhausted
+        );
+        assert_eq!(supervisor.snapshot(), before);
+    }
+}

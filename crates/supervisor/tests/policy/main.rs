@@ -2,6 +2,7 @@
 //! random, and threads.
 
 mod exhaustive;
+mod groups;
 mod naive;
 mod random;
 mod refusals;

@@ -71,7 +71,7 @@ impl Naive {
     }
 
     /// What groups give a domain that is not the owner.
-    fn from_groups(&self, domain: DomainId, word: usize) -> Vec<(Permission, Level)> {
+    fn group_cells(&self, domain: DomainId, word: usize) -> Vec<(Permission, Level)> {
         let mut given = Vec::new();
         for (group, (_, members)) in &self.groups {
             let member = *group == GroupId::GLOBAL || members.contains(&domain);
@@ -85,7 +85,7 @@ impl Naive {
     /// The strongest of all sources, the first of equals; own before groups.
     pub(crate) fn access(&self, domain: DomainId, word: usize) -> Permission {
         let mut best = self.cell(domain, word).0;
-        for (access, _) in self.from_groups(domain, word) {
+        for (access, _) in self.group_cells(domain, word) {
             if access.level() > best.level() {
                 best = access;
             }
@@ -95,7 +95,7 @@ impl Naive {
 
     pub(crate) fn export(&self, domain: DomainId, word: usize) -> Level {
         let mut best = self.cell(domain, word).1;
-        for (_, export) in self.from_groups(domain, word) {
+        for (_, export) in self.group_cells(domain, word) {
             best = best.max(export);
         }
         best
