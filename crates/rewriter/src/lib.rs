@@ -1,2 +1,233 @@
 //! Assembler text in, fault-isolated assembler text out.
+//!
+//! [`rewrite`] takes the AT&T assembler that a C or C++ compiler writes for
+//! x86-64 and answers with assembler of the same meaning whose accesses, calls
+//! and jumps cannot leave the window that it runs in. `docs/window.md` says what
+//! that form is. Nobody trusts this crate: the verifier reads the machine code
+//! that comes of it.
+//!
+//! ```text
+//!  text -> lexer -> parser -> Unit -> flow  (what is still wanted where)
+//!                              |  \-> stack (how deep the stack is where)
+//!                              v
+//!                            emit -> text
+//! ```
 #![forbid(unsafe_code)]
+
+mod cfi;
+mod emit;
+mod flow;
+mod lexer;
+mod operand;
+mod parser;
+mod stack;
+mod table;
+mod unit;
+
+pub use mullion_abi::Protection;
+
+use thiserror::Error;
+
+/// What to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What is confined.
+    pub protection: Protection,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            protection: Protection::ReadWriteCall,
+        }
+    }
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The assembler text.
+    pub text: String,
+    /// What was done to get there.
+    pub stats: Stats,
+}
+
+/// How many accesses took which form, and what was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Accesses by `%gs:` with 32-bit addressing.
+    pub segment: u64,
+    /// Accesses at a constant offset from the data stack pointer.
+    pub stack: u64,
+    /// Accesses left as they were: relative to the instruction pointer, or reads that are not confined.
+    pub plain: u64,
+    /// Accesses to thread-locals.
+    pub thread_local: u64,
+    /// String instructions.
+    pub strings: u64,
+    /// Labels for indirect branches.
+    pub labels: u64,
+    /// Checks of indirect branches.
+    pub checks: u64,
+    /// Loads added to probe the data stack.
+    pub probes: u64,
+    /// Places where the flags had to be saved.
+    pub flags_saved: u64,
+}
+
+impl Stats {
+    /// Every count with its name.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, u64); 9] {
+        [
+            ("accesses by segment", self.segment),
+            ("accesses to the data stack", self.stack),
+            ("accesses left plain", self.plain),
+            ("accesses to thread-locals", self.thread_local),
+            ("string instructions", self.strings),
+            ("labels", self.labels),
+            ("checks of indirect branches", self.checks),
+            ("stack probes", self.probes),
+            ("flags saved", self.flags_saved),
+        ]
+    }
+}
+
+/// What the rewriter cannot make safe.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{file}:{line}: {reason}: `{instruction}`")]
+pub struct Refusal {
+    /// Name of the assembler file.
+    pub file: String,
+    /// Line in it, from 1.
+    pub line: u32,
+    /// The instruction or directive, as written.
+    pub instruction: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Refusal {
+    fn new(line: u32, instruction: &str, reason: Reason) -> Self {
+        Self {
+            file: String::new(),
+            line,
+            instruction: instruction.to_owned(),
+            reason,
+        }
+    }
+}
+
+/// Why something was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Reason {
+    /// No row of the instruction table permits it.
+    #[error("not an instruction that an extension may use, or not with these operands")]
+    UnknownInstruction,
+    /// No row of the directive table permits it.
+    #[error("unknown directive")]
+    UnknownDirective,
+    /// A directive that is known and not supported.
+    #[error("{0}")]
+    Directive(&'static str),
+    /// An operand that is not understood.
+    #[error("{0}")]
+    Operand(&'static str),
+    /// Bytes in an executable section that are not written as instructions.
+    #[error(
+        "data in an executable section cannot be checked; move it to a data section, or write the instruction by name"
+    )]
+    DataInCode,
+    /// `%r11`, `%r14` and `%r15` belong to the rewriter.
+    #[error("the registers r11, r14 and r15 are reserved")]
+    ReservedRegister,
+    /// 8-, 16- or 32-bit use of the stack pointer.
+    #[error("only the whole 64-bit stack pointer can be moved")]
+    NarrowStackPointer,
+    /// A use of the stack pointer that has no translation.
+    #[error("this use of the stack pointer has no translation")]
+    StackPointer,
+    /// Flags of an adjustment of the stack are read later.
+    #[error("the flags of a stack adjustment are used behind it")]
+    StackFlags,
+    /// Paths that meet do not agree on whether the stack has moved.
+    #[error("the stack has moved on one path to this place and not on another")]
+    DepthDiffers,
+    /// A return or tail call with something left on the stack.
+    #[error("the function is left while its stack is not released")]
+    NotReleased,
+    /// A branch to something other than a symbol or local label.
+    #[error("a branch goes to a symbol or a local label only")]
+    BranchTarget,
+    /// A prefix that does not go with the instruction.
+    #[error("this prefix does not go with this instruction")]
+    Prefix,
+    /// `bt` and kin with an index register reach beyond their memory operand.
+    #[error("a bit string in memory cannot be confined; load the word first")]
+    BitString,
+    /// `%gs`, or `%fs` with more than a thread-local.
+    #[error("this use of a segment register has no translation")]
+    Segment,
+    /// `%ah` and its like cannot stand beside the registers of the confined form.
+    #[error("the high byte of a register cannot be combined with this address")]
+    HighByte,
+    /// The bytes of the label for indirect branches.
+    #[error("this constant holds the bytes of the label for indirect branches; split it")]
+    LabelBytes,
+    /// `.popsection` without `.pushsection`.
+    #[error("no section to go back to")]
+    SectionStack,
+    /// A label that was defined before.
+    #[error("this label is defined twice")]
+    Redefined,
+    /// A string, comment or prefix that does not end.
+    #[error("a string, a comment or a prefix does not end")]
+    Unfinished,
+}
+
+/// Rewrites one assembler file; `file` names it in refusals.
+///
+/// # Errors
+/// Everything in the file that cannot be made safe, in the order of its lines.
+pub fn rewrite(source: &str, file: &str, options: &Options) -> Result<Rewritten, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let result = rewrite_or_refuse(source, options, &mut refusals);
+    if refusals.is_empty() {
+        return Ok(result);
+    }
+    refusals.sort_by_key(|r| r.line);
+    refusals.dedup();
+    for refusal in &mut refusals {
+        file.clone_into(&mut refusal.file);
+    }
+    Err(refusals)
+}
+
+fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal>) -> Rewritten {
+    let empty = Rewritten {
+        text: String::new(),
+        stats: Stats::default(),
+    };
+    let source = match lexer::without_block_comments(source) {
+        Ok(source) => source,
+        Err(lexer::Unfinished(line)) => {
+            refusals.push(Refusal::new(line, "", Reason::Unfinished));
+            return empty;
+        }
+    };
+    let unit = parser::parse(&source, refusals);
+    if !refusals.is_empty() {
+        return empty;
+    }
+    let live = flow::liveness(&unit);
+    let plans = stack::plan(&unit, refusals);
+    let (text, stats) = emit::emit(
+        &unit,
+        &plans,
+        &live,
+        options,
+        source.len() * 5 / 4,
+        refusals,
+    );
+    Rewritten { text, stats }
+}

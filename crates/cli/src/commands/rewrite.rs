@@ -1,0 +1,88 @@
+//! `mullion rewrite`.
+
+use anyhow::{Context, bail};
+use mullion_rewriter::{Options, Protection, Stats, rewrite};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Reads the AT&T assembler text of a compiler and writes assembler text of the
+/// same meaning whose memory accesses, calls and jumps cannot leave their window.
+///
+/// `mullion cc` does this by itself; the command is for looking at what comes out.
+/// The compiler must have been told to keep clear of three registers:
+/// `gcc -S -O2 -fPIE -ffixed-r11 -ffixed-r14 -ffixed-r15 -fcf-protection=none
+/// -fno-stack-protector -fno-stack-clash-protection -ftls-model=initial-exec`.
+///
+/// Exit status: 0 when the file was written, 1 when something in it cannot be made
+/// safe (each place is named on standard error), 2 for a wrong command line.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The assembler text; `-` for standard input.
+    input: PathBuf,
+    /// Where to write; `-` for standard output.
+    #[arg(short, long, default_value = "-")]
+    output: PathBuf,
+    /// What is confined.
+    #[arg(long, value_parser = protection, default_value = "read-write-call", value_name = "LEVEL",
+          long_help = "What is confined: write-call (writes, calls and jumps), read-write-call (reads as well), or trap \
+                       (as read-write-call, and an access outside the window stops the program where it happens)")]
+    protection: Protection,
+    /// Print how many accesses took which form, to standard error.
+    #[arg(long)]
+    stats: bool,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let name = self.input.display().to_string();
+        let source = if name == "-" {
+            std::io::read_to_string(std::io::stdin())
+        } else {
+            std::fs::read_to_string(&self.input)
+        };
+        let source = source.with_context(|| format!("cannot read {name}"))?;
+        match rewrite(
+            &source,
+            &name,
+            &Options {
+                protection: self.protection,
+            },
+        ) {
+            Ok(rewritten) => {
+                if self.output.as_os_str() == "-" {
+                    print!("{}", rewritten.text);
+                } else {
+                    std::fs::write(&self.output, rewritten.text)
+                        .with_context(|| format!("cannot write {}", self.output.display()))?;
+                }
+                if self.stats {
+                    print_stats(&rewritten.stats);
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(refusals) => {
+                for refusal in &refusals {
+                    eprintln!("mullion: {refusal}");
+                }
+                bail!("{name}: {} refused", refusals.len())
+            }
+        }
+    }
+}
+
+fn protection(name: &str) -> Result<Protection, String> {
+    [
+        Protection::WriteCall,
+        Protection::ReadWriteCall,
+        Protection::Trap,
+    ]
+    .into_iter()
+    .find(|p| p.name() == name)
+    .ok_or_else(|| "expected write-call, read-write-call or trap".to_owned())
+}
+
+fn print_stats(stats: &Stats) {
+    for (what, count) in stats.rows() {
+        eprintln!("{count:>9} {what}");
+    }
+}

@@ -1,0 +1,304 @@
+//! Memory accesses: which form each one takes.
+
+use super::{Emitter, has_high_byte, put};
+use crate::Reason;
+use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
+use crate::table::Role;
+use crate::unit::{Instruction, Position, prefix};
+use mullion_abi::{LABEL, Protection, THREAD_POINTER_SLOT};
+use std::fmt::Write;
+
+impl<'u> Emitter<'u> {
+    /// Whether an access of this kind has to be confined.
+    pub(super) fn confines(&self, role: Role) -> bool {
+        match role {
+            Role::Address => false,
+            Role::Read => self.options.protection != Protection::WriteCall,
+            Role::Write | Role::ReadWrite => true,
+        }
+    }
+
+    /// An instruction of which only the operands change.
+    pub(super) fn plain(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let delta = self.plans[position].delta;
+        let mut places: [Option<String>; 4] = [const { None }; 4];
+        let mut changed = false;
+        let mut swap = None;
+        for (index, (operand, role)) in instruction.roles().enumerate() {
+            places[index] = match operand {
+                Operand::Mem(mem) => {
+                    if has_high_byte(instruction)
+                        && (mem.registers() >> 8 != 0
+                            || mem.base.is_some_and(|b| b.number == number::RSP))
+                    {
+                        swap = Some(());
+                    }
+                    self.operand_place(position, mem, role, delta)?
+                }
+                Operand::Gpr(r) if r.number == number::RSP => {
+                    if instruction
+                        .operands
+                        .iter()
+                        .any(|o| matches!(o, Operand::Mem(m) if m.segment == Some(Segment::Fs)))
+                    {
+                        return Err(Reason::StackPointer);
+                    }
+                    Some(self.stack_value(delta, r.width).to_string())
+                }
+                Operand::Imm(_) => self.without_label(operand, width(instruction))?,
+                _ => None,
+            };
+            changed |= places[index].is_some();
+        }
+        if swap.is_some() {
+            return Err(Reason::HighByte);
+        }
+        if !changed {
+            put!(self, "{}", instruction.text);
+            return Ok(());
+        }
+        self.out.push('\t');
+        if instruction.prefixes & prefix::LOCK != 0 {
+            self.out.push_str("lock ");
+        }
+        if instruction.prefixes & prefix::REP != 0 {
+            self.out.push_str("rep ");
+        }
+        self.out.push_str(instruction.mnemonic);
+        for (index, operand) in instruction.operands.iter().enumerate() {
+            self.out.push_str(if index == 0 { "\t" } else { ", " });
+            match &places[index] {
+                Some(place) => self.out.push_str(place),
+                None => write_operand(&mut self.out, operand),
+            }
+        }
+        self.out.push('\n');
+        Ok(())
+    }
+
+    /// The new text of a memory operand, if it changes.
+    fn operand_place(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        role: Role,
+        delta: i64,
+    ) -> Result<Option<String>, Reason> {
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        if mem.segment == Some(Segment::Gs) {
+            return Err(Reason::Segment);
+        }
+        if role == Role::Address {
+            if mem.segment == Some(Segment::Fs) {
+                return Err(Reason::Segment);
+            }
+            return Ok(on_stack.then(|| {
+                let (registers, _) = self.plain_address(mem, 0, delta);
+                match mem.number() {
+                    Some(disp) => format!("{}{registers}", disp - delta),
+                    None => format!("{}-{delta}{registers}", mem.disp),
+                }
+            }));
+        }
+        if mem.segment.is_none() && (mem.rip || (!self.confines(role) && !on_stack)) {
+            self.stats.plain += 1;
+            return Ok(None);
+        }
+        self.confined(position, mem, role, delta).map(Some)
+    }
+
+    /// The text of a memory operand that is accessed, in a form that cannot leave the window.
+    pub(super) fn confined(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        role: Role,
+        delta: i64,
+    ) -> Result<String, Reason> {
+        if integer(mem.disp).is_some_and(holds_label) {
+            return Err(Reason::LabelBytes);
+        }
+        match mem.segment {
+            Some(Segment::Fs) => return self.thread_local(position, mem),
+            Some(Segment::Gs) => return Err(Reason::Segment),
+            Some(Segment::Flat) | None => {}
+        }
+        if mem.rip {
+            self.stats.plain += 1;
+            return Ok(format!("{}(%rip)", mem.disp));
+        }
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        if on_stack
+            && mem.index.is_none()
+            && let Some(disp) = mem.number()
+        {
+            return Ok(self.stack_slot(disp, delta));
+        }
+        if !self.confines(role) && !on_stack {
+            self.stats.plain += 1;
+            let mut text = String::new();
+            write_operand(&mut text, &Operand::Mem(*mem));
+            return Ok(text);
+        }
+        self.stats.segment += 1;
+        if mem.base.is_none() && mem.index.is_none() {
+            put!(self, "movl\t${}, %r11d", mem.disp);
+            return Ok("%gs:(%r11d)".to_owned());
+        }
+        if !on_stack && mem.number().is_none() && (mem.base.is_some() || mem.index.is_some()) {
+            // Relocations such as `x@tpoff` are signed and do not fit 32-bit addressing.
+            let mut text = String::new();
+            write_operand(&mut text, &Operand::Mem(*mem));
+            put!(self, "leaq\t{text}, %r11");
+            return Ok("%gs:(%r11d)".to_owned());
+        }
+        Ok(self.segment_form(mem, delta))
+    }
+
+    /// Form 1: `%gs:` with 32-bit addressing.
+    fn segment_form(&self, mem: &Mem<'u>, delta: i64) -> String {
+        let mut text = String::from("%gs:");
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        text.push_str(mem.disp);
+        if on_stack && delta != 0 {
+            let _ = write!(text, "{:+}", -delta);
+        }
+        let narrow = |r: Gpr| {
+            Gpr::new(
+                if r.number == number::RSP {
+                    number::R15
+                } else {
+                    r.number
+                },
+                4,
+            )
+        };
+        // Writing to a string cannot fail.
+        let _ = match (mem.base, mem.index) {
+            (Some(base), None) => write!(text, "({})", narrow(base)),
+            (Some(base), Some(index)) => {
+                write!(text, "({},{},{})", narrow(base), narrow(index), mem.scale)
+            }
+            (None, Some(index)) => write!(text, "(,{},{})", narrow(index), mem.scale),
+            (None, None) => Ok(()),
+        };
+        text
+    }
+
+    /// `%fs:x`: relative to the thread pointer, which the last slot of the data stack's region holds.
+    fn thread_local(&mut self, position: Position, mem: &Mem<'u>) -> Result<String, Reason> {
+        if self.flags_wanted_before(position) {
+            self.save_flags();
+        }
+        put!(self, "movl\t${THREAD_POINTER_SLOT:#x}, %r11d");
+        put!(self, "orl\t%r15d, %r11d");
+        if self.flags_wanted_before(position) {
+            self.restore_flags();
+        }
+        self.stats.thread_local += 1;
+        if mem.base.is_none() && mem.index.is_none() && mem.number() == Some(0) {
+            return Ok("(%r14,%r11)".to_owned());
+        }
+        put!(self, "movl\t(%r14,%r11), %r11d");
+        if mem.base.is_some_and(|b| b.number == number::RSP) || mem.rip {
+            return Err(Reason::Segment);
+        }
+        let (other, scale) = match (mem.base, mem.index) {
+            (Some(base), Some(_)) => {
+                put!(self, "leaq\t(%r11,{base}), %r11");
+                (mem.index, mem.scale)
+            }
+            (base, index) => (index.or(base), mem.scale),
+        };
+        let numeric = mem.number().is_some();
+        if !numeric {
+            // Relocations such as `x@tpoff` are signed and do not fit 32-bit addressing.
+            put!(self, "leaq\t{}(%r11), %r11", mem.disp);
+        }
+        let mut text = format!("%gs:{}(%r11d", if numeric { mem.disp } else { "" });
+        if let Some(other) = other {
+            let _ = write!(text, ",{},{scale}", Gpr::new(other.number, 4));
+        }
+        text.push(')');
+        Ok(text)
+    }
+
+    /// Saves the flags below the red zone; `%r11` is free behind it.
+    pub(super) fn save_flags(&mut self) {
+        put!(self, "movq\t%rax, -264(%r15)");
+        put!(self, "lahf");
+        put!(self, "seto\t%al");
+        put!(self, "movw\t%ax, -256(%r15)");
+        put!(self, "movq\t-264(%r15), %rax");
+        self.unprobed = 0;
+        self.stats.flags_saved += 1;
+    }
+
+    pub(super) fn restore_flags(&mut self) {
+        put!(self, "movq\t%rax, -264(%r15)");
+        put!(self, "movw\t-256(%r15), %ax");
+        // 1 + 127 overflows, 0 + 127 does not; sahf sets the others and leaves the overflow flag alone.
+        put!(self, "addb\t$127, %al");
+        put!(self, "sahf");
+        put!(self, "movq\t-264(%r15), %rax");
+    }
+
+    /// An immediate that holds the label is taken apart: the register or text that replaces it.
+    pub(super) fn without_label(
+        &mut self,
+        operand: &Operand<'_>,
+        _width: u8,
+    ) -> Result<Option<String>, Reason> {
+        let Operand::Imm(text) = operand else {
+            return Ok(None);
+        };
+        match integer(text) {
+            Some(value) if holds_label(value) => Err(Reason::LabelBytes),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the bytes of a number hold the label.
+fn holds_label(value: i64) -> bool {
+    value
+        .to_le_bytes()
+        .windows(4)
+        .any(|w| w == LABEL.to_le_bytes())
+}
+
+/// Width of the operation, in bytes, as far as the registers tell; 8 if they do not.
+fn width(instruction: &Instruction<'_>) -> u8 {
+    let register = instruction.operands.iter().rev().find_map(|o| match o {
+        Operand::Gpr(r) => Some(r.width),
+        _ => None,
+    });
+    register.unwrap_or(match instruction.mnemonic.as_bytes().last() {
+        Some(b'b') => 1,
+        Some(b'w') => 2,
+        Some(b'l') => 4,
+        _ => 8,
+    })
+}
+
+/// An operand as it was.
+fn write_operand(out: &mut String, operand: &Operand<'_>) {
+    // Writing to a string cannot fail.
+    let _ = match operand {
+        Operand::Gpr(r) => write!(out, "{r}"),
+        Operand::Other(text) | Operand::Target(text) => write!(out, "{text}"),
+        Operand::Imm(text) => write!(out, "${text}"),
+        Operand::ThroughGpr(r) => write!(out, "*{r}"),
+        Operand::Mem(mem) | Operand::ThroughMem(mem) => match (mem.rip, mem.base, mem.index) {
+            (true, ..) => write!(out, "{}(%rip)", mem.disp),
+            (_, Some(base), None) => write!(out, "{}({base})", mem.disp),
+            (_, Some(base), Some(index)) => {
+                write!(out, "{}({base},{index},{})", mem.disp, mem.scale)
+            }
+            (_, None, Some(index)) => write!(out, "{}(,{index},{})", mem.disp, mem.scale),
+            (_, None, None) => write!(out, "{}", mem.disp),
+        },
+    };
+}

@@ -1,0 +1,154 @@
+//! Calls, jumps and returns.
+
+use super::{Emitter, put};
+use crate::Reason;
+use crate::operand::{Gpr, Mem, Operand, Segment, number};
+use crate::table::{Class, Role};
+use crate::unit::Position;
+use mullion_abi::LABEL;
+
+/// Functions that return twice, as gcc knows them: where they return to must be labelled.
+const RETURNS_TWICE: &[&str] = &[
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "__mullion_setjmp",
+    "savectx",
+    "getcontext",
+    "vfork",
+];
+
+impl<'u> Emitter<'u> {
+    pub(super) fn branch(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let plan = self.plans[position];
+        let leaves = match instruction.row.class {
+            Class::Ret => true,
+            Class::Jmp | Class::Jcc => match instruction.operands.first() {
+                Some(Operand::Target(_)) => unit
+                    .branch_target(position)
+                    .is_none_or(|t| unit.is_entry(t)),
+                Some(Operand::ThroughMem(mem)) => got_symbol(mem).is_some(),
+                _ => false,
+            },
+            _ => false,
+        };
+        if leaves && plan.delta != 8 {
+            if !plan.unknown || instruction.row.class == Class::Jcc {
+                return Err(Reason::NotReleased);
+            }
+            self.step(8);
+        }
+        self.probe();
+        match (instruction.row.class, instruction.operands.first()) {
+            (Class::Ret, _) => put!(self, "ret"),
+            (_, Some(Operand::Target(target))) => {
+                put!(self, "{}\t{target}", instruction.mnemonic);
+                if instruction.row.class == Class::Call
+                    && RETURNS_TWICE.contains(&target.trim_end_matches("@PLT"))
+                {
+                    self.put_label();
+                }
+            }
+            (_, Some(Operand::ThroughGpr(register))) => self.checked(position, Some(*register)),
+            (_, Some(Operand::ThroughMem(mem))) => {
+                if let Some(symbol) = got_symbol(mem) {
+                    put!(self, "{}\t{symbol}@PLT", instruction.mnemonic);
+                } else {
+                    // Only the offset is wanted, and a 32-bit load leaves it zero-extended.
+                    let place = self.confined(position, mem, Role::Read, plan.delta)?;
+                    put!(self, "movl\t{place}, %r11d");
+                    self.checked(position, None);
+                }
+            }
+            _ => return Err(Reason::BranchTarget),
+        }
+        Ok(())
+    }
+
+    /// The check of an indirect branch's target, which is in `register`, or its offset in `%r11d`.
+    fn checked(&mut self, position: Position, register: Option<Gpr>) {
+        let mnemonic = self.unit.instructions[position]
+            .mnemonic
+            .trim_end_matches('q');
+        let section = self.unit.instructions[position].section;
+        let complement = LABEL.wrapping_neg();
+        let trap = match self.traps[section] {
+            Some(trap) => trap,
+            None => *self.traps[section].insert({
+                self.labels += 1;
+                self.labels
+            }),
+        };
+        let free = |r: u8| self.live.is_free_at_indirect_branch(self.unit, position, r);
+        let scratch = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9]
+            .into_iter()
+            .find(|&r| free(r))
+            .or_else(|| {
+                // The register that holds the target has served when the offset is taken.
+                register.map(|r| r.number).filter(|&r| free(r))
+            });
+        match (scratch, register) {
+            (Some(scratch), _) => {
+                if let Some(register) = register {
+                    put!(self, "movl\t{}, %r11d", Gpr::new(register.number, 4));
+                }
+                let scratch = Gpr::new(scratch, 4);
+                put!(self, "movl\t${complement:#x}, {scratch}");
+                put!(self, "addl\t-4(%r14,%r11), {scratch}");
+                put!(self, "jne\t.Lmullion{trap}");
+            }
+            (None, Some(register)) => {
+                let register = Gpr::new(register.number, 4);
+                put!(self, "movl\t${complement:#x}, %r11d");
+                put!(self, "addl\t%gs:-4({register}), %r11d");
+                put!(self, "jne\t.Lmullion{trap}");
+                put!(self, "movl\t{register}, %r11d");
+            }
+            (None, None) => {
+                // Nothing is free: below the red zone there is room for one register.
+                put!(self, "movq\t%r10, -264(%r15)");
+                put!(self, "movl\t%r11d, %r10d");
+                put!(self, "movl\t${complement:#x}, %r11d");
+                put!(self, "addl\t%gs:-4(%r10d), %r11d");
+                put!(self, "jne\t.Lmullion{trap}");
+                put!(self, "movl\t%r10d, %r11d");
+                put!(self, "movq\t-264(%r15), %r10");
+            }
+        }
+        put!(self, "addq\t%r14, %r11");
+        put!(self, "{mnemonic}\t*%r11");
+        self.stats.checks += 1;
+    }
+
+    /// String instructions: each register that they access through becomes a window pointer first.
+    pub(super) fn string(&mut self, position: Position) -> Result<(), Reason> {
+        let instruction = &self.unit.instructions[position];
+        let name = &instruction.mnemonic[..4];
+        let writes = self.confines(Role::Write);
+        let reads = self.confines(Role::Read);
+        let destination = match name {
+            "movs" | "stos" => writes,
+            "scas" | "cmps" => reads,
+            _ => false,
+        };
+        let source = matches!(name, "movs" | "lods" | "cmps") && reads;
+        for (wanted, low, whole) in [(destination, "%edi", "%rdi"), (source, "%esi", "%rsi")] {
+            if wanted {
+                put!(self, "movl\t{low}, {low}");
+                put!(self, "leaq\t(%r14,{whole}), {whole}");
+            }
+        }
+        put!(self, "{}", instruction.text);
+        self.stats.strings += 1;
+        Ok(())
+    }
+}
+
+/// The function that `*f@GOTPCREL(%rip)` means: the image has no other copy of it.
+fn got_symbol<'a>(mem: &Mem<'a>) -> Option<&'a str> {
+    let plain = mem.rip && mem.segment != Some(Segment::Fs);
+    mem.disp.strip_suffix("@GOTPCREL").filter(|_| plain)
+}

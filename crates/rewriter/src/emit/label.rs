@@ -1,0 +1,113 @@
+//! Labels, alignment, and what ends a function.
+
+use super::{Emitter, put};
+use crate::table::Class;
+use crate::unit::{Item, LabelId};
+use mullion_abi::LABEL;
+use std::fmt::Write;
+
+/// Length of the label instruction, in bytes.
+const LABEL_LENGTH: u32 = mullion_abi::LABEL_NOP.len() as u32;
+
+impl Emitter<'_> {
+    pub(super) fn label(&mut self, id: LabelId, section: usize) {
+        let label = &self.unit.labels[id];
+        if self.unit.sections[section].executable {
+            self.mark_start(section);
+            if label.is_target() {
+                self.probe();
+            }
+            if label.is_indirect_target() && !self.labelled {
+                self.put_label();
+            }
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.out, "{}:", label.name);
+    }
+
+    /// `nopl LABEL(%rax)`
+    pub(super) fn put_label(&mut self) {
+        put!(self, "nopl\t{LABEL:#x}(%rax)");
+        self.stats.labels += 1;
+        self.labelled = true;
+    }
+
+    /// An alignment in front of a function that needs a label aligns the function, not its label.
+    pub(super) fn align(&mut self, index: usize, name: &str, arguments: &str, section: usize) {
+        self.mark_start(section);
+        self.labelled = false;
+        match alignment(name, arguments).filter(|_| self.labelled_function_follows(index)) {
+            Some(alignment) => {
+                put!(
+                    self,
+                    ".skip\t(-{LABEL_LENGTH}-(.-.Lmullion_start{section}))&{}, 0x90",
+                    alignment - 1
+                );
+                put!(self, ".balign\t1");
+                self.put_label();
+            }
+            None => put!(self, "{name}\t{arguments}"),
+        }
+    }
+
+    fn labelled_function_follows(&self, index: usize) -> bool {
+        for (item, ..) in &self.unit.items[index + 1..] {
+            match item {
+                Item::Label(id) => {
+                    let label = &self.unit.labels[*id];
+                    return label.is_indirect_target() && !label.name.starts_with(".L");
+                }
+                Item::Directive(
+                    ".globl" | ".global" | ".weak" | ".type" | ".hidden" | ".protected"
+                    | ".internal",
+                    _,
+                )
+                | Item::Marker(_) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Alignment is computed from the start of the section, which is aligned as strictly as anything in it.
+    fn mark_start(&mut self, section: usize) {
+        if !std::mem::replace(&mut self.section_starts[section], true) {
+            let _ = writeln!(self.out, ".Lmullion_start{section}:");
+        }
+    }
+
+    /// At the end of a function or of a stretch of a section: the place where failed checks go.
+    pub(super) fn end_of_piece(&mut self, _index: usize, name: &str, section: usize) {
+        if !self.unit.sections[section].executable {
+            return;
+        }
+        let Some(last) = self.last[section] else {
+            return;
+        };
+        let instruction = &self.unit.instructions[last];
+        if name != ".size" {
+            self.probe();
+            return;
+        }
+        let stops = instruction.ends_path() || instruction.row.class == Class::Call;
+        if stops && let Some(label) = self.traps[section].take() {
+            self.trap(label);
+        }
+    }
+
+    /// `ud1 %eax, %eax`: a target had no label.
+    pub(super) fn trap(&mut self, label: usize) {
+        let _ = writeln!(self.out, ".Lmullion{label}:");
+        put!(self, "ud1\t%eax, %eax");
+    }
+}
+
+/// The alignment in bytes, if nothing but an alignment is asked for.
+fn alignment(name: &str, arguments: &str) -> Option<u32> {
+    let number: u32 = arguments.trim().parse().ok()?;
+    match name {
+        ".p2align" if number < 16 => Some(1 << number),
+        ".align" | ".balign" if number.is_power_of_two() && number <= 1 << 15 => Some(number),
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! Writes a [`Unit`] out again in the form that `docs/window.md` prescribes.
+
+mod access;
+mod branch;
+mod label;
+mod stack;
+
+use crate::cfi;
+use crate::flow::Liveness;
+use crate::operand::{FLAGS, Gpr, Operand, number};
+use crate::stack::Plan;
+use crate::table::Class;
+use crate::unit::{Instruction, Item, Position, Unit, prefix};
+use crate::{Options, Reason, Refusal, Stats};
+use std::fmt::Write;
+
+/// Writes the file.
+pub(crate) fn emit(
+    unit: &Unit<'_>,
+    plans: &[Plan],
+    live: &Liveness,
+    options: &Options,
+    capacity: usize,
+    refusals: &mut Vec<Refusal>,
+) -> (String, Stats) {
+    let mut emitter = Emitter {
+        unit,
+        plans,
+        live,
+        options,
+        out: String::with_capacity(capacity),
+        stats: Stats::default(),
+        cfi: cfi::Writer::default(),
+        unprobed: 0,
+        labels: 0,
+        traps: vec![None; unit.sections.len()],
+        section_starts: vec![false; unit.sections.len()],
+        labelled: false,
+        last: vec![None; unit.sections.len()],
+    };
+    for (index, (item, section, line)) in unit.items.iter().enumerate() {
+        if let Err(reason) = emitter.item(index, item, *section) {
+            let text = match item {
+                Item::Instruction(position) => unit.instructions[*position].text,
+                Item::Directive(name, _) | Item::Cfi(name, _) | Item::Align(name, _) => name,
+                _ => "",
+            };
+            refusals.push(Refusal::new(*line, text, reason));
+        }
+    }
+    emitter.finish();
+    (emitter.out, emitter.stats)
+}
+
+struct Emitter<'u> {
+    unit: &'u Unit<'u>,
+    plans: &'u [Plan],
+    live: &'u Liveness,
+    options: &'u Options,
+    out: String,
+    stats: Stats,
+    cfi: cfi::Writer,
+    /// Sum of the steps of `%r15` since the last probe, in bytes.
+    unprobed: i64,
+    /// Labels made so far.
+    labels: usize,
+    /// By section: the label that failed checks of the current function go to.
+    traps: Vec<Option<usize>>,
+    /// By section: whether its start has been marked (`.Lmullion_start`).
+    section_starts: Vec<bool>,
+    /// A label for indirect branches stands right here.
+    labelled: bool,
+    /// By section: the instruction written last.
+    last: Vec<Option<Position>>,
+}
+
+/// Appends a line of assembler.
+macro_rules! put {
+    ($emitter:expr, $($format:tt)*) => { $emitter.line(format_args!($($format)*)) };
+}
+use put;
+
+const R11: Gpr = Gpr::new(number::R11, 8);
+const R11D: Gpr = Gpr::new(number::R11, 4);
+const R15: Gpr = Gpr::new(number::R15, 8);
+
+impl<'u> Emitter<'u> {
+    fn line(&mut self, text: std::fmt::Arguments<'_>) {
+        self.out.push('\t');
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(text);
+        self.out.push('\n');
+    }
+
+    fn item(&mut self, index: usize, item: &Item<'u>, section: usize) -> Result<(), Reason> {
+        match item {
+            Item::Marker(text) => {
+                self.out.push_str(text);
+                self.out.push('\n');
+            }
+            Item::Label(id) => self.label(*id, section),
+            Item::Directive(name, arguments) => {
+                if matches!(
+                    *name,
+                    ".size" | ".text" | ".section" | ".pushsection" | ".popsection" | ".previous"
+                ) {
+                    self.end_of_piece(index, name, section);
+                }
+                put!(self, "{name}\t{arguments}");
+            }
+            Item::Align(name, arguments) => self.align(index, name, arguments, section),
+            Item::Cfi(name, arguments) => {
+                let delta = self.delta_here(index, section);
+                self.cfi.directive(&mut self.out, name, arguments, delta);
+            }
+            Item::Assign(name, expression) => put!(self, "{name} = {expression}"),
+            Item::Instruction(position) => {
+                self.labelled = false;
+                self.last[section] = Some(*position);
+                return self.instruction(*position);
+            }
+        }
+        Ok(())
+    }
+
+    /// `%r15 - V` where the item stands: as the next instruction of its section finds it.
+    fn delta_here(&self, _index: usize, section: usize) -> i64 {
+        let next = match self.last[section] {
+            Some(position) => self.unit.next(position),
+            None => self
+                .unit
+                .instructions
+                .iter()
+                .position(|i| i.section == section),
+        };
+        match (next, self.last[section]) {
+            (Some(next), _) => self.plans[next].delta,
+            (None, Some(last)) => self.plans[last].after,
+            (None, None) => 8,
+        }
+    }
+
+    fn instruction(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        match instruction.row.class {
+            Class::Drop => Ok(()),
+            Class::Nop => {
+                // "rep nop" is how older code spells a pause.
+                let text = if instruction.prefixes & prefix::REP != 0 {
+                    "pause"
+                } else {
+                    instruction.text
+                };
+                put!(self, "{text}");
+                Ok(())
+            }
+            Class::Stop => {
+                self.probe();
+                put!(self, "{}", instruction.text);
+                Ok(())
+            }
+            Class::Jcc | Class::Jmp | Class::Call | Class::Ret => self.branch(position),
+            Class::Push | Class::Pop | Class::Leave => self.stack_instruction(position),
+            Class::String => self.string(position),
+            Class::Plain | Class::Lea | Class::Bit => {
+                if crate::stack::writes_stack_pointer(instruction) {
+                    self.stack_arithmetic(position)
+                } else {
+                    self.plain(position)
+                }
+            }
+        }
+    }
+
+    /// Whether the flags that the instruction finds, or those that it leaves, are read later.
+    fn flags_wanted_before(&self, position: Position) -> bool {
+        self.live.before(self.unit, position) & FLAGS != 0
+    }
+
+    fn flags_wanted_after(&self, position: Position) -> bool {
+        self.live.after(position) & FLAGS != 0
+    }
+
+    fn finish(&mut self) {
+        for section in 0..self.traps.len() {
+            if let Some(label) = self.traps[section].take() {
+                let (name, arguments) = self.unit.sections[section].directive;
+                put!(self, "{name}\t{arguments}");
+                self.trap(label);
+            }
+        }
+    }
+}
+
+/// Whether the instruction names `%ah` or one of its like.
+fn has_high_byte(instruction: &Instruction<'_>) -> bool {
+    instruction
+        .operands
+        .iter()
+        .any(|o| matches!(o, Operand::Gpr(r) if r.high))
+}

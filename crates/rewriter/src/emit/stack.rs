@@ -1,0 +1,195 @@
+//! Instructions that move the virtual stack pointer.
+
+use super::{Emitter, R11, R11D, R15, put};
+use crate::Reason;
+use crate::operand::{Gpr, Mem, Operand, number};
+use crate::table::{Class, Role};
+use crate::unit::Position;
+use mullion_abi::MAX_DISPLACEMENT;
+
+impl<'u> Emitter<'u> {
+    /// Moves `%r15` by a constant, without touching flags.
+    pub(super) fn step(&mut self, amount: i64) {
+        if amount == 0 {
+            return;
+        }
+        if self.unprobed + amount.abs() > MAX_DISPLACEMENT {
+            self.probe();
+        }
+        if amount.abs() > MAX_DISPLACEMENT {
+            put!(self, "leal\t{amount}(%r15), %r11d");
+            put!(self, "leaq\t(%r14,%r11), %r15");
+        } else {
+            put!(self, "leaq\t{amount}(%r15), %r15");
+            self.unprobed += amount.abs();
+        }
+        self.cfi.stepped(&mut self.out, amount);
+    }
+
+    /// An access at `%r15`, if there was none since it moved.
+    pub(super) fn probe(&mut self) {
+        if self.unprobed != 0 {
+            put!(self, "movl\t-8(%r15), %r11d");
+            self.unprobed = 0;
+            self.stats.probes += 1;
+        }
+    }
+
+    /// A place at `disp` from the virtual stack pointer, when `%r15` is `delta` above it.
+    pub(super) fn stack_slot(&mut self, disp: i64, delta: i64) -> String {
+        let disp = disp - delta;
+        if disp.abs() <= MAX_DISPLACEMENT {
+            self.unprobed = 0;
+            self.stats.stack += 1;
+            if disp == 0 {
+                "(%r15)".to_owned()
+            } else {
+                format!("{disp}(%r15)")
+            }
+        } else {
+            self.stats.segment += 1;
+            format!("%gs:{disp}(%r15d)")
+        }
+    }
+
+    /// `push`, `pop` and `leave`.
+    pub(super) fn stack_instruction(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let plan = self.plans[position];
+        self.step(plan.lead);
+        let delta = plan.delta + plan.lead;
+        match (instruction.row.class, instruction.operands.as_slice()) {
+            (Class::Push, [Operand::Imm(text)]) => {
+                let slot = self.stack_slot(-8, delta);
+                let immediate = self
+                    .without_label(&instruction.operands[0], 8)?
+                    .unwrap_or_else(|| format!("${text}"));
+                put!(self, "movq\t{immediate}, {slot}");
+            }
+            (Class::Push, [Operand::Gpr(r)]) if r.number == number::RSP => {
+                put!(self, "leaq\t{}(%r15), %r11", -delta);
+                let slot = self.stack_slot(-8, delta);
+                put!(self, "movq\t%r11, {slot}");
+            }
+            (Class::Push, [Operand::Gpr(r)]) => {
+                let slot = self.stack_slot(-8, delta);
+                put!(self, "movq\t{r}, {slot}");
+            }
+            (Class::Push, [Operand::Mem(mem)]) => {
+                let place = self.confined(position, mem, Role::Read, delta)?;
+                put!(self, "movq\t{place}, %r11");
+                let slot = self.stack_slot(-8, delta);
+                put!(self, "movq\t%r11, {slot}");
+            }
+            (Class::Pop, [Operand::Gpr(r)]) => {
+                let slot = self.stack_slot(0, delta);
+                put!(self, "movq\t{slot}, {r}");
+            }
+            (Class::Pop, [Operand::Mem(mem)]) => {
+                if mem.segment == Some(crate::operand::Segment::Fs)
+                    || self.options.protection == mullion_abi::Protection::Trap
+                {
+                    return Err(Reason::StackPointer);
+                }
+                let slot = self.stack_slot(0, delta);
+                put!(self, "movq\t{slot}, %r11");
+                // The address is computed with the stack pointer already raised.
+                let place = self.confined(position, mem, Role::Write, plan.after)?;
+                put!(self, "movq\t%r11, {place}");
+            }
+            (Class::Leave, []) => match plan.step {
+                Some(step) => {
+                    // The step goes up to just above the saved frame pointer.
+                    let slot = self.stack_slot(-step - 8, delta);
+                    put!(self, "movq\t{slot}, %rbp");
+                }
+                None => {
+                    self.probe();
+                    let above = 8 + plan.after;
+                    put!(self, "leal\t{above}(%rbp), %r11d");
+                    put!(self, "movq\t{}(%r14,%r11), %rbp", -above);
+                    put!(self, "leaq\t(%r14,%r11), %r15");
+                }
+            },
+            _ => return Err(Reason::StackPointer),
+        }
+        Ok(())
+    }
+
+    /// `add`, `sub`, `and`, `lea` and `mov` to the stack pointer.
+    pub(super) fn stack_arithmetic(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let plan = self.plans[position];
+        let base = instruction.base_mnemonic();
+        if matches!(base, "add" | "sub" | "and") && self.flags_wanted_after(position) {
+            return Err(Reason::StackFlags);
+        }
+        if plan.step.is_some() {
+            self.step(plan.lead);
+            return Ok(());
+        }
+        self.probe();
+        let delta = plan.delta;
+        let above = plan.after;
+        let from = &instruction.operands[0];
+        match (base, from) {
+            ("mov", Operand::Gpr(r)) => {
+                let r = Gpr::new(r.number, if above == 0 { 4 } else { 8 });
+                if above == 0 {
+                    put!(self, "movl\t{r}, %r11d")
+                } else {
+                    put!(self, "leal\t{above}({r}), %r11d")
+                }
+            }
+            ("mov", Operand::Mem(mem)) => {
+                let place = self.confined(position, mem, Role::Read, delta)?;
+                put!(self, "movl\t{place}, %r11d");
+                if above != 0 {
+                    put!(self, "leal\t{above}(%r11), %r11d");
+                }
+            }
+            ("lea", Operand::Mem(mem)) => {
+                let disp = mem.number().ok_or(Reason::StackPointer)?;
+                let (address, adjusted) = self.plain_address(mem, disp + above, delta);
+                put!(self, "leal\t{adjusted}{address}, %r11d");
+            }
+            ("add" | "sub" | "and", Operand::Gpr(_) | Operand::Imm(_)) => {
+                put!(self, "leal\t{}(%r15), %r11d", -delta);
+                match from {
+                    Operand::Gpr(r) => put!(self, "{base}l\t{}, %r11d", Gpr::new(r.number, 4)),
+                    Operand::Imm(text) => put!(self, "{base}l\t${text}, %r11d"),
+                    _ => {}
+                }
+                if above != 0 {
+                    put!(self, "leal\t{above}(%r11), %r11d");
+                }
+            }
+            _ => return Err(Reason::StackPointer),
+        }
+        put!(self, "leaq\t(%r14,%r11), %r15");
+        Ok(())
+    }
+
+    /// The registers of an address in which `%r15` stands for the stack pointer, and the displacement.
+    pub(super) fn plain_address(&self, mem: &Mem<'u>, disp: i64, delta: i64) -> (String, i64) {
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        let base = if on_stack { Some(R15) } else { mem.base };
+        let base = base.map_or(String::new(), |b| b.to_string());
+        let registers = match mem.index {
+            Some(index) => format!("({base},{index},{})", mem.scale),
+            None => format!("({base})"),
+        };
+        (registers, if on_stack { disp - delta } else { disp })
+    }
+
+    /// Reads of the stack pointer's value: the register that holds it.
+    pub(super) fn stack_value(&mut self, delta: i64, width: u8) -> Gpr {
+        if delta == 0 {
+            return Gpr::new(R15.number, width);
+        }
+        put!(self, "leaq\t{}(%r15), {R11}", -delta);
+        if width == 4 { R11D } else { R11 }
+    }
+}

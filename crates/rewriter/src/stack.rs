@@ -1,0 +1,467 @@
+//! The virtual stack pointer: how far each instruction has moved it since the
+//! entry of its function, and where `%r15` stands beside it.
+//!
+//! `V` is what `%rsp` was in the source, `depth` how far it has been lowered
+//! since the entry, `delta` is `%r15 - V`. At the ends of straight lines
+//! `delta` is 8 at depth 0 and 0 elsewhere (`docs/window.md`, "Calling
+//! convention"). Within a straight line, steps of one direction are taken all at
+//! once by the first of them, so that pushes and pops become plain moves.
+
+use crate::cfi::{Cfa, DWARF_RBP, DWARF_RSP};
+use crate::operand::{Operand, integer, number};
+use crate::table::Class;
+use crate::unit::{Instruction, Position, Unit};
+use crate::{Reason, Refusal};
+use std::collections::HashMap;
+
+/// What is known at one point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct State {
+    /// `None` once it cannot be known (`alloca`): it is not 0 then.
+    depth: Option<i64>,
+    /// If `%rbp` holds the virtual stack pointer of some depth, that depth.
+    frame: Option<i64>,
+}
+
+const ENTRY: State = State {
+    depth: Some(0),
+    frame: None,
+};
+
+/// What an instruction does to the virtual stack pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Move {
+    None,
+    /// Lowered by a constant.
+    Step(i64),
+    /// Written; the new depth, if known.
+    Set(Option<i64>),
+}
+
+/// What to emit for an instruction's effect on the stack pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Plan {
+    /// `%r15 - V` before the instruction, and before `lead`.
+    pub(crate) delta: i64,
+    /// To be added to `%r15` before the instruction; its memory operands see `delta + lead`.
+    pub(crate) lead: i64,
+    /// `%r15 - V` behind it.
+    pub(crate) after: i64,
+    /// It moves the stack pointer by a constant; how far it lowers it.
+    pub(crate) step: Option<i64>,
+    /// Its depth is not known.
+    pub(crate) unknown: bool,
+}
+
+/// Plans the whole file.
+pub(crate) fn plan(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<Plan> {
+    let states = depths(unit, refusals);
+    let mut plans = vec![Plan::default(); unit.instructions.len()];
+    let mut start = 0;
+    while start < plans.len() {
+        let mut end = start + 1;
+        while end < plans.len()
+            && !ends_straight_line(&unit.instructions[end - 1])
+            && unit.instructions[end].section == unit.instructions[start].section
+            && !unit.is_target(end)
+        {
+            end += 1;
+        }
+        straight_line(unit, &states, &mut plans, start..end);
+        start = end;
+    }
+    plans
+}
+
+/// Whether a straight line, as far as `%r15` goes, ends behind the instruction.
+fn ends_straight_line(instruction: &Instruction<'_>) -> bool {
+    matches!(
+        instruction.row.class,
+        Class::Jcc | Class::Jmp | Class::Call | Class::Ret | Class::Stop
+    )
+}
+
+fn rest(depth: Option<i64>) -> i64 {
+    if depth == Some(0) { 8 } else { 0 }
+}
+
+/// Groups the steps of a straight line.
+fn straight_line(
+    unit: &Unit<'_>,
+    states: &[State],
+    plans: &mut [Plan],
+    range: std::ops::Range<Position>,
+) {
+    let mut delta = rest(states[range.start].depth);
+    for position in range.clone() {
+        let state = states[position];
+        let movement = movement(unit, position, state);
+        let plan = &mut plans[position];
+        plan.delta = delta;
+        plan.unknown = state.depth.is_none();
+        match movement {
+            Move::None => {}
+            Move::Set(depth) => delta = rest(depth),
+            Move::Step(step) => {
+                if !joins(unit, states, position, range.start) {
+                    let (mut total, mut depth) = (0, state.depth);
+                    for (follower, state) in
+                        states.iter().enumerate().take(range.end).skip(position)
+                    {
+                        match self::movement(unit, follower, *state) {
+                            Move::Step(more) if more.signum() == step.signum() => {
+                                total += more;
+                                depth = transfer(unit, follower, *state).depth;
+                            }
+                            Move::None => {}
+                            _ => break,
+                        }
+                    }
+                    plan.lead = rest(depth) - total - delta;
+                    delta += plan.lead;
+                }
+                plan.step = Some(step);
+                delta += step;
+            }
+        }
+        plan.after = delta;
+    }
+}
+
+/// Whether an earlier step of the same direction has already moved `%r15` for this one.
+fn joins(unit: &Unit<'_>, states: &[State], position: Position, start: Position) -> bool {
+    let Move::Step(step) = movement(unit, position, states[position]) else {
+        return false;
+    };
+    for earlier in (start..position).rev() {
+        match movement(unit, earlier, states[earlier]) {
+            Move::None => {}
+            Move::Step(other) => return other.signum() == step.signum(),
+            Move::Set(_) => return false,
+        }
+    }
+    false
+}
+
+/// Depths by a forward pass over the control flow.
+fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<State> {
+    let count = unit.instructions.len();
+    let mut states: Vec<Option<State>> = vec![None; count];
+    let mut work: Vec<Position> = Vec::new();
+    let edges = Edges::of(unit);
+    for position in (0..count).rev() {
+        if unit.is_entry(position) {
+            states[position] = Some(ENTRY);
+            work.push(position);
+        } else if unit.labels_at[position]
+            .iter()
+            .any(|&l| unit.labels[l].is_indirect_target())
+            && let Some(state) = from_cfi(unit.instructions[position].cfa)
+            && state.depth.is_some()
+        {
+            states[position] = Some(state);
+            work.push(position);
+        }
+    }
+    let mut weak: Vec<(Position, State)> = Vec::new();
+    let mut unvisited = 0;
+    loop {
+        while let Some(position) = work.pop() {
+            let Some(state) = states[position] else {
+                continue;
+            };
+            flow(
+                unit,
+                &edges,
+                position,
+                state,
+                &mut states,
+                &mut work,
+                &mut weak,
+                refusals,
+            );
+        }
+        // What lies behind a call is reached only if the callee returns: believed last.
+        if let Some((position, state)) = weak.pop() {
+            if states[position].is_none() {
+                states[position] = Some(state);
+                work.push(position);
+            }
+            continue;
+        }
+        // Code that nothing in the file leads to.
+        match (unvisited..count).find(|&p| states[p].is_none()) {
+            Some(position) => {
+                unvisited = position;
+                states[position] = Some(from_cfi(unit.instructions[position].cfa).unwrap_or(ENTRY));
+                work.push(position);
+            }
+            None => break,
+        }
+    }
+    states.into_iter().map(|s| s.unwrap_or(ENTRY)).collect()
+}
+
+/// Edges that no direct branch shows, to places whose depth call frame information does not tell.
+struct Edges {
+    /// By function: targets of its indirect jumps.
+    jumps: HashMap<usize, Vec<Position>>,
+    /// By call: landing pads.
+    pads: HashMap<Position, Vec<Position>>,
+}
+
+impl Edges {
+    fn of(unit: &Unit<'_>) -> Self {
+        let mut edges = Self {
+            jumps: HashMap::new(),
+            pads: HashMap::new(),
+        };
+        let settled = |position: Position| {
+            from_cfi(unit.instructions[position].cfa).is_some_and(|s| s.depth.is_some())
+        };
+        let pads: Vec<Position> = unit
+            .landing_pads
+            .iter()
+            .filter_map(|&(_, pad)| unit.labels[pad].at)
+            .collect();
+        for label in &unit.labels {
+            if let Some(at) = label.at
+                && label.taken
+                && !label.is_entry()
+                && !settled(at)
+                && !pads.contains(&at)
+            {
+                edges.jumps.entry(unit.functions[at]).or_default().push(at);
+            }
+        }
+        for &(start, pad) in &unit.landing_pads {
+            let (Some(start), Some(pad)) = (unit.labels[start].at, unit.labels[pad].at) else {
+                continue;
+            };
+            let call = (start..unit.instructions.len())
+                .find(|&p| unit.instructions[p].row.class == Class::Call);
+            if let Some(call) = call.filter(|_| !settled(pad)) {
+                edges.pads.entry(call).or_default().push(pad);
+            }
+        }
+        edges
+    }
+}
+
+/// What call frame information says, where it says something of the depth.
+fn from_cfi(cfa: Cfa) -> Option<State> {
+    match cfa {
+        Cfa::Register(DWARF_RSP, offset) => Some(State {
+            depth: Some(offset - 8),
+            frame: None,
+        }),
+        Cfa::Register(DWARF_RBP, offset) => Some(State {
+            depth: None,
+            frame: Some(offset - 8),
+        }),
+        Cfa::Register(..) | Cfa::Expression => Some(State {
+            depth: None,
+            frame: None,
+        }),
+        Cfa::None => None,
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn flow(
+    unit: &Unit<'_>,
+    edges: &Edges,
+    position: Position,
+    state: State,
+    states: &mut [Option<State>],
+    work: &mut Vec<Position>,
+    weak: &mut Vec<(Position, State)>,
+    refusals: &mut Vec<Refusal>,
+) {
+    let instruction = &unit.instructions[position];
+    if let Some(reason) = impossible(instruction) {
+        refusals.push(Refusal::new(instruction.line, instruction.text, reason));
+    }
+    let after = transfer(unit, position, state);
+    let mut join = |to: Position| match states[to] {
+        None => {
+            states[to] = Some(after);
+            work.push(to);
+        }
+        Some(old) => {
+            let met = State {
+                depth: if old.depth == after.depth {
+                    old.depth
+                } else {
+                    None
+                },
+                frame: if old.frame == after.frame {
+                    old.frame
+                } else {
+                    None
+                },
+            };
+            let zero = [old.depth, after.depth]
+                .iter()
+                .filter(|d| **d == Some(0))
+                .count();
+            if zero == 1 {
+                let line = &unit.instructions[to];
+                refusals.push(Refusal::new(line.line, line.text, Reason::DepthDiffers));
+            } else if met != old {
+                states[to] = Some(met);
+                work.push(to);
+            }
+        }
+    };
+    match instruction.row.class {
+        Class::Jmp | Class::Jcc => match (instruction.target, unit.branch_target(position)) {
+            (Some(_), Some(target)) => join(target),
+            (None, _) if instruction.row.class == Class::Jmp && after.depth != Some(0) => {
+                // A jump within the function: to any label of it that call frame information did not settle.
+                edges
+                    .jumps
+                    .get(&unit.functions[position])
+                    .into_iter()
+                    .flatten()
+                    .for_each(|&t| join(t));
+            }
+            _ => {}
+        },
+        Class::Call => edges
+            .pads
+            .get(&position)
+            .into_iter()
+            .flatten()
+            .for_each(|&t| join(t)),
+        _ => {}
+    }
+    if instruction.ends_path() {
+        return;
+    }
+    let Some(next) = unit.next(position) else {
+        return;
+    };
+    if instruction.row.class == Class::Call && !unit.labels_at[next].is_empty() {
+        weak.push((next, after));
+    } else {
+        join(next);
+    }
+}
+
+fn transfer(unit: &Unit<'_>, position: Position, state: State) -> State {
+    let instruction = &unit.instructions[position];
+    let depth = match movement(unit, position, state) {
+        Move::None => state.depth,
+        Move::Step(step) => state
+            .depth
+            .map(|d| d + step)
+            .or_else(|| before_return(unit, position)),
+        Move::Set(depth) => depth,
+    };
+    let (_, writes, _) = instruction.effects();
+    let frame = if instruction.row.class == Class::Leave {
+        None
+    } else if writes & (1 << number::RBP) != 0 {
+        new_frame(instruction, state)
+    } else {
+        state.frame
+    };
+    State { depth, frame }
+}
+
+/// The depth that `%rbp` marks after the instruction wrote it.
+fn new_frame(instruction: &Instruction<'_>, state: State) -> Option<i64> {
+    match (instruction.base_mnemonic(), instruction.operands.as_slice()) {
+        ("mov", [Operand::Gpr(from), _]) if from.number == number::RSP => state.depth,
+        ("lea", [Operand::Mem(mem), _])
+            if mem.base.is_some_and(|b| b.number == number::RSP) && mem.index.is_none() =>
+        {
+            Some(state.depth? - mem.number()?)
+        }
+        _ => None,
+    }
+}
+
+fn is_stack_pointer(operand: &Operand<'_>) -> bool {
+    matches!(operand, Operand::Gpr(r) if r.number == number::RSP)
+}
+
+/// Whether the instruction names the stack pointer as what it writes.
+pub(crate) fn writes_stack_pointer(instruction: &Instruction<'_>) -> bool {
+    instruction
+        .roles()
+        .any(|(operand, role)| role.writes() && is_stack_pointer(operand))
+}
+
+fn movement(unit: &Unit<'_>, position: Position, state: State) -> Move {
+    let instruction = &unit.instructions[position];
+    match instruction.row.class {
+        Class::Push => return Move::Step(8),
+        Class::Pop => return Move::Step(-8),
+        Class::Leave => {
+            return match (state.depth, state.frame) {
+                (Some(depth), Some(frame)) => Move::Step(frame - 8 - depth),
+                (None, Some(frame)) => Move::Set(Some(frame - 8)),
+                _ => Move::Set(before_return(unit, position)),
+            };
+        }
+        _ => {}
+    }
+    if !writes_stack_pointer(instruction) {
+        return Move::None;
+    }
+    let set = |depth: Option<i64>| Move::Set(depth.or_else(|| before_return(unit, position)));
+    match (instruction.base_mnemonic(), instruction.operands.as_slice()) {
+        ("add", [Operand::Imm(text), _]) if integer(text).is_some() => {
+            Move::Step(-integer(text).unwrap_or(0))
+        }
+        ("sub", [Operand::Imm(text), _]) if integer(text).is_some() => {
+            Move::Step(integer(text).unwrap_or(0))
+        }
+        ("lea", [Operand::Mem(mem), _]) => {
+            match (mem.base.map(|b| b.number), mem.index, mem.number()) {
+                (Some(number::RSP), None, Some(disp)) => Move::Step(-disp),
+                (Some(number::RBP), None, Some(disp)) => set(state.frame.map(|f| f - disp)),
+                _ => set(None),
+            }
+        }
+        ("mov", [Operand::Gpr(from), _]) if from.number == number::RBP => set(state.frame),
+        _ => set(None),
+    }
+}
+
+/// Depth 0 if the function is left right behind the instruction: a function
+/// cannot be left otherwise.
+fn before_return(unit: &Unit<'_>, position: Position) -> Option<i64> {
+    let next = unit.next(position)?;
+    let instruction = &unit.instructions[next];
+    let leaves = match instruction.row.class {
+        Class::Ret => true,
+        Class::Jmp => unit.branch_target(next).is_none_or(|t| unit.is_entry(t)),
+        _ => false,
+    };
+    leaves.then_some(0)
+}
+
+/// What no translation exists for.
+fn impossible(instruction: &Instruction<'_>) -> Option<Reason> {
+    match instruction.row.class {
+        Class::Push | Class::Pop => {
+            let narrow = instruction.mnemonic.ends_with('w')
+                || matches!(instruction.operands[0], Operand::Gpr(r) if r.width != 8);
+            let odd = instruction.row.class == Class::Pop
+                && is_stack_pointer(&instruction.operands[0])
+                || matches!(instruction.operands[0], Operand::Other(_));
+            (narrow || odd).then_some(Reason::NarrowStackPointer)
+        }
+        _ if !writes_stack_pointer(instruction) => None,
+        _ => {
+            let known = matches!(
+                instruction.base_mnemonic(),
+                "add" | "sub" | "lea" | "mov" | "and"
+            );
+            (!known).then_some(Reason::StackPointer)
+        }
+    }
+}

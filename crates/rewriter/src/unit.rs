@@ -1,0 +1,263 @@
+//! An assembler file as data: items in the order of the text, instructions in
+//! the order of their sections, labels with all that is known of them.
+
+use crate::cfi::Cfa;
+use crate::operand::{Operand, Set};
+use crate::table::{Class, Role, Row};
+
+/// Index of an instruction in [`Unit::instructions`].
+pub(crate) type Position = usize;
+/// Index of a label in [`Unit::labels`].
+pub(crate) type LabelId = usize;
+
+/// A prefix of an instruction.
+pub(crate) mod prefix {
+    pub(crate) const LOCK: u8 = 1;
+    pub(crate) const REP: u8 = 2;
+    pub(crate) const REPNE: u8 = 4;
+}
+
+/// One instruction.
+#[derive(Debug)]
+pub(crate) struct Instruction<'a> {
+    pub(crate) line: u32,
+    pub(crate) section: usize,
+    /// As written, with its prefixes.
+    pub(crate) text: &'a str,
+    pub(crate) prefixes: u8,
+    pub(crate) mnemonic: &'a str,
+    pub(crate) operands: Vec<Operand<'a>>,
+    pub(crate) row: &'static Row,
+    /// Of a direct branch.
+    pub(crate) target: Option<LabelId>,
+    /// What the call frame information in the source says here.
+    pub(crate) cfa: Cfa,
+}
+
+impl Instruction<'_> {
+    /// Operands with their roles.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = (&Operand<'_>, Role)> {
+        self.operands.iter().zip(self.row.roles.iter().copied())
+    }
+
+    /// Whether control never goes on behind it.
+    pub(crate) fn ends_path(&self) -> bool {
+        matches!(self.row.class, Class::Jmp | Class::Ret | Class::Stop)
+    }
+
+    /// The mnemonic without a size suffix `q`.
+    pub(crate) fn base_mnemonic(&self) -> &str {
+        self.mnemonic.strip_suffix('q').unwrap_or(self.mnemonic)
+    }
+
+    /// Registers and flags read, written, and written as a whole.
+    pub(crate) fn effects(&self) -> (Set, Set, Set) {
+        let (mut reads, mut writes, mut kills) = (self.row.reads, self.row.writes, self.row.kills);
+        for (operand, role) in self.roles() {
+            match operand {
+                Operand::Gpr(register) => {
+                    if role.reads() || (role.writes() && register.width < 4) {
+                        reads |= register.bit();
+                    }
+                    if role.writes() {
+                        writes |= register.bit();
+                        kills |= if register.width >= 4 {
+                            register.bit()
+                        } else {
+                            0
+                        };
+                    }
+                }
+                Operand::Mem(mem) | Operand::ThroughMem(mem) => reads |= mem.registers(),
+                Operand::ThroughGpr(register) => reads |= register.bit(),
+                Operand::Other(_) | Operand::Imm(_) | Operand::Target(_) => {}
+            }
+        }
+        if self.prefixes & (prefix::REP | prefix::REPNE) != 0 {
+            // With a count of zero nothing is written.
+            kills = 0;
+        }
+        if self.clears() {
+            reads &= crate::operand::FLAGS;
+        }
+        (reads, writes, kills)
+    }
+
+    /// `xorl %eax, %eax` and its like, whose result does not depend on the register.
+    fn clears(&self) -> bool {
+        self.operands.len() == 2
+            && self.operands[0] == self.operands[1]
+            && matches!(
+                self.mnemonic,
+                "xorl" | "xorq" | "subl" | "subq" | "xor" | "sub"
+            )
+            && matches!(self.operands[0], Operand::Gpr(r) if r.width >= 4)
+    }
+}
+
+/// A symbol that labels something, or is only referred to.
+#[derive(Debug, Default)]
+pub(crate) struct Label<'a> {
+    pub(crate) name: &'a str,
+    /// The instruction behind it, and the section, once defined.
+    pub(crate) at: Option<Position>,
+    pub(crate) section: Option<usize>,
+    /// `.globl` or `.weak`.
+    pub(crate) global: bool,
+    /// `.type name, @function`
+    pub(crate) function: bool,
+    pub(crate) called: bool,
+    pub(crate) jumped_to: bool,
+    /// Used otherwise than by a direct branch.
+    pub(crate) taken: bool,
+    /// Another name for this symbol.
+    pub(crate) alias_of: Option<LabelId>,
+}
+
+impl Label<'_> {
+    /// Whether an indirect branch may come here.
+    pub(crate) fn is_indirect_target(&self) -> bool {
+        self.global || self.taken
+    }
+
+    /// Whether any branch may come here.
+    pub(crate) fn is_target(&self) -> bool {
+        self.is_indirect_target() || self.called || self.jumped_to
+    }
+
+    /// Whether it is where a function is entered, with the stack as a call leaves it.
+    pub(crate) fn is_entry(&self) -> bool {
+        self.called
+            || (self.is_indirect_target() && (self.function || !self.name.starts_with(".L")))
+    }
+}
+
+/// A section of the file.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    pub(crate) name: &'a str,
+    /// The directive that goes there.
+    pub(crate) directive: (&'a str, &'a str),
+    pub(crate) executable: bool,
+    /// Whether addresses in it can be used when the image runs.
+    pub(crate) allocated: bool,
+    /// Unwind tables refer to code without making it a target.
+    pub(crate) unwind: bool,
+}
+
+/// What stands at one place of the text.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    /// A line marker or comment.
+    Marker(&'a str),
+    Label(LabelId),
+    /// Passed through.
+    Directive(&'a str, &'a str),
+    Align(&'a str, &'a str),
+    Cfi(&'a str, &'a str),
+    Assign(&'a str, &'a str),
+    Instruction(Position),
+}
+
+/// The whole file.
+#[derive(Debug, Default)]
+pub(crate) struct Unit<'a> {
+    /// With the section and the line of each.
+    pub(crate) items: Vec<(Item<'a>, usize, u32)>,
+    /// Section by section, in the order of the text within each.
+    pub(crate) instructions: Vec<Instruction<'a>>,
+    pub(crate) labels: Vec<Label<'a>>,
+    pub(crate) sections: Vec<Section<'a>>,
+    /// Labels in front of each instruction that are targets of branches: ranges in `label_list`.
+    pub(crate) labels_at: Vec<Vec<LabelId>>,
+    /// The function that each instruction belongs to, as the number of one of its pieces.
+    pub(crate) functions: Vec<usize>,
+    /// Call-site table entries: start of the region, landing pad.
+    pub(crate) landing_pads: Vec<(LabelId, LabelId)>,
+}
+
+impl Unit<'_> {
+    /// Whether a branch may come to this instruction.
+    pub(crate) fn is_target(&self, position: Position) -> bool {
+        self.labels_at[position]
+            .iter()
+            .any(|&l| self.labels[l].is_target())
+    }
+
+    /// Whether this instruction begins a function.
+    pub(crate) fn is_entry(&self, position: Position) -> bool {
+        self.labels_at[position]
+            .iter()
+            .any(|&l| self.labels[l].is_entry())
+    }
+
+    /// The label with its aliases resolved.
+    pub(crate) fn resolve(&self, mut label: LabelId) -> LabelId {
+        // A chain longer than the table is a circle.
+        for _ in 0..self.labels.len() {
+            match self.labels[label].alias_of {
+                Some(next) => label = next,
+                None => break,
+            }
+        }
+        label
+    }
+
+    /// The instruction behind this one in its section.
+    pub(crate) fn next(&self, position: Position) -> Option<Position> {
+        let next = position + 1;
+        (next < self.instructions.len()
+            && self.instructions[next].section == self.instructions[position].section)
+            .then_some(next)
+    }
+
+    /// Tells functions apart: a piece of code from one function symbol to the next,
+    /// together with the pieces that it jumps into other than at an entry.
+    pub(crate) fn find_functions(&mut self) {
+        let mut piece = 0;
+        self.functions = (0..self.instructions.len())
+            .map(|position| {
+                let begins = position == 0 || self.next(position - 1).is_none();
+                if begins
+                    || self.labels_at[position]
+                        .iter()
+                        .any(|&l| self.labels[l].function || self.labels[l].is_entry())
+                {
+                    piece = position;
+                }
+                piece
+            })
+            .collect();
+        let mut parents: Vec<usize> = (0..self.instructions.len()).collect();
+        for position in 0..self.instructions.len() {
+            if let Some(target) = self.branch_target(position)
+                && self.instructions[position].row.class != Class::Call
+                && !self.is_entry(target)
+            {
+                let (a, b) = (
+                    root(&mut parents, self.functions[position]),
+                    root(&mut parents, self.functions[target]),
+                );
+                parents[a.max(b)] = a.min(b);
+            }
+        }
+        for position in 0..self.functions.len() {
+            self.functions[position] = root(&mut parents, self.functions[position]);
+        }
+    }
+
+    /// Where a direct branch goes, if within this file.
+    pub(crate) fn branch_target(&self, position: Position) -> Option<Position> {
+        let label = self.resolve(self.instructions[position].target?);
+        self.labels[label].at
+    }
+}
+
+/// The representative of a set in a forest of parents.
+fn root(parents: &mut [usize], mut of: usize) -> usize {
+    while parents[of] != of {
+        parents[of] = parents[parents[of]];
+        of = parents[of];
+    }
+    of
+}
