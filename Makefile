@@ -2,7 +2,7 @@
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all build test check fmt clippy doc deny setup clean
+.PHONY: all build test check fmt clippy doc deny setup bench clean
 
 all: build
 
@@ -16,6 +16,11 @@ test: setup       ## run every test there is
 	cargo test --workspace
 
 check: fmt clippy doc deny test   ## what continuous integration runs
+
+bench: setup      ## what each wall costs, side by side (BENCH=--quick for a first look)
+	@scripts/setup-bench
+	cargo build --release -p mullion-cli -p mullion-bench
+	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)
 
 fmt:
 	cargo fmt --all --check

@@ -1,0 +1,69 @@
+//! The columns of the table: what the same source is built for.
+
+use serde::Serialize;
+
+/// One way to build and run a workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Column {
+    /// `gcc -O2` and the system's C library: the 1.0 of every ratio.
+    Native,
+    /// `gcc -O2` and musl, without walls: what the choice of C library alone costs.
+    Musl,
+    /// `mullion cc`, writes and control flow walled.
+    WriteCall,
+    /// `mullion cc`, reads, writes and control flow walled.
+    ReadWriteCall,
+    /// `mullion cc`, faulting where the others would wrap.
+    Trap,
+    /// WebAssembly by clang with 128-bit vectors, compiled and run by wasmtime.
+    Wasmtime,
+    /// WebAssembly by clang, translated to C by wasm2c and compiled by `gcc -O2`.
+    Wasm2c,
+}
+
+impl Column {
+    pub(crate) const ALL: [Column; 7] = [
+        Column::Native,
+        Column::Musl,
+        Column::WriteCall,
+        Column::ReadWriteCall,
+        Column::Trap,
+        Column::Wasmtime,
+        Column::Wasm2c,
+    ];
+
+    /// The name on the command line, in the table and in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Column::Native => "native",
+            Column::Musl => "musl",
+            Column::WriteCall => "write-call",
+            Column::ReadWriteCall => "read-write-call",
+            Column::Trap => "trap",
+            Column::Wasmtime => "wasmtime",
+            Column::Wasm2c => "wasm2c",
+        }
+    }
+
+    /// At most eight letters, for the head of a narrow column.
+    pub(crate) fn short(self) -> &'static str {
+        match self {
+            Column::WriteCall => "write",
+            Column::ReadWriteCall => "rd-write",
+            other => other.name(),
+        }
+    }
+
+    /// Whether this is one of Mullion's own walls.
+    pub(crate) fn is_wall(self) -> bool {
+        matches!(
+            self,
+            Column::WriteCall | Column::ReadWriteCall | Column::Trap
+        )
+    }
+
+    pub(crate) fn by_name(name: &str) -> Option<Column> {
+        Column::ALL.into_iter().find(|c| c.name() == name)
+    }
+}

@@ -1,0 +1,292 @@
+//! The page: one file, no script, nothing loaded from elsewhere.
+
+use crate::column::Column;
+use crate::plots;
+use crate::results::{Results, Row};
+use std::fmt::Write as _;
+
+/// Above this a ratio of a wall is set in red.
+const HIGH: f64 = 1.10;
+
+/// Renders everything.
+pub(crate) fn render(results: &Results) -> String {
+    let mut out = String::from("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">");
+    out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>What each wall costs</title><style>";
+    out += include_str!("page.css");
+    out += "</style><h1>What each wall costs</h1>";
+    let machine = &results.machine;
+    let _ = write!(
+        out,
+        "<p class=\"soft\">{} · {} · {} · medians of {} rounds, {} s each, on one processor; native <code>gcc -O2</code> is 1.0</p>",
+        escape(&machine.cpu),
+        escape(&machine.system),
+        escape(&machine.compiler),
+        results.rounds,
+        results.seconds
+    );
+    cards(&mut out, results);
+    errors(&mut out, results);
+    figure(
+        &mut out,
+        "Case by case",
+        "Time relative to native code, logarithmic; each mark tells its number when pointed at. Left is faster.",
+        results,
+        &plots::cases(results),
+    );
+    figure(
+        &mut out,
+        "Geometric means",
+        "Over each group of workloads, and over all of them.",
+        results,
+        &plots::means(results),
+    );
+    if results.mean_growth(Column::ReadWriteCall, None).is_some() {
+        figure(
+            &mut out,
+            "Growth of code",
+            "Machine code of the workload and its library, without the C library.",
+            results,
+            &plots::growth(results),
+        );
+    }
+    out += "<h2>All numbers</h2>";
+    numbers(&mut out, results);
+    above(&mut out, results);
+    side(&mut out, results);
+    method(&mut out, results);
+    out
+}
+
+fn cards(out: &mut String, results: &Results) {
+    *out += "<div class=\"cards\">";
+    for column in plots::shown(results) {
+        let Some((mean, count)) = results.mean(column, None) else {
+            continue;
+        };
+        let _ = write!(
+            out,
+            "<div class=\"card c-{name}\"><span>{name}</span><b>{mean:.3}</b><small>geometric mean of {count}</small></div>",
+            name = column.name()
+        );
+    }
+    *out += "</div>";
+}
+
+fn errors(out: &mut String, results: &Results) {
+    for note in &results.notes {
+        let _ = write!(out, "<p class=\"soft\">{}</p>", escape(note));
+    }
+    let mut errors = results.errors().peekable();
+    if errors.peek().is_some() {
+        *out += "<h2 class=\"bad\">Failed</h2><ul>";
+        for (row, column, error) in errors {
+            let _ = write!(
+                out,
+                "<li class=\"bad\"><b>{}</b>, {}: {}",
+                escape(row),
+                column.name(),
+                escape(error)
+            );
+        }
+        *out += "</ul>";
+    }
+}
+
+fn figure(out: &mut String, title: &str, caption: &str, results: &Results, svg: &str) {
+    let _ = write!(
+        out,
+        "<h2>{title}</h2><figure><figcaption>{caption}</figcaption><div class=\"legend\">"
+    );
+    for column in plots::shown(results) {
+        *out += "<span><svg viewBox=\"0 0 14 14\">";
+        plots::mark(out, column, 7.0, 7.0, column.name());
+        let _ = write!(out, "</svg>{}</span>", column.name());
+    }
+    let _ = write!(out, "</div>{svg}</figure>");
+}
+
+fn numbers(out: &mut String, results: &Results) {
+    let columns: Vec<Column> = results
+        .columns
+        .iter()
+        .copied()
+        .filter(|c| *c != Column::Native)
+        .collect();
+    *out += "<div class=\"scroll\"><table><tr><th>workload<th class=\"left\">what it does<th>native, ms";
+    for column in &columns {
+        let _ = write!(out, "<th>{}", column.name());
+    }
+    *out += "<th>spread<th>code";
+    let width = columns.len() + 5;
+    for (group, title) in &results.groups {
+        let _ = write!(
+            out,
+            "<tr class=\"head\"><td colspan=\"{width}\">{}",
+            escape(title)
+        );
+        for row in results.rows_of(Some(group)) {
+            number_row(out, row, &columns);
+        }
+        mean_row(out, results, &columns, "geometric mean", Some(group));
+    }
+    if results.groups.len() > 1 {
+        mean_row(out, results, &columns, "all of them", None);
+    }
+    *out += "</table></div>";
+}
+
+fn number_row(out: &mut String, row: &Row, columns: &[Column]) {
+    let native = row
+        .cells
+        .get(&Column::Native)
+        .and_then(|cell| cell.median());
+    let _ = write!(
+        out,
+        "<tr><td>{}<td class=\"what\">{}<td>{}",
+        escape(&row.name),
+        escape(&row.what),
+        milliseconds(native)
+    );
+    for column in columns {
+        let failed = row
+            .cells
+            .get(column)
+            .is_some_and(|cell| cell.error.is_some());
+        *out += &match row.ratio(*column) {
+            Some(ratio) if column.is_wall() && ratio > HIGH => {
+                format!("<td class=\"high\">{ratio:.3}")
+            }
+            None if failed => "<td class=\"high\">failed".to_owned(),
+            value => format!("<td>{}", ratio(value)),
+        };
+    }
+    *out += &row.spread().map_or("<td>–".to_owned(), |spread| {
+        format!("<td>{:.1} %", spread * 100.0)
+    });
+    let _ = write!(out, "<td>{}", ratio(row.growth(Column::ReadWriteCall)));
+}
+
+fn mean_row(
+    out: &mut String,
+    results: &Results,
+    columns: &[Column],
+    title: &str,
+    group: Option<&str>,
+) {
+    let _ = write!(out, "<tr class=\"mean\"><td>{title}<td><td>");
+    for column in columns {
+        let _ = write!(
+            out,
+            "<td>{}",
+            ratio(results.mean(*column, group).map(|(mean, _)| mean))
+        );
+    }
+    let _ = write!(
+        out,
+        "<td><td>{}",
+        ratio(results.mean_growth(Column::ReadWriteCall, group))
+    );
+}
+
+fn above(out: &mut String, results: &Results) {
+    let above = results.above(HIGH);
+    if above.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "<h2>Above {HIGH:.2}</h2><p>The reasons are in <code>docs/benchmarks.md</code>.</p><table><tr><th>workload<th class=\"left\">wall<th>ratio"
+    );
+    for (row, column, value) in above {
+        let _ = write!(
+            out,
+            "<tr><td>{}<td class=\"left\">{}<td>{value:.3}",
+            escape(&row.name),
+            column.name()
+        );
+    }
+    *out += "</table>";
+}
+
+fn side(out: &mut String, results: &Results) {
+    if !results.crossings.is_empty() {
+        *out += "<h2>One request behind a wall</h2><p>The same small piece of work on a request, reached in different ways; the work is included.</p><table><tr><th>way<th>bytes<th>ns for each request";
+        for crossing in &results.crossings {
+            let _ = write!(
+                out,
+                "<tr><td>{}<td>{}<td>{:.0}",
+                escape(crossing.way),
+                crossing.request_bytes,
+                crossing.nanoseconds
+            );
+        }
+        *out += "</table>";
+    }
+    if !results.loads.is_empty() {
+        *out += "<h2>Loading</h2><p>From the start to the end of a process whose program does nothing. For walls that is reading, verifying and mapping the image; wasmtime loads machine code that it kept.</p><table><tr><th>program<th class=\"left\">column<th>file, KB<th>ms";
+        for load in &results.loads {
+            let _ = write!(
+                out,
+                "<tr><td>{}<td class=\"left\">{}<td>{:.0}<td>{:.2}",
+                escape(&load.workload),
+                load.column.name(),
+                load.image_bytes as f64 / 1e3,
+                load.milliseconds
+            );
+        }
+        *out += "</table>";
+    }
+    if let Some(verifier) = &results.verifier {
+        let _ = write!(
+            out,
+            "<h2>The verifier</h2><p><b>{:.0} MB/s</b> on the {} KB of machine code in {}, on one processor, reading the file included.</p>",
+            verifier.megabytes_per_second,
+            verifier.code_bytes / 1000,
+            escape(&verifier.workload)
+        );
+    }
+}
+
+fn method(out: &mut String, results: &Results) {
+    let _ = write!(
+        out,
+        "<h2>How it was measured</h2><p>Every workload is one C program, the same source in all columns, that times its kernel alone \
+         with a monotonic clock and prints a checksum; a column whose checksum differs from native code is an error and has no number. \
+         The number of iterations is chosen so that a native run takes about {} s. In each of {} rounds every workload runs once in \
+         every column, one after the other, on the same processor. A ratio is that of the medians; the spread is the distance between \
+         the quartiles over the median, the widest of native code and the walls.</p>\
+         <p>wasmtime runs code of clang -O2 with 128-bit vectors. wasm2c's C comes from a module without vectors and is compiled by \
+         gcc -O2 with guard pages for its bounds checks; a translated function loses its <code>noinline</code>, so gcc may inline what \
+         is a call elsewhere. <code>musl</code>, where shown, is native code with the C library that domains use.</p>",
+        results.seconds, results.rounds
+    );
+}
+
+fn milliseconds(nanoseconds: Option<f64>) -> String {
+    nanoseconds.map_or("–".to_owned(), |ns| format!("{:.1}", ns / 1e6))
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
+}
+
+/// Text as it may stand in an element or an attribute.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_say_cannot_become_markup() {
+        assert_eq!(
+            escape("<b class=\"x\">&"),
+            "&lt;b class=&quot;x&quot;&gt;&amp;"
+        );
+    }
+}

@@ -1,0 +1,346 @@
+//! `mullion-bench`: what each wall costs, side by side, in one run.
+//!
+//! Builds every workload natively, behind Mullion's walls and as WebAssembly, runs them in
+//! turn on one core, compares their results, and writes a table, JSON and a page.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod catalogue;
+mod column;
+mod elf;
+mod html;
+mod machine;
+mod measure;
+mod plots;
+mod results;
+mod side;
+mod sources;
+mod stats;
+mod table;
+mod tools;
+
+use anyhow::{Context, Result, bail};
+use builder::{Builder, Program};
+use catalogue::{Catalogue, Workload};
+use clap::Parser;
+use column::Column;
+use indicatif::{ProgressBar, ProgressStyle};
+use measure::Case;
+use results::{Cell, Results, Row};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use tools::Tools;
+
+/// Set to anything, it turns an absent peer into a failure.
+const REQUIRE_PEERS: &str = "MULLION_BENCH_REQUIRE_PEERS";
+
+/// Measure what each wall costs, beside native code and WebAssembly.
+///
+/// Every workload is built natively (gcc -O2, the 1.0), with `mullion cc` in three protection
+/// modes, for wasmtime and for wasm2c. All must compute the same. A peer that is not installed
+/// is named and left out; set MULLION_BENCH_REQUIRE_PEERS to make that a failure.
+///
+/// Exits 0, or 1 if anything could not be built or computed something else.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// Fewer rounds of shorter runs: a first impression in about three minutes.
+    #[arg(long)]
+    quick: bool,
+    /// Run these workloads or groups only (repeat, or separate by commas).
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    only: Vec<String>,
+    /// Measure these columns only; native code is always measured.
+    #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
+    columns: Vec<Column>,
+    /// Rounds: each runs every workload once in every column [default: 7, with --quick 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rounds: Option<u64>,
+    /// Calibrate native runs to this many seconds [default: 0.3, with --quick 0.1].
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Write all numbers to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a page with plots to this file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Stay on this processor while measuring [default: the last one allowed].
+    #[arg(long, value_name = "NUMBER")]
+    cpu: Option<usize>,
+    /// Builds at the same time [default: one for each processor].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    jobs: Option<u64>,
+    /// Only show the workloads and columns.
+    #[arg(long)]
+    list: bool,
+    /// Only build what would be measured.
+    #[arg(long)]
+    build_only: bool,
+    /// The `mullion` command [default: beside this program].
+    #[arg(long, value_name = "FILE")]
+    mullion: Option<PathBuf>,
+    /// Where workloads and peers lie.
+    #[arg(long, value_name = "DIR", default_value = "bench")]
+    bench: PathBuf,
+    /// Where built programs go.
+    #[arg(long, value_name = "DIR", default_value = "build/bench")]
+    build: PathBuf,
+}
+
+fn column_name(name: &str) -> Result<Column, String> {
+    let all: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
+    Column::by_name(name).ok_or_else(|| format!("the columns are {}", all.join(", ")))
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    fs::create_dir_all(&arguments.build)
+        .with_context(|| format!("making {}", arguments.build.display()))?;
+    let (bench, build) = (absolute(&arguments.bench)?, absolute(&arguments.build)?);
+    let mut notes = Vec::new();
+    let fetched = sources::fetch(&bench, &build)
+        .map_err(|error| notes.push(format!("the real libraries are left out: {error:#}")))
+        .ok();
+    let mut catalogue = Catalogue::load(&bench, fetched.as_deref())?;
+    catalogue.select(&arguments.only)?;
+    if arguments.list {
+        list(&catalogue);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let wanted: Vec<Column> = Column::ALL
+        .into_iter()
+        .filter(|c| {
+            *c == Column::Native || arguments.columns.is_empty() || arguments.columns.contains(c)
+        })
+        .collect();
+    let tools = Tools::find(&wanted, mullion(arguments)?, &build)?;
+    notes.extend(
+        tools
+            .missing
+            .iter()
+            .map(|(column, reason)| format!("no column `{}`: {reason}", column.name())),
+    );
+    for note in &notes {
+        eprintln!("bench: {note}");
+    }
+    if !notes.is_empty() && std::env::var_os(REQUIRE_PEERS).is_some() {
+        bail!("{REQUIRE_PEERS} is set, and not everything is here");
+    }
+    let columns: Vec<Column> = wanted
+        .into_iter()
+        .filter(|column| !tools.missing.contains_key(column))
+        .collect();
+    let builder = Builder {
+        bench: &bench,
+        build: &build,
+        tools: &tools,
+    };
+    let cases = build_all(&builder, &catalogue.workloads, &columns, arguments)?;
+    if arguments.build_only {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let results = measure_all(
+        arguments,
+        &builder,
+        catalogue.groups.clone(),
+        cases,
+        columns,
+        notes,
+    )?;
+    report(arguments, &results)
+}
+
+fn list(catalogue: &Catalogue) {
+    for (group, title) in &catalogue.groups {
+        println!("{group}: {title}");
+        for workload in catalogue.workloads.iter().filter(|w| w.group == *group) {
+            println!("  {:<18}{}", workload.name, workload.what);
+        }
+    }
+    let columns: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
+    println!("columns: {}", columns.join(", "));
+}
+
+/// Builds everything, some at a time. What cannot be built becomes a cell with an error.
+fn build_all<'a>(
+    builder: &Builder,
+    workloads: &'a [Workload],
+    columns: &[Column],
+    arguments: &Arguments,
+) -> Result<Vec<Case<'a>>> {
+    let pairs: Vec<(usize, Column)> = (0..workloads.len())
+        .flat_map(|w| columns.iter().map(move |column| (w, *column)))
+        .collect();
+    let progress = bar(pairs.len(), "building");
+    let jobs = arguments.jobs.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        |n| n as usize,
+    );
+    let queue = Mutex::new(pairs.into_iter());
+    let built: Mutex<Vec<(usize, Column, Result<Program>)>> = Mutex::new(Vec::new());
+    let lock = "no thread panics while it holds the lock";
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let Some((w, column)) = queue.lock().expect(lock).next() else {
+                        break;
+                    };
+                    let program = builder.build(&workloads[w], column);
+                    progress.inc(1);
+                    built.lock().expect(lock).push((w, column, program));
+                }
+            });
+        }
+    });
+    progress.finish_and_clear();
+    let mut parts: Vec<(BTreeMap<Column, Program>, BTreeMap<Column, Cell>)> =
+        workloads.iter().map(|_| Default::default()).collect();
+    for (w, column, program) in built.into_inner().expect(lock) {
+        match program {
+            Ok(program) => drop(parts[w].0.insert(column, program)),
+            Err(error) => {
+                eprintln!(
+                    "bench: {}, {}: not built: {error:#}",
+                    workloads[w].name,
+                    column.name()
+                );
+                parts[w]
+                    .1
+                    .insert(column, Cell::failed(format!("not built: {error:#}")));
+            }
+        }
+    }
+    workloads
+        .iter()
+        .zip(parts)
+        .map(|(workload, (programs, cells))| Case::new(workload, programs, cells))
+        .collect()
+}
+
+fn measure_all(
+    arguments: &Arguments,
+    builder: &Builder,
+    groups: Vec<(String, String)>,
+    mut cases: Vec<Case>,
+    columns: Vec<Column>,
+    notes: Vec<String>,
+) -> Result<Results> {
+    let rounds = arguments
+        .rounds
+        .map_or(if arguments.quick { 3 } else { 7 }, |n| n as usize);
+    let seconds = arguments
+        .seconds
+        .unwrap_or(if arguments.quick { 0.1 } else { 0.3 });
+    machine::stay_on(arguments.cpu)?;
+    let progress = bar(cases.len() * columns.len() * rounds, "measuring");
+    for case in &mut cases {
+        progress.set_message(format!("calibrating {}", case.workload.name));
+        case.calibrate(seconds)
+            .with_context(|| case.workload.name.clone())?;
+    }
+    for round in 1..=rounds {
+        for case in &mut cases {
+            progress.set_message(format!("round {round} of {rounds}: {}", case.workload.name));
+            case.round(&columns, &progress);
+        }
+    }
+    progress.finish_and_clear();
+    let side = bar(0, "measuring");
+    side.set_message("crossings, loading, verifier");
+    let (crossings, loads, verifier) = (
+        side::crossings(builder, arguments.quick)?,
+        side::loads(&cases, arguments.quick)?,
+        side::verifier(builder, &cases)?,
+    );
+    side.finish_and_clear();
+    let rows = cases.into_iter().map(row).collect();
+    Ok(Results {
+        machine: machine::describe()?,
+        rounds,
+        seconds,
+        columns,
+        notes,
+        groups,
+        rows,
+        crossings,
+        loads,
+        verifier,
+    })
+}
+
+fn row(case: Case) -> Row {
+    Row {
+        name: case.workload.name.clone(),
+        what: case.workload.what.clone(),
+        group: case.workload.group.clone(),
+        iterations: case.iterations,
+        cells: case.cells,
+    }
+}
+
+fn report(arguments: &Arguments, results: &Results) -> Result<ExitCode> {
+    print!("{}", table::render(results));
+    if let Some(path) = &arguments.json {
+        write(path, &(serde_json::to_string_pretty(results)? + "\n"))?;
+    }
+    if let Some(path) = &arguments.html {
+        write(path, &html::render(results))?;
+    }
+    let failed = results.errors().count();
+    if failed > 0 {
+        eprintln!("bench: {failed} cases failed");
+    }
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+/// A file appears whole or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".part");
+    fs::write(&draft, text)
+        .and_then(|()| fs::rename(&draft, path))
+        .with_context(|| format!("writing {}", path.display()))?;
+    eprintln!("bench: wrote {}", path.display());
+    Ok(())
+}
+
+fn mullion(arguments: &Arguments) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("finding this program")?;
+    absolute(
+        &arguments
+            .mullion
+            .clone()
+            .unwrap_or_else(|| own.with_file_name("mullion")),
+    )
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("finding {}", path.display()))
+}
+
+fn bar(length: usize, what: &str) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("bench: {prefix} [{bar:30}] {pos}/{len}, {eta} left: {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length as u64)
+        .with_style(style.progress_chars("=> "))
+        .with_prefix(what.to_owned())
+}

@@ -1,0 +1,167 @@
+//! What is measured beside the table: crossings to another process, the time to load
+//! an image, the verifier's speed.
+
+use crate::builder::Builder;
+use crate::column::Column;
+use crate::elf;
+use crate::measure::Case;
+use crate::results::{Crossing, Load, Verifier};
+use crate::stats;
+use crate::tools::works;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// How work is reached: the argument to `peers/process.c`, and the words for it.
+const WAYS: [(&str, &str); 3] = [
+    ("call", "a plain call, no wall"),
+    ("shared", "a process, shared memory"),
+    ("pipe", "a process, pipes"),
+];
+
+/// Requests in one run.
+const COUNT: u64 = 10_000;
+
+/// Bytes of one request.
+const REQUESTS: [u64; 2] = [64, 4096];
+
+/// Runs `peers/process.c` in each of its ways.
+pub(crate) fn crossings(builder: &Builder, quick: bool) -> Result<Vec<Crossing>> {
+    let program = builder.build.join("process");
+    let built = Command::new("gcc")
+        .args(["-O2", "-I"])
+        .arg(builder.bench.join("workloads"))
+        .arg(builder.bench.join("peers/process.c"))
+        .arg("-o")
+        .arg(&program)
+        .status()
+        .context("building peers/process.c")?;
+    if !built.success() {
+        bail!("peers/process.c cannot be built");
+    }
+    let mut crossings = Vec::new();
+    for request_bytes in REQUESTS {
+        let mut checksum = None;
+        for (argument, way) in WAYS {
+            let mut times = Vec::new();
+            for _ in 0..rounds(quick) {
+                let (sum, nanoseconds) = request(&program, argument, request_bytes)?;
+                times.push(nanoseconds / COUNT as f64);
+                if *checksum.get_or_insert(sum.clone()) != sum {
+                    bail!("the work behind `{argument}` had another result");
+                }
+            }
+            let nanoseconds = stats::median(&times).unwrap_or_default();
+            crossings.push(Crossing {
+                way,
+                request_bytes,
+                nanoseconds,
+            });
+        }
+    }
+    Ok(crossings)
+}
+
+fn request(program: &Path, way: &str, bytes: u64) -> Result<(String, f64)> {
+    let out = Command::new(program)
+        .args([way, &bytes.to_string(), &COUNT.to_string()])
+        .output()?;
+    let line = String::from_utf8_lossy(&out.stdout).into_owned();
+    let (sum, time) = line
+        .trim()
+        .split_once(' ')
+        .with_context(|| format!("process {way}: {}", out.status))?;
+    Ok((sum.to_owned(), time.parse()?))
+}
+
+/// From start to end with no iteration at all, for a small program and the biggest.
+pub(crate) fn loads(cases: &[Case], quick: bool) -> Result<Vec<Load>> {
+    let mut loads = Vec::new();
+    for name in ["fib", "sqlite"] {
+        for case in cases.iter().filter(|case| case.workload.name == name) {
+            for (column, program) in &case.programs {
+                if case
+                    .cells
+                    .get(column)
+                    .is_some_and(|cell| cell.error.is_some())
+                {
+                    continue;
+                }
+                let (first, rest) = program.command.split_first().context("an empty command")?;
+                let arguments: Vec<&OsStr> = rest
+                    .iter()
+                    .map(AsRef::as_ref)
+                    .chain([OsStr::new("0")])
+                    .collect();
+                let seconds = wall_clock(first, &arguments, rounds(quick) * 3)?;
+                let image_bytes = fs::metadata(&program.image).map_or(0, |data| data.len());
+                loads.push(Load {
+                    workload: name.to_owned(),
+                    column: *column,
+                    image_bytes,
+                    milliseconds: seconds * 1e3,
+                });
+            }
+        }
+    }
+    Ok(loads)
+}
+
+/// `mullion verify` on the biggest image, less what the command takes to start.
+pub(crate) fn verifier(builder: &Builder, cases: &[Case]) -> Result<Option<Verifier>> {
+    let mullion = &builder.tools.mullion;
+    let images = cases.iter().filter_map(|case| {
+        Some((
+            case.workload.name.clone(),
+            &case.programs.get(&Column::ReadWriteCall)?.image,
+        ))
+    });
+    let sized =
+        images.filter_map(|(name, image)| Some((elf::code_bytes(image).ok()?, name, image)));
+    let Some((code_bytes, workload, image)) = sized.max_by_key(|(bytes, ..)| *bytes) else {
+        return Ok(None);
+    };
+    if code_bytes == 0 || !works(mullion, &[OsStr::new("verify"), image.as_os_str()]) {
+        return Ok(None);
+    }
+    let whole = wall_clock(
+        mullion.as_os_str(),
+        &[OsStr::new("verify"), image.as_os_str()],
+        15,
+    )?;
+    let start = wall_clock(mullion.as_os_str(), &[OsStr::new("version")], 15)?;
+    if whole <= start {
+        return Ok(None);
+    }
+    Ok(Some(Verifier {
+        workload,
+        code_bytes,
+        megabytes_per_second: code_bytes as f64 / 1e6 / (whole - start),
+    }))
+}
+
+fn rounds(quick: bool) -> usize {
+    if quick { 3 } else { 5 }
+}
+
+/// The median time in seconds from starting a program to its end.
+fn wall_clock(program: &OsStr, arguments: &[&OsStr], times: usize) -> Result<f64> {
+    let mut seconds = Vec::new();
+    for _ in 0..times {
+        let start = Instant::now();
+        let status = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        if !status.success() {
+            bail!("{} {arguments:?}: {status}", Path::new(program).display());
+        }
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    stats::median(&seconds).context("no time was taken")
+}
