@@ -1,2 +1,152 @@
 //! Machine code in, evidence of confinement or the first violations out.
+//!
+//! [`verify`] checks a whole image against `docs/window.md` in one linear pass.
+//! What it accepts is a [`Verified`], which cannot be made in any other way and
+//! owns the bytes that were checked, so that nobody can change them afterwards.
+//!
+//! ```text
+//! file -> image.rs    segments, thread-local template      -+
+//!         dynamic.rs  relocations                           |  any violation:
+//!         note.rs     note, imports, exports                |  Rejected
+//!         code.rs     every instruction (decode.rs, row.rs, |
+//!                     table.rs) and what is known between   |
+//!                     them (line.rs)                        |
+//!         label.rs    stray labels                         -+-> none: Verified
+//! ```
+//!
+//! Nothing here relies on the rewriter, the assembler or the linker, and nothing
+//! panics, whatever the input.
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
+
+mod bitmap;
+mod code;
+mod decode;
+mod dynamic;
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::expect_used, reason = "a test")]
+mod iced_tests;
+mod image;
+mod label;
+mod line;
+mod note;
+mod report;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "runs at compile time only"
+)]
+mod row;
+mod rule;
+mod stats;
+mod table;
+
+pub use dynamic::Relocation;
+pub use image::{Image, Permission, Segment, TlsTemplate};
+pub use note::{Export, ImageKind};
+pub use rule::{Rule, UnknownRule, Violation};
+pub use stats::Stats;
+
+use report::Report;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Number of violations that [`verify`] reports at most.
+pub const DEFAULT_LIMIT: usize = 100;
+
+/// An image that keeps to every rule. Dereferences to the [`Image`], whose
+/// every statement has been checked.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    image: Image,
+    stats: Stats,
+}
+
+impl Verified {
+    /// What was counted on the way.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+impl Deref for Verified {
+    type Target = Image;
+
+    fn deref(&self) -> &Image {
+        &self.image
+    }
+}
+
+/// Why an image is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the image breaks {} rule{}{}, the first at {}",
+    violations.len(), if violations.len() == 1 { "" } else { "s" }, if *truncated { " or more" } else { "" },
+    violations.first().map(ToString::to_string).unwrap_or_default())]
+pub struct Rejected {
+    /// The violations with the lowest addresses, in ascending order.
+    pub violations: Vec<Violation>,
+    /// There are more.
+    pub truncated: bool,
+}
+
+/// Everything that can be said about a file, whether it verifies or not.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// What the file says of itself, as far as it could be read. Not evidence.
+    pub image: Option<Image>,
+    /// What was counted; incomplete where code could not be decoded.
+    pub stats: Stats,
+    /// The violations with the lowest addresses, in ascending order.
+    pub violations: Vec<Violation>,
+    /// There are more.
+    pub truncated: bool,
+}
+
+/// Checks an image file.
+///
+/// # Errors
+/// [`Rejected`] with at most [`DEFAULT_LIMIT`] violations, if any rule is broken.
+pub fn verify(bytes: impl Into<Arc<[u8]>>) -> Result<Verified, Rejected> {
+    let survey = survey(bytes, DEFAULT_LIMIT);
+    match survey.image {
+        Some(image) if survey.violations.is_empty() && !survey.truncated => Ok(Verified {
+            image,
+            stats: survey.stats,
+        }),
+        _ => Err(Rejected {
+            violations: survey.violations,
+            truncated: survey.truncated,
+        }),
+    }
+}
+
+/// Describes an image file, and reports at most `limit` violations.
+#[must_use]
+pub fn survey(bytes: impl Into<Arc<[u8]>>, limit: usize) -> Survey {
+    let mut report = Report::new(limit);
+    let image = Image::parse(bytes.into(), &mut report);
+    let stats = image
+        .as_ref()
+        .map(|image| code::check(image, &mut report))
+        .unwrap_or_default();
+    let (violations, truncated) = report.finish();
+    Survey {
+        image,
+        stats,
+        violations,
+        truncated,
+    }
+}
+
+/// The classes of instructions that are allowed, each with the reason.
+pub fn instruction_classes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    table::GROUPS
+        .iter()
+        .map(|group| (group.class, group.reason))
+}

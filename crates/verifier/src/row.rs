@@ -1,0 +1,559 @@
+//! Turns the text of the table (`table.rs`) into rows that the decoder looks
+//! up, all at compile time: a mistake in the table is a compile error.
+
+use crate::table::GROUPS;
+
+/// What a row means to the checker, beyond the operands that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Operands say everything.
+    Plain,
+    /// x87 with a register operand: [`X87_REGISTER_FORMS`] says which exist.
+    X87,
+    /// `mov` between a general register and another, or memory.
+    Move,
+    /// `mov` of an immediate to a register named in the opcode.
+    MoveImmediate,
+    /// `add` register to register or memory.
+    AddTo,
+    /// `add` register or memory to register.
+    AddFrom,
+    /// Arithmetic group with an immediate; digits 0 and 5 are `add` and `sub`.
+    Arithmetic,
+    /// Rotations and shifts by an immediate: none by zero is a write.
+    Shift,
+    /// `lea`.
+    Lea,
+    /// `nop` with an operand: perhaps a label.
+    Nop,
+    /// `jcc`.
+    Conditional,
+    /// Direct `jmp`.
+    Jump,
+    /// Direct `call`.
+    Call,
+    /// `ret`.
+    Return,
+    /// `jmp` or `call` through a register.
+    Indirect,
+    /// Reads at `%rsi`, writes at `%rdi`.
+    Movs,
+    /// Writes at `%rdi`.
+    Stos,
+    /// Reads at `%rsi`.
+    Lods,
+    /// Reads at `%rdi`.
+    Scas,
+    /// Reads at `%rsi` and `%rdi`.
+    Cmps,
+    /// Faults: control never passes it.
+    Stop,
+    /// `int3`.
+    Breakpoint,
+}
+
+/// Has a ModRM byte.
+pub(crate) const MODRM: u32 = 1;
+/// The r/m operand must be memory.
+pub(crate) const MEM_ONLY: u32 = 1 << 1;
+/// The r/m operand must be a register.
+pub(crate) const REG_ONLY: u32 = 1 << 2;
+/// The r/m field must be zero.
+pub(crate) const RM_ZERO: u32 = 1 << 3;
+/// The r/m field must be two.
+pub(crate) const RM_TWO: u32 = 1 << 30;
+/// The r/m operand, when a register, is a general one.
+pub(crate) const RM_GPR: u32 = 1 << 4;
+/// ... of 8 bits.
+pub(crate) const RM_BYTE: u32 = 1 << 5;
+/// The r/m operand, when memory, is read.
+pub(crate) const RM_READ: u32 = 1 << 6;
+/// The r/m operand is written.
+pub(crate) const RM_WRITE: u32 = 1 << 7;
+/// ... but perhaps not, or not with zero extension.
+pub(crate) const RM_LOOSE: u32 = 1 << 8;
+/// The reg operand is a general register.
+pub(crate) const REG_GPR: u32 = 1 << 9;
+/// ... of 8 bits.
+pub(crate) const REG_BYTE: u32 = 1 << 10;
+/// The reg operand is written.
+pub(crate) const REG_WRITE: u32 = 1 << 11;
+/// ... but perhaps not, or not with zero extension.
+pub(crate) const REG_LOOSE: u32 = 1 << 12;
+/// The opcode's low three bits name the r/m operand.
+pub(crate) const OPCODE_REGISTER: u32 = 1 << 13;
+/// The r/m operand is the accumulator.
+pub(crate) const ACCUMULATOR: u32 = 1 << 14;
+/// VEX.vvvv is an operand (otherwise it must be 1111).
+pub(crate) const V_USED: u32 = 1 << 15;
+/// ... a general register.
+pub(crate) const V_GPR: u32 = 1 << 16;
+/// ... written.
+pub(crate) const V_WRITE: u32 = 1 << 17;
+/// Prefix 66 selects a 16-bit operand.
+pub(crate) const OP16: u32 = 1 << 18;
+/// The written general register is 32 bits wide whatever W says.
+pub(crate) const FIXED32: u32 = 1 << 19;
+/// `lock` is possible, with memory.
+pub(crate) const LOCK: u32 = 1 << 20;
+/// `rep` and `repne` are possible.
+pub(crate) const REP: u32 = 1 << 21;
+/// W must be 0.
+pub(crate) const W0: u32 = 1 << 22;
+/// W must be 1.
+pub(crate) const W1: u32 = 1 << 23;
+/// VEX.L must be 0.
+pub(crate) const L0: u32 = 1 << 24;
+/// VEX.L must be 1.
+pub(crate) const L1: u32 = 1 << 25;
+/// The access may not happen although the instruction completes.
+pub(crate) const LAZY: u32 = 1 << 26;
+/// The memory operand is not accessed.
+pub(crate) const NO_ACCESS: u32 = 1 << 27;
+/// x87 state is used.
+pub(crate) const X87: u32 = 1 << 28;
+/// The SSE control word is written.
+pub(crate) const MXCSR: u32 = 1 << 29;
+/// Immediates: one byte; four, or two with a 16-bit operand; or full width.
+pub(crate) const IMM8: u8 = 1;
+/// Four bytes, or two with a 16-bit operand.
+pub(crate) const IMM_Z: u8 = 2;
+/// Two, four or eight bytes, as the operand.
+pub(crate) const IMM_FULL: u8 = 3;
+/// Four bytes, always.
+pub(crate) const IMM32: u8 = 4;
+
+/// One row of the table, as the decoder uses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) flags: u32,
+    /// Mask of general registers written besides the operands.
+    pub(crate) clobbers: u16,
+    /// Next row for the same opcodes, tried when this one does not fit; 0: none.
+    pub(crate) next: u16,
+    /// Mask of the accepted reg fields.
+    pub(crate) digits: u8,
+    pub(crate) immediate: u8,
+    pub(crate) kind: Kind,
+}
+
+impl Row {
+    /// Whether any of these flags is set.
+    #[inline]
+    pub(crate) const fn has(&self, flags: u32) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+/// One row of the table, as text. See [`crate::table`] for the notation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text {
+    pub(crate) map: &'static str,
+    pub(crate) opcodes: &'static str,
+    pub(crate) operands: &'static str,
+    pub(crate) options: &'static str,
+    /// The instructions that this row lets through, for people and for the tests.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) names: &'static str,
+}
+
+/// Rows that share a class and the reason why they are allowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub(crate) class: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) rows: &'static [Text],
+}
+
+/// Which of D8 to DF, and which of the ModRM bytes C0 to FF with it, exist
+/// (bit = ModRM - C0). Undocumented aliases are left out; `fnstsw %ax` (DF E0)
+/// has a row of its own.
+pub(crate) const X87_REGISTER_FORMS: [u64; 8] = [
+    0xffff_ffff_ffff_ffff,
+    0xffff_7f33_0001_ffff,
+    0x0000_0200_ffff_ffff,
+    0x00ff_ff0c_ffff_ffff,
+    0xffff_ffff_0000_ffff,
+    0x0000_ffff_ffff_00ff,
+    0xffff_ffff_0200_ffff,
+    0x00ff_ff00_0000_0000,
+];
+
+/// Numbers of opcode maps: one-byte, then 0F, 0F38, 0F3A, then the same three
+/// with VEX; the six multi-byte ones once for each of the prefixes none, 66, F3, F2.
+pub(crate) const SLOTS: usize = 256 * 25;
+const COUNT: usize = count();
+
+/// Place of an opcode in [`INDEX`]; `map` 0 to 6, `prefix` 0 to 3.
+#[inline]
+pub(crate) const fn slot(map: usize, prefix: usize, opcode: u8) -> usize {
+    let table = if map == 0 {
+        0
+    } else {
+        1 + (map - 1) * 4 + prefix
+    };
+    table * 256 + opcode as usize
+}
+
+const fn count() -> usize {
+    let (mut total, mut group) = (1, 0);
+    while group < GROUPS.len() {
+        total += GROUPS[group].rows.len();
+        group += 1;
+    }
+    total
+}
+
+struct Built {
+    rows: [Row; COUNT],
+    index: [u16; SLOTS],
+}
+
+const BUILT: Built = build();
+/// All rows; number 0 is none.
+pub(crate) static ROWS: [Row; COUNT] = BUILT.rows;
+/// The first row for each opcode of each map; 0: none.
+pub(crate) static INDEX: [u16; SLOTS] = BUILT.index;
+
+const fn build() -> Built {
+    let empty = Row {
+        flags: 0,
+        clobbers: 0,
+        next: 0,
+        digits: 0,
+        immediate: 0,
+        kind: Kind::Plain,
+    };
+    let mut built = Built {
+        rows: [empty; COUNT],
+        index: [0; SLOTS],
+    };
+    let (mut number, mut group) = (1, 0);
+    while group < GROUPS.len() {
+        let mut i = 0;
+        while i < GROUPS[group].rows.len() {
+            let text = &GROUPS[group].rows[i];
+            built.rows[number] = parse_row(text);
+            built = enter(built, text, number);
+            number += 1;
+            i += 1;
+        }
+        group += 1;
+    }
+    built
+}
+
+/// Puts a row into the index, behind the rows that its opcodes already have.
+const fn enter(mut built: Built, text: &Text, number: usize) -> Built {
+    let (map, prefix) = parse_map(text.map);
+    let opcodes = parse_opcodes(text.opcodes);
+    // A 16-bit operand is chosen by the same prefix 66 that picks another map column.
+    let both = map != 0 && prefix == 0 && built.rows[number].has(OP16);
+    let mut opcode = 0;
+    while opcode < 256 {
+        if opcodes[opcode] {
+            built = chain(built, slot(map, prefix, opcode as u8), number);
+            if both {
+                built = chain(built, slot(map, 1, opcode as u8), number);
+            }
+        }
+        opcode += 1;
+    }
+    built
+}
+
+const fn chain(mut built: Built, slot: usize, number: usize) -> Built {
+    if built.index[slot] == 0 {
+        built.index[slot] = number as u16;
+        return built;
+    }
+    let mut last = built.index[slot] as usize;
+    while built.rows[last].next != 0 && built.rows[last].next as usize != number {
+        last = built.rows[last].next as usize;
+    }
+    assert!(
+        covers(number, last),
+        "a row behind another must take all opcodes of it"
+    );
+    built.rows[last].next = number as u16;
+    built
+}
+
+/// Whether row `number` names every opcode that row `other` names.
+const fn covers(number: usize, other: usize) -> bool {
+    let (own, others) = (
+        parse_opcodes(text(number).opcodes),
+        parse_opcodes(text(other).opcodes),
+    );
+    let mut opcode = 0;
+    while opcode < 256 {
+        if others[opcode] && !own[opcode] {
+            return false;
+        }
+        opcode += 1;
+    }
+    true
+}
+
+const fn text(number: usize) -> &'static Text {
+    let (mut left, mut group) = (number - 1, 0);
+    while left >= GROUPS[group].rows.len() {
+        left -= GROUPS[group].rows.len();
+        group += 1;
+    }
+    &GROUPS[group].rows[left]
+}
+
+const fn parse_map(text: &'static str) -> (usize, usize) {
+    let (mut map, mut prefix, mut vex) = (0, 0, 0);
+    let mut words = Words::new(text);
+    while let Some(word) = words.next() {
+        match word {
+            b"vex" => vex = 3,
+            b"66" => prefix = 1,
+            b"f3" => prefix = 2,
+            b"f2" => prefix = 3,
+            b"0f" => map = 1,
+            b"0f38" => map = 2,
+            b"0f3a" => map = 3,
+            _ => panic!("unknown map"),
+        }
+        words = words.rest();
+    }
+    (map + vex, prefix)
+}
+
+const fn parse_opcodes(text: &'static str) -> [bool; 256] {
+    let mut set = [false; 256];
+    let mut words = Words::new(text);
+    while let Some(word) = words.next() {
+        let first = hex(word[0]) * 16 + hex(word[1]);
+        let mut last = first;
+        if word.len() == 5 {
+            last = hex(word[3]) * 16 + hex(word[4]);
+        }
+        let mut opcode = first;
+        while opcode <= last {
+            set[opcode] = true;
+            opcode += 1;
+        }
+        words = words.rest();
+    }
+    set
+}
+
+const fn parse_row(text: &Text) -> Row {
+    let mut row = Row {
+        flags: 0,
+        clobbers: 0,
+        next: 0,
+        digits: 0,
+        immediate: 0,
+        kind: Kind::Plain,
+    };
+    let mut words = Words::new(text.operands);
+    let mut names_reg = false;
+    while let Some(word) = words.next() {
+        names_reg |= matches!(word[0], b'G' | b'V');
+        row = parse_operand(row, word);
+        words = words.rest();
+    }
+    words = Words::new(text.options);
+    while let Some(word) = words.next() {
+        row = parse_option(row, word);
+        words = words.rest();
+    }
+    if row.digits == 0 {
+        assert!(
+            names_reg || !row.has(MODRM),
+            "the reg field is neither an operand nor a digit"
+        );
+        row.digits = 0xff;
+    }
+    row
+}
+
+const fn parse_operand(mut row: Row, word: &[u8]) -> Row {
+    let size = if word.len() > 1 { word[1] } else { 0 };
+    let writes = ends(word, b'=') || ends(word, b'+') || ends(word, b'!');
+    let loose = ends(word, b'!');
+    let reads = !ends(word, b'=');
+    if size == b'v' {
+        row.flags |= OP16;
+    }
+    if size == b'd' && writes {
+        row.flags |= FIXED32;
+    }
+    let byte = size == b'b';
+    match word[0] {
+        b'E' => row.flags |= MODRM | RM_GPR,
+        b'R' => row.flags |= MODRM | RM_GPR | REG_ONLY,
+        b'W' => row.flags |= MODRM,
+        b'U' => row.flags |= MODRM | REG_ONLY,
+        b'M' => row.flags |= MODRM | MEM_ONLY,
+        b'N' => row.flags |= MODRM | NO_ACCESS,
+        b'Z' => row.flags |= RM_GPR | OPCODE_REGISTER,
+        b'A' => row.flags |= RM_GPR | ACCUMULATOR,
+        b'G' => {
+            row.flags |= MODRM
+                | REG_GPR
+                | pick(byte, REG_BYTE)
+                | pick(writes, REG_WRITE)
+                | pick(loose, REG_LOOSE);
+            return row;
+        }
+        b'V' => {
+            row.flags |= MODRM;
+            return row;
+        }
+        b'B' => {
+            row.flags |= V_USED | V_GPR | pick(writes, V_WRITE);
+            return row;
+        }
+        b'H' => {
+            row.flags |= V_USED;
+            return row;
+        }
+        b'I' | b'J' => {
+            row.immediate = match (word[0], size) {
+                (_, b'b') => IMM8,
+                (b'J', b'z') => IMM32,
+                (b'I', b'z') => IMM_Z,
+                (b'I', b'v') => IMM_FULL,
+                _ => panic!("unknown immediate"),
+            };
+            return row;
+        }
+        _ => panic!("unknown operand"),
+    }
+    row.flags |=
+        pick(byte, RM_BYTE) | pick(writes, RM_WRITE) | pick(loose, RM_LOOSE) | pick(reads, RM_READ);
+    row
+}
+
+const fn parse_option(mut row: Row, word: &[u8]) -> Row {
+    if word[0] == b'/' {
+        row.digits |= 1 << (word[1] - b'0');
+        return row;
+    }
+    if word[0] == b'=' {
+        row.clobbers |= match word {
+            b"=ax" => 1,
+            b"=cx" => 1 << 1,
+            b"=dx" => 1 << 2,
+            b"=bx" => 1 << 3,
+            b"=si" => 1 << 6,
+            b"=di" => 1 << 7,
+            _ => panic!("unknown register"),
+        };
+        return row;
+    }
+    row.flags |= match word {
+        b"lock" => LOCK,
+        b"rep" => REP,
+        b"op16" => OP16,
+        b"reg" => REG_ONLY | MODRM,
+        b"mem" => MEM_ONLY,
+        b"rm0" => RM_ZERO,
+        b"rm2" => RM_TWO,
+        b"w0" => W0,
+        b"w1" => W1,
+        b"l0" => L0,
+        b"l1" => L1,
+        b"lazy" => LAZY,
+        b"x87" => X87,
+        b"mxcsr" => MXCSR,
+        _ => {
+            row.kind = parse_kind(word);
+            0
+        }
+    };
+    row
+}
+
+const fn parse_kind(word: &[u8]) -> Kind {
+    match word {
+        b"is:x87" => Kind::X87,
+        b"is:move" => Kind::Move,
+        b"is:move-immediate" => Kind::MoveImmediate,
+        b"is:add-to" => Kind::AddTo,
+        b"is:add-from" => Kind::AddFrom,
+        b"is:arithmetic" => Kind::Arithmetic,
+        b"is:shift" => Kind::Shift,
+        b"is:lea" => Kind::Lea,
+        b"is:nop" => Kind::Nop,
+        b"is:conditional" => Kind::Conditional,
+        b"is:jump" => Kind::Jump,
+        b"is:call" => Kind::Call,
+        b"is:return" => Kind::Return,
+        b"is:indirect" => Kind::Indirect,
+        b"is:movs" => Kind::Movs,
+        b"is:stos" => Kind::Stos,
+        b"is:lods" => Kind::Lods,
+        b"is:scas" => Kind::Scas,
+        b"is:cmps" => Kind::Cmps,
+        b"is:stop" => Kind::Stop,
+        b"is:breakpoint" => Kind::Breakpoint,
+        _ => panic!("unknown option"),
+    }
+}
+
+const fn ends(word: &[u8], with: u8) -> bool {
+    word[word.len() - 1] == with
+}
+
+const fn pick(condition: bool, flag: u32) -> u32 {
+    if condition { flag } else { 0 }
+}
+
+const fn hex(digit: u8) -> usize {
+    match digit {
+        b'0'..=b'9' => (digit - b'0') as usize,
+        b'a'..=b'f' => (digit - b'a' + 10) as usize,
+        _ => panic!("not a hexadecimal digit"),
+    }
+}
+
+/// The words of a text, for constant evaluation.
+struct Words {
+    text: &'static [u8],
+}
+
+impl Words {
+    const fn new(text: &'static str) -> Self {
+        Self {
+            text: text.as_bytes(),
+        }
+        .trimmed()
+    }
+
+    const fn trimmed(mut self) -> Self {
+        while let [b' ', tail @ ..] = self.text {
+            self.text = tail;
+        }
+        self
+    }
+
+    const fn length(&self) -> usize {
+        let mut length = 0;
+        while length < self.text.len() && self.text[length] != b' ' {
+            length += 1;
+        }
+        length
+    }
+
+    const fn next(&self) -> Option<&'static [u8]> {
+        match self.length() {
+            0 => None,
+            length => Some(self.text.split_at(length).0),
+        }
+    }
+
+    const fn rest(self) -> Self {
+        let length = self.length();
+        Self {
+            text: self.text.split_at(length).1,
+        }
+        .trimmed()
+    }
+}
