@@ -46,8 +46,6 @@ pub(crate) struct Instruction {
     pub(crate) size: u8,
     /// A REX prefix is there, so that registers 4 to 7 of 8 bits are not `%ah` to `%bh`.
     pub(crate) rex: bool,
-    /// `lock`, `rep` or `repne` is there.
-    pub(crate) repeated: bool,
     /// The r/m operand is memory.
     pub(crate) memory: bool,
     /// `%gs:` with 32-bit addressing.
@@ -116,6 +114,7 @@ const fn prefix(byte: u8) -> u8 {
     }
 }
 
+#[allow(clippy::indexing_slicing, reason = "runs at compile time only")]
 static PREFIXES: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -169,7 +168,6 @@ pub(crate) fn decode(window: &[u8; WINDOW], available: usize) -> Result<Instruct
         (false, false) => 4,
     };
     instruction.rex = rex != 0;
-    instruction.repeated = prefixes & (F2 | F3 | LOCK) != 0;
     finish(instruction, cursor, prefixes).and_then(|instruction| limit(instruction, available))
 }
 
@@ -226,7 +224,6 @@ const fn blank(row: &'static Row, opcode: u8) -> Instruction {
         length: 0,
         size: 4,
         rex: false,
-        repeated: false,
         memory: false,
         gs: false,
         reg: 0,
@@ -321,15 +318,21 @@ fn select(cursor: &mut Cursor, slot: usize, opcode: u8, rex: u8) -> Result<Instr
 
 #[inline]
 fn fits(row: &Row, opcode: u8, modrm: u8, digit: u8, register: bool) -> bool {
-    row.digits >> digit & 1 == 1
-        && !(register && row.has(row::MEM_ONLY))
-        && !(!register && row.has(row::REG_ONLY))
-        && !(row.has(row::RM_ZERO) && modrm & 7 != 0)
-        && !(row.has(row::RM_TWO) && modrm & 7 != 2)
-        && (row.kind != Kind::X87
-            || X87_REGISTER_FORMS
-                .get(usize::from(opcode & 7))
-                .is_some_and(|forms| forms >> (modrm & 63) & 1 == 1))
+    let other_form = if register {
+        row::MEM_ONLY
+    } else {
+        row::REG_ONLY
+    };
+    let field = match row.flags & (row::RM_ZERO | row::RM_TWO) {
+        row::RM_ZERO => modrm & 7 == 0,
+        row::RM_TWO => modrm & 7 == 2,
+        _ => true,
+    };
+    let exists = row.kind != Kind::X87
+        || X87_REGISTER_FORMS
+            .get(usize::from(opcode & 7))
+            .is_some_and(|forms| forms >> (modrm & 63) & 1 == 1);
+    row.digits >> digit & 1 == 1 && !row.has(other_form) && field && exists
 }
 
 #[inline]
