@@ -12,7 +12,9 @@ use crate::table::memory::{TableMemory, Traffic};
 use crate::table::multilevel::{MultiLevel, Runs, Vector};
 use crate::table::sorted::SortedTable;
 use crate::table::{Block, Format, Root, Table, Walk};
-use mullion_supervisor::{DomainId, Mechanism, Permission, Range, Recorder, StackRegisters, ThreadId};
+use mullion_supervisor::{
+    DomainId, Mechanism, Permission, Range, Recorder, StackRegisters, ThreadId,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range as Bytes;
 
@@ -175,7 +177,9 @@ impl Bottom {
     /// What the hardware finds for an address; an unknown domain has nothing anywhere.
     pub fn look_up(&self, domain: u32, address: u64, walk: &mut Walk) -> Block {
         match self.domains.get(domain as usize) {
-            Some(Some(tables)) => self.format.look_up(&self.memory, tables.root, address, walk),
+            Some(Some(tables)) => self
+                .format
+                .look_up(&self.memory, tables.root, address, walk),
             _ => Block::uniform(0, self.address_bits, Perm::None),
         }
     }

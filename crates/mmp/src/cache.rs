@@ -237,7 +237,11 @@ mod tests {
         let mut caches = Hierarchy::new(&Caches::default()).unwrap();
         assert_eq!(caches.data(0), 216, "misses both levels");
         assert_eq!(caches.data(63), 0, "the same line");
-        assert_eq!(caches.fetch(0), 16, "in level two, not in the other level one");
+        assert_eq!(
+            caches.fetch(0),
+            16,
+            "in level two, not in the other level one"
+        );
         // Four more lines of the same set of 64 push the first out of a 4-way level one.
         for way in 1..=4 {
             assert_eq!(caches.data(way * 64 * 64), 216);
@@ -254,7 +258,14 @@ mod tests {
 
     #[test]
     fn a_line_forgets_its_gate_bit_when_it_is_evicted() {
-        let mut cache = Cache::new(&CacheConfig { bytes: 128, ways: 2 }, 64).unwrap();
+        let mut cache = Cache::new(
+            &CacheConfig {
+                bytes: 128,
+                ways: 2,
+            },
+            64,
+        )
+        .unwrap();
         cache.access(0);
         assert!(!cache.known_without_gates(0, 7));
         cache.note_without_gates(0, 7);

@@ -302,20 +302,39 @@ impl Config {
             ("report.refusals", u64::from(self.report.refusals), 1 << 20),
         ];
         let costs = [
-            ("processor.cycles-per-instruction", self.processor.cycles_per_instruction),
+            (
+                "processor.cycles-per-instruction",
+                self.processor.cycles_per_instruction,
+            ),
             ("caches.level1-miss-cycles", self.caches.level1_miss_cycles),
             ("caches.level2-miss-cycles", self.caches.level2_miss_cycles),
             ("plb.cycles-per-load", self.plb.cycles_per_load),
             ("plb.cycles-per-flush", self.plb.cycles_per_flush),
             ("glb.cycles-per-load", self.glb.cycles_per_load),
             ("crossing.cycles", self.crossing.cycles),
-            ("supervisor.top-cycles-per-call", self.supervisor.top_cycles_per_call),
-            ("supervisor.top-cycles-per-write", self.supervisor.top_cycles_per_write),
-            ("supervisor.bottom-cycles-per-write", self.supervisor.bottom_cycles_per_write),
-            ("supervisor.bottom-cycles-per-word", self.supervisor.bottom_cycles_per_word),
+            (
+                "supervisor.top-cycles-per-call",
+                self.supervisor.top_cycles_per_call,
+            ),
+            (
+                "supervisor.top-cycles-per-write",
+                self.supervisor.top_cycles_per_write,
+            ),
+            (
+                "supervisor.bottom-cycles-per-write",
+                self.supervisor.bottom_cycles_per_write,
+            ),
+            (
+                "supervisor.bottom-cycles-per-word",
+                self.supervisor.bottom_cycles_per_word,
+            ),
         ];
         let costs = costs.map(|(key, value)| (key, value, 1 << 20));
-        match most.into_iter().chain(costs).find(|(_, value, limit)| value > limit) {
+        match most
+            .into_iter()
+            .chain(costs)
+            .find(|(_, value, limit)| value > limit)
+        {
             Some((key, value, limit)) => Err(ConfigError::TooLarge { key, value, limit }),
             None => Ok(()),
         }
@@ -347,16 +366,30 @@ mod tests {
     #[test]
     fn bad_values_are_named() {
         let refused = |text: &str| Config::from_toml(text).unwrap_err();
-        assert!(matches!(refused("[plb]\nentires = 1"), ConfigError::Syntax(_)));
-        assert!(matches!(refused("[plb]\nentries = -1"), ConfigError::Syntax(_)));
+        assert!(matches!(
+            refused("[plb]\nentires = 1"),
+            ConfigError::Syntax(_)
+        ));
+        assert!(matches!(
+            refused("[plb]\nentries = -1"),
+            ConfigError::Syntax(_)
+        ));
         assert_eq!(refused("[caches]\nline-bytes = 48"), ConfigError::Line(48));
         assert_eq!(
             refused("[caches]\ndata = { bytes = 1000, ways = 4 }"),
-            ConfigError::CacheShape { bytes: 1000, ways: 4, line: 64 }
+            ConfigError::CacheShape {
+                bytes: 1000,
+                ways: 4,
+                line: 64
+            }
         );
         assert_eq!(
             refused("[caches]\ndata = { bytes = 1024, ways = 0 }"),
-            ConfigError::CacheShape { bytes: 1024, ways: 0, line: 64 }
+            ConfigError::CacheShape {
+                bytes: 1024,
+                ways: 0,
+                line: 64
+            }
         );
         assert_eq!(
             refused("[tables]\ngranularity = 7"),
@@ -364,7 +397,11 @@ mod tests {
         );
         assert_eq!(
             refused("[plb]\nentries = 100000"),
-            ConfigError::TooLarge { key: "plb.entries", value: 100_000, limit: 32768 }
+            ConfigError::TooLarge {
+                key: "plb.entries",
+                value: 100_000,
+                limit: 32768
+            }
         );
     }
 }

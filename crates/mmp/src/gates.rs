@@ -76,7 +76,10 @@ impl GateTable {
 
     /// The gates whose addresses lie in a range.
     pub fn in_range(&self, range: std::ops::Range<u64>) -> Vec<u64> {
-        self.gates.range(range).map(|(&address, _)| address).collect()
+        self.gates
+            .range(range)
+            .map(|(&address, _)| address)
+            .collect()
     }
 
     /// Adds or replaces a gate.
@@ -191,7 +194,11 @@ impl GateTable {
     fn peek(&self, memory: &TableMemory, word: u32) -> (u32, u64) {
         let kind = memory.peek(word + self.entry_words() - 1);
         let low = u64::from(memory.peek(word));
-        let high = if self.wide { u64::from(memory.peek(word + 1)) } else { 0 };
+        let high = if self.wide {
+            u64::from(memory.peek(word + 1))
+        } else {
+            0
+        };
         (kind, low | high << 32)
     }
 
@@ -295,7 +302,14 @@ impl Glb {
             }
         }
         let line = address >> self.line_log2;
-        self.lines.insert(0, LineGates { domain, line, gates });
+        self.lines.insert(
+            0,
+            LineGates {
+                domain,
+                line,
+                gates,
+            },
+        );
     }
 
     /// The gate at an address, if its line is here.

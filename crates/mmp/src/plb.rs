@@ -156,7 +156,13 @@ impl Plb {
 
     /// Looks up the bytes from `address` to before `end`, as far as one block reaches.
     #[inline]
-    pub fn look_up(&mut self, domain: u32, address: u64, end: u64, access: Access) -> Option<Answer> {
+    pub fn look_up(
+        &mut self,
+        domain: u32,
+        address: u64,
+        end: u64,
+        access: Access,
+    ) -> Option<Answer> {
         self.counts.lookups += 1;
         self.clock += 1;
         let slot = guess_slot(domain, address);

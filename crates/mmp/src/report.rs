@@ -226,7 +226,10 @@ fn percent(value: Option<f64>, digits: usize) -> String {
 fn layout(out: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+        cells
+            .chain([head[column].chars().count()])
+            .max()
+            .unwrap_or(0)
     };
     writeln!(out, "{title}\n")?;
     let mut line = |cells: &[String]| {
@@ -343,7 +346,12 @@ impl Report {
             ]
         });
         let head = ["", "PLB time", "PLB mr"];
-        layout(out, "Table 8: the protection lookaside buffer", &head, &rows)
+        layout(
+            out,
+            "Table 8: the protection lookaside buffer",
+            &head,
+            &rows,
+        )
     }
 
     fn render_split(&self, out: &mut String) -> fmt::Result {

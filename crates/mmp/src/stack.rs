@@ -29,7 +29,9 @@ impl StackTable {
     /// A table for a stack at these addresses, with no writable word.
     pub fn new(memory: &mut TableMemory, stack: &Range<u64>) -> Self {
         let base = stack.start >> SPAN_LOG2 << SPAN_LOG2;
-        let words = (stack.end - base).div_ceil(1 << SPAN_LOG2).next_power_of_two();
+        let words = (stack.end - base)
+            .div_ceil(1 << SPAN_LOG2)
+            .next_power_of_two();
         let words_log2 = words.ilog2();
         StackTable {
             at: memory.allocate(words_log2),
@@ -69,7 +71,11 @@ impl StackTable {
         walk.load(at);
         let bits = memory.peek(at);
         let perms = (0..PARTS).map(|part| {
-            let perm = if bits >> part & 1 == 1 { Perm::ReadWrite } else { Perm::Read };
+            let perm = if bits >> part & 1 == 1 {
+                Perm::ReadWrite
+            } else {
+                Perm::Read
+            };
             perm.bits() << (2 * part)
         });
         Block {
@@ -101,7 +107,11 @@ mod tests {
             let mut walk = Walk::default();
             let block = table.look_up(&memory, word, &mut walk);
             let writable = (0x10f8..0x1188).contains(&word) && word != 0x1100;
-            let expected = if writable { Perm::ReadWrite } else { Perm::Read };
+            let expected = if writable {
+                Perm::ReadWrite
+            } else {
+                Perm::Read
+            };
             assert_eq!(block.perm_at(word), expected, "{word:#x}");
             assert_eq!(walk.loads().len(), 1);
         }

@@ -34,7 +34,11 @@ fn request() -> impl Strategy<Value = Request> {
         (span(), permission()).prop_map(|(span, permission)| Request::Mprot { span, permission }),
         (number, any::<bool>(), span(), permission()).prop_map(|(to, group, span, permission)| {
             Request::MprotExport {
-                to: if group { Target::Group(to) } else { Target::Domain(to) },
+                to: if group {
+                    Target::Group(to)
+                } else {
+                    Target::Domain(to)
+                },
                 span,
                 permission,
                 export: [Level::None, Level::Read, Level::Full][to as usize % 3],
@@ -70,14 +74,14 @@ fn event() -> impl Strategy<Value = Event> {
         }),
         4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| Event::Load { address, bytes }),
         4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| Event::Store { address, bytes }),
-        (address(), address(), address()).prop_map(|(target, return_address, stack)| Event::Call {
+        1 => (address(), address(), address()).prop_map(|(target, return_address, stack)| Event::Call {
             target,
             return_address,
             stack
         }),
-        (address(), address()).prop_map(|(at, target)| Event::Return { at, target }),
-        any::<u32>().prop_map(|thread| Event::Switch { thread }),
-        any::<u64>().prop_map(|cycles| Event::Idle { cycles }),
+        1 => (address(), address()).prop_map(|(at, target)| Event::Return { at, target }),
+        1 => any::<u32>().prop_map(|thread| Event::Switch { thread }),
+        1 => any::<u64>().prop_map(|cycles| Event::Idle { cycles }),
         2 => request().prop_map(Event::Supervisor),
     ]
 }
@@ -208,7 +212,10 @@ fn other_files_are_no_traces() {
 fn another_version_is_named() {
     let mut bytes = write(&sample());
     bytes[8] = 9;
-    assert!(matches!(read(&bytes), Err(TraceError::Version { found: 9 })));
+    assert!(matches!(
+        read(&bytes),
+        Err(TraceError::Version { found: 9 })
+    ));
 }
 
 #[test]
@@ -235,6 +242,10 @@ fn an_address_beyond_the_space_is_found() {
     }]);
     assert!(matches!(
         read(&bytes),
-        Err(TraceError::Event { block: 0, at: 0, .. })
+        Err(TraceError::Event {
+            block: 0,
+            at: 0,
+            ..
+        })
     ));
 }

@@ -1,5 +1,6 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
+mod model;
 mod rewrite;
 mod version;
 
@@ -11,6 +12,8 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     /// Confine the assembler text of a C or C++ compiler.
     Rewrite(rewrite::Args),
+    /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
+    Model(model::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -20,6 +23,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Rewrite(args) => args.run(),
+            Command::Model(args) => args.run(),
             Command::Version(args) => args.run(),
         }
     }

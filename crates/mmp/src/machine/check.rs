@@ -81,8 +81,15 @@ impl Machine {
         let mut walk = std::mem::take(&mut self.walk);
         walk.clear();
         let block = match domain {
-            STACK => self.supervisor.mechanism().look_up_stack(address, &mut walk),
-            _ => Some(self.supervisor.mechanism().look_up(domain, address, &mut walk)),
+            STACK => self
+                .supervisor
+                .mechanism()
+                .look_up_stack(address, &mut walk),
+            _ => Some(
+                self.supervisor
+                    .mechanism()
+                    .look_up(domain, address, &mut walk),
+            ),
         };
         for &word in walk.loads() {
             let stall = self.caches.data(self.table_address(word));

@@ -32,7 +32,12 @@ impl Machine {
 
     /// The gate in the word of an address, as the hardware sees it.
     fn gate_at(&mut self, address: u64) -> Option<Gate> {
-        if self.domain == 0 || self.caches.instruction.known_without_gates(address, self.domain) {
+        if self.domain == 0
+            || self
+                .caches
+                .instruction
+                .known_without_gates(address, self.domain)
+        {
             return None;
         }
         self.find_gates(address);
@@ -42,7 +47,10 @@ impl Machine {
             let mut walk = crate::table::Walk::default();
             let bottom = self.supervisor.mechanism();
             let gates = bottom.gates_on_line(self.domain, address, &mut walk);
-            gates.into_iter().find(|(at, _)| *at == word).map(|(_, gate)| gate)
+            gates
+                .into_iter()
+                .find(|(at, _)| *at == word)
+                .map(|(_, gate)| gate)
         })
     }
 

@@ -37,7 +37,10 @@ impl fmt::Display for Why {
             Why::Taken(what, number) => write!(out, "the trace has already made {what} {number}"),
             Why::TooLong(what, most) => write!(out, "{what}: at most {most} are modelled"),
             Why::NotYours(thread) => {
-                write!(out, "thread {thread} runs now, or is made for a domain that is not the caller's or below it")
+                write!(
+                    out,
+                    "thread {thread} runs now, or is made for a domain that is not the caller's or below it"
+                )
             }
         }
     }

@@ -43,7 +43,11 @@ impl Geometry {
     /// From the bottom: a leaf table spans 4 KiB (if its entries are smaller than that), the levels
     /// above take ten bits each, the root what remains. With 32 bits, words, and 16 words in an entry
     /// that is 10, 10, 6.
-    pub fn new(address_bits: u32, granularity: u64, parts_log2: u32) -> Result<Self, GeometryError> {
+    pub fn new(
+        address_bits: u32,
+        granularity: u64,
+        parts_log2: u32,
+    ) -> Result<Self, GeometryError> {
         if !(20..=56).contains(&address_bits) {
             return Err(GeometryError::AddressBits(address_bits));
         }
@@ -54,7 +58,11 @@ impl Geometry {
         let mut below = leaf_span;
         let mut levels = Vec::new();
         while below < address_bits || levels.is_empty() {
-            let bits = if below < PAGE_LOG2 { PAGE_LOG2 - below } else { 10 };
+            let bits = if below < PAGE_LOG2 {
+                PAGE_LOG2 - below
+            } else {
+                10
+            };
             let bits = bits.min(address_bits.saturating_sub(below)).max(1);
             levels.push((bits, below));
             below += bits;
@@ -105,10 +113,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_is_refused() {
-        assert_eq!(
-            Geometry::new(64, 4, 4),
-            Err(GeometryError::AddressBits(64))
-        );
+        assert_eq!(Geometry::new(64, 4, 4), Err(GeometryError::AddressBits(64)));
         assert_eq!(Geometry::new(32, 6, 4), Err(GeometryError::Granularity(6)));
     }
 }

@@ -125,7 +125,11 @@ impl Encoding for Runs {
         let mut perms = 0;
         for run in 0..5 {
             let perm = u64::from(entry >> (2 * run) & 3);
-            let begin = if run == 0 { 0 } else { entry >> (10 + 5 * (run - 1)) & 31 };
+            let begin = if run == 0 {
+                0
+            } else {
+                entry >> (10 + 5 * (run - 1)) & 31
+            };
             // A later run overrides an earlier one from its beginning on.
             perms = perms & low_parts(begin) | (perm * ONES) & !low_parts(begin);
         }
@@ -284,7 +288,7 @@ impl<E: Encoding> MultiLevel<E> {
             Content::Table(_) | Content::OutOfLine(_) => !(perm.bits() * ONES),
         };
         let touched = parts(from >> part_log2, (to - 1) >> part_log2);
-        let wanted = perms & !touched | perm.bits() * ONES & touched;
+        let wanted = (perms & !touched) | ((perm.bits() * ONES) & touched);
         if wanted == perms {
             return None;
         }

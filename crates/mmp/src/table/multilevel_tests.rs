@@ -52,7 +52,13 @@ fn agrees<E: Encoding>(writes: Vec<Write>, granularity: u64) -> Result<(), TestC
     let mut roots = [(); 3].map(|()| table.create(&mut memory));
     let empty = memory.traffic().in_use;
     let mut flat = vec![vec![Perm::None; WORDS as usize]; 3];
-    for Write { domains, first, count, perm } in writes {
+    for Write {
+        domains,
+        first,
+        count,
+        perm,
+    } in writes
+    {
         let first = first / unit * unit;
         let end = (first + count).next_multiple_of(unit).min(WORDS);
         let members: Vec<usize> = (0..3).filter(|domain| domains >> domain & 1 == 1).collect();
@@ -120,8 +126,17 @@ fn writes_are_counted_word_by_word() {
     let before = memory.traffic();
     table.set(&mut memory, &mut root, 0x40_0000..0x80_0000, Perm::Read);
     let root_entry = memory.traffic();
-    assert_eq!(root_entry.written - before.written, 1, "4 MiB: one root entry");
-    table.set(&mut memory, &mut root, 0x40_1000..0x40_2000, Perm::ReadWrite);
+    assert_eq!(
+        root_entry.written - before.written,
+        1,
+        "4 MiB: one root entry"
+    );
+    table.set(
+        &mut memory,
+        &mut root,
+        0x40_1000..0x40_2000,
+        Perm::ReadWrite,
+    );
     let page = memory.traffic();
     // The middle table is cleared, filled with what the root entry said, linked, and one entry changed.
     assert_eq!(page.written - root_entry.written, 1024 + 1024 + 1 + 1);
@@ -143,10 +158,16 @@ fn a_look_up_loads_one_word_a_level() {
     table.set(&mut memory, &mut root, 0x1000..0x1004, Perm::Read);
     let mut walk = Walk::default();
     let leaf = table.look_up(&memory, root[0], 0x1000, &mut walk);
-    assert_eq!((walk.loads().len(), leaf.base, leaf.size_log2), (3, 0x1000, 6));
+    assert_eq!(
+        (walk.loads().len(), leaf.base, leaf.size_log2),
+        (3, 0x1000, 6)
+    );
     walk.clear();
     let page = table.look_up(&memory, root[0], 0x2000, &mut walk);
-    assert_eq!((walk.loads().len(), page.base, page.size_log2), (2, 0x2000, 12));
+    assert_eq!(
+        (walk.loads().len(), page.base, page.size_log2),
+        (2, 0x2000, 12)
+    );
     walk.clear();
     let root_entry = table.look_up(&memory, root[0], 0x40_0000, &mut walk);
     assert_eq!((walk.loads().len(), root_entry.size_log2), (1, 22));
@@ -165,7 +186,12 @@ fn a_group_writes_its_pages_once() {
                 table.set(&mut memory, &mut roots, range, Perm::Read);
             } else {
                 for root in &mut roots {
-                    table.set(&mut memory, std::slice::from_mut(root), range.clone(), Perm::Read);
+                    table.set(
+                        &mut memory,
+                        std::slice::from_mut(root),
+                        range.clone(),
+                        Perm::Read,
+                    );
                 }
             }
         }
@@ -175,7 +201,11 @@ fn a_group_writes_its_pages_once() {
     let (alone, alone_written) = used(false);
     let (shared, shared_written) = used(true);
     assert_eq!(alone, 8 * (1024 + 64));
-    assert_eq!(shared, 1024 + 64, "one middle table and one leaf for eight domains");
+    assert_eq!(
+        shared,
+        1024 + 64,
+        "one middle table and one leaf for eight domains"
+    );
     assert!(shared_written * 7 < alone_written);
 }
 
@@ -186,13 +216,30 @@ fn who_joins_later_shares_when_told_to() {
     let mut roots = [(); 2].map(|()| table.create(&mut memory));
     let empty = memory.traffic().in_use;
     for root in &mut roots {
-        table.set(&mut memory, std::slice::from_mut(root), 0x1000..0x1010, Perm::Read);
+        table.set(
+            &mut memory,
+            std::slice::from_mut(root),
+            0x1000..0x1010,
+            Perm::Read,
+        );
     }
     assert_eq!(memory.traffic().in_use - empty, 2 * (1024 + 64));
     table.share(&mut memory, &roots, 0x1000..0x1010);
     assert_eq!(memory.traffic().in_use - empty, 1024 + 64);
     // A private write afterwards copies, and the other does not see it.
-    table.set(&mut memory, &mut roots[..1], 0x1020..0x1024, Perm::ReadWrite);
-    let perm = |root| table.look_up(&memory, root, 0x1020, &mut Walk::default()).perm_at(0x1020);
-    assert_eq!([perm(roots[0]), perm(roots[1])], [Perm::ReadWrite, Perm::None]);
+    table.set(
+        &mut memory,
+        &mut roots[..1],
+        0x1020..0x1024,
+        Perm::ReadWrite,
+    );
+    let perm = |root| {
+        table
+            .look_up(&memory, root, 0x1020, &mut Walk::default())
+            .perm_at(0x1020)
+    };
+    assert_eq!(
+        [perm(roots[0]), perm(roots[1])],
+        [Perm::ReadWrite, Perm::None]
+    );
 }

@@ -42,7 +42,10 @@ impl SortedTable {
             return (low & !3, Perm::from_bits(low));
         }
         let high = u64::from(memory.peek(at + 1));
-        (low | (high & 0x3fff_ffff) << 32, Perm::from_bits(high >> 30))
+        (
+            low | (high & 0x3fff_ffff) << 32,
+            Perm::from_bits(high >> 30),
+        )
     }
 
     fn write(&self, memory: &mut TableMemory, root: Root, index: u32, start: u64, perm: Perm) {

@@ -34,7 +34,11 @@ pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &Event) {
             bytes,
             instructions,
         } => {
-            let small = if instructions < 32 { instructions as u8 } else { 0 };
+            let small = if instructions < 32 {
+                instructions as u8
+            } else {
+                0
+            };
             out.push(FETCH | small << 3);
             if small == 0 {
                 number(out, u64::from(instructions));
@@ -76,7 +80,11 @@ pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &Event) {
 
 fn data(out: &mut Vec<u8>, context: &mut Context, kind: u8, address: u64, bytes: u32) {
     // Operand 0 to 6: a power of two; 31: a number follows.
-    let small = if bytes.is_power_of_two() { bytes.ilog2() as u8 } else { 31 };
+    let small = if bytes.is_power_of_two() {
+        bytes.ilog2() as u8
+    } else {
+        31
+    };
     out.push(kind | small << 3);
     if small == 31 {
         number(out, u64::from(bytes));

@@ -83,7 +83,9 @@ pub enum TraceError {
         what: &'static str,
     },
     /// A block is whole, but something in it is not an event.
-    #[error("block {block} of the trace holds something that is no event, at its byte {at}: {what}")]
+    #[error(
+        "block {block} of the trace holds something that is no event, at its byte {at}: {what}"
+    )]
     Event {
         /// Counted from 0.
         block: u64,

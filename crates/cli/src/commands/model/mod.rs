@@ -1,0 +1,59 @@
+//! `mullion model`: the Mondriaan hardware model.
+
+mod chart;
+mod run;
+mod sweep;
+mod synth;
+mod trace;
+
+use anyhow::Context;
+use mullion_mmp::config::Config;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The subcommands of the model.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Run a trace on the model and print what it cost.
+    ///
+    /// Every fetch, load and store of the trace is checked against the permission tables that the
+    /// supervisor's decisions produced, every cycle is counted, and the result is laid out as Tables 5, 6
+    /// and 8 of the Mondrix paper, with the paper's own rows below it, marked "paper".
+    Run(run::Args),
+    /// Run a trace on many machines and draw what changes.
+    ///
+    /// Every combination of the given buffer sizes, table formats and granularities is one run. Results go
+    /// to a directory: sweep.csv with a line for each run, and charts as SVG.
+    Sweep(sweep::Args),
+    /// Make a trace of a program that does not exist, by its parameters.
+    ///
+    /// A kernel and modules in domains of their own call each other through gates, share memory through a
+    /// group, allocate objects, lend buffers and open words of their stacks. The same parameters and seed
+    /// give the same trace.
+    Synth(synth::Args),
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Run(args) => args.run(),
+            Command::Sweep(args) => args.run(),
+            Command::Synth(args) => args.run(),
+        }
+    }
+}
+
+/// The configuration in a file, or the paper's.
+fn load_config(path: Option<&Path>) -> anyhow::Result<Config> {
+    let Some(path) = path else {
+        return Ok(Config::default());
+    };
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Config::from_toml(&text).with_context(|| path.display().to_string())
+}
