@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod listing;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use crate::image::{Image, Segment};
 use crate::line::{Line, Value};
 use crate::report::Report;
 use crate::row::{self, Kind};
-use crate::rule::{Rule, Violation};
+use crate::rule::{Place, Rule, Violation};
 use crate::stats::Stats;
 use mullion_abi as abi;
 
@@ -127,7 +127,7 @@ fn violation(code: &Code, position: usize, length: usize, rule: Rule) -> Violati
         .copied()
         .collect();
     Violation {
-        address: u64::from(code.start) + position as u64,
+        place: Place::Window(u64::from(code.start) + position as u64),
         rule,
         bytes,
     }

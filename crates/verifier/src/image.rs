@@ -6,7 +6,7 @@
 use crate::dynamic;
 use crate::note::{self, Export};
 use crate::report::Report;
-use crate::rule::{Rule, Violation};
+use crate::rule::{Place, Rule, Violation};
 use mullion_abi as abi;
 use std::ops::Range;
 use std::sync::Arc;
@@ -154,10 +154,19 @@ pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     read(bytes, at).map(u64::from_le_bytes)
 }
 
-/// A violation at a place of the file.
-pub(crate) fn breach(rule: Rule, address: u64) -> Violation {
+/// A violation at an offset in the file.
+pub(crate) fn breach(rule: Rule, offset: u64) -> Violation {
     Violation {
-        address,
+        place: Place::File(offset),
+        rule,
+        bytes: Vec::new(),
+    }
+}
+
+/// A violation at an offset in the window, but of no instruction.
+pub(crate) fn breach_in_window(rule: Rule, offset: u64) -> Violation {
+    Violation {
+        place: Place::Window(offset),
         rule,
         bytes: Vec::new(),
     }
@@ -242,7 +251,7 @@ impl Image {
         image.exports = note::exports(&image, report);
         report.next_phase();
         if !image.is_labelled(image.entry) {
-            report.add(|| breach(Rule::EntryTarget, image.entry));
+            report.add(|| breach_in_window(Rule::EntryTarget, image.entry));
         }
         report.next_phase();
         Some(image)

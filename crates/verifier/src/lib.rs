@@ -49,7 +49,7 @@ mod table;
 pub use dynamic::Relocation;
 pub use image::{Image, Permission, Segment, TlsTemplate};
 pub use note::{Export, ImageKind};
-pub use rule::{Rule, UnknownRule, Violation};
+pub use rule::{Place, Rule, UnknownRule, Violation};
 pub use stats::Stats;
 
 use report::Report;
@@ -89,7 +89,7 @@ impl Deref for Verified {
     violations.len(), if violations.len() == 1 { "" } else { "s" }, if *truncated { " or more" } else { "" },
     violations.first().map(ToString::to_string).unwrap_or_default())]
 pub struct Rejected {
-    /// The violations with the lowest addresses, in ascending order.
+    /// The first violations: those of the file's structure, then those of the code by address.
     pub violations: Vec<Violation>,
     /// There are more.
     pub truncated: bool,
@@ -102,10 +102,18 @@ pub struct Survey {
     pub image: Option<Image>,
     /// What was counted; incomplete where code could not be decoded.
     pub stats: Stats,
-    /// The violations with the lowest addresses, in ascending order.
+    /// The first violations: those of the file's structure, then those of the code by address.
     pub violations: Vec<Violation>,
     /// There are more.
     pub truncated: bool,
+}
+
+impl Survey {
+    /// Whether [`verify`] accepts the file. Only a [`Verified`] is evidence.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.image.is_some() && self.violations.is_empty() && !self.truncated
+    }
 }
 
 /// Checks an image file.
@@ -114,8 +122,9 @@ pub struct Survey {
 /// [`Rejected`] with at most [`DEFAULT_LIMIT`] violations, if any rule is broken.
 pub fn verify(bytes: impl Into<Arc<[u8]>>) -> Result<Verified, Rejected> {
     let survey = survey(bytes, DEFAULT_LIMIT);
+    let verified = survey.is_verified();
     match survey.image {
-        Some(image) if survey.violations.is_empty() && !survey.truncated => Ok(Verified {
+        Some(image) if verified => Ok(Verified {
             image,
             stats: survey.stats,
         }),

@@ -1,6 +1,6 @@
 //! The image's note, and the import and export records that it points to.
 
-use crate::image::{Image, breach, read, read_u32};
+use crate::image::{Image, breach, breach_in_window, read, read_u32};
 use crate::report::Report;
 use crate::rule::{Rule, Violation};
 use mullion_abi as abi;
@@ -160,14 +160,14 @@ pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
     let Some(records) =
         records(image, table).filter(|records| records.len() as u64 <= abi::MAX_IMPORTS)
     else {
-        report.add(|| breach(Rule::ImportTable, table.start));
+        report.add(|| breach_in_window(Rule::ImportTable, table.start));
         return Vec::new();
     };
     let mut names = Vec::with_capacity(records.len());
     for (offset, record) in records {
         let name = name(&record);
         if name.is_none() {
-            report.add(|| breach(Rule::RecordName, offset));
+            report.add(|| breach_in_window(Rule::RecordName, offset));
         }
         names.push(name.unwrap_or_default());
     }
@@ -178,7 +178,7 @@ pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
 pub(crate) fn exports(image: &Image, report: &mut Report) -> Vec<Export> {
     let table = &image.note.exports;
     let Some(records) = records(image, table) else {
-        report.add(|| breach(Rule::ExportTable, table.start));
+        report.add(|| breach_in_window(Rule::ExportTable, table.start));
         return Vec::new();
     };
     let mut names = HashSet::new();
@@ -193,8 +193,8 @@ pub(crate) fn exports(image: &Image, report: &mut Report) -> Vec<Export> {
                 name,
                 offset: target,
             }),
-            (_, None) => report.add(|| breach(Rule::ExportTarget, offset)),
-            _ => report.add(|| breach(Rule::RecordName, offset)),
+            (_, None) => report.add(|| breach_in_window(Rule::ExportTarget, offset)),
+            _ => report.add(|| breach_in_window(Rule::RecordName, offset)),
         }
     }
     exports

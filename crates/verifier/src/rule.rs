@@ -215,12 +215,29 @@ impl std::str::FromStr for Rule {
 #[error("there is no rule {0:?}")]
 pub struct UnknownRule(pub String);
 
+/// Where a violation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// An offset in the file: of a header, a table's entry, a note.
+    File(u64),
+    /// An offset in the window: of an instruction, a record, a target.
+    Window(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(offset) => write!(formatter, "file offset {offset:#x}"),
+            Self::Window(offset) => write!(formatter, "{offset:#x}"),
+        }
+    }
+}
+
 /// One breach of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Where: the offset in the window of the instruction or of what else is
-    /// at fault; for parts of the file that have none, the offset in the file.
-    pub address: u64,
+    /// Where.
+    pub place: Place,
     /// Which rule.
     pub rule: Rule,
     /// The bytes at fault: an instruction as far as it was decoded, at most 15; or empty.
@@ -231,8 +248,8 @@ impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:#x}: {}: {}",
-            self.address,
+            "{}: {}: {}",
+            self.place,
             self.rule,
             self.rule.explanation()
         )

@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_verifier::{ImageKind, Permission, Rule, verify};
+use mullion_verifier::{ImageKind, Permission, Place, Rule, verify};
 
 const GOOD: &str = r#"
     subq $24, %r15
@@ -79,7 +79,11 @@ fn a_wild_write_is_rejected() {
     let rejected = verify(bytes).expect_err("a wild write");
     let first = &rejected.violations[0];
     assert_eq!(
-        (first.rule, first.address, &first.bytes[..]),
-        (Rule::WriteUnconfined, 0x20007, &[0xc7, 7, 1, 0, 0, 0][..])
+        (first.rule, first.place, &first.bytes[..]),
+        (
+            Rule::WriteUnconfined,
+            Place::Window(0x20007),
+            &[0xc7, 7, 1, 0, 0, 0][..]
+        )
     );
 }

@@ -1,7 +1,9 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
 mod model;
+mod inspect;
 mod rewrite;
+mod verify;
 mod version;
 
 use clap::Subcommand;
@@ -10,10 +12,14 @@ use std::process::ExitCode;
 /// Everything that `mullion` can be asked to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Describe an image: segments, exports, imports, and what its code does.
+    Inspect(inspect::Args),
     /// Confine the assembler text of a C or C++ compiler.
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
     Model(model::Args),
+    /// Check that an image keeps to every rule of the window.
+    Verify(verify::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -22,8 +28,10 @@ impl Command {
     /// Runs the subcommand; an error is printed by `main` and ends with status 1.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
+            Command::Inspect(args) => args.run(),
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),
+            Command::Verify(args) => args.run(),
             Command::Version(args) => args.run(),
         }
     }
