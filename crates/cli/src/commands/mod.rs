@@ -1,7 +1,7 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
-mod model;
 mod inspect;
+mod model;
 mod rewrite;
 mod verify;
 mod version;
