@@ -1,0 +1,12 @@
+/* The entry of an extension: starts the C library, runs the constructors, and
+ * returns to the host, which may then call the exports. */
+
+/* The C++ run-time's name for this image. */
+__attribute__((visibility("hidden"))) void *__dso_handle;
+
+void __mullion_extension_start(long *);
+
+void _start(long *block)
+{
+	__mullion_extension_start(block);
+}

@@ -1,0 +1,14 @@
+/* The entry of a program: called once, as a function, with a block laid out as
+ * the initial stack of a Linux process. */
+
+/* The C++ run-time's name for this image. */
+__attribute__((visibility("hidden"))) void *__dso_handle;
+
+int main(int, char **, char **);
+int __libc_start_main(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void));
+
+void _start(long *block)
+{
+	__libc_start_main(main, (int)block[0], (char **)(block + 1), 0, 0, 0);
+	__builtin_trap();
+}

@@ -1,0 +1,11 @@
+/* A domain has one thread: reference counts need no locked instructions. */
+#ifndef MULLION_SYS_SINGLE_THREADED_H
+#define MULLION_SYS_SINGLE_THREADED_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern char __libc_single_threaded;
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,1 @@
+/* memcpy is memmove, in memmove.c. */
