@@ -5,6 +5,8 @@ mod commands;
 mod listing;
 
 use clap::Parser;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Load third-party native extensions behind a wall.
@@ -16,11 +18,24 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    match Cli::parse_from(arguments()).command.run() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("mullion: {error:#}");
             ExitCode::from(1)
         }
     }
+}
+
+/// The command line; started under the name `as` or `ld`, as gcc does, that is the subcommand.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let name = arguments
+        .first()
+        .and_then(|name| Path::new(name).file_name())
+        .map(OsStr::to_owned);
+    if let Some(name) = name.filter(|name| name == "as" || name == "ld") {
+        arguments.insert(1, name);
+    }
+    arguments
 }

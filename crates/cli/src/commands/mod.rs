@@ -4,6 +4,7 @@ mod inspect;
 mod model;
 mod rewrite;
 mod verify;
+mod cc;
 mod version;
 
 use clap::Subcommand;
@@ -20,6 +21,17 @@ pub(crate) enum Command {
     Model(model::Args),
     /// Check that an image keeps to every rule of the window.
     Verify(verify::Args),
+    /// Compile and link C like gcc, for a domain (see mullion cc --mullion-help).
+    Cc(cc::Args),
+    /// Compile and link C++ like g++, for a domain.
+    #[command(name = "c++")]
+    Cxx(cc::Args),
+    /// The assembler that cc and c++ have gcc call: rewrites, then assembles.
+    #[command(hide = true)]
+    As(cc::Args),
+    /// The linker that cc and c++ have gcc call.
+    #[command(hide = true)]
+    Ld(cc::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -32,6 +44,10 @@ impl Command {
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),
             Command::Verify(args) => args.run(),
+            Command::Cc(args) => args.cc(),
+            Command::Cxx(args) => args.cxx(),
+            Command::As(args) => args.assemble(),
+            Command::Ld(args) => args.link(),
             Command::Version(args) => args.run(),
         }
     }

@@ -1,0 +1,560 @@
+//! gcc's command line, read just far enough: our own options are taken out,
+//! what cannot work in a domain is refused, everything else goes to gcc as it is.
+
+use crate::DriverError;
+use mullion_abi::Protection;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The text of `mullion cc --mullion-help`.
+pub const OPTIONS_HELP: &str = "\
+mullion cc and mullion c++ take the options of gcc and g++, and:
+
+  --mullion-protection=LEVEL  write-call, read-write-call (the default) or trap:
+                              what is confined besides control flow; trap faults
+                              at a wild access where the others wrap
+  --mullion-kind=KIND         program (the default): has main, is run once;
+                              extension: has exports that a host calls
+  --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
+  --mullion-keep=DIRECTORY    keeps the assembler text, before and after rewriting
+  --mullion-help              this text
+
+Environment:
+
+  MULLION_PROTECTION          the protection, where the option is not given
+  MULLION_CC, MULLION_CXX     the compilers to use instead of gcc and g++
+  MULLION_SOURCES             a directory with archives of third-party sources,
+                              looked at before any package client is asked
+  XDG_CACHE_HOME              where the C library is built, once (~/.cache)
+
+A program whose name does not end in .mx can be started like any other: its
+ELF interpreter is `mullion run`, with the options in MULLION_RUN.
+
+Not possible in a domain: shared libraries (-shared), 32-bit code (-m32),
+-fsplit-stack, the sanitizers, large code models. -flto, -fstack-protector,
+-fcf-protection and -fPIC are accepted and have no effect.
+";
+
+/// What an image is: the note's third word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// It has `main`, is run once and ends.
+    #[default]
+    Program,
+    /// It has exports, called by a host as long as it likes.
+    Extension,
+}
+
+/// What gcc was asked to produce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Questions that gcc answers without an input (`--version`, `-dumpmachine`).
+    Question,
+    /// Preprocessed text, assembler text or objects.
+    Compile,
+    /// An image, or a combined object (`-r`).
+    Link,
+}
+
+/// A command line, sorted.
+#[derive(Debug)]
+pub struct Arguments {
+    /// What goes to gcc, in order.
+    pub forwarded: Vec<OsString>,
+    /// What is confined.
+    pub protection: Protection,
+    /// What the image is to be.
+    pub kind: Kind,
+    /// Functions to export.
+    pub exports: Vec<String>,
+    /// Where to keep intermediate text.
+    pub keep: Option<PathBuf>,
+    /// What is produced.
+    pub task: Task,
+    /// The output, as given with `-o`.
+    pub output: Option<PathBuf>,
+    /// Whether gcc's and the sysroot's headers are wanted (no `-nostdinc`).
+    pub standard_headers: bool,
+    /// The same for C++ (no `-nostdinc++`).
+    pub standard_cxx_headers: bool,
+    /// Whether something here is C++.
+    pub cxx: bool,
+    /// Whether our help was asked for.
+    pub help: bool,
+}
+
+/// gcc options whose value is the next argument: it must not be taken for an option.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-G",
+    "-A",
+    "-B",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isystem",
+    "-isysroot",
+    "-iquote",
+    "-imultilib",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-dumpbase-ext",
+    "-wrapper",
+    "--param",
+    "-specs",
+    "--entry",
+    "--sysroot",
+];
+
+/// What is refused: the option or its beginning (with a final `*`), and why.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "-shared",
+        "a domain has no shared libraries; link the objects or a static library into the image",
+    ),
+    (
+        "-m32",
+        "a domain's code is 64-bit code; leave the option out",
+    ),
+    (
+        "-mx32",
+        "a domain's code is 64-bit code; leave the option out",
+    ),
+    (
+        "-m16",
+        "a domain's code is 64-bit code; leave the option out",
+    ),
+    (
+        "-mabi=ms",
+        "a domain uses the System V calling convention; leave the option out",
+    ),
+    (
+        "-fsplit-stack",
+        "a domain's stacks do not grow by pieces; leave the option out",
+    ),
+    (
+        "-mcmodel=large",
+        "an image is smaller than 4 GiB and position-independent; leave the option out",
+    ),
+    (
+        "-mcmodel=medium",
+        "an image is smaller than 4 GiB and position-independent; leave the option out",
+    ),
+    (
+        "-mcmodel=kernel",
+        "an image is smaller than 4 GiB and position-independent; leave the option out",
+    ),
+    (
+        "-fsanitize=*",
+        "the sanitizers' run time does not live in a domain; use --mullion-protection=trap to find wild accesses",
+    ),
+    (
+        "-fgnu-tm",
+        "transactions are not allowed in a domain; leave the option out",
+    ),
+    (
+        "-static-libasan",
+        "the sanitizers' run time does not live in a domain",
+    ),
+];
+
+/// Suffixes by which gcc knows C++.
+const CXX_SUFFIXES: &[&str] = &[
+    "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii", "hh", "H", "hpp", "hxx", "tcc",
+];
+
+/// Options after which gcc answers and needs no input.
+const QUESTIONS: &[&str] = &[
+    "--version",
+    "-dumpmachine",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpspecs",
+    "--help",
+    "--target-help",
+    "-print-search-dirs",
+    "-print-multi-lib",
+    "-print-multi-directory",
+    "-print-multiarch",
+    "-print-multi-os-directory",
+    "-print-sysroot",
+    "-print-libgcc-file-name",
+    "--print-search-dirs",
+    "--print-libgcc-file-name",
+    "-###",
+];
+
+impl Arguments {
+    /// Sorts a command line.
+    ///
+    /// # Errors
+    /// An option that is refused, or a bad value of one of ours.
+    pub fn parse(arguments: &[OsString]) -> Result<Self, DriverError> {
+        let mut sorted = Self {
+            forwarded: Vec::with_capacity(arguments.len()),
+            protection: protection_from_environment()?,
+            kind: Kind::default(),
+            exports: Vec::new(),
+            keep: None,
+            task: Task::Question,
+            output: None,
+            standard_headers: true,
+            standard_cxx_headers: true,
+            cxx: false,
+            help: false,
+        };
+        let mut scan = Scan::default();
+        for argument in arguments {
+            if let Some(own) = argument
+                .as_bytes()
+                .strip_prefix(b"--mullion-")
+                .filter(|_| !scan.expects_value)
+            {
+                sorted.own(&String::from_utf8_lossy(own))?;
+                continue;
+            }
+            sorted.forwarded.push(argument.clone());
+            scan.read(argument, &mut sorted, 0)?;
+        }
+        sorted.task = scan.task();
+        Ok(sorted)
+    }
+
+    /// One of our own options, without its prefix.
+    fn own(&mut self, option: &str) -> Result<(), DriverError> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match name {
+            "protection" => self.protection = protection("--mullion-protection", value)?,
+            "kind" => self.kind = kind(value)?,
+            "export" => self.exports.extend(
+                value
+                    .split(',')
+                    .filter(|name| !name.is_empty())
+                    .map(str::to_owned),
+            ),
+            "keep" if !value.is_empty() => self.keep = Some(PathBuf::from(value)),
+            "help" => self.help = true,
+            _ => return Err(DriverError::Unknown(format!("--mullion-{option}"))),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a protection's name.
+///
+/// # Errors
+/// There is no such protection.
+pub(crate) fn protection(option: &'static str, value: &str) -> Result<Protection, DriverError> {
+    let known = [
+        Protection::WriteCall,
+        Protection::ReadWriteCall,
+        Protection::Trap,
+    ];
+    known
+        .into_iter()
+        .find(|protection| protection.name() == value)
+        .ok_or_else(|| DriverError::Value {
+            option,
+            value: value.to_owned(),
+            known: "write-call, read-write-call, trap",
+        })
+}
+
+fn protection_from_environment() -> Result<Protection, DriverError> {
+    match std::env::var("MULLION_PROTECTION") {
+        Ok(value) if !value.is_empty() => protection("MULLION_PROTECTION", &value),
+        _ => Ok(Protection::ReadWriteCall),
+    }
+}
+
+fn kind(value: &str) -> Result<Kind, DriverError> {
+    match value {
+        "program" => Ok(Kind::Program),
+        "extension" => Ok(Kind::Extension),
+        _ => Err(DriverError::Value {
+            option: "--mullion-kind",
+            value: value.to_owned(),
+            known: "program, extension",
+        }),
+    }
+}
+
+/// What has been seen so far on a command line.
+#[derive(Default)]
+struct Scan {
+    expects_value: bool,
+    expects_output: bool,
+    expects_language: bool,
+    inputs: bool,
+    stops_early: bool,
+    questions: bool,
+}
+
+impl Scan {
+    fn read(
+        &mut self,
+        argument: &OsStr,
+        sorted: &mut Arguments,
+        depth: usize,
+    ) -> Result<(), DriverError> {
+        let bytes = argument.as_bytes();
+        if std::mem::take(&mut self.expects_value) {
+            if std::mem::take(&mut self.expects_output) {
+                sorted.output = Some(PathBuf::from(argument));
+            }
+            if std::mem::take(&mut self.expects_language) {
+                sorted.cxx |= argument.to_string_lossy().starts_with("c++");
+            }
+            return Ok(());
+        }
+        if bytes.len() > 1 && bytes[0] == b'@' && depth < 8 {
+            return self.read_response(Path::new(OsStr::from_bytes(&bytes[1..])), sorted, depth);
+        }
+        if bytes.first() != Some(&b'-') || bytes == b"-" {
+            self.inputs = true;
+            let extension = Path::new(argument).extension().and_then(OsStr::to_str);
+            sorted.cxx |= extension.is_some_and(|extension| CXX_SUFFIXES.contains(&extension));
+            return Ok(());
+        }
+        let text = argument.to_string_lossy();
+        if let Some(reason) = refusal(&text) {
+            return Err(DriverError::Refused {
+                option: argument.to_owned(),
+                reason,
+            });
+        }
+        if depth > 0 && text.starts_with("--mullion-") {
+            let reason = "the options of mullion are not read from response files; give it on the command line";
+            return Err(DriverError::Refused {
+                option: argument.to_owned(),
+                reason,
+            });
+        }
+        match text.as_ref() {
+            "-c" | "-S" | "-E" | "-M" | "-MM" | "-fsyntax-only" => self.stops_early = true,
+            "-nostdinc" => sorted.standard_headers = false,
+            "-nostdinc++" => sorted.standard_cxx_headers = false,
+            "-o" => self.expects_output = true,
+            "-x" => self.expects_language = true,
+            _ => {}
+        }
+        if let Some(output) = text.strip_prefix("-o").filter(|output| !output.is_empty()) {
+            sorted.output = Some(PathBuf::from(output));
+        }
+        sorted.cxx |= text.starts_with("-xc++");
+        self.questions |= QUESTIONS.contains(&text.as_ref())
+            || text.contains("-print-file-name=")
+            || text.contains("-print-prog-name=");
+        self.inputs |= text.starts_with("-l");
+        self.expects_value = WITH_VALUE.contains(&text.as_ref());
+        Ok(())
+    }
+
+    /// The arguments in a response file. A file that does not exist is, to gcc,
+    /// an ordinary argument.
+    fn read_response(
+        &mut self,
+        path: &Path,
+        sorted: &mut Arguments,
+        depth: usize,
+    ) -> Result<(), DriverError> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                self.inputs = true;
+                return Ok(());
+            }
+            Err(cause) => {
+                return Err(DriverError::Response {
+                    path: path.to_path_buf(),
+                    cause,
+                });
+            }
+        };
+        for argument in split_response(&text) {
+            self.read(OsStr::from_bytes(&argument), sorted, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn task(&self) -> Task {
+        if self.stops_early {
+            Task::Compile
+        } else if self.questions || !self.inputs {
+            Task::Question
+        } else {
+            Task::Link
+        }
+    }
+}
+
+fn refusal(option: &str) -> Option<&'static str> {
+    let fits = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => option.starts_with(beginning),
+        None => option == pattern,
+    };
+    REFUSED
+        .iter()
+        .find(|(pattern, _)| fits(pattern))
+        .map(|(_, reason)| *reason)
+}
+
+/// Splits a response file as gcc does: white space separates, quotes of both
+/// kinds group, a backslash takes the next character as it is.
+fn split_response(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut arguments = Vec::new();
+    let mut current: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => current.get_or_insert_default().extend(bytes.next()),
+            _ if quote == Some(byte) => quote = None,
+            b'"' | b'\'' if quote.is_none() => {
+                quote = Some(byte);
+                current.get_or_insert_default();
+            }
+            _ if quote.is_none() && byte.is_ascii_whitespace() => arguments.extend(current.take()),
+            _ => current.get_or_insert_default().push(byte),
+        }
+    }
+    arguments.extend(current);
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, DriverError> {
+        Arguments::parse(
+            &line
+                .split_whitespace()
+                .map(OsString::from)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn own_options_are_taken_out() {
+        let sorted = parse("--mullion-kind=extension -O2 --mullion-protection=trap a.c --mullion-export=f,g -o a.mx").unwrap();
+        assert_eq!(sorted.forwarded, ["-O2", "a.c", "-o", "a.mx"]);
+        assert_eq!(
+            (sorted.kind, sorted.protection),
+            (Kind::Extension, Protection::Trap)
+        );
+        assert_eq!(sorted.exports, ["f", "g"]);
+        assert_eq!(sorted.output.as_deref(), Some(Path::new("a.mx")));
+    }
+
+    #[test]
+    fn tasks_are_told_apart() {
+        for (line, task) in [
+            ("a.c", Task::Link),
+            ("a.o -lm -ofoo", Task::Link),
+            ("-c a.c", Task::Compile),
+            ("-E -", Task::Compile),
+            ("-S a.c b.c", Task::Compile),
+            ("--version", Task::Question),
+            ("-v", Task::Question),
+            ("-dumpmachine", Task::Question),
+            ("-print-prog-name=ld", Task::Question),
+            ("-x c -c -", Task::Compile),
+        ] {
+            assert_eq!(parse(line).unwrap().task, task, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_name() {
+        for option in [
+            "-shared",
+            "-m32",
+            "-fsplit-stack",
+            "-fsanitize=address",
+            "-mcmodel=large",
+        ] {
+            match parse(&format!("a.c {option}")) {
+                Err(DriverError::Refused { option: named, .. }) => assert_eq!(named, option),
+                other => panic!("{option}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_not_an_option() {
+        let sorted = parse("-Xlinker -shared -include -m32 a.c").unwrap();
+        assert_eq!(sorted.task, Task::Link);
+        assert_eq!(sorted.forwarded.len(), 5);
+    }
+
+    #[test]
+    fn cxx_is_known_by_suffix_and_option() {
+        for (line, cxx) in [
+            ("a.cc", true),
+            ("-x c++ -", true),
+            ("-xc++ -", true),
+            ("a.c b.o", false),
+            ("-x c a.C", true),
+        ] {
+            assert_eq!(parse(line).unwrap().cxx, cxx, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_bad_protection_is_refused() {
+        assert!(
+            matches!(parse("--mullion-protection=none a.c"), Err(DriverError::Value { value, .. }) if value == "none")
+        );
+        assert!(matches!(
+            parse("--mullion-protect=trap a.c"),
+            Err(DriverError::Unknown(_))
+        ));
+    }
+
+    #[test]
+    fn response_files_are_split_as_gcc_does() {
+        let split = split_response(b"a 'b c' \"d'e\" f\\ g\n\th\\\\i ''");
+        let expected: Vec<&[u8]> = vec![b"a", b"b c", b"d'e", b"f g", b"h\\i", b""];
+        assert_eq!(split, expected);
+    }
+
+    #[test]
+    fn response_files_are_looked_into() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("r");
+        std::fs::write(&file, "-c -o x.o 'y z.c'").unwrap();
+        let sorted = parse(&format!("@{}", file.display())).unwrap();
+        assert_eq!(
+            (sorted.task, sorted.output.as_deref()),
+            (Task::Compile, Some(Path::new("x.o")))
+        );
+        std::fs::write(&file, "-shared").unwrap();
+        assert!(matches!(
+            parse(&format!("@{}", file.display())),
+            Err(DriverError::Refused { .. })
+        ));
+        assert_eq!(parse("@does/not/exist a.c").unwrap().task, Task::Link);
+    }
+}

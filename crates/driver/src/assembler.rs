@@ -1,0 +1,298 @@
+//! What gcc calls as its assembler: rewrites, then runs the real one.
+
+use crate::DriverError;
+use crate::tools;
+use mullion_abi::Protection;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Environment variable that hands the protection from the driver to here.
+pub(crate) const PROTECTION: &str = "MULLION_PROTECTION";
+/// Environment variable that hands `--mullion-keep` from the driver to here.
+pub(crate) const KEEP: &str = "MULLION_KEEP";
+
+/// The assembler's command line, as gcc writes it.
+struct Invocation {
+    forwarded: Vec<OsString>,
+    output: PathBuf,
+    inputs: Vec<PathBuf>,
+}
+
+/// Options of the assembler whose value is the next argument.
+const WITH_VALUE: &[&str] = &["-I", "--MD", "-march", "--defsym", "--debug-prefix-map"];
+
+impl Invocation {
+    fn parse(arguments: impl IntoIterator<Item = OsString>) -> Self {
+        let mut parsed = Self {
+            forwarded: Vec::new(),
+            output: PathBuf::from("a.out"),
+            inputs: Vec::new(),
+        };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let text = argument.to_string_lossy().into_owned();
+            if text == "-o" {
+                parsed.output = arguments.next().map(PathBuf::from).unwrap_or_default();
+            } else if text == "-" || !text.starts_with('-') {
+                parsed.inputs.push(PathBuf::from(argument));
+            } else {
+                parsed.forwarded.push(argument);
+                if WITH_VALUE.contains(&text.as_str()) {
+                    parsed.forwarded.extend(arguments.next());
+                }
+            }
+        }
+        parsed
+    }
+
+    /// All inputs as one text; gcc gives one, or `-` with `-pipe`.
+    fn text(&self) -> Result<String, DriverError> {
+        let mut text = Vec::new();
+        if self.inputs.is_empty() || self.inputs == [Path::new("-")] {
+            std::io::stdin()
+                .read_to_end(&mut text)
+                .map_err(|cause| DriverError::io(Path::new("-"), cause))?;
+        }
+        for input in self.inputs.iter().filter(|input| *input != Path::new("-")) {
+            text.extend(fs::read(input).map_err(|cause| DriverError::io(input, cause))?);
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// `mullion as`: the assembler's command line in, an object out.
+///
+/// # Errors
+/// What the rewriter refuses, with its place; files; the real assembler missing.
+pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
+    let invocation = Invocation::parse(arguments);
+    let protection = match std::env::var(PROTECTION) {
+        Ok(name) => crate::arguments::protection(PROTECTION, &name)?,
+        Err(_) => Protection::ReadWriteCall,
+    };
+    let text = invocation.text()?;
+    let name = invocation
+        .inputs
+        .first()
+        .map_or(Path::new("-"), PathBuf::as_path);
+    let rewritten = rewrite(&text, name, protection)?;
+    if let Some(directory) = std::env::var_os(KEEP) {
+        keep(Path::new(&directory), &invocation.output, &text, &rewritten)?;
+    }
+    run(&invocation.forwarded, &rewritten, &invocation.output)
+}
+
+/// Rewrites one file's text. `name` stands in messages where the text names no source file.
+pub(crate) fn rewrite(
+    text: &str,
+    name: &Path,
+    protection: Protection,
+) -> Result<String, DriverError> {
+    let options = mullion_rewriter::Options { protection };
+    match mullion_rewriter::rewrite(text, &name.to_string_lossy(), &options) {
+        Ok(rewritten) => Ok(rewritten.text),
+        Err(refusals) => {
+            let lines = refusals.iter().map(|refusal| {
+                let (file, line) = source_of(text, refusal.line as usize, name);
+                format!(
+                    "{file}:{line}: error: {}: `{}`",
+                    refusal.reason, refusal.instruction
+                )
+            });
+            Err(DriverError::Rewrite(lines.collect::<Vec<_>>().join("\n")))
+        }
+    }
+}
+
+/// The source file and line that a line of assembler text (from 1) comes from,
+/// as far as the text says: by `.loc`, or by the markers that gcc puts around
+/// inline assembler and that the preprocessor leaves in `.S` files.
+fn source_of(text: &str, line: usize, name: &Path) -> (String, usize) {
+    let lines: Vec<&str> = text.lines().take(line).collect();
+    for (index, candidate) in lines.iter().enumerate().rev() {
+        let candidate = candidate.trim_start();
+        if let Some((number, file)) = marker(candidate) {
+            let preprocessed = !text.contains("#APP");
+            let behind = if preprocessed {
+                lines.len() - index - 1
+            } else {
+                1
+            };
+            return (file.to_owned(), number + behind - 1);
+        }
+        if let Some(location) = candidate.strip_prefix(".loc ") {
+            let mut numbers = location.split_whitespace();
+            let (file, number) = (
+                numbers.next().unwrap_or_default(),
+                numbers.next().unwrap_or_default(),
+            );
+            if let (Some(file), Ok(number)) = (file_name(text, file), number.parse()) {
+                return (file, number);
+            }
+        }
+        // What comes before this function says nothing about it.
+        if candidate.starts_with(".cfi_startproc") {
+            break;
+        }
+    }
+    (name.display().to_string(), line)
+}
+
+/// `# 12 "file.c"`: the line behind it is that line.
+fn marker(line: &str) -> Option<(usize, &str)> {
+    let (number, file) = line.strip_prefix("# ")?.split_once(" \"")?;
+    Some((number.parse().ok()?, file.split_once('"')?.0))
+}
+
+/// The name that `.file NUMBER "..."` gives.
+fn file_name(text: &str, number: &str) -> Option<String> {
+    let entry = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix(".file "))
+        .find_map(|entry| {
+            entry
+                .strip_prefix(number)
+                .filter(|rest| rest.starts_with(' '))
+        })?;
+    entry.split('"').rev().nth(1).map(str::to_owned)
+}
+
+/// Runs the real assembler on a text. The object appears under its name when it is complete.
+pub(crate) fn run(
+    options: &[OsString],
+    text: &str,
+    output: &Path,
+) -> Result<ExitCode, DriverError> {
+    let special = is_special(output);
+    let temporary = if special {
+        output.to_path_buf()
+    } else {
+        beside(output)
+    };
+    let mut command = Command::new("as");
+    command
+        .args(options)
+        .arg("-o")
+        .arg(&temporary)
+        .arg("-")
+        .stdin(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .map_err(|cause| tools::cannot_start(&command, cause))?;
+    let written = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    let status = child
+        .wait()
+        .map_err(|cause| DriverError::io(output, cause))?;
+    if special {
+        return Ok(if status.success() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    if !status.success() {
+        let _absent = fs::remove_file(&temporary);
+        return Ok(ExitCode::FAILURE);
+    }
+    written.map_err(|cause| DriverError::io(output, cause))?;
+    fs::rename(&temporary, output).map_err(|cause| {
+        let _absent = fs::remove_file(&temporary);
+        DriverError::io(output, cause)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What exists and is no regular file (`/dev/null`) is written to, not replaced.
+pub(crate) fn is_special(output: &Path) -> bool {
+    fs::metadata(output).is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// A temporary name in the output's directory, so that the rename is one step.
+pub(crate) fn beside(output: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(output.file_name().unwrap_or(OsStr::from_bytes(b"out")));
+    name.push(format!(".{}", std::process::id()));
+    output.with_file_name(name)
+}
+
+/// Keeps the text before and after rewriting.
+fn keep(directory: &Path, output: &Path, before: &str, after: &str) -> Result<(), DriverError> {
+    fs::create_dir_all(directory).map_err(|cause| DriverError::io(directory, cause))?;
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    for (suffix, text) in [("gcc.s", before), ("mullion.s", after)] {
+        let file = directory.join(format!("{stem}.{suffix}"));
+        fs::write(&file, text).map_err(|cause| DriverError::io(&file, cause))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Invocation {
+        Invocation::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn gccs_command_lines_are_understood() {
+        let plain = parse("-I inc --gdwarf-5 --64 -o a.o /tmp/x.s");
+        assert_eq!(
+            (plain.output.as_path(), plain.inputs.len()),
+            (Path::new("a.o"), 1)
+        );
+        assert_eq!(plain.forwarded, ["-I", "inc", "--gdwarf-5", "--64"]);
+        let piped = parse("--64 -o a.o -");
+        assert_eq!(piped.inputs, [Path::new("-")]);
+    }
+
+    #[test]
+    fn a_refusal_names_the_source() {
+        let inline =
+            "f:\n\t.cfi_startproc\n#APP\n# 12 \"a.c\" 1\n\tsyscall\n# 0 \"\" 2\n#NO_APP\n\tret\n";
+        assert_eq!(
+            source_of(inline, 5, Path::new("x.s")),
+            ("a.c".to_owned(), 12)
+        );
+        let preprocessed = "# 1 \"b.S\"\nf:\n\tnop\n\tsyscall\n";
+        assert_eq!(
+            source_of(preprocessed, 4, Path::new("x.s")),
+            ("b.S".to_owned(), 3)
+        );
+        let debug = "\t.file 1 \"c.c\"\nf:\n\t.cfi_startproc\n\t.loc 1 7 3\n\tsyscall\n";
+        assert_eq!(source_of(debug, 5, Path::new("x.s")), ("c.c".to_owned(), 7));
+        assert_eq!(
+            source_of("f:\n\tsyscall\n", 2, Path::new("x.s")),
+            ("x.s".to_owned(), 2)
+        );
+    }
+
+    #[test]
+    fn an_object_appears_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("a.o");
+        assert_eq!(
+            run(&[], "\t.text\n\tnop\n", &output).unwrap(),
+            ExitCode::SUCCESS
+        );
+        assert!(output.is_file());
+        let bad = directory.path().join("b.o");
+        assert_eq!(
+            run(&[], "\tno such instruction\n", &bad).unwrap(),
+            ExitCode::FAILURE
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(
+            run(&[], "\tnop\n", Path::new("/dev/null")).unwrap(),
+            ExitCode::SUCCESS
+        );
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

@@ -1,0 +1,158 @@
+//! Calls gcc or g++ with what a domain needs.
+
+use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
+use crate::assembler::{KEEP, PROTECTION};
+use crate::sysroot::Sysroot;
+use crate::tools::{self, Tools};
+use crate::{DriverError, specs};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// The language that the driver assumes for linking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `mullion cc`.
+    C,
+    /// `mullion c++`.
+    Cxx,
+}
+
+/// Options that every compilation gets, after the user's own, so that they win.
+///
+/// The three registers belong to the rewriter. Position-independent code of an
+/// executable is what an image is made of. The thread pointer is not reached
+/// through `%fs`, so gcc should load it once and keep it. What needs `%fs`, a
+/// shadow stack or another dialect of assembler is switched off.
+pub(crate) const CODE: &[&str] = &[
+    "-ffixed-r11",
+    "-ffixed-r14",
+    "-ffixed-r15",
+    "-fPIE",
+    "-mno-tls-direct-seg-refs",
+    "-ftls-model=initial-exec",
+    "-fno-stack-protector",
+    "-fno-stack-clash-protection",
+    "-fcf-protection=none",
+    "-masm=att",
+    "-fno-lto",
+    "-fno-exceptions",
+];
+
+/// Does what `mullion cc` or `mullion c++` was asked for.
+///
+/// # Errors
+/// What is refused, what is missing; an error of gcc is an exit status.
+pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitCode, DriverError> {
+    let arguments = Arguments::parse(arguments)?;
+    if arguments.help {
+        print!("{OPTIONS_HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut gcc = Command::new(match language {
+        Language::C => tools::compiler("MULLION_CC", "gcc"),
+        Language::Cxx => tools::compiler("MULLION_CXX", "g++"),
+    });
+    let scratch;
+    if arguments.task == Task::Question {
+        gcc.args(&arguments.forwarded);
+    } else {
+        let sysroot = Sysroot::prepare(arguments.protection)?;
+        let tools = Tools::prepare(&sysroot.overlay())?;
+        scratch = tempfile::tempdir().map_err(|cause| DriverError::io(Path::new("/tmp"), cause))?;
+        if arguments.task == Task::Link {
+            gcc.arg(link_specs(&arguments, &sysroot, &tools, scratch.path())?);
+        }
+        gcc.arg("-B")
+            .arg(&tools.directory)
+            .arg("-B")
+            .arg(sysroot.library());
+        gcc.args(&arguments.forwarded);
+        headers(&mut gcc, language, &arguments, &sysroot);
+        gcc.args(CODE);
+        gcc.env(PROTECTION, arguments.protection.name());
+        if let Some(directory) = &arguments.keep {
+            gcc.env(KEEP, directory);
+        }
+    }
+    let status = gcc
+        .status()
+        .map_err(|cause| tools::cannot_start(&gcc, cause))?;
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// The headers of the sysroot instead of the host's, and a macro to know them by.
+fn headers(gcc: &mut Command, language: Language, arguments: &Arguments, sysroot: &Sysroot) {
+    gcc.arg("-D__mullion__=1");
+    if !arguments.standard_headers {
+        return;
+    }
+    gcc.arg("-nostdinc");
+    if language == Language::Cxx || arguments.cxx {
+        gcc.arg("-nostdinc++");
+    }
+    if (language == Language::Cxx || arguments.cxx) && arguments.standard_cxx_headers {
+        for directory in sysroot.cxx_headers() {
+            gcc.arg("-isystem").arg(directory);
+        }
+    }
+    for directory in sysroot.headers() {
+        gcc.arg("-isystem").arg(directory);
+    }
+}
+
+/// Writes the specs and the linker script of this link, and gives the option that names them.
+fn link_specs(
+    arguments: &Arguments,
+    sysroot: &Sysroot,
+    tools: &Tools,
+    scratch: &Path,
+) -> Result<OsString, DriverError> {
+    let image = arguments
+        .output
+        .as_deref()
+        .is_some_and(|output| output.extension().is_some_and(|name| name == "mx"));
+    let direct = arguments.kind == Kind::Program && !image;
+    let script = scratch.join("mullion.ld");
+    let template = sysroot.linker_script()?;
+    write(
+        &script,
+        &specs::linker_script(&template, arguments.protection, arguments.kind, direct),
+    )?;
+
+    let mut start = vec![sysroot.start(arguments.kind)];
+    if direct {
+        start.push(tools.directory.join("interpreter.o"));
+    }
+    if !arguments.exports.is_empty() {
+        start.push(export_records(&arguments.exports, scratch)?);
+    }
+    let start: Vec<&Path> = start.iter().map(PathBuf::as_path).collect();
+    let file = scratch.join("mullion.specs");
+    write(&file, &specs::text(&sysroot.library(), &script, &start))?;
+    let mut option = OsString::from("-specs=");
+    option.push(file);
+    Ok(option)
+}
+
+/// An object with the records of `--mullion-export`.
+fn export_records(names: &[String], scratch: &Path) -> Result<PathBuf, DriverError> {
+    let mut text = String::from("\t.section .mullion.exports,\"a\",@progbits\n");
+    for (index, name) in names.iter().enumerate() {
+        text.push_str(&format!("\t.balign 4\n.Lrecord{index}:\n\t.long {name} - .\n\t.asciz \"{name}\"\n\t.org .Lrecord{index} + 64\n"));
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    let (source, object) = (scratch.join("exports.s"), scratch.join("exports.o"));
+    write(&source, &text)?;
+    tools::step(Command::new("as").arg(&source).arg("-o").arg(&object))?;
+    Ok(object)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), DriverError> {
+    fs::write(file, text).map_err(|cause| DriverError::io(file, cause))
+}

@@ -1,0 +1,80 @@
+//! What can go wrong while building an image.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why `mullion cc` could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// An option that has no meaning in a domain.
+    #[error("{option}: {reason}", option = option.to_string_lossy())]
+    Refused {
+        /// The option as given.
+        option: OsString,
+        /// Why, and the way out.
+        reason: &'static str,
+    },
+    /// One of our own options has a value that it does not know.
+    #[error("{option}: {value:?} is not one of {known}")]
+    Value {
+        /// The option or environment variable.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// What is known.
+        known: &'static str,
+    },
+    /// An option of ours that does not exist.
+    #[error("{0}: unknown option; see mullion cc --mullion-help")]
+    Unknown(String),
+    /// A response file cannot be read.
+    #[error("@{path}: {cause}")]
+    Response {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A program that is needed is not there.
+    #[error("{program} could not be started ({cause}); install {package}")]
+    Start {
+        /// Its name.
+        program: String,
+        /// Debian's package of it.
+        package: &'static str,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A program failed while the sysroot was built.
+    #[error("building the sysroot: {command}\n{said}")]
+    Step {
+        /// The command line.
+        command: String,
+        /// What it wrote to standard error.
+        said: String,
+    },
+    /// The rewriter refused an instruction.
+    #[error("{0}")]
+    Rewrite(String),
+    /// Reading or writing a file.
+    #[error("{path}: {cause}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A third-party source could not be had.
+    #[error(transparent)]
+    Fetch(#[from] mullion_fetch::FetchError),
+}
+
+impl DriverError {
+    pub(crate) fn io(path: &Path, cause: io::Error) -> Self {
+        Self::Io {
+            path: path.to_path_buf(),
+            cause,
+        }
+    }
+}

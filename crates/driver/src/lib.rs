@@ -1,0 +1,36 @@
+//! `mullion cc` and `mullion c++`: what stands in for gcc and g++ in unmodified
+//! builds.
+//!
+//! The host's own gcc does the work that it knows best (options, languages,
+//! dependency files, temporary files, the order of libraries). It is told, by
+//! options and a specs file, to reserve three registers, to use the sysroot's
+//! headers and libraries, and to call *our* assembler and the sysroot's linker
+//! script:
+//!
+//! ```text
+//! mullion cc a.c -o a.mx
+//!    gcc -specs=... -B BIN ... a.c -o a.mx          compiler.rs, arguments.rs
+//!       cc1   a.c  -> a.s
+//!       BIN/as a.s -> a.o                            assembler.rs
+//!          rewrite, then the real as
+//!       collect2, BIN/ld -T mullion.ld crt.o a.o -lc specs.rs, linker.rs, sysroot/
+//! ```
+//!
+//! Nothing here is trusted: what comes out is believed by nobody until the
+//! verifier has read it.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod assembler;
+mod compiler;
+mod error;
+mod linker;
+mod specs;
+pub mod sysroot;
+mod tools;
+
+pub use arguments::{Arguments, Kind, OPTIONS_HELP};
+pub use assembler::assemble;
+pub use compiler::{Language, compile};
+pub use error::DriverError;
+pub use linker::link;

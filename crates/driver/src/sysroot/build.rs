@@ -1,0 +1,247 @@
+//! Builds a sysroot: sources to assembler text once, then, for each
+//! protection, rewriting, assembling and archiving, on all processors.
+
+use super::{builtins, cxx, embedded, musl};
+use crate::compiler::CODE;
+use crate::{DriverError, assembler, tools};
+use indicatif::{ProgressBar, ProgressStyle};
+use mullion_abi::Protection;
+use mullion_fetch::Lock;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One translation unit.
+pub(super) struct Unit {
+    /// What it becomes part of: an archive (`libc.a`) or an object of its own (`program.o`).
+    pub(super) product: &'static str,
+    /// Name of its assembler text, unique within the product.
+    pub(super) name: String,
+    /// The source, C or assembler text.
+    pub(super) source: PathBuf,
+    /// The compiler's options for it.
+    pub(super) options: Vec<OsString>,
+}
+
+/// Archives that are empty because the C library holds their content, and
+/// build systems ask for them.
+const EMPTY: &[&str] = &[
+    "libm.a",
+    "libpthread.a",
+    "librt.a",
+    "libdl.a",
+    "libcrypt.a",
+    "libutil.a",
+    "libxnet.a",
+    "libresolv.a",
+    "libgcc_eh.a",
+    "libgcc_s.a",
+    "libatomic.a",
+    "libssp_nonshared.a",
+];
+
+/// What does not depend on the protection.
+pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), DriverError> {
+    let lock = Lock::parse(embedded::text("sources.toml").unwrap_or_default())?;
+    let library = mullion_fetch::fetch(lock.source("musl")?)?;
+    let helpers = mullion_fetch::fetch(lock.source("compiler-rt")?)?;
+
+    let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+    let overlay = work.path().join("overlay");
+    embedded::write(&overlay)?;
+    let include = work.path().join("include");
+    musl::install_headers(&library, &include)?;
+    copy_tree(&overlay.join("include"), &include)?;
+    let answer = tools::step(Command::new(gcc).arg("-print-file-name=include"))?;
+    let compiler_headers = PathBuf::from(String::from_utf8_lossy(&answer).trim());
+    let link = work.path().join("compiler-headers");
+    std::os::unix::fs::symlink(&compiler_headers, &link)
+        .map_err(|cause| DriverError::io(&link, cause))?;
+
+    let mut units = musl::units(&library, &overlay, work.path())?;
+    units.extend(builtins::units(&helpers, &overlay)?);
+    let system = [
+        OsString::from("-nostdinc"),
+        "-isystem".into(),
+        include.into(),
+        "-isystem".into(),
+        compiler_headers.into(),
+    ];
+    units.extend(cxx::units(gcc, &overlay, work.path())?);
+    let bar = progress("compiling the C library", units.len());
+    parallel(&units, &bar, |unit| {
+        let text = place_of(&work.path().join("assembler"), unit, "s")?;
+        if unit
+            .source
+            .extension()
+            .is_some_and(|extension| extension == "s")
+        {
+            return fs::copy(&unit.source, &text)
+                .map(drop)
+                .map_err(|cause| DriverError::io(&unit.source, cause));
+        }
+        let mut command = Command::new(gcc);
+        command
+            .args(["-S", "-O2", "-w"])
+            .args(&unit.options)
+            .args(&system)
+            .args(CODE);
+        tools::step(command.arg(&unit.source).arg("-o").arg(&text)).map(drop)
+    })?;
+    tools::publish(work, common)
+}
+
+/// The archives and objects of one protection, from the common assembler text.
+pub(super) fn protection(
+    protection: Protection,
+    place: &Path,
+    common: &Path,
+    library: &Path,
+) -> Result<(), DriverError> {
+    let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+    let mut texts = Vec::new();
+    for product in entries(&common.join("assembler"))? {
+        for text in entries(&product)? {
+            texts.push((file_name(&product), text));
+        }
+    }
+    let bar = progress(
+        &format!("building the C library for {}", protection.name()),
+        texts.len(),
+    );
+    parallel(&texts, &bar, |(product, text)| {
+        let directory = work.path().join(format!("{product}.d"));
+        fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
+        let object = directory.join(file_name(text)).with_extension("o");
+        let before = fs::read_to_string(text).map_err(|cause| DriverError::io(text, cause))?;
+        let after = assembler::rewrite(&before, text, protection)?;
+        match assembler::run(&[], &after, &object)? {
+            ExitCode::SUCCESS => Ok(()),
+            _ => Err(DriverError::Step {
+                command: format!("as {}", text.display()),
+                said: String::new(),
+            }),
+        }
+    })?;
+    collect(work.path(), &texts)?;
+    tools::publish(work, library)
+}
+
+/// Archives the objects of each product; single objects move up.
+fn collect(work: &Path, texts: &[(String, PathBuf)]) -> Result<(), DriverError> {
+    let mut products: BTreeMap<&str, Vec<OsString>> = BTreeMap::new();
+    for (product, text) in texts {
+        let object = Path::new(&format!("{product}.d"))
+            .join(file_name(text))
+            .with_extension("o");
+        products.entry(product).or_default().push(object.into());
+    }
+    for (product, objects) in &products {
+        if product.ends_with(".a") {
+            // Deterministic, with an index; the command line has room for all of it.
+            tools::step(
+                Command::new("ar")
+                    .current_dir(work)
+                    .arg("rcsD")
+                    .arg(product)
+                    .args(objects),
+            )?;
+        } else {
+            let from = work.join(&objects[0]);
+            fs::rename(&from, work.join(product)).map_err(|cause| DriverError::io(&from, cause))?;
+        }
+        let directory = work.join(format!("{product}.d"));
+        fs::remove_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
+    }
+    for name in EMPTY {
+        tools::step(Command::new("ar").current_dir(work).arg("rcsD").arg(name))?;
+    }
+    Ok(())
+}
+
+fn place_of(root: &Path, unit: &Unit, extension: &str) -> Result<PathBuf, DriverError> {
+    let directory = root.join(unit.product);
+    fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
+    Ok(directory.join(format!("{}.{extension}", unit.name)))
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The entries of a directory, sorted.
+pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
+    let listing = fs::read_dir(directory).map_err(|cause| DriverError::io(directory, cause))?;
+    let mut paths = Vec::new();
+    for entry in listing {
+        paths.push(
+            entry
+                .map_err(|cause| DriverError::io(directory, cause))?
+                .path(),
+        );
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Copies a tree over another.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
+    fs::create_dir_all(to).map_err(|cause| DriverError::io(to, cause))?;
+    for entry in entries(from)? {
+        let target = to.join(file_name(&entry));
+        if entry.is_dir() {
+            copy_tree(&entry, &target)?;
+        } else {
+            fs::copy(&entry, &target).map_err(|cause| DriverError::io(&entry, cause))?;
+        }
+    }
+    Ok(())
+}
+
+/// A bar on a terminal, nothing elsewhere: what a compiler says is read by scripts.
+fn progress(what: &str, length: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("mullion: {msg} [{bar:30}] {pos}/{len}");
+    let bar = ProgressBar::new(length as u64).with_message(what.to_owned());
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+/// Does the work on all processors; the first error ends it.
+fn parallel<T: Sync>(
+    items: &[T],
+    bar: &ProgressBar,
+    work: impl Fn(&T) -> Result<(), DriverError> + Sync,
+) -> Result<(), DriverError> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    bar.inc(1);
+                    if let Err(error) = work(item) {
+                        next.store(items.len(), Ordering::Relaxed);
+                        failed
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner)
+                            .get_or_insert(error);
+                    }
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let first = failed
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    first.map_or(Ok(()), Err)
+}

@@ -1,0 +1,97 @@
+//! The compiled part of the C++ library. The headers are the compiler's own,
+//! behind a few of this tree's that know musl; what they expect to find in an
+//! archive is in `sysroot/cxx/src`.
+
+use super::build::{Unit, entries};
+use crate::{DriverError, tools};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The file, in the common part of a sysroot, that lists the compiler's
+/// directories of C++ headers.
+pub(super) const DIRECTORIES: &str = "cxx-headers";
+
+/// Everything that `libstdc++.a` consists of; nothing where there is no C++ compiler.
+pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit>, DriverError> {
+    let directories = compilers_headers(gcc)?;
+    let file = work.join(DIRECTORIES);
+    fs::write(&file, directories.join("\n")).map_err(|cause| DriverError::io(&file, cause))?;
+    if directories.is_empty() {
+        return Ok(Vec::new());
+    }
+    let flags = [
+        "-std=gnu++17",
+        "-fno-exceptions",
+        "-nostdinc++",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-g1",
+    ];
+    let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    options.push(format!("-ffile-prefix-map={}=mullion", overlay.display()).into());
+    let own = overlay.join("cxx/include");
+    for directory in std::iter::once(own).chain(directories.iter().map(PathBuf::from)) {
+        options.push("-isystem".into());
+        options.push(directory.into());
+    }
+    let sources = entries(&overlay.join("cxx/src"))?;
+    let sources = sources
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|name| name == "cc"));
+    Ok(sources
+        .map(|source| Unit {
+            product: "libstdc++.a",
+            name: source
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            source,
+            options: options.clone(),
+        })
+        .collect())
+}
+
+/// The directories of C++ headers that the compiler searches by itself.
+fn compilers_headers(gcc: &OsStr) -> Result<Vec<String>, DriverError> {
+    let mut command = Command::new(gcc);
+    command
+        .args(["-E", "-v", "-x", "c++", "/dev/null"])
+        .env("LC_ALL", "C");
+    let said = tools::output(&mut command)?;
+    if !said.status.success() {
+        return Ok(Vec::new());
+    }
+    Ok(search_list(&String::from_utf8_lossy(&said.stderr)))
+}
+
+fn search_list(said: &str) -> Vec<String> {
+    let behind = said
+        .lines()
+        .skip_while(|line| !line.starts_with("#include <...>"))
+        .skip(1);
+    let listed = behind
+        .take_while(|line| line.starts_with(' '))
+        .map(str::trim);
+    listed
+        .filter(|directory| directory.contains("/c++/"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_list_is_read() {
+        let said = "ignoring x\n#include \"...\" search starts here:\n#include <...> search starts here:\n \
+                    /usr/include/c++/12\n /usr/include/x/c++/12\n /usr/include\nEnd of search list.\n /c++/no\n";
+        assert_eq!(
+            search_list(said),
+            ["/usr/include/c++/12", "/usr/include/x/c++/12"]
+        );
+    }
+}
