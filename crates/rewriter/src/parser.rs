@@ -369,7 +369,8 @@ impl<'a, 'r> Parser<'a, 'r> {
         let code = [".text", ".init", ".fini"]
             .iter()
             .any(|p| bare == *p || bare.strip_prefix(p).is_some_and(|r| r.starts_with('.')));
-        let executable = flags.map_or(code, |f| f.contains('x'));
+        // A section without content (the gates) holds no code, whatever its flags.
+        let executable = flags.map_or(code, |f| f.contains('x')) && !rest.contains("@nobits");
         let debug = bare.starts_with(".debug")
             || bare.starts_with(".comment")
             || bare.starts_with(".gnu.lto");

@@ -77,10 +77,27 @@ impl Instruction<'_> {
             // With a count of zero nothing is written.
             kills = 0;
         }
+        if self.shifts_by_constant() {
+            kills |= writes & crate::operand::FLAGS;
+        }
         if self.clears() {
             reads &= crate::operand::FLAGS;
         }
         (reads, writes, kills)
+    }
+
+    /// A shift by a count that is known not to be zero, which writes all flags.
+    fn shifts_by_constant(&self) -> bool {
+        let shift = ["sal", "shl", "sar", "shr"].iter().any(|name| {
+            let suffix = self.mnemonic.strip_prefix(name);
+            suffix.is_some_and(|s| matches!(s, "" | "b" | "w" | "l" | "q"))
+        });
+        shift
+            && match self.operands.as_slice() {
+                [_] => true,
+                [Operand::Imm(count), _] => count.parse::<u8>().is_ok_and(|c| (1..32).contains(&c)),
+                _ => false,
+            }
     }
 
     /// `xorl %eax, %eax` and its like, whose result does not depend on the register.
