@@ -261,7 +261,6 @@ impl Image {
         match header.kind {
             PT_LOAD if header.size == 0 && header.file_size == 0 => Ok(()),
             PT_LOAD => self.segment(header),
-            PT_INTERP => Err(Rule::Interpreter),
             PT_DYNAMIC if self.dynamic.is_some() => Err(Rule::ProgramHeader),
             PT_DYNAMIC => {
                 self.dynamic = Some(header.file(&self.bytes).ok_or(Rule::ElfTruncated)?);
@@ -271,9 +270,10 @@ impl Image {
                 .file(&self.bytes)
                 .map(|_| ())
                 .ok_or(Rule::ElfTruncated),
-            // What these say is not acted upon.
-            PT_NULL | PT_PHDR | PT_TLS | PT_GNU_EH_FRAME | PT_GNU_STACK | PT_GNU_RELRO
-            | PT_GNU_PROPERTY => Ok(()),
+            // What these say is not acted upon. An interpreter is what a program that is
+            // started directly, by the kernel, is handed to: `mullion run`.
+            PT_NULL | PT_INTERP | PT_PHDR | PT_TLS | PT_GNU_EH_FRAME | PT_GNU_STACK
+            | PT_GNU_RELRO | PT_GNU_PROPERTY => Ok(()),
             _ => Err(Rule::ProgramHeader),
         }
     }

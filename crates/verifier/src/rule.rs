@@ -46,9 +46,6 @@ rules! {
     ProgramHeader "program-header"
         "There are at most 32 program headers, of known types, and at most one dynamic section and one TLS template."
         "Use the linker script that `mullion cc` passes.";
-    Interpreter "interpreter"
-        "An image asks for no program interpreter (PT_INTERP)."
-        "Link with `mullion cc`, which passes `--no-dynamic-linker`.";
     SegmentPermission "segment-permission"
         "A segment is read + execute, read, or read + write; never writable and executable."
         "Look for an assembler section with flags \"awx\", or for `ld -N`.";
