@@ -1,10 +1,10 @@
-//! What gcc calls as its linker: the real one, and one correction.
+//! What gcc calls as its linker: the real one, and two corrections.
 
 use crate::tools;
 use crate::{DriverError, assembler};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -53,27 +53,53 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
     })
 }
 
-/// Offset and length of the file's type in an ELF header.
-const TYPE: (u64, usize) = (16, 2);
+/// Places in an ELF64 file: of the header's type, table of program headers and
+/// their number; in a program header, of its type and its length in memory.
+const E_TYPE: u64 = 16;
+const E_PHOFF: u64 = 32;
+const E_PHNUM: u64 = 56;
+const P_MEMSZ: u64 = 40;
+const PROGRAM_HEADER: u64 = 56;
+
 const ET_EXEC: [u8; 2] = [2, 0];
 const ET_DYN: [u8; 2] = [3, 0];
+const PT_NULL: [u8; 4] = [0; 4];
+const PT_TLS: [u8; 4] = [7, 0, 0, 0];
 
-/// GNU ld calls a position-independent executable whose lowest address is not
-/// zero an executable at a fixed address. It is not: every relocation is there.
 fn finish(temporary: &Path, output: &Path) -> Result<(), DriverError> {
     let file = OpenOptions::new().read(true).write(true).open(temporary);
-    file.and_then(|file| correct_type(&file))
+    file.and_then(|file| correct(&file))
         .map_err(|cause| DriverError::io(temporary, cause))?;
     fs::rename(temporary, output).map_err(|cause| DriverError::io(output, cause))
 }
 
-fn correct_type(mut file: &File) -> std::io::Result<()> {
-    let mut kind = [0; TYPE.1];
-    file.seek(SeekFrom::Start(TYPE.0))?;
-    file.read_exact(&mut kind)?;
-    if kind == ET_EXEC {
-        file.seek(SeekFrom::Start(TYPE.0))?;
-        file.write_all(&ET_DYN)?;
+/// What GNU ld says and does not mean. It calls a position-independent
+/// executable whose lowest address is not zero an executable at a fixed
+/// address. And a linker script that knows of thread-locals always gets a
+/// template of them, which may be empty.
+fn correct(file: &File) -> io::Result<()> {
+    if read::<2>(file, E_TYPE)? != ET_EXEC {
+        return Ok(());
+    }
+    write(file, E_TYPE, &ET_DYN)?;
+    let table = u64::from_le_bytes(read(file, E_PHOFF)?);
+    for index in 0..u64::from(u16::from_le_bytes(read(file, E_PHNUM)?)) {
+        let header = table + index * PROGRAM_HEADER;
+        if read(file, header)? == PT_TLS && read(file, header + P_MEMSZ)? == [0; 8] {
+            write(file, header, &PT_NULL)?;
+        }
     }
     Ok(())
+}
+
+fn read<const N: usize>(mut file: &File, at: u64) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write(mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(bytes)
 }
