@@ -5,6 +5,7 @@ mod model;
 mod rewrite;
 mod verify;
 mod cc;
+mod model;
 mod rewrite;
 mod version;
 
