@@ -1,12 +1,10 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
+mod cc;
 mod inspect;
 mod model;
 mod rewrite;
 mod verify;
-mod cc;
-mod model;
-mod rewrite;
 mod version;
 
 use clap::Subcommand;
