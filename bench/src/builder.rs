@@ -35,23 +35,23 @@ impl Builder<'_> {
         let folder = self.build.join(column.name()).join(&workload.name);
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         match column {
-            Column::Native => self.build_objects(
-                workload,
-                &folder,
-                &["gcc", "-O2"].map(OsString::from),
-                "program",
-                &[],
-            ),
+            Column::Native => {
+                self.build_objects(workload, &folder, &words(&["gcc", "-O2"]), "program", &[])
+            }
+            Column::Reserved => {
+                let compiler = ["gcc", "-O2", "-ffixed-r11", "-ffixed-r14", "-ffixed-r15"];
+                self.build_objects(workload, &folder, &words(&compiler), "program", &[])
+            }
             Column::Musl => self.build_objects(
                 workload,
                 &folder,
-                &["musl-gcc", "-O2"].map(OsString::from),
+                &words(&["musl-gcc", "-O2"]),
                 "program",
                 &["-static"],
             ),
             Column::WriteCall | Column::ReadWriteCall | Column::Trap => {
                 let mullion = self.tools.mullion.clone().into_os_string();
-                let protection = format!("-mprotection={}", column.name());
+                let protection = format!("--mullion-protection={}", column.name());
                 let compiler = [mullion, "cc".into(), "-O2".into(), protection.into()];
                 self.build_objects(workload, &folder, &compiler, "program.mx", &[])
             }
@@ -240,6 +240,10 @@ impl Builder<'_> {
     }
 }
 
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
 /// Definitions and include folders, the same for every compiler.
 fn configuration(workload: &Workload) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = workload
@@ -249,6 +253,9 @@ fn configuration(workload: &Workload) -> Vec<OsString> {
         .collect();
     for folder in &workload.include {
         arguments.extend(["-I".into(), folder.into()]);
+    }
+    if let Some(header) = &workload.header {
+        arguments.extend(["-include".into(), header.into()]);
     }
     arguments
 }

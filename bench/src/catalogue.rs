@@ -16,6 +16,8 @@ pub(crate) struct Workload {
     pub(crate) include: Vec<PathBuf>,
     /// Macro definitions, `NAME` or `NAME=VALUE`.
     pub(crate) define: Vec<String>,
+    /// Included before anything else in every source.
+    pub(crate) header: Option<PathBuf>,
     pub(crate) input: Option<Input>,
 }
 
@@ -66,6 +68,7 @@ struct Library {
     exclude: Vec<String>,
     #[serde(default)]
     define: Vec<String>,
+    header: Option<PathBuf>,
 }
 
 impl Catalogue {
@@ -135,6 +138,7 @@ fn resolve(
         sources: vec![bench.join(folder).join(&entry.name).with_extension("c")],
         include: vec![bench.join("workloads")],
         define: Vec::new(),
+        header: None,
         input: None,
         group: group.to_owned(),
         name: entry.name,
@@ -148,6 +152,7 @@ fn resolve(
         workload.sources.extend(library_sources(&root, library)?);
         workload.include.push(root);
         workload.define.clone_from(&library.define);
+        workload.header = library.header.as_ref().map(|header| bench.join(header));
     }
     if let Some(input) = entry.input {
         let own = bench.join(&input);

@@ -8,6 +8,9 @@ use serde::Serialize;
 pub(crate) enum Column {
     /// `gcc -O2` and the system's C library: the 1.0 of every ratio.
     Native,
+    /// `gcc -O2` without the three registers that walls reserve: what their absence, and
+    /// the other choices that gcc then makes, cost alone.
+    Reserved,
     /// `gcc -O2` and musl, without walls: what the choice of C library alone costs.
     Musl,
     /// `mullion cc`, writes and control flow walled.
@@ -23,8 +26,9 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) const ALL: [Column; 7] = [
+    pub(crate) const ALL: [Column; 8] = [
         Column::Native,
+        Column::Reserved,
         Column::Musl,
         Column::WriteCall,
         Column::ReadWriteCall,
@@ -37,6 +41,7 @@ impl Column {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Column::Native => "native",
+            Column::Reserved => "reserved",
             Column::Musl => "musl",
             Column::WriteCall => "write-call",
             Column::ReadWriteCall => "read-write-call",
@@ -61,6 +66,11 @@ impl Column {
             self,
             Column::WriteCall | Column::ReadWriteCall | Column::Trap
         )
+    }
+
+    /// Whether this is native code built otherwise: evidence, measured when asked for.
+    pub(crate) fn is_control(self) -> bool {
+        matches!(self, Column::Reserved | Column::Musl)
     }
 
     pub(crate) fn by_name(name: &str) -> Option<Column> {

@@ -257,7 +257,8 @@ fn method(out: &mut String, results: &Results) {
          the quartiles over the median, the widest of native code and the walls.</p>\
          <p>wasmtime runs code of clang -O2 with 128-bit vectors. wasm2c's C comes from a module without vectors and is compiled by \
          gcc -O2 with guard pages for its bounds checks; a translated function loses its <code>noinline</code>, so gcc may inline what \
-         is a call elsewhere. <code>musl</code>, where shown, is native code with the C library that domains use.</p>",
+         is a call elsewhere. The controls, where shown, are native code: <code>reserved</code> without the three registers that \
+         walls reserve, <code>musl</code> with the C library that domains use.</p>",
         results.seconds, results.rounds
     );
 }

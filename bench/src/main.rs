@@ -53,9 +53,12 @@ struct Arguments {
     /// Run these workloads or groups only (repeat, or separate by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
-    /// Measure these columns only; native code is always measured.
+    /// Measure these columns; native code always is [default: all but the controls].
     #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
     columns: Vec<Column>,
+    /// Measure the control columns as well: native code with fewer registers, and with musl.
+    #[arg(long)]
+    controls: bool,
     /// Rounds: each runs every workload once in every column [default: 7, with --quick 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     rounds: Option<u64>,
@@ -91,6 +94,14 @@ struct Arguments {
     build: PathBuf,
 }
 
+impl Arguments {
+    fn wants(&self, column: Column) -> bool {
+        let by_default = self.columns.is_empty() && !column.is_control();
+        let control = self.controls && column.is_control();
+        column == Column::Native || by_default || control || self.columns.contains(&column)
+    }
+}
+
 fn column_name(name: &str) -> Result<Column, String> {
     let all: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
     Column::by_name(name).ok_or_else(|| format!("the columns are {}", all.join(", ")))
@@ -122,9 +133,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let wanted: Vec<Column> = Column::ALL
         .into_iter()
-        .filter(|c| {
-            *c == Column::Native || arguments.columns.is_empty() || arguments.columns.contains(c)
-        })
+        .filter(|column| arguments.wants(*column))
         .collect();
     let tools = Tools::find(&wanted, mullion(arguments)?, &build)?;
     notes.extend(

@@ -175,7 +175,7 @@ pub(crate) fn mark(out: &mut String, column: Column, x: f64, y: f64, title: &str
             x - 3.7,
             y - 3.7
         ),
-        Column::Native | Column::Musl => format!(
+        Column::Native | Column::Reserved | Column::Musl => format!(
             r#"<path class="ring" d="M{:.1} {:.1}l7 7m0-7l-7 7"/>"#,
             x - 3.5,
             y - 3.5
@@ -273,13 +273,13 @@ fn bars(
     out + "</svg>"
 }
 
-/// The columns that are compared with native code; the control column is left to the table.
+/// The columns that are compared with native code; controls are left to the table.
 pub(crate) fn shown(results: &Results) -> Vec<Column> {
     results
         .columns
         .iter()
         .copied()
-        .filter(|c| !matches!(c, Column::Native | Column::Musl))
+        .filter(|c| *c != Column::Native && !c.is_control())
         .collect()
 }
 

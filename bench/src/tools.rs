@@ -47,7 +47,7 @@ impl Tools {
 
     fn check(&self, column: Column, build: &Path) -> Result<()> {
         match column {
-            Column::Native => Ok(()),
+            Column::Native | Column::Reserved => Ok(()),
             Column::Musl => need("musl-gcc", "musl-tools"),
             Column::WriteCall | Column::ReadWriteCall | Column::Trap => self.check_mullion(),
             Column::Wasmtime => wasm_compiler(build).and_then(|()| self.make_environment(build)),
