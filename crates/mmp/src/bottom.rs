@@ -216,35 +216,43 @@ impl Bottom {
             self.set(domains, bytes, perm);
             return;
         }
-        for &domain in domains {
-            self.write_coarse(domain, range, perm);
-        }
+        self.write_coarse(domains, range, perm);
     }
 
     /// Sets granules: those inside the range to its permission, those at its edges to the strongest
-    /// permission of any of their words.
-    fn write_coarse(&mut self, domain: DomainId, range: Range, perm: Perm) {
+    /// permission of any of their words. Domains whose granules end up alike are written together, so
+    /// that what they share stays shared.
+    fn write_coarse(&mut self, domains: &[DomainId], range: Range, perm: Perm) {
         let bytes = self.bytes(range);
-        let Some(exact) = &mut self.exact else { return };
-        exact.write(domain, range, permission_of(perm));
+        if let Some(exact) = &mut self.exact {
+            for &domain in domains {
+                exact.write(domain, range, permission_of(perm));
+            }
+        }
         let size = self.granularity;
         let inner = bytes.start.next_multiple_of(size)..bytes.end / size * size;
         let mut edges = vec![bytes.start / size, (bytes.end - 1) / size];
         edges.dedup();
         edges.retain(|granule| !inner.contains(&(granule * size)));
         if !inner.is_empty() {
-            self.set(&[domain], inner.clone(), perm);
+            self.set(domains, inner.clone(), perm);
             self.exposed.retain(|&(of, granule), _| {
-                of != domain.get() || !inner.contains(&(granule * size))
+                !inner.contains(&(granule * size)) || domains.iter().all(|one| one.get() != of)
             });
         }
         for granule in edges {
-            let (joined, exposed) = self.join(domain, granule);
-            self.set(&[domain], granule * size..(granule + 1) * size, joined);
-            if exposed > 0 {
-                self.exposed.insert((domain.get(), granule), exposed);
-            } else {
-                self.exposed.remove(&(domain.get(), granule));
+            let mut by_perm: [Vec<DomainId>; 4] = Default::default();
+            for &domain in domains {
+                let (joined, exposed) = self.join(domain, granule);
+                by_perm[joined as usize].push(domain);
+                if exposed > 0 {
+                    self.exposed.insert((domain.get(), granule), exposed);
+                } else {
+                    self.exposed.remove(&(domain.get(), granule));
+                }
+            }
+            for (joined, alike) in Perm::ALL.into_iter().zip(by_perm) {
+                self.set(&alike, granule * size..(granule + 1) * size, joined);
             }
         }
     }

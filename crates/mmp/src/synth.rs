@@ -31,7 +31,7 @@ pub struct Params {
     pub threads: u32,
     /// Instructions between switches of threads. Default 100,000.
     pub switch_period: u64,
-    /// Cross-domain calls for each thousand instructions, 0 to 50. Default 1.5, which gives about a
+    /// Cross-domain calls for each thousand instructions, 0 to 50. Default 1.7, which gives about a
     /// thousand cycles between calls with the stalls counted (Table 6 has 664 to 1,286).
     pub calls_per_kilocycle: f64,
     /// Fraction of cross-domain calls that a domain makes to itself. Default 0.6 (Table 6 has 50 to 70 %).
@@ -70,7 +70,7 @@ impl Default for Params {
             modules: 8,
             threads: 4,
             switch_period: 100_000,
-            calls_per_kilocycle: 1.5,
+            calls_per_kilocycle: 1.7,
             self_calls: 0.6,
             allocations_per_megacycle: 20.0,
             loans_per_megacycle: 10.0,

@@ -9,7 +9,10 @@ impl Machine {
     /// Checks the instructions of a straight line, all at once: each is a look-up.
     #[inline]
     pub(super) fn check_fetch(&mut self, address: u64, end: u64, instructions: u64) {
-        let blocks = self.check_blocks(self.domain, address, end, Access::Execute);
+        let (blocks, allowed) = self.check_blocks(self.domain, address, end, Access::Execute);
+        if !allowed {
+            self.refuse(self.domain, address, end, Access::Execute);
+        }
         let more = instructions.saturating_sub(blocks);
         if self.config.plb.entries > 0 {
             self.plb.count_more(more);
@@ -26,30 +29,47 @@ impl Machine {
     #[inline]
     pub(super) fn check_data(&mut self, address: u64, end: u64, access: Access) {
         if end <= self.stack.limit || address >= self.stack.base {
-            self.check_blocks(self.domain, address, end, access);
+            if !self.check_blocks(self.domain, address, end, access).1 {
+                self.refuse(self.domain, address, end, access);
+            }
         } else {
             self.check_stack(address, end, access);
         }
     }
 
+    /// An access of which at least one byte lies in the stack: its parts below, in and above the stack.
     fn check_stack(&mut self, address: u64, end: u64, access: Access) {
         let stack = self.stack;
         self.plb.count_more(1);
-        if address < stack.limit {
-            self.check_blocks(self.domain, address, stack.limit, access);
+        let open_end = match access {
+            Access::Write => stack.frame,
+            Access::Read | Access::Execute => stack.base,
+        };
+        if address >= stack.limit && end <= open_end {
+            return;
         }
-        if end > stack.base {
-            self.check_blocks(self.domain, stack.base, end, access);
-        }
-        let earlier = address.max(stack.frame)..end.min(stack.base);
-        if access == Access::Write && earlier.start < earlier.end {
-            self.check_blocks(STACK, earlier.start, earlier.end, access);
+        let earlier = match access {
+            Access::Write => address.max(stack.frame)..end.min(stack.base),
+            Access::Read | Access::Execute => 0..0,
+        };
+        let parts = [
+            (self.domain, address..end.min(stack.limit)),
+            (STACK, earlier),
+            (self.domain, address.max(stack.base)..end),
+        ];
+        // One access is refused once, for the first part that is not allowed.
+        let refused = parts.into_iter().filter(|(_, part)| !part.is_empty());
+        let refused: Vec<_> = refused
+            .filter(|(domain, part)| !self.check_blocks(*domain, part.start, part.end, access).1)
+            .collect();
+        if let Some((domain, part)) = refused.first() {
+            self.refuse(*domain, part.start, part.end, access);
         }
     }
 
-    /// Looks all bytes up, block by block; how many blocks that took. What is refused is noted once.
+    /// Looks all bytes up, block by block: how many blocks that took, and whether all are allowed.
     #[inline]
-    fn check_blocks(&mut self, domain: u32, address: u64, end: u64, access: Access) -> u64 {
+    fn check_blocks(&mut self, domain: u32, address: u64, end: u64, access: Access) -> (u64, bool) {
         let mut at = address;
         let mut blocks = 0;
         let mut allowed = true;
@@ -69,10 +89,7 @@ impl Machine {
             }
             at = answer.end;
         }
-        if !allowed {
-            self.refuse(domain, address, end, access);
-        }
-        blocks
+        (blocks, allowed)
     }
 
     /// A miss: the hardware walks the table and keeps the block that it finds.

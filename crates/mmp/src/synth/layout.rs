@@ -1,11 +1,13 @@
 //! Where things lie in the 32-bit address space of a synthetic program.
 //!
 //! ```text
-//!  0100_0000  kernel text          1000_0000 + m MiB * 4   module m: text at +0, data at +2 MiB,
-//!  0200_0000  kernel data                                  stack of its start at +3 MiB
-//!  0400_0000  heap                 f000_0000               the threads' stacks
-//!  0800_0000  the group's memory
+//!  0100_0000  kernel text          module m, at 1000_0000 + m * 0042_3000:
+//!  0201_7000  kernel data            text at +0, data at +0021_1000, stack of its start at +0030_0000
+//!  0400_0000  heap                 f000_0000  the threads' stacks
+//!  0803_9000  the group's memory
 //! ```
+//!
+//! The odd distances keep domains from lying in the same sets of the level-two cache.
 
 use crate::event::Span;
 
@@ -22,7 +24,7 @@ pub(super) const HEAP: u64 = 0x0400_0000;
 pub(super) const HEAP_BYTES: u64 = 0x0400_0000;
 
 /// The group's memory: one object in each of so many bytes.
-pub(super) const SHARED: u64 = 0x0800_0000;
+pub(super) const SHARED: u64 = 0x0803_9000;
 
 /// Distance of the group's objects.
 pub(super) const SHARED_STEP: u64 = 512;
@@ -58,8 +60,8 @@ pub(super) fn text(domain: u32) -> u64 {
 /// Where a domain's static data begins.
 pub(super) fn data(domain: u32) -> u64 {
     match domain {
-        KERNEL => 0x0200_0000,
-        _ => module(domain) + 0x0020_0000,
+        KERNEL => 0x0201_7000,
+        _ => module(domain) + 0x0021_1000,
     }
 }
 
@@ -72,7 +74,7 @@ pub(super) fn start_stack(domain: u32) -> Span {
 }
 
 fn module(domain: u32) -> u64 {
-    0x1000_0000 + u64::from(domain) * 0x0040_0000
+    0x1000_0000 + u64::from(domain) * 0x0042_3000
 }
 
 /// A thread's stack.

@@ -194,7 +194,7 @@ impl Program {
             home + 4 + self.random.below(FUNCTION_BYTES / 8) * 4
         } else {
             let functions = self.params.text / FUNCTION_BYTES;
-            layout::text(domain) + self.random.below(functions) * FUNCTION_BYTES + 4
+            layout::text(domain) + self.random.hot(functions) * FUNCTION_BYTES + 4
         };
         self.frame().pc = next;
     }
@@ -211,7 +211,7 @@ impl Program {
             return self.data(address, store && address < sp + FRAME_BYTES - 8);
         }
         if domain != KERNEL && self.random.chance(self.params.sharing) {
-            let object = self.random.below(u64::from(self.params.shared_objects));
+            let object = self.random.hot(u64::from(self.params.shared_objects));
             let place = layout::shared(object);
             let offset = self.random.below(place.bytes / 4) * 4;
             return self.data(place.address + offset, false);
@@ -232,12 +232,12 @@ impl Program {
         }
         let objects = self.objects.get(&domain).map_or(0, Vec::len) as u64;
         if objects > 0 && self.random.chance(0.3) {
-            let chosen = self.random.below(objects) as usize;
+            let chosen = self.random.hot(objects) as usize;
             let object = self.objects[&domain][chosen];
             // Objects are not remembered: they may be gone at the next access.
             return object.address + self.random.below(object.bytes / 4) * 4;
         }
-        let address = layout::data(domain) + self.random.below(self.params.working_set / 64) * 64;
+        let address = layout::data(domain) + self.random.hot(self.params.working_set / 64) * 64;
         self.last_data.insert(domain, address);
         address
     }
@@ -271,7 +271,7 @@ impl Program {
                 true => domain,
                 false => self.other_domain(domain),
             };
-            let number = self.random.below(EXPORTS);
+            let number = self.random.hot(EXPORTS);
             self.enter(target, number);
         }
     }
@@ -403,7 +403,7 @@ impl Program {
             permission: Permission::ReadWrite,
             export: Level::None,
         });
-        let number = self.random.below(EXPORTS);
+        let number = self.random.hot(EXPORTS);
         self.enter(to, number);
         let frame = self.frame();
         frame.lent.push(Lent::Buffer { to, span });
@@ -428,7 +428,7 @@ impl Program {
             writable: true,
         });
         let target = self.other_domain(domain);
-        let number = self.random.below(EXPORTS);
+        let number = self.random.hot(EXPORTS);
         self.enter(target, number);
         let frame = self.frame();
         frame.lent.push(Lent::Stack(span));

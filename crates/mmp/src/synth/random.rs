@@ -24,8 +24,19 @@ impl Random {
         self.next() % bound
     }
 
+    /// Below `bound`, and small more often than large: the fourth power of a number between 0 and 1. Half
+    /// of all choices fall on a sixteenth of the places, as in programs, where few places are hot.
+    pub(super) fn hot(&mut self, bound: u64) -> u64 {
+        let place = self.fraction().powi(4) * bound as f64;
+        (place as u64).min(bound - 1)
+    }
+
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
     /// True with this probability.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
-        (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64) < probability
+        self.fraction() < probability
     }
 }
