@@ -1,0 +1,219 @@
+//! What calls cost as the state grows: `cargo run --release -p mullion-supervisor --example size`.
+//!
+//! The time of a call should grow with the logarithm of the number of regions, with the number of holders
+//! of what it touches, and with nothing else. Times are nanoseconds a call, the best of seven batches, with
+//! a mechanism that does nothing.
+
+use mullion_supervisor::{CallStack, DomainId, Mechanism, Permission, Range, Supervisor};
+use std::hint::black_box;
+use std::time::Instant;
+
+struct Nothing;
+
+impl Mechanism for Nothing {
+    fn write(&mut self, domain: DomainId, range: Range, permission: Permission) {
+        black_box((domain, range, permission));
+    }
+
+    fn flush(&mut self, _: DomainId, _: Range) {}
+}
+
+/// A call stack on which `previous` has called `current`.
+struct Called {
+    current: DomainId,
+    previous: DomainId,
+}
+
+impl CallStack for Called {
+    fn current(&self) -> DomainId {
+        self.current
+    }
+
+    fn previous(&self) -> Option<DomainId> {
+        Some(self.previous)
+    }
+}
+
+const ROOT: DomainId = DomainId::SUPERVISOR;
+const BATCH: u64 = 20_000;
+
+/// The kernel owns the space but for a word for each domain; word `4 i` is held by domain `i mod domains`.
+struct World {
+    supervisor: Supervisor<Nothing>,
+    kernel: DomainId,
+    domains: Vec<DomainId>,
+    grants: u64,
+    seed: u64,
+}
+
+fn words(first: u64, count: u64) -> Range {
+    Range::words(first, count).expect("inside the space")
+}
+
+impl World {
+    fn new(regions: u64, domain_count: u64) -> World {
+        let grants = regions / 2;
+        let private = 4 * grants + 64;
+        let mut supervisor = Supervisor::new(words(0, private + 2 * domain_count + 64), Nothing);
+        let kernel = supervisor
+            .pd_subdivide(&ROOT, supervisor.space(), Permission::ReadWrite)
+            .expect("free");
+        let domains: Vec<DomainId> = (0..domain_count)
+            .map(|n| {
+                supervisor.pd_subdivide(&kernel, words(private + 2 * n, 1), Permission::ReadWrite)
+            })
+            .collect::<Result<_, _>>()
+            .expect("owned and unshared");
+        for grant in 0..grants {
+            let holder = domains[(grant % domain_count) as usize];
+            let made =
+                supervisor.mprot_export(&kernel, holder, words(4 * grant, 2), Permission::Read);
+            made.expect("the owner may");
+        }
+        World {
+            supervisor,
+            kernel,
+            domains,
+            grants,
+            seed: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    fn random(&mut self, below: u64) -> u64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        self.seed % below
+    }
+
+    /// Nanoseconds for each of `calls` calls to the supervisor that one `step` makes.
+    fn time(&mut self, calls: u64, mut step: impl FnMut(&mut World, u64, DomainId)) -> f64 {
+        let mut best = f64::MAX;
+        for _ in 0..7 {
+            let places: Vec<(u64, DomainId)> = (0..BATCH)
+                .map(|_| {
+                    let domain = self.random(self.domains.len() as u64) as usize;
+                    (4 * self.random(self.grants), self.domains[domain])
+                })
+                .collect();
+            let start = Instant::now();
+            for (word, domain) in places {
+                step(self, word, domain);
+            }
+            best = best.min(start.elapsed().as_secs_f64() * 1e9 / (BATCH * calls) as f64);
+        }
+        best
+    }
+}
+
+fn row(regions: u64, domain_count: u64) {
+    let mut world = World::new(regions, domain_count);
+    let kernel = world.kernel;
+    let look = world.time(1, |w, word, domain| {
+        black_box(w.supervisor.permission(domain, word));
+    });
+    let export = world.time(2, |w, word, domain| {
+        let range = words(word + 2, 2);
+        w.supervisor
+            .mprot_export(&kernel, domain, range, Permission::ReadWrite)
+            .expect("the owner may");
+        w.supervisor
+            .mprot_export(&kernel, domain, range, Permission::None)
+            .expect("the owner may");
+    });
+    let mprot = world.time(2, |w, word, _| {
+        w.supervisor
+            .mprot(&kernel, words(word + 2, 1), Permission::ExecuteRead)
+            .expect("the owner may");
+        w.supervisor
+            .mprot(&kernel, words(word + 2, 1), Permission::None)
+            .expect("the owner may");
+    });
+    let alloc = world.time(2, |w, word, domain| {
+        let stack = Called {
+            current: kernel,
+            previous: domain,
+        };
+        w.supervisor
+            .perm_alloc(&stack, words(word + 2, 2))
+            .expect("the owner may");
+        w.supervisor
+            .perm_free(&stack, words(word + 2, 2))
+            .expect("the owner may");
+    });
+    let subdivide = world.time(2, |w, word, _| {
+        let child = w
+            .supervisor
+            .pd_subdivide(&kernel, words(word + 2, 1), Permission::ReadWrite)
+            .expect("free");
+        w.supervisor.pd_free(&kernel, child).expect("a child");
+    });
+    println!(
+        "{:>9} {domain_count:>7} {look:>8.0} {export:>8.0} {mprot:>8.0} {alloc:>8.0} {subdivide:>10.0}",
+        world.supervisor.region_count(),
+    );
+}
+
+/// A free when `holders` of a thousand domains hold the word.
+fn revocation() {
+    let mut world = World::new(100_000, 1000);
+    let kernel = world.kernel;
+    println!("\nperm_free of one word among 100,000 regions and 1,000 domains, ns:");
+    println!("{:>9} {:>9} {:>9}", "holders", "ns", "ns/holder");
+    for holders in [1, 10, 100, 1000] {
+        let mut best = f64::MAX;
+        for _ in 0..20 {
+            let range = words(4 * world.random(world.grants) + 2, 1);
+            for domain in world.domains.iter().take(holders) {
+                let made = world
+                    .supervisor
+                    .mprot_export(&kernel, *domain, range, Permission::Read);
+                made.expect("the owner may");
+            }
+            let start = Instant::now();
+            world.supervisor.perm_free(&kernel, range).expect("shared");
+            best = best.min(start.elapsed().as_secs_f64() * 1e9);
+        }
+        println!("{holders:>9} {best:>9.0} {:>9.0}", best / holders as f64);
+    }
+}
+
+/// The cheapest call, without and with the log.
+fn audit() {
+    let mut world = World::new(1000, 10);
+    let kernel = world.kernel;
+    let step = |w: &mut World, word: u64, _: DomainId| {
+        let made = w
+            .supervisor
+            .mprot(&kernel, words(word + 2, 1), Permission::ReadWrite);
+        made.expect("the owner may");
+    };
+    let off = world.time(1, step);
+    world.supervisor.start_audit(1 << 16);
+    let on = world.time(1, step);
+    world.supervisor.stop_audit();
+    let off_again = world.time(1, step);
+    println!(
+        "\nmprot that changes nothing, ns: log off {off:.0}, on {on:.0}, off again {off_again:.0}"
+    );
+}
+
+fn main() {
+    println!("ns a call:");
+    println!(
+        "{:>9} {:>7} {:>8} {:>8} {:>8} {:>8} {:>10}",
+        "regions", "domains", "look-up", "export", "mprot", "alloc", "subdivide"
+    );
+    for (regions, domains) in [
+        (1_000, 10),
+        (10_000, 10),
+        (100_000, 100),
+        (1_000_000, 10),
+        (1_000_000, 100),
+        (1_000_000, 1_000),
+    ] {
+        row(regions, domains);
+    }
+    revocation();
+    audit();
+}
