@@ -1,0 +1,22 @@
+//! A supervisor's state as JSON, and as a picture.
+//!
+//! ```text
+//!   Supervisor::snapshot -> State (JSON) -> State::validate -> Chart (rows, columns, cells) -> SVG
+//! ```
+//!
+//! Domains are columns, addresses are rows, permissions are colours, a thick edge is ownership, and groups
+//! are lines (figures 1, 4 and 5 of the Mondrix paper). Nothing here is trusted: a picture that is wrong
+//! gives nobody access to anything.
+#![forbid(unsafe_code)]
+
+mod chart;
+mod fold;
+mod layout;
+mod paint;
+mod state;
+mod text;
+mod validate;
+
+pub use paint::{Options, Theme, paint};
+pub use state::{Access, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION};
+pub use validate::{StateError, Valid};
