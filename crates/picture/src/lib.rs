@@ -20,3 +20,6 @@ mod validate;
 pub use paint::{Options, Theme, paint};
 pub use state::{Access, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION};
 pub use validate::{StateError, Valid};
+
+/// What a state looks like as JSON, for people.
+pub const FORMAT: &str = include_str!("format.txt");

@@ -440,6 +440,8 @@ impl Picture<'_> {
     }
 
     fn brackets(&mut self) {
+        // Where the last text of each level stands: they must not touch.
+        let mut written: Vec<(f64, f64)> = Vec::new();
         for bracket in self.layout.brackets.clone() {
             let x = bracket.x;
             let (y, bottom) = (bracket.y + 1.5, bracket.bottom - 1.5 - self.layout.rule);
@@ -450,9 +452,11 @@ impl Picture<'_> {
                 "tick",
                 &format!("M{:.1} {y:.1}H{x:.1}V{bottom:.1}H{:.1}", x + 4.0, x + 4.0),
             );
-            if bottom - y >= 7.0 {
+            let middle = (y + bottom) / 2.0 + 4.0;
+            let free = |(level, last): &(f64, f64)| *level != x || middle - last >= LABEL_TEXT;
+            if bottom - y >= 7.0 && written.iter().all(free) {
+                written.push((x, middle));
                 let text = shorten(&bracket.name, LABEL_TEXT, LABEL_ROOM);
-                let middle = (y + bottom) / 2.0 + 4.0;
                 self.text("label", (x - 5.0, middle), LABEL_TEXT, Anchor::End, &text);
             }
         }
@@ -598,7 +602,7 @@ impl Picture<'_> {
                 }
             }
             Swatch::Through => {
-                self.rect("none", inner, "");
+                self.rect("read", inner, "");
                 self.rect("through", inner, "");
             }
             _ => {

@@ -106,8 +106,26 @@ impl World {
     }
 }
 
+/// Resident bytes of this process; 0 where the system does not say.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kibibytes.unwrap_or(0) * 1024
+}
+
+/// What a region takes, when it is the first thing that this process does.
+fn memory() {
+    let empty = resident();
+    let world = World::new(1_000_000, 1000);
+    let regions = world.supervisor.region_count() as u64;
+    let each = resident().saturating_sub(empty) / regions;
+    println!("{each} bytes a region, at {regions} regions\n");
+}
+
 fn row(regions: u64, domain_count: u64) {
     let mut world = World::new(regions, domain_count);
+    let built = world.supervisor.region_count();
     let kernel = world.kernel;
     let look = world.time(1, |w, word, domain| {
         black_box(w.supervisor.permission(domain, word));
@@ -149,8 +167,7 @@ fn row(regions: u64, domain_count: u64) {
         w.supervisor.pd_free(&kernel, child).expect("a child");
     });
     println!(
-        "{:>9} {domain_count:>7} {look:>8.0} {export:>8.0} {mprot:>8.0} {alloc:>8.0} {subdivide:>10.0}",
-        world.supervisor.region_count(),
+        "{built:>9} {domain_count:>7} {look:>8.0} {export:>8.0} {mprot:>8.0} {alloc:>8.0} {subdivide:>10.0}",
     );
 }
 
@@ -199,6 +216,7 @@ fn audit() {
 }
 
 fn main() {
+    memory();
     println!("ns a call:");
     println!(
         "{:>9} {:>7} {:>8} {:>8} {:>8} {:>8} {:>10}",

@@ -3,6 +3,7 @@
 mod cc;
 mod inspect;
 mod model;
+mod map;
 mod rewrite;
 mod verify;
 mod version;
@@ -15,6 +16,8 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     /// Describe an image: segments, exports, imports, and what its code does.
     Inspect(inspect::Args),
+    /// Paint who may touch which memory.
+    Map(map::Args),
     /// Confine the assembler text of a C or C++ compiler.
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
@@ -41,6 +44,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Inspect(args) => args.run(),
+            Command::Map(args) => args.run(),
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),
             Command::Verify(args) => args.run(),
