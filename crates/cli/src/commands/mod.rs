@@ -2,8 +2,8 @@
 
 mod cc;
 mod inspect;
-mod model;
 mod map;
+mod model;
 mod rewrite;
 mod verify;
 mod version;
