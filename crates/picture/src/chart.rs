@@ -219,7 +219,7 @@ fn cell(region: &Region, column: &Column, member_of: &BTreeMap<u32, Vec<u32>>) -
             direct
                 .into_iter()
                 .chain(given)
-                .reduce(|best, next| if full(next) > full(best) { next } else { best })
+                .reduce(|best, next| if full(next) & !full(best) { next } else { best })
         }
     }
 }

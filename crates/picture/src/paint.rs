@@ -389,13 +389,13 @@ impl Picture<'_> {
             last = y;
             self.address(y, self.chart.rows[shown.row].start);
         }
-        if let Some(shown) = pane.rows.last() {
-            if bottom - last >= apart * 0.9 {
-                self.address(
-                    bottom - self.layout.line / 2.0,
-                    self.chart.rows[shown.row].end,
-                );
-            }
+        if let Some(shown) = pane.rows.last()
+            && bottom - last >= apart * 0.9
+        {
+            self.address(
+                bottom - self.layout.line / 2.0,
+                self.chart.rows[shown.row].end,
+            );
         }
         for shown in pane.rows.iter().filter(|shown| shown.height >= 13.0) {
             let y = shown.y + (shown.height - self.layout.rule) / 2.0 + 3.5;
