@@ -180,6 +180,9 @@ fn names_of_all_kinds_stay_inside_their_texts() {
     legible(&picture(state));
 }
 
+/// What to replace by what, and whether the error is the right one.
+type Break = (&'static str, &'static str, fn(&StateError) -> bool);
+
 /// A small state that holds together, to be broken.
 const WHOLE: &str = r#"{"mullion_state": 1, "space": {"start": 0, "end": "0x2000"},
     "domains": [{"id": 0}, {"id": 1, "parent": 0}, {"id": 2, "parent": 1}],
@@ -191,7 +194,7 @@ const WHOLE: &str = r#"{"mullion_state": 1, "space": {"start": 0, "end": "0x2000
 #[test]
 fn each_way_to_break_a_state_has_its_own_error() {
     assert!(State::from_json(WHOLE).unwrap().validate().is_ok());
-    let cases: [(&str, &str, fn(&StateError) -> bool); 18] = [
+    let cases: [Break; 18] = [
         ("\"mullion_state\": 1", "\"mullion_state\": 2", |e| {
             matches!(e, StateError::Version { found: 2 })
         }),
