@@ -57,6 +57,10 @@ pub struct Rewritten {
 pub struct Stats {
     /// Accesses by `%gs:` with 32-bit addressing.
     pub segment: u64,
+    /// Accesses by a zero-extended register added to the window's base.
+    pub register: u64,
+    /// Registers copied to be zero-extended.
+    pub copies: u64,
     /// Accesses at a constant offset from the data stack pointer.
     pub stack: u64,
     /// Accesses left as they were: relative to the instruction pointer, or reads that are not confined.
@@ -78,9 +82,11 @@ pub struct Stats {
 impl Stats {
     /// Every count with its name.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 9] {
+    pub fn rows(&self) -> [(&'static str, u64); 11] {
         [
             ("accesses by segment", self.segment),
+            ("accesses by zero-extended register", self.register),
+            ("zero-extending copies", self.copies),
             ("accesses to the data stack", self.stack),
             ("accesses left plain", self.plain),
             ("accesses to thread-locals", self.thread_local),

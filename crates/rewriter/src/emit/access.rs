@@ -3,9 +3,9 @@
 use super::{Emitter, has_high_byte, put};
 use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
-use crate::table::Role;
+use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position, prefix};
-use mullion_abi::{LABEL, Protection, THREAD_POINTER_SLOT};
+use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
 use std::fmt::Write;
 
 impl<'u> Emitter<'u> {
@@ -142,6 +142,9 @@ impl<'u> Emitter<'u> {
             write_operand(&mut text, &Operand::Mem(*mem));
             return Ok(text);
         }
+        if let Some(text) = self.register_form(position, mem, role) {
+            return Ok(text);
+        }
         self.stats.segment += 1;
         if mem.base.is_none() && mem.index.is_none() {
             put!(self, "movl\t${}, %r11d", mem.disp);
@@ -155,6 +158,66 @@ impl<'u> Emitter<'u> {
             return Ok("%gs:(%r11d)".to_owned());
         }
         Ok(self.segment_form(mem, delta))
+    }
+
+    /// Form 2, `disp(%r14,%rN)`, if the base is at hand zero-extended or worth a copy.
+    fn register_form(&mut self, position: Position, mem: &Mem<'u>, role: Role) -> Option<String> {
+        let base = suits_register_form(&self.unit.instructions[position], mem)?;
+        if self.options.protection == Protection::Trap {
+            return None;
+        }
+        let register = match self.facts.zero_extended(base) {
+            Some(register) => register,
+            None => {
+                let uses = self.uses_ahead(position, base);
+                if !self.worth_a_copy(position, base, role, uses) {
+                    return None;
+                }
+                put!(self, "movl\t{}, %r11d", Gpr::new(base, 4));
+                self.facts.copied(number::R11, base);
+                self.stats.copies += 1;
+                number::R11
+            }
+        };
+        self.stats.register += 1;
+        Some(format!("{}(%r14,{})", mem.disp, Gpr::new(register, 8)))
+    }
+
+    /// How many accesses from here on in this straight line go through the same base, unchanged.
+    fn uses_ahead(&self, position: Position, base: u8) -> u32 {
+        let mut uses = 0;
+        for at in position..(position + LOOK_AHEAD).min(self.unit.instructions.len()) {
+            let instruction = &self.unit.instructions[at];
+            if at != position
+                && (instruction.section != self.unit.instructions[position].section
+                    || self.unit.is_target(at))
+            {
+                break;
+            }
+            for (operand, role) in instruction.roles() {
+                if let Operand::Mem(mem) = operand
+                    && suits_register_form(instruction, mem) == Some(base)
+                    && self.confines(role)
+                {
+                    uses += 1;
+                }
+            }
+            let (_, writes, _) = instruction.effects();
+            let ends = writes & (1 << base | 1 << number::R11) != 0
+                || instruction.ends_path()
+                || instruction.row.class == Class::Call;
+            if ends {
+                break;
+            }
+        }
+        uses
+    }
+
+    /// A copy pays for itself from the second access on, and at once where the loaded
+    /// pointer is the next base: there the segment's extra cycle would be waited for.
+    fn worth_a_copy(&self, position: Position, base: u8, role: Role, uses: u32) -> bool {
+        let (_, writes, _) = self.unit.instructions[position].effects();
+        uses >= 2 || (role == Role::Read && writes & (1 << base) != 0)
     }
 
     /// Form 1: `%gs:` with 32-bit addressing.
@@ -259,6 +322,29 @@ impl<'u> Emitter<'u> {
             _ => Ok(None),
         }
     }
+}
+
+/// Instructions looked at for further uses of a base.
+const LOOK_AHEAD: usize = 24;
+
+/// The base, if nothing but a base and a small displacement make the address.
+fn suits_register_form(instruction: &Instruction<'_>, mem: &Mem<'_>) -> Option<u8> {
+    let base = mem
+        .base
+        .filter(|b| b.width == 8 && b.number != number::RSP)?
+        .number;
+    let small = mem.number().is_some_and(|d| d.abs() <= MAX_DISPLACEMENT);
+    // A copy and the value of the stack pointer would want the same scratch register.
+    let names_stack = instruction
+        .operands
+        .iter()
+        .any(|o| matches!(o, Operand::Gpr(r) if r.number == number::RSP));
+    (small
+        && !names_stack
+        && mem.index.is_none()
+        && matches!(mem.segment, None | Some(Segment::Flat))
+        && !has_high_byte(instruction))
+    .then_some(base)
 }
 
 /// Whether the bytes of a number hold the label.

@@ -16,6 +16,7 @@ impl Emitter<'_> {
             self.mark_start(section);
             if label.is_target() {
                 self.probe();
+                self.facts.forget_all();
             }
             if label.is_indirect_target() && !self.labelled {
                 self.put_label();
@@ -28,6 +29,7 @@ impl Emitter<'_> {
     /// `nopl LABEL(%rax)`
     pub(super) fn put_label(&mut self) {
         put!(self, "nopl\t{LABEL:#x}(%rax)");
+        self.facts.forget_all();
         self.stats.labels += 1;
         self.labelled = true;
     }
@@ -87,6 +89,7 @@ impl Emitter<'_> {
         let instruction = &self.unit.instructions[last];
         if name != ".size" {
             self.probe();
+            self.facts.forget_all();
             return;
         }
         let stops = instruction.ends_path() || instruction.row.class == Class::Call;

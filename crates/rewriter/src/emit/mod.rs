@@ -2,6 +2,7 @@
 
 mod access;
 mod branch;
+mod facts;
 mod label;
 mod stack;
 
@@ -32,6 +33,7 @@ pub(crate) fn emit(
         stats: Stats::default(),
         cfi: cfi::Writer::default(),
         unprobed: 0,
+        facts: facts::Facts::default(),
         labels: 0,
         traps: vec![None; unit.sections.len()],
         section_starts: vec![false; unit.sections.len()],
@@ -62,6 +64,8 @@ struct Emitter<'u> {
     cfi: cfi::Writer,
     /// Sum of the steps of `%r15` since the last probe, in bytes.
     unprobed: i64,
+    /// What is known about registers in this straight line.
+    facts: facts::Facts,
     /// Labels made so far.
     labels: usize,
     /// By section: the label that failed checks of the current function go to.
@@ -89,6 +93,9 @@ impl<'u> Emitter<'u> {
         self.out.push('\t');
         // Writing to a string cannot fail.
         let _ = self.out.write_fmt(text);
+        if self.out.ends_with("%r11d") || self.out.ends_with("%r11") {
+            self.facts.forget(number::R11);
+        }
         self.out.push('\n');
     }
 
@@ -117,7 +124,8 @@ impl<'u> Emitter<'u> {
             Item::Instruction(position) => {
                 self.labelled = false;
                 self.last[section] = Some(*position);
-                return self.instruction(*position);
+                self.instruction(*position)?;
+                self.facts.note(&self.unit.instructions[*position]);
             }
         }
         Ok(())
