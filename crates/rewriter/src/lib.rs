@@ -75,6 +75,8 @@ pub struct Stats {
     pub checks: u64,
     /// Loads added to probe the data stack.
     pub probes: u64,
+    /// Checks of addresses in trap mode.
+    pub trap_checks: u64,
     /// Places where the flags had to be saved.
     pub flags_saved: u64,
 }
@@ -82,7 +84,7 @@ pub struct Stats {
 impl Stats {
     /// Every count with its name.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 11] {
+    pub fn rows(&self) -> [(&'static str, u64); 12] {
         [
             ("accesses by segment", self.segment),
             ("accesses by zero-extended register", self.register),
@@ -94,6 +96,7 @@ impl Stats {
             ("labels", self.labels),
             ("checks of indirect branches", self.checks),
             ("stack probes", self.probes),
+            ("checks of addresses", self.trap_checks),
             ("flags saved", self.flags_saved),
         ]
     }
@@ -178,8 +181,13 @@ pub enum Reason {
     #[error("the high byte of a register cannot be combined with this address")]
     HighByte,
     /// The bytes of the label for indirect branches.
-    #[error("this constant holds the bytes of the label for indirect branches; split it")]
+    #[error("this constant holds the bytes of the label for indirect branches; compute it instead")]
     LabelBytes,
+    /// `__builtin_longjmp` leaves return addresses behind on the control stack.
+    #[error(
+        "a non-local goto by the compiler's own means (__builtin_longjmp) cannot unwind the control stack; use setjmp and longjmp"
+    )]
+    NonlocalGoto,
     /// `.popsection` without `.pushsection`.
     #[error("no section to go back to")]
     SectionStack,

@@ -125,7 +125,6 @@ fn is_other_register(name: &str) -> bool {
     };
     numbered("xmm", 16)
         || numbered("ymm", 16)
-        || numbered("mm", 8)
         || name == "st"
         || name
             .strip_prefix("st(")

@@ -12,7 +12,7 @@ use crate::operand::{Operand, integer, number};
 use crate::table::Class;
 use crate::unit::{Instruction, Position, Unit};
 use crate::{Reason, Refusal};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What is known at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,7 @@ pub(crate) struct Plan {
 /// Plans the whole file.
 pub(crate) fn plan(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<Plan> {
     let states = depths(unit, refusals);
+    let unused = unused_frames(unit, &states);
     let mut plans = vec![Plan::default(); unit.instructions.len()];
     let mut start = 0;
     while start < plans.len() {
@@ -67,10 +68,39 @@ pub(crate) fn plan(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<Plan> {
         {
             end += 1;
         }
-        straight_line(unit, &states, &mut plans, start..end);
+        straight_line(unit, &states, &unused, &mut plans, start..end);
         start = end;
     }
     plans
+}
+
+/// Functions that lower the stack only to align it for their calls: nothing is in their
+/// frames, so `%r15` can stay where it is, and is as aligned there as at their entry.
+fn unused_frames(unit: &Unit<'_>, states: &[State]) -> HashSet<usize> {
+    let all: HashSet<usize> = unit.functions.iter().copied().collect();
+    let used = (0..states.len())
+        .filter(|&position| uses_frame(unit, position, states[position]))
+        .map(|p| unit.functions[p]);
+    let used: HashSet<usize> = used.collect();
+    all.difference(&used).copied().collect()
+}
+
+fn uses_frame(unit: &Unit<'_>, position: Position, state: State) -> bool {
+    let instruction = &unit.instructions[position];
+    let names_stack = instruction.operands.iter().any(|operand| match operand {
+        Operand::Mem(mem) | Operand::ThroughMem(mem) => {
+            mem.base.is_some_and(|b| b.number == number::RSP)
+        }
+        _ => is_stack_pointer(operand),
+    });
+    let by_constant = matches!(instruction.row.class, Class::Plain)
+        && matches!(movement(unit, position, state), Move::Step(_));
+    state.depth.is_none()
+        || matches!(
+            instruction.row.class,
+            Class::Push | Class::Pop | Class::Leave
+        )
+        || (names_stack && !by_constant)
 }
 
 /// Whether a straight line, as far as `%r15` goes, ends behind the instruction.
@@ -89,9 +119,29 @@ fn rest(depth: Option<i64>) -> i64 {
 fn straight_line(
     unit: &Unit<'_>,
     states: &[State],
+    unused: &HashSet<usize>,
     plans: &mut [Plan],
     range: std::ops::Range<Position>,
 ) {
+    if unused.contains(&unit.functions[range.start]) {
+        for position in range {
+            let depth = |state: State| state.depth.unwrap_or(0) + 8;
+            let step =
+                matches!(movement(unit, position, states[position]), Move::Step(_)).then_some(0);
+            let (delta, after) = (
+                depth(states[position]),
+                depth(transfer(unit, position, states[position])),
+            );
+            plans[position] = Plan {
+                delta,
+                lead: 0,
+                after,
+                step,
+                unknown: false,
+            };
+        }
+        return;
+    }
     let mut delta = rest(states[range.start].depth);
     for position in range.clone() {
         let state = states[position];

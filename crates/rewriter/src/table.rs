@@ -271,7 +271,6 @@ mod tests {
             "hlt",
             "popfq",
             "std",
-            "cpuid",
             "rdtsc",
             "wrgsbase",
             "xlatb",

@@ -23,20 +23,12 @@ impl<'u> Emitter<'u> {
         let unit = self.unit;
         let instruction = &unit.instructions[position];
         let delta = self.plans[position].delta;
+        let high = self.high_byte_parent(position)?;
+        let unprobed = self.unprobed;
         let mut places: [Option<String>; 4] = [const { None }; 4];
-        let mut changed = false;
-        let mut swap = None;
         for (index, (operand, role)) in instruction.roles().enumerate() {
             places[index] = match operand {
-                Operand::Mem(mem) => {
-                    if has_high_byte(instruction)
-                        && (mem.registers() >> 8 != 0
-                            || mem.base.is_some_and(|b| b.number == number::RSP))
-                    {
-                        swap = Some(());
-                    }
-                    self.operand_place(position, mem, role, delta)?
-                }
+                Operand::Mem(mem) => self.operand_place(position, mem, role, delta)?,
                 Operand::Gpr(r) if r.number == number::RSP => {
                     if instruction
                         .operands
@@ -47,18 +39,57 @@ impl<'u> Emitter<'u> {
                     }
                     Some(self.stack_value(delta, r.width).to_string())
                 }
-                Operand::Imm(_) => self.without_label(operand, width(instruction))?,
+                Operand::Gpr(r) if r.high && high.is_some() => {
+                    Some(Gpr::new(r.number, 1).to_string())
+                }
                 _ => None,
             };
-            changed |= places[index].is_some();
         }
-        if swap.is_some() {
-            return Err(Reason::HighByte);
+        let lazy = ["prefetch", "vmaskmov", "vpmaskmov"];
+        if lazy
+            .iter()
+            .any(|name| instruction.mnemonic.starts_with(name))
+        {
+            // These need not fault, so they are no probes.
+            self.unprobed = unprobed;
         }
-        if !changed {
+        if let Some(Operand::Imm(text)) = instruction.operands.first()
+            && integer(text).is_some_and(holds_label)
+        {
+            places[0] = self.immediate_register(instruction, text, &places)?;
+            if places[0].is_none() {
+                return Ok(());
+            }
+        }
+        if let Some(parent) = high {
+            put!(
+                self,
+                "xchgb\t{parent}, {}",
+                Gpr {
+                    high: true,
+                    ..parent
+                }
+            );
+        }
+        if places.iter().any(Option::is_some) {
+            self.with_places(instruction, &places);
+        } else {
             put!(self, "{}", instruction.text);
-            return Ok(());
         }
+        if let Some(parent) = high {
+            put!(
+                self,
+                "xchgb\t{parent}, {}",
+                Gpr {
+                    high: true,
+                    ..parent
+                }
+            );
+        }
+        Ok(())
+    }
+
+    fn with_places(&mut self, instruction: &Instruction<'_>, places: &[Option<String>; 4]) {
         self.out.push('\t');
         if instruction.prefixes & prefix::LOCK != 0 {
             self.out.push_str("lock ");
@@ -66,7 +97,13 @@ impl<'u> Emitter<'u> {
         if instruction.prefixes & prefix::REP != 0 {
             self.out.push_str("rep ");
         }
-        self.out.push_str(instruction.mnemonic);
+        // The register that replaces a wide immediate goes by the ordinary move.
+        self.out
+            .push_str(if instruction.mnemonic.starts_with("movabs") {
+                "movq"
+            } else {
+                instruction.mnemonic
+            });
         for (index, operand) in instruction.operands.iter().enumerate() {
             self.out.push_str(if index == 0 { "\t" } else { ", " });
             match &places[index] {
@@ -75,7 +112,51 @@ impl<'u> Emitter<'u> {
             }
         }
         self.out.push('\n');
-        Ok(())
+    }
+
+    /// What stands for an immediate that holds the label, which is the first operand.
+    fn immediate_register(
+        &mut self,
+        instruction: &Instruction<'_>,
+        text: &str,
+        places: &[Option<String>; 4],
+    ) -> Result<Option<String>, Reason> {
+        let taken = places.iter().flatten().any(|p| p.contains("%r11"));
+        if taken || instruction.operands.len() != 2 {
+            return Err(Reason::LabelBytes);
+        }
+        let register = self
+            .label_immediate(text, width(instruction))?
+            .ok_or(Reason::LabelBytes)?;
+        Ok(Some(register.to_string()))
+    }
+
+    /// The low byte's register if `%ah` or its like stands beside an address that needs a
+    /// REX prefix: the two bytes change places around the instruction.
+    fn high_byte_parent(&self, position: Position) -> Result<Option<Gpr>, Reason> {
+        let instruction = &self.unit.instructions[position];
+        let extended = instruction.operands.iter().any(|o| {
+            matches!(o, Operand::Mem(m) if m.registers() >> 8 != 0
+                || m.base.is_some_and(|b| b.number == number::RSP)
+                || m.segment == Some(Segment::Fs))
+        });
+        let high = instruction.operands.iter().find_map(|o| match o {
+            Operand::Gpr(r) if r.high => Some(*r),
+            _ => None,
+        });
+        let Some(high) = high.filter(|_| extended) else {
+            return Ok(None);
+        };
+        let shared = instruction.operands.iter().any(|o| match o {
+            Operand::Mem(m) => m.registers() & high.bit() != 0,
+            Operand::Gpr(r) => r != &high && r.number == high.number,
+            _ => false,
+        });
+        if shared {
+            Err(Reason::HighByte)
+        } else {
+            Ok(Some(Gpr::new(high.number, 1)))
+        }
     }
 
     /// The new text of a memory operand, if it changes.
@@ -90,6 +171,9 @@ impl<'u> Emitter<'u> {
         if mem.segment == Some(Segment::Gs) {
             return Err(Reason::Segment);
         }
+        if mem.number().is_some_and(holds_label) {
+            return Err(Reason::LabelBytes);
+        }
         if role == Role::Address {
             if mem.segment == Some(Segment::Fs) {
                 return Err(Reason::Segment);
@@ -102,6 +186,7 @@ impl<'u> Emitter<'u> {
                 }
             }));
         }
+        self.trap_check(position, mem, delta)?;
         if mem.segment.is_none() && (mem.rip || (!self.confines(role) && !on_stack)) {
             self.stats.plain += 1;
             return Ok(None);
@@ -121,7 +206,7 @@ impl<'u> Emitter<'u> {
             return Err(Reason::LabelBytes);
         }
         match mem.segment {
-            Some(Segment::Fs) => return self.thread_local(position, mem),
+            Some(Segment::Fs) => return self.thread_local(position, mem, delta),
             Some(Segment::Gs) => return Err(Reason::Segment),
             Some(Segment::Flat) | None => {}
         }
@@ -251,14 +336,20 @@ impl<'u> Emitter<'u> {
     }
 
     /// `%fs:x`: relative to the thread pointer, which the last slot of the data stack's region holds.
-    fn thread_local(&mut self, position: Position, mem: &Mem<'u>) -> Result<String, Reason> {
-        if self.flags_wanted_before(position) {
-            self.save_flags();
+    fn thread_local(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        delta: i64,
+    ) -> Result<String, Reason> {
+        let flags = self.flags_wanted_before(position);
+        if flags {
+            self.save_flags(delta);
         }
         put!(self, "movl\t${THREAD_POINTER_SLOT:#x}, %r11d");
         put!(self, "orl\t%r15d, %r11d");
-        if self.flags_wanted_before(position) {
-            self.restore_flags();
+        if flags {
+            self.restore_flags(delta);
         }
         self.stats.thread_local += 1;
         if mem.base.is_none() && mem.index.is_none() && mem.number() == Some(0) {
@@ -288,41 +379,112 @@ impl<'u> Emitter<'u> {
         Ok(text)
     }
 
-    /// Saves the flags below the red zone; `%r11` is free behind it.
-    pub(super) fn save_flags(&mut self) {
-        put!(self, "movq\t%rax, -264(%r15)");
+    /// Saves the flags below the red zone of the source's stack; `%r11` is not touched.
+    pub(super) fn save_flags(&mut self, delta: i64) {
+        let (register, flags) = (SPILL - delta, SPILL + 8 - delta);
+        put!(self, "movq\t%rax, {register}(%r15)");
         put!(self, "lahf");
         put!(self, "seto\t%al");
-        put!(self, "movw\t%ax, -256(%r15)");
-        put!(self, "movq\t-264(%r15), %rax");
+        put!(self, "movw\t%ax, {flags}(%r15)");
+        put!(self, "movq\t{register}(%r15), %rax");
+        self.facts.forget(number::RAX);
         self.unprobed = 0;
         self.stats.flags_saved += 1;
     }
 
-    pub(super) fn restore_flags(&mut self) {
-        put!(self, "movq\t%rax, -264(%r15)");
-        put!(self, "movw\t-256(%r15), %ax");
+    pub(super) fn restore_flags(&mut self, delta: i64) {
+        let (register, flags) = (SPILL - delta, SPILL + 8 - delta);
+        put!(self, "movq\t%rax, {register}(%r15)");
+        put!(self, "movw\t{flags}(%r15), %ax");
         // 1 + 127 overflows, 0 + 127 does not; sahf sets the others and leaves the overflow flag alone.
         put!(self, "addb\t$127, %al");
         put!(self, "sahf");
-        put!(self, "movq\t-264(%r15), %rax");
+        put!(self, "movq\t{register}(%r15), %rax");
     }
 
-    /// An immediate that holds the label is taken apart: the register or text that replaces it.
-    pub(super) fn without_label(
+    /// Trap mode: stops the program if the address is outside of the window.
+    pub(super) fn trap_check(
         &mut self,
-        operand: &Operand<'_>,
-        _width: u8,
-    ) -> Result<Option<String>, Reason> {
-        let Operand::Imm(text) = operand else {
+        position: Position,
+        mem: &Mem<'u>,
+        delta: i64,
+    ) -> Result<(), Reason> {
+        if self.options.protection != Protection::Trap
+            || mem.segment == Some(Segment::Fs)
+            || mem.rip
+        {
+            return Ok(());
+        }
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        if on_stack && mem.index.is_none() && mem.number().is_some() {
+            return Ok(());
+        }
+        let mut address = String::new();
+        if on_stack {
+            let disp = mem.number().ok_or(Reason::StackPointer)?;
+            let (registers, disp) = self.plain_address(mem, disp, delta);
+            let _ = write!(address, "{disp}{registers}");
+        } else {
+            write_operand(&mut address, &Operand::Mem(*mem));
+        }
+        self.trap_unless_inside(position, &address, false, delta);
+        Ok(())
+    }
+
+    /// `ud1 %ecx, %eax` where `address` is not in the window; `counted` for a string
+    /// instruction, which accesses nothing if `%rcx` is 0.
+    pub(super) fn trap_unless_inside(
+        &mut self,
+        position: Position,
+        address: &str,
+        counted: bool,
+        delta: i64,
+    ) {
+        let flags = self.flags_wanted_before(position);
+        self.probe();
+        if flags {
+            self.save_flags(delta);
+        }
+        self.labels += 1;
+        let inside = self.labels;
+        if counted {
+            put!(self, "testq\t%rcx, %rcx");
+            put!(self, "je\t.Lmullion{inside}");
+        }
+        put!(self, "leaq\t{address}, %r11");
+        put!(self, "subq\t%r14, %r11");
+        put!(self, "shrq\t$32, %r11");
+        put!(self, "je\t.Lmullion{inside}");
+        put!(self, "ud1\t%ecx, %eax");
+        let _ = writeln!(self.out, ".Lmullion{inside}:");
+        self.facts.forget_all();
+        if flags {
+            self.restore_flags(delta);
+        }
+        self.stats.trap_checks += 1;
+    }
+
+    /// An immediate that holds the label goes through `%r11`, by its complement: the register that replaces it.
+    pub(super) fn label_immediate(&mut self, text: &str, width: u8) -> Result<Option<Gpr>, Reason> {
+        let Some(value) = integer(text).filter(|v| holds_label(*v)) else {
             return Ok(None);
         };
-        match integer(text) {
-            Some(value) if holds_label(value) => Err(Reason::LabelBytes),
-            _ => Ok(None),
+        if holds_label(!value) {
+            return Err(Reason::LabelBytes);
         }
+        if width == 8 {
+            put!(self, "movabsq\t${}, %r11", !value);
+            put!(self, "notq\t%r11");
+        } else {
+            put!(self, "movl\t${}, %r11d", !value & 0xffff_ffff);
+            put!(self, "notl\t%r11d");
+        }
+        Ok(Some(Gpr::new(number::R11, width)))
     }
 }
+
+/// Where registers are spilled, from the source's stack pointer: below its red zone of 128 bytes.
+pub(super) const SPILL: i64 = -256;
 
 /// Instructions looked at for further uses of a base.
 const LOOK_AHEAD: usize = 24;

@@ -1,11 +1,12 @@
 //! Calls, jumps and returns.
 
+use super::access::SPILL;
 use super::{Emitter, put};
 use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::Position;
-use mullion_abi::LABEL;
+use mullion_abi::{LABEL, Protection};
 
 /// Functions that return twice, as gcc knows them: where they return to must be labelled.
 const RETURNS_TWICE: &[&str] = &[
@@ -58,6 +59,7 @@ impl<'u> Emitter<'u> {
                     put!(self, "{}\t{symbol}@PLT", instruction.mnemonic);
                 } else {
                     // Only the offset is wanted, and a 32-bit load leaves it zero-extended.
+                    self.trap_check(position, mem, plan.delta)?;
                     let place = self.confined(position, mem, Role::Read, plan.delta)?;
                     put!(self, "movl\t{place}, %r11d");
                     self.checked(position, None);
@@ -109,13 +111,14 @@ impl<'u> Emitter<'u> {
             }
             (None, None) => {
                 // Nothing is free: below the red zone there is room for one register.
-                put!(self, "movq\t%r10, -264(%r15)");
+                let spill = SPILL - self.plans[position].delta;
+                put!(self, "movq\t%r10, {spill}(%r15)");
                 put!(self, "movl\t%r11d, %r10d");
                 put!(self, "movl\t${complement:#x}, %r11d");
                 put!(self, "addl\t%gs:-4(%r10d), %r11d");
                 put!(self, "jne\t.Lmullion{trap}");
                 put!(self, "movl\t%r10d, %r11d");
-                put!(self, "movq\t-264(%r15), %r10");
+                put!(self, "movq\t{spill}(%r15), %r10");
             }
         }
         put!(self, "addq\t%r14, %r11");
@@ -137,6 +140,15 @@ impl<'u> Emitter<'u> {
         let source = matches!(name, "movs" | "lods" | "cmps") && reads;
         for (wanted, low, whole) in [(destination, "%edi", "%rdi"), (source, "%esi", "%rsi")] {
             if wanted {
+                if self.options.protection == Protection::Trap {
+                    let delta = self.plans[position].delta;
+                    self.trap_unless_inside(
+                        position,
+                        &format!("({whole})"),
+                        instruction.prefixes != 0,
+                        delta,
+                    );
+                }
                 put!(self, "movl\t{low}, {low}");
                 put!(self, "leaq\t(%r14,{whole}), {whole}");
             }

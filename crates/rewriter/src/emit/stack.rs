@@ -2,7 +2,7 @@
 
 use super::{Emitter, R11, R11D, R15, put};
 use crate::Reason;
-use crate::operand::{Gpr, Mem, Operand, number};
+use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::Position;
 use mullion_abi::MAX_DISPLACEMENT;
@@ -61,10 +61,9 @@ impl<'u> Emitter<'u> {
         let delta = plan.delta + plan.lead;
         match (instruction.row.class, instruction.operands.as_slice()) {
             (Class::Push, [Operand::Imm(text)]) => {
+                let register = self.label_immediate(text, 8)?;
+                let immediate = register.map_or_else(|| format!("${text}"), |r| r.to_string());
                 let slot = self.stack_slot(-8, delta);
-                let immediate = self
-                    .without_label(&instruction.operands[0], 8)?
-                    .unwrap_or_else(|| format!("${text}"));
                 put!(self, "movq\t{immediate}, {slot}");
             }
             (Class::Push, [Operand::Gpr(r)]) if r.number == number::RSP => {
@@ -77,6 +76,7 @@ impl<'u> Emitter<'u> {
                 put!(self, "movq\t{r}, {slot}");
             }
             (Class::Push, [Operand::Mem(mem)]) => {
+                self.trap_check(position, mem, delta)?;
                 let place = self.confined(position, mem, Role::Read, delta)?;
                 put!(self, "movq\t{place}, %r11");
                 let slot = self.stack_slot(-8, delta);
@@ -87,11 +87,10 @@ impl<'u> Emitter<'u> {
                 put!(self, "movq\t{slot}, {r}");
             }
             (Class::Pop, [Operand::Mem(mem)]) => {
-                if mem.segment == Some(crate::operand::Segment::Fs)
-                    || self.options.protection == mullion_abi::Protection::Trap
-                {
-                    return Err(Reason::StackPointer);
+                if mem.segment == Some(Segment::Fs) {
+                    return Err(Reason::Segment);
                 }
+                self.trap_check(position, mem, plan.after)?;
                 let slot = self.stack_slot(0, delta);
                 put!(self, "movq\t{slot}, %r11");
                 // The address is computed with the stack pointer already raised.
@@ -130,6 +129,9 @@ impl<'u> Emitter<'u> {
             self.step(plan.lead);
             return Ok(());
         }
+        if self.is_nonlocal_goto(position) {
+            return Err(Reason::NonlocalGoto);
+        }
         self.probe();
         let delta = plan.delta;
         let above = plan.after;
@@ -144,6 +146,7 @@ impl<'u> Emitter<'u> {
                 }
             }
             ("mov", Operand::Mem(mem)) => {
+                self.trap_check(position, mem, delta)?;
                 let place = self.confined(position, mem, Role::Read, delta)?;
                 put!(self, "movl\t{place}, %r11d");
                 if above != 0 {
@@ -170,6 +173,23 @@ impl<'u> Emitter<'u> {
         }
         put!(self, "leaq\t(%r14,%r11), %r15");
         Ok(())
+    }
+
+    /// `__builtin_longjmp` and its kin: frame and stack pointer are loaded, then comes an indirect jump.
+    fn is_nonlocal_goto(&self, position: Position) -> bool {
+        let near = position.saturating_sub(8)..(position + 8).min(self.unit.instructions.len());
+        let near = &self.unit.instructions[near];
+        let loads_frame = near.iter().any(|i| {
+            matches!(i.operands.as_slice(), [Operand::Mem(_), Operand::Gpr(r)] if r.number == number::RBP && i.base_mnemonic() == "mov")
+        });
+        let jumps = near.iter().any(|i| {
+            i.row.class == Class::Jmp
+                && matches!(
+                    i.operands[0],
+                    Operand::ThroughGpr(_) | Operand::ThroughMem(_)
+                )
+        });
+        loads_frame && jumps
     }
 
     /// The registers of an address in which `%r15` stands for the stack pointer, and the displacement.
