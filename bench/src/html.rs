@@ -24,28 +24,34 @@ pub(crate) fn render(results: &Results) -> String {
         results.rounds,
         results.seconds
     );
+    out += "<p>Foreign C code, kept in by different walls, beside the same code without any: Mullion's three protections \
+            (<b>write-call</b>: writes, calls and jumps; <b>read-write-call</b>: reads too; <b>trap</b>: all of it, faulting at once), \
+            and WebAssembly through two compilers.</p>";
     cards(&mut out, results);
     errors(&mut out, results);
+    let told = "Time relative to native code, logarithmic; each mark tells its number when pointed at. Left is faster.";
     figure(
         &mut out,
         "Case by case",
-        "Time relative to native code, logarithmic; each mark tells its number when pointed at. Left is faster.",
-        results,
+        told,
+        &plots::shown(results),
         &plots::cases(results),
     );
+    let told = "Over each group of workloads, and over all of them.";
     figure(
         &mut out,
         "Geometric means",
-        "Over each group of workloads, and over all of them.",
-        results,
+        told,
+        &[],
         &plots::means(results),
     );
     if results.mean_growth(Column::ReadWriteCall, None).is_some() {
+        let told = "Machine code of the workload and its library, without the C library.";
         figure(
             &mut out,
             "Growth of code",
-            "Machine code of the workload and its library, without the C library.",
-            results,
+            told,
+            &[],
             &plots::growth(results),
         );
     }
@@ -92,12 +98,13 @@ fn errors(out: &mut String, results: &Results) {
     }
 }
 
-fn figure(out: &mut String, title: &str, caption: &str, results: &Results, svg: &str) {
+/// A plot under its title; the legend names the marks of these columns.
+fn figure(out: &mut String, title: &str, caption: &str, legend: &[Column], svg: &str) {
     let _ = write!(
         out,
         "<h2>{title}</h2><figure><figcaption>{caption}</figcaption><div class=\"legend\">"
     );
-    for column in plots::shown(results) {
+    for &column in legend {
         *out += "<span><svg viewBox=\"0 0 14 14\">";
         plots::mark(out, column, 7.0, 7.0, column.name());
         let _ = write!(out, "</svg>{}</span>", column.name());

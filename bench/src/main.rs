@@ -4,6 +4,7 @@
 //! turn on one core, compares their results, and writes a table, JSON and a page.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod builder;
 mod catalogue;
 mod column;
@@ -20,6 +21,7 @@ mod table;
 mod tools;
 
 use anyhow::{Context, Result, bail};
+use arguments::Arguments;
 use builder::{Builder, Program};
 use catalogue::{Catalogue, Workload};
 use clap::Parser;
@@ -36,76 +38,6 @@ use tools::Tools;
 
 /// Set to anything, it turns an absent peer into a failure.
 const REQUIRE_PEERS: &str = "MULLION_BENCH_REQUIRE_PEERS";
-
-/// Measure what each wall costs, beside native code and WebAssembly.
-///
-/// Every workload is built natively (gcc -O2, the 1.0), with `mullion cc` in three protection
-/// modes, for wasmtime and for wasm2c. All must compute the same. A peer that is not installed
-/// is named and left out; set MULLION_BENCH_REQUIRE_PEERS to make that a failure.
-///
-/// Exits 0, or 1 if anything could not be built or computed something else.
-#[derive(Parser)]
-#[command(version)]
-struct Arguments {
-    /// Fewer rounds of shorter runs: a first impression in about three minutes.
-    #[arg(long)]
-    quick: bool,
-    /// Run these workloads or groups only (repeat, or separate by commas).
-    #[arg(long, value_delimiter = ',', value_name = "NAME")]
-    only: Vec<String>,
-    /// Measure these columns; native code always is [default: all but the controls].
-    #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
-    columns: Vec<Column>,
-    /// Measure the control columns as well: native code with fewer registers, and with musl.
-    #[arg(long)]
-    controls: bool,
-    /// Rounds: each runs every workload once in every column [default: 7, with --quick 3].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    rounds: Option<u64>,
-    /// Calibrate native runs to this many seconds [default: 0.3, with --quick 0.1].
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<f64>,
-    /// Write all numbers to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page with plots to this file.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Stay on this processor while measuring [default: the last one allowed].
-    #[arg(long, value_name = "NUMBER")]
-    cpu: Option<usize>,
-    /// Builds at the same time [default: one for each processor].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
-    jobs: Option<u64>,
-    /// Only show the workloads and columns.
-    #[arg(long)]
-    list: bool,
-    /// Only build what would be measured.
-    #[arg(long)]
-    build_only: bool,
-    /// The `mullion` command [default: beside this program].
-    #[arg(long, value_name = "FILE")]
-    mullion: Option<PathBuf>,
-    /// Where workloads and peers lie.
-    #[arg(long, value_name = "DIR", default_value = "bench")]
-    bench: PathBuf,
-    /// Where built programs go.
-    #[arg(long, value_name = "DIR", default_value = "build/bench")]
-    build: PathBuf,
-}
-
-impl Arguments {
-    fn wants(&self, column: Column) -> bool {
-        let by_default = self.columns.is_empty() && !column.is_control();
-        let control = self.controls && column.is_control();
-        column == Column::Native || by_default || control || self.columns.contains(&column)
-    }
-}
-
-fn column_name(name: &str) -> Result<Column, String> {
-    let all: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
-    Column::by_name(name).ok_or_else(|| format!("the columns are {}", all.join(", ")))
-}
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {

@@ -1,34 +1,31 @@
-//! The libraries' published sources, fetched by cargo and checked by its lock file.
+//! The libraries' published sources, from the list that the whole project uses
+//! (`sysroot/sources.toml`), which holds their digests.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use mullion_fetch::{Lock, fetch as fetch_source};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// Puts the sources that `bench/sources/Cargo.lock` names under `build` and returns
-/// their folder. Done once for each lock file.
+/// The libraries of `bench/workloads.toml`, by their names in the list.
+const LIBRARIES: [&str; 5] = ["sqlite", "zlib", "lua", "bzip2", "zstd"];
+
+/// Makes a folder under `build` in which each library has a link of its name to its
+/// unpacked sources.
 pub(crate) fn fetch(bench: &Path, build: &Path) -> Result<PathBuf> {
-    let package = bench.join("sources");
+    let list = bench.join("../sysroot/sources.toml");
+    let text = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
+    let lock = Lock::parse(&text)?;
     let folder = build.join("sources");
-    let stamp = build.join("sources.lock");
-    let lock = fs::read(package.join("Cargo.lock")).context("reading bench/sources/Cargo.lock")?;
-    if folder.is_dir() && fs::read(&stamp).is_ok_and(|done| done == lock) {
-        return Ok(folder);
+    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    for library in LIBRARIES {
+        let unpacked = fetch_source(lock.source(library)?)?;
+        let link = folder.join(library);
+        if fs::read_link(&link).is_ok_and(|target| target == unpacked) {
+            continue;
+        }
+        let _ = fs::remove_file(&link);
+        symlink(&unpacked, &link).with_context(|| format!("linking {}", link.display()))?;
     }
-    eprintln!("bench: fetching the libraries' sources");
-    let out = Command::new("cargo")
-        .args(["vendor", "--quiet", "--locked", "--manifest-path"])
-        .arg(package.join("Cargo.toml"))
-        .arg(&folder)
-        .output()
-        .context("running cargo")?;
-    if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr);
-        bail!(
-            "cargo vendor failed: {}",
-            said.trim().lines().last().unwrap_or("without a message")
-        );
-    }
-    fs::write(&stamp, lock)?;
     Ok(folder)
 }
