@@ -102,12 +102,12 @@ fn pitch(columns: usize) -> (f64, f64) {
 /// The least and the greatest height of a row, by number of rows.
 fn heights(rows: usize) -> (f64, f64) {
     match rows {
-        0..=10 => (30.0, 78.0),
-        11..=20 => (24.0, 56.0),
-        21..=45 => (17.0, 40.0),
-        46..=75 => (13.0, 36.0),
-        76..=130 => (12.0, 24.0),
-        131..=400 => (7.0, 13.0),
+        0..=10 => (28.0, 120.0),
+        11..=20 => (22.0, 84.0),
+        21..=45 => (16.0, 56.0),
+        46..=75 => (13.0, 44.0),
+        76..=130 => (12.0, 30.0),
+        131..=400 => (7.0, 16.0),
         401..=1500 => (4.0, 7.0),
         _ => (2.0, 3.0),
     }
@@ -124,7 +124,7 @@ impl Layout {
         let (least, greatest) = heights(shown);
         let height_of = |bytes: u128| {
             let doublings = (bytes / 4).max(1).ilog2();
-            (least + (greatest - least) * (f64::from(doublings) / 18.0).min(1.0)).round()
+            (least + (greatest - least) * (f64::from(doublings) / 16.0).min(1.0).powf(1.7)).round()
         };
 
         let label_room: f64 = level_rooms(labels).iter().sum();

@@ -453,7 +453,8 @@ impl Picture<'_> {
                 &format!("M{:.1} {y:.1}H{x:.1}V{bottom:.1}H{:.1}", x + 4.0, x + 4.0),
             );
             let middle = (y + bottom) / 2.0 + 4.0;
-            let free = |(level, last): &(f64, f64)| *level != x || middle - last >= LABEL_TEXT;
+            let free =
+                |(level, last): &(f64, f64)| *level != x || (middle - last).abs() >= LABEL_TEXT;
             if bottom - y >= 7.0 && written.iter().all(free) {
                 written.push((x, middle));
                 let text = shorten(&bracket.name, LABEL_TEXT, LABEL_ROOM);

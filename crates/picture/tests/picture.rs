@@ -159,6 +159,18 @@ fn every_block_says_what_it_is() {
 }
 
 #[test]
+fn every_label_that_has_room_is_written() {
+    for (name, state) in scenes::figures() {
+        let labels = state.labels.len();
+        assert_eq!(
+            picture(state).matches("class=\"label\"").count(),
+            labels,
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn the_theme_can_be_fixed() {
     let state = || scenes::figures().remove(0).1.validate().unwrap();
     let style = |theme| {
