@@ -269,5 +269,7 @@ fn every_sequence_of_calls_in_a_small_world_agrees_with_the_naive_model() {
         }
     }
     println!("all together: {states} states, {tried} calls");
-    assert!(states > 10_000);
+    // Guards against a world that has become trivial; a depth of one's own is one's own.
+    let chosen = std::env::var_os("MULLION_EXHAUSTIVE_DEPTH").is_some();
+    assert!(chosen || states > 100_000, "only {states} states");
 }
