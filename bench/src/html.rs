@@ -289,6 +289,40 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Cell;
+    use crate::results::tests::row;
+
+    #[test]
+    fn the_page_needs_nothing_else_and_its_elements_balance() {
+        let mut failed = row(100.0, 250.0);
+        failed.name = "y".into();
+        failed
+            .cells
+            .insert(Column::Trap, Cell::failed("<oops>".into()));
+        let page = render(&Results::of(vec![row(100.0, 104.0), failed]));
+        for loaded in ["http", "src=", "url(", "@import", "<script"] {
+            assert!(!page.contains(loaded), "{loaded}");
+        }
+        for element in ["svg", "g", "text", "figure", "table", "div", "style"] {
+            let opened = page.matches(&format!("<{element} ")).count()
+                + page.matches(&format!("<{element}>")).count();
+            assert_eq!(
+                opened,
+                page.matches(&format!("</{element}>")).count(),
+                "{element}"
+            );
+        }
+        for told in [
+            "1.040",
+            "2.500",
+            "&lt;oops&gt;",
+            "&lt;cpu&gt;",
+            "200 MB/s",
+            "A group",
+        ] {
+            assert!(page.contains(told), "{told}");
+        }
+    }
 
     #[test]
     fn what_programs_say_cannot_become_markup() {

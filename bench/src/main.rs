@@ -205,7 +205,7 @@ fn measure_all(
     let (crossings, loads, verifier) = (
         side::crossings(builder, arguments.quick)?,
         side::loads(&cases, arguments.quick)?,
-        side::verifier(builder, &cases)?,
+        side::verifier(&cases, arguments.quick)?,
     );
     side.finish_and_clear();
     let rows = cases.into_iter().map(row).collect();

@@ -7,12 +7,12 @@ use crate::elf;
 use crate::measure::Case;
 use crate::results::{Crossing, Load, Verifier};
 use crate::stats;
-use crate::tools::works;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How work is reached: the argument to `peers/process.c`, and the words for it.
@@ -110,36 +110,33 @@ pub(crate) fn loads(cases: &[Case], quick: bool) -> Result<Vec<Load>> {
     Ok(loads)
 }
 
-/// `mullion verify` on the biggest image, less what the command takes to start.
-pub(crate) fn verifier(builder: &Builder, cases: &[Case]) -> Result<Option<Verifier>> {
-    let mullion = &builder.tools.mullion;
+/// The verifier on the biggest image, in this process and from memory.
+pub(crate) fn verifier(cases: &[Case], quick: bool) -> Result<Option<Verifier>> {
     let images = cases.iter().filter_map(|case| {
+        let image = &case.programs.get(&Column::ReadWriteCall)?.image;
         Some((
+            elf::code_bytes(image).ok()?,
             case.workload.name.clone(),
-            &case.programs.get(&Column::ReadWriteCall)?.image,
+            image,
         ))
     });
-    let sized =
-        images.filter_map(|(name, image)| Some((elf::code_bytes(image).ok()?, name, image)));
-    let Some((code_bytes, workload, image)) = sized.max_by_key(|(bytes, ..)| *bytes) else {
+    let Some((code_bytes, workload, image)) = images.max_by_key(|(bytes, ..)| *bytes) else {
         return Ok(None);
     };
-    if code_bytes == 0 || !works(mullion, &[OsStr::new("verify"), image.as_os_str()]) {
-        return Ok(None);
+    let bytes: Arc<[u8]> = fs::read(image)?.into();
+    let mut seconds = Vec::new();
+    for _ in 0..rounds(quick) * 5 {
+        let start = Instant::now();
+        if mullion_verifier::verify(Arc::clone(&bytes)).is_err() {
+            return Ok(None);
+        }
+        seconds.push(start.elapsed().as_secs_f64());
     }
-    let whole = wall_clock(
-        mullion.as_os_str(),
-        &[OsStr::new("verify"), image.as_os_str()],
-        15,
-    )?;
-    let start = wall_clock(mullion.as_os_str(), &[OsStr::new("version")], 15)?;
-    if whole <= start {
-        return Ok(None);
-    }
+    let median = stats::median(&seconds).context("no time was taken")?;
     Ok(Some(Verifier {
         workload,
         code_bytes,
-        megabytes_per_second: code_bytes as f64 / 1e6 / (whole - start),
+        megabytes_per_second: code_bytes as f64 / 1e6 / median,
     }))
 }
 

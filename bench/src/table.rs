@@ -137,3 +137,26 @@ fn remarks(out: &mut String, results: &Results) {
         let _ = writeln!(out, "ERROR: {row}, {}: {error}", column.name());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Cell;
+    use crate::results::tests::row;
+
+    #[test]
+    fn a_failure_is_loud_and_a_missing_column_is_empty() {
+        let mut row = row(100.0, 104.0);
+        row.cells
+            .insert(Column::Trap, Cell::failed("WRONG RESULT".into()));
+        let table = render(&Results::of(vec![row]));
+        let line = table.lines().find(|line| line.starts_with("  x ")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            words,
+            ["x", "–", "–", "1.040", "–", "ERROR", "–", "–", "–", "0.0%"]
+        );
+        assert!(table.contains("ERROR: x, trap: WRONG RESULT"));
+        assert!(table.contains("note: no column `musl`"));
+    }
+}
