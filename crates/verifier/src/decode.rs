@@ -292,7 +292,7 @@ fn select(cursor: &mut Cursor, slot: usize, opcode: u8, rex: u8) -> Result<Instr
     let mut row = ROWS.get(usize::from(number)).ok_or(Rule::Instruction)?;
     let mut denial = Rule::Instruction;
     while row.has(row::MODRM) && !fits(row, opcode, modrm, digit, register) {
-        if row.digits >> digit & 1 == 1 && row.has(row::MEM_ONLY | row::REG_ONLY) {
+        if row.digits >> digit & 1 == 1 && row.has(row::RM_READ | row::RM_WRITE) {
             denial = Rule::OperandForm;
         }
         number = row.next;

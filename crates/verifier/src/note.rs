@@ -80,7 +80,7 @@ pub(crate) fn find(bytes: &[u8], segments: &[Range<usize>]) -> Result<Note, Viol
             at = description.end.next_multiple_of(4);
         }
     }
-    let at = found.ok_or(breach(Rule::NoteMissing, 0))?;
+    let at = found.ok_or(breach(Rule::NoteMissing, bytes.len() as u64))?;
     let mut words = [0; WORDS];
     for (number, word) in words.iter_mut().enumerate() {
         *word = read_u32(bytes, at.saturating_add(number * 4))

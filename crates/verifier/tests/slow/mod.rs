@@ -6,8 +6,8 @@
 //! exceptions, not by opcode.
 
 use iced_x86::{
-    Code, CpuidFeature, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, InstructionInfoFactory,
-    Mnemonic, OpAccess, OpKind, Register,
+    Code, CpuidFeature, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction,
+    InstructionInfoFactory, MandatoryPrefix, Mnemonic, OpAccess, OpKind, Register,
 };
 use mullion_abi as abi;
 use mullion_verifier::{Image, Permission, Place, Rule};
@@ -60,8 +60,13 @@ struct Slow<'a> {
 
 /// Checks the code of `image`.
 pub(crate) fn verify(image: &Image) -> Verdict {
-    let segments = image.segments().iter().filter(|segment| segment.permission() == Permission::ReadExecute);
-    let code: Vec<_> = segments.map(|segment| (segment.offset(), image.contents(segment).to_vec())).collect();
+    let segments = image
+        .segments()
+        .iter()
+        .filter(|segment| segment.permission() == Permission::ReadExecute);
+    let code: Vec<_> = segments
+        .map(|segment| (segment.offset(), image.contents(segment).to_vec()))
+        .collect();
     let mut slow = Slow {
         image,
         code: code.clone(),
@@ -71,19 +76,34 @@ pub(crate) fn verify(image: &Image) -> Verdict {
         violations: BTreeSet::new(),
         factory: InstructionInfoFactory::new(),
     };
-    let undecodable = code.iter().find_map(|(start, bytes)| slow.decode(*start, bytes).err());
+    let undecodable = code
+        .iter()
+        .find_map(|(start, bytes)| slow.decode(*start, bytes).err());
     if let Some((address, rule)) = undecodable {
         slow.violations.insert((Place::Window(address), rule));
     }
-    let branches: Vec<(u64, i64)> =
-        slow.instructions.iter().filter(|(_, i)| is_direct(i)).map(|(at, i)| (*at, target(i))).collect();
+    let branches: Vec<(u64, i64)> = slow
+        .instructions
+        .iter()
+        .filter(|(_, i)| is_direct(i))
+        .map(|(at, i)| (*at, target(i)))
+        .collect();
     for (start, bytes) in &code {
         slow.line = Line::default();
-        let end = undecodable.map_or(start + bytes.len() as u64, |(address, _)| address.min(start + bytes.len() as u64));
-        let lines: Vec<_> = slow.instructions.range(start..&end.max(*start)).map(|(at, i)| (*at, *i)).collect();
+        let end = undecodable.map_or(start + bytes.len() as u64, |(address, _)| {
+            address.min(start + bytes.len() as u64)
+        });
+        let lines: Vec<_> = slow
+            .instructions
+            .range(start..&end.max(*start))
+            .map(|(at, i)| (*at, *i))
+            .collect();
         for (at, instruction) in lines {
             let mut outcome = Ok(());
-            if branches.iter().any(|(from, to)| *from < at && *to == at as i64) {
+            if branches
+                .iter()
+                .any(|(from, to)| *from < at && *to == at as i64)
+            {
                 outcome = slow.settle();
                 slow.line = Line::default();
             }
@@ -96,14 +116,18 @@ pub(crate) fn verify(image: &Image) -> Verdict {
         if undecodable.is_none()
             && let Err(rule) = slow.settle()
         {
-            slow.violations.insert((Place::Window(start + bytes.len() as u64), rule));
+            slow.violations
+                .insert((Place::Window(start + bytes.len() as u64), rule));
         }
     }
     if undecodable.is_none() {
         slow.branches(&branches);
         slow.labels();
     }
-    Verdict { violations: slow.violations, undecodable: undecodable.map(|(address, _)| Place::Window(address)) }
+    Verdict {
+        violations: slow.violations,
+        undecodable: undecodable.map(|(address, _)| Place::Window(address)),
+    }
 }
 
 fn target(instruction: &Instruction) -> i64 {
@@ -116,17 +140,59 @@ fn is_direct(instruction: &Instruction) -> bool {
 
 /// All prefixes, in order, REX included.
 fn prefixes(bytes: &[u8]) -> Vec<u8> {
-    let legacy = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
-    bytes.iter().copied().take_while(|byte| legacy(byte) || byte & 0xf0 == 0x40).collect()
+    let legacy = |byte: &u8| {
+        matches!(
+            byte,
+            0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+        )
+    };
+    bytes
+        .iter()
+        .copied()
+        .take_while(|byte| legacy(byte) || byte & 0xf0 == 0x40)
+        .collect()
 }
 
 const FEATURES: &[CpuidFeature] = {
     use CpuidFeature as F;
     &[
-        F::INTEL8086, F::INTEL186, F::INTEL286, F::INTEL386, F::INTEL486, F::X64, F::CMOV, F::CPUID, F::FPU, F::FPU287, F::FPU387,
-        F::SSE, F::SSE2, F::SSE3, F::SSSE3, F::SSE4_1, F::SSE4_2, F::AES, F::PCLMULQDQ, F::SHA, F::AVX, F::AVX2, F::FMA,
-        F::F16C, F::BMI1, F::BMI2, F::ADX, F::LZCNT, F::POPCNT, F::MOVBE, F::CX8, F::CMPXCHG16B, F::PREFETCHW,
-        F::MULTIBYTENOP, F::PAUSE, F::CET_IBT, F::XSAVE, F::INTEL8086_ONLY,
+        F::INTEL8086,
+        F::INTEL186,
+        F::INTEL286,
+        F::INTEL386,
+        F::INTEL486,
+        F::X64,
+        F::CMOV,
+        F::CPUID,
+        F::FPU,
+        F::FPU287,
+        F::FPU387,
+        F::SSE,
+        F::SSE2,
+        F::SSE3,
+        F::SSSE3,
+        F::SSE4_1,
+        F::SSE4_2,
+        F::AES,
+        F::PCLMULQDQ,
+        F::SHA,
+        F::AVX,
+        F::AVX2,
+        F::FMA,
+        F::F16C,
+        F::BMI1,
+        F::BMI2,
+        F::ADX,
+        F::LZCNT,
+        F::POPCNT,
+        F::MOVBE,
+        F::CX8,
+        F::CMPXCHG16B,
+        F::PREFETCHW,
+        F::MULTIBYTENOP,
+        F::PAUSE,
+        F::CET_IBT,
+        F::XSAVE,
     ]
 };
 
@@ -144,37 +210,158 @@ fn allowed(instruction: &Instruction, bytes: &[u8]) -> bool {
     });
     let refused = matches!(
         instruction.mnemonic(),
-        M::Push | M::Pop | M::Pushf | M::Pushfq | M::Popf | M::Popfq | M::Enter | M::Leave | M::Leavew | M::Enterw
-            | M::Int | M::Int1 | M::Into | M::Iret | M::Iretd | M::Iretq | M::Retf | M::Syscall | M::Sysret | M::Sysretq
-            | M::Hlt | M::Cli | M::Sti | M::Std | M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw
-            | M::Outsd | M::Xlatb | M::Loop | M::Loope | M::Loopne | M::Jrcxz | M::Jecxz | M::Jcxz | M::Maskmovdqu
-            | M::Vmaskmovdqu | M::Maskmovq | M::Emms | M::Lgs | M::Lfs | M::Lss | M::Lar | M::Lsl | M::Verr | M::Verw
-            | M::Sldt | M::Str | M::Lldt | M::Ltr | M::Sgdt | M::Sidt | M::Lgdt | M::Lidt | M::Smsw | M::Lmsw
-            | M::Invlpg | M::Invd | M::Wbinvd | M::Clts | M::Fxsave | M::Fxrstor | M::Fxsave64 | M::Fxrstor64
-            | M::Fnsave | M::Frstor | M::Fbld | M::Fbstp | M::Xgetbv | M::Xsetbv | M::Xsave | M::Xsave64 | M::Xrstor
-            | M::Xrstor64 | M::Swapgs | M::Ud0 | M::Fneni | M::Fndisi | M::Fnsetpm | M::Ffreep | M::Fstpnce | M::Salc
-            | M::Sysenter | M::Sysexit | M::Sysexitq | M::Clflush | M::Wait
-    ) || name.starts_with("Vgather") || name.starts_with("Vpgather") || name.starts_with("Reservednop");
-    let far = matches!(instruction.op0_kind(), OpKind::FarBranch16 | OpKind::FarBranch32)
-        || matches!(instruction.code(), Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Jmp_m1664 | Code::Call_m1616 | Code::Call_m1632 | Code::Call_m1664);
+        M::Push
+            | M::Pop
+            | M::Pushf
+            | M::Pushfq
+            | M::Popf
+            | M::Popfq
+            | M::Enter
+            | M::Leave
+            | M::Int
+            | M::Int1
+            | M::Into
+            | M::Iret
+            | M::Iretd
+            | M::Iretq
+            | M::Retf
+            | M::Syscall
+            | M::Sysret
+            | M::Sysretq
+            | M::Hlt
+            | M::Cli
+            | M::Sti
+            | M::Std
+            | M::In
+            | M::Out
+            | M::Insb
+            | M::Insw
+            | M::Insd
+            | M::Outsb
+            | M::Outsw
+            | M::Outsd
+            | M::Xlatb
+            | M::Loop
+            | M::Loope
+            | M::Loopne
+            | M::Jrcxz
+            | M::Jecxz
+            | M::Jcxz
+            | M::Maskmovdqu
+            | M::Vmaskmovdqu
+            | M::Maskmovq
+            | M::Emms
+            | M::Lgs
+            | M::Lfs
+            | M::Lss
+            | M::Lar
+            | M::Lsl
+            | M::Verr
+            | M::Verw
+            | M::Sldt
+            | M::Str
+            | M::Lldt
+            | M::Ltr
+            | M::Sgdt
+            | M::Sidt
+            | M::Lgdt
+            | M::Lidt
+            | M::Smsw
+            | M::Lmsw
+            | M::Invlpg
+            | M::Invd
+            | M::Wbinvd
+            | M::Clts
+            | M::Fxsave
+            | M::Fxrstor
+            | M::Fxsave64
+            | M::Fxrstor64
+            | M::Fnsave
+            | M::Frstor
+            | M::Fbld
+            | M::Fbstp
+            | M::Xgetbv
+            | M::Xsetbv
+            | M::Xsave
+            | M::Xsave64
+            | M::Xrstor
+            | M::Xrstor64
+            | M::Swapgs
+            | M::Ud0
+            | M::Fneni
+            | M::Fndisi
+            | M::Fnsetpm
+            | M::Ffreep
+            | M::Fstpnce
+            | M::Salc
+            | M::Sysenter
+            | M::Sysexit
+            | M::Sysexitq
+            | M::Clflush
+            | M::Wait
+            | M::Sal
+    ) || name.starts_with("Vgather")
+        || name.starts_with("Vpgather")
+        || name.starts_with("Reservednop");
+    let far = matches!(
+        instruction.op0_kind(),
+        OpKind::FarBranch16 | OpKind::FarBranch32
+    ) || matches!(
+        instruction.code(),
+        Code::Jmp_m1616
+            | Code::Jmp_m1632
+            | Code::Jmp_m1664
+            | Code::Call_m1616
+            | Code::Call_m1632
+            | Code::Call_m1664
+    );
     let exceptions = match instruction.mnemonic() {
         M::Wait | M::Xgetbv => true,
-        M::Ret => bytes == [0xc3],
+        M::Ret => instruction.op_count() == 0,
+        M::Bswap => !instruction.op0_register().is_gpr16(),
         M::Movsxd => instruction.code() == Code::Movsxd_r64_rm32,
-        M::Ud1 => instruction.op1_kind() == OpKind::Register && instruction.code() != Code::Ud1_r64_rm64 || instruction.code() == Code::Ud1_r64_rm64 && instruction.op1_kind() == OpKind::Register,
-        M::Bt | M::Bts | M::Btr | M::Btc => instruction.op1_kind() != OpKind::Register || instruction.op0_kind() == OpKind::Register,
+        M::Ud1 => {
+            instruction.op1_kind() == OpKind::Register && instruction.code() != Code::Ud1_r64_rm64
+                || instruction.code() == Code::Ud1_r64_rm64
+                    && instruction.op1_kind() == OpKind::Register
+        }
+        M::Bt | M::Bts | M::Btr | M::Btc => {
+            instruction.op1_kind() != OpKind::Register || instruction.op0_kind() == OpKind::Register
+        }
         M::Call | M::Jmp => instruction.op0_kind() != OpKind::Memory,
         M::Prefetchw | M::Prefetch => true,
         _ => !refused,
     };
-    let features = instruction.cpuid_features().iter().all(|feature| FEATURES.contains(feature));
-    let encoding = matches!(instruction.encoding(), EncodingKind::Legacy | EncodingKind::VEX);
+    let code = format!("{:?}", instruction.code());
+    let alias = [
+        "DCD0", "DCD8", "DDC8", "DED0", "DFC8", "DFD0", "DFD8", "F6r1", "F7r1",
+    ];
+    if code.contains("_mm_")
+        || code.contains("_mmm64")
+        || code.starts_with("Prefetchreserved")
+        || code.contains("fence_")
+    {
+        return false;
+    }
+    if alias.iter().any(|suffix| code.ends_with(suffix)) {
+        return false;
+    }
+    let features = instruction
+        .cpuid_features()
+        .iter()
+        .all(|feature| FEATURES.contains(feature));
+    let encoding = matches!(
+        instruction.encoding(),
+        EncodingKind::Legacy | EncodingKind::VEX
+    );
     features && encoding && exceptions && !mmx && !odd_register && !far && !moffs(bytes)
 }
 
 /// `mov` with a 64-bit address.
 fn moffs(bytes: &[u8]) -> bool {
-    bytes.get(prefixes(bytes).len()).is_some_and(|opcode| (0xa0..=0xa3).contains(opcode))
+    bytes
+        .get(prefixes(bytes).len())
+        .is_some_and(|opcode| (0xa0..=0xa3).contains(opcode))
 }
 
 /// Whether the prefixes are as the page wants them.
@@ -184,8 +371,14 @@ fn proper_prefixes(instruction: &Instruction, bytes: &[u8]) -> Result<(), Rule> 
     if aligned && bytes[all.len()..] == [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0] {
         return Ok(());
     }
-    let legacy: Vec<u8> = all.iter().copied().filter(|byte| byte & 0xf0 != 0x40).collect();
-    let rex: Vec<usize> = (0..all.len()).filter(|at| all[*at] & 0xf0 == 0x40).collect();
+    let legacy: Vec<u8> = all
+        .iter()
+        .copied()
+        .filter(|byte| byte & 0xf0 != 0x40)
+        .collect();
+    let rex: Vec<usize> = (0..all.len())
+        .filter(|at| all[*at] & 0xf0 == 0x40)
+        .collect();
     let has = |byte: u8| legacy.contains(&byte);
     let distinct = legacy.iter().collect::<BTreeSet<_>>().len() == legacy.len();
     let rex_last = rex.is_empty() || rex == [all.len() - 1];
@@ -193,44 +386,66 @@ fn proper_prefixes(instruction: &Instruction, bytes: &[u8]) -> Result<(), Rule> 
     let opcode = &bytes[all.len()..];
     let vex = matches!(opcode[0], 0xc4 | 0xc5) && instruction.encoding() == EncodingKind::VEX;
     let one_byte = opcode[0] != 0x0f;
-    let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    let memory =
+        (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     let accesses = memory && !matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
-    if legacy.iter().any(|byte| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64)) {
+    if legacy
+        .iter()
+        .any(|byte| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64))
+    {
         return Err(Rule::SegmentOverride);
     }
     let wide = rex.first().is_some_and(|at| all[*at] & 8 != 0);
-    let w16 = instruction.encoding() == EncodingKind::Legacy && has(0x66) && sixteen(instruction, opcode);
+    let w16 =
+        instruction.encoding() == EncodingKind::Legacy && has(0x66) && sixteen(instruction, opcode);
+    let mandatory = instruction.op_code().mandatory_prefix();
+    let repeats = string || (opcode[0] == 0x90 && one_byte);
     let good = distinct
         && rex_last
         && !(has(0xf2) && has(0xf3))
         && !(vex && (!rex.is_empty() || has(0x66) || has(0xf2) || has(0xf3) || has(0xf0)))
-        && !(one_byte && !vex && (has(0xf2) || has(0xf3)) && !string && opcode[0] != 0x90)
-        && !(has(0x66) && (one_byte || has(0xf2) || has(0xf3)) && !w16)
+        && !(has(0xf2) && mandatory != MandatoryPrefix::PF2 && !repeats)
+        && !(has(0xf3) && mandatory != MandatoryPrefix::PF3 && !repeats)
+        && !(has(0x66) && mandatory != MandatoryPrefix::P66 && !w16)
         && !(w16 && wide)
-        && !(has(0xf0) && !instruction.has_lock_prefix())
+        && (!has(0xf0) || instruction.has_lock_prefix())
         && !(opcode[0] == 0x90 && rex.first().is_some_and(|at| all[*at] & 1 != 0))
         && (has(0x65) == has(0x67))
-        && !(has(0x65) && !accesses);
+        && (!has(0x65) || accesses);
     if good { Ok(()) } else { Err(Rule::Prefix) }
 }
 
-/// Whether prefix 66 makes a 16-bit operand of this instruction.
+/// Whether prefix 66 makes a 16-bit operand of this instruction (or would, but for W).
 fn sixteen(instruction: &Instruction, opcode: &[u8]) -> bool {
-    let word = |register: Register| register.is_gpr16();
-    let operand = (0..instruction.op_count()).any(|operand| match instruction.op_kind(operand) {
-        OpKind::Register => word(instruction.op_register(operand)),
-        OpKind::Memory => false,
-        _ => false,
-    });
     let name = format!("{:?}", instruction.code());
-    operand
-        || instruction.is_string_instruction()
-        || name.contains("_rm16") || name.contains("_r16") || name.contains("_m16_r16") || name.ends_with("_AX_imm16")
-        || matches!(instruction.mnemonic(), Mnemonic::Cbw | Mnemonic::Cwd | Mnemonic::Cwde | Mnemonic::Cdq | Mnemonic::Cdqe | Mnemonic::Cqo)
+    let general = |size: &str| {
+        ["_rm", "_r", "_m", "_AX_imm"].iter().any(|kind| {
+            let operand = format!("{kind}{size}");
+            name.match_indices(&operand).any(|(at, _)| {
+                !name[at + operand.len()..].starts_with(|c: char| c.is_ascii_digit())
+            })
+        })
+    };
+    let plain = matches!(
+        instruction.op_code().mandatory_prefix(),
+        MandatoryPrefix::None | MandatoryPrefix::PNP
+    ) || matches!(
+        instruction.mnemonic(),
+        Mnemonic::Popcnt | Mnemonic::Tzcnt | Mnemonic::Lzcnt | Mnemonic::Crc32
+    );
+    instruction.is_string_instruction()
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Cbw
+                | Mnemonic::Cwd
+                | Mnemonic::Cwde
+                | Mnemonic::Cdq
+                | Mnemonic::Cdqe
+                | Mnemonic::Cqo
+        )
         || opcode[0] == 0x90
-        // Memory operands of 64 bits because of W: the combination is refused elsewhere.
-        || name.contains("_rm64") && instruction.encoding() == EncodingKind::Legacy && opcode[0] != 0x0f && !matches!(opcode[0], 0x63 | 0xff)
-        || (opcode[0] == 0xff && matches!(instruction.mnemonic(), Mnemonic::Inc | Mnemonic::Dec))
+        || (plain && instruction.op_code().operand_size() == 16)
+        || (plain && general("16") && instruction.op_code().operand_size() != 0)
 }
 
 impl Slow<'_> {
@@ -275,11 +490,17 @@ impl Slow<'_> {
     }
 
     fn is_zero(&self, register: Register) -> bool {
-        matches!(self.fact(register), Some(Fact::Zero | Fact::ZeroLabelled | Fact::Complement))
+        matches!(
+            self.fact(register),
+            Some(Fact::Zero | Fact::ZeroLabelled | Fact::Complement)
+        )
     }
 
     fn is_window(&self, register: Register) -> bool {
-        matches!(self.fact(register), Some(Fact::Window | Fact::WindowLabelled))
+        matches!(
+            self.fact(register),
+            Some(Fact::Window | Fact::WindowLabelled)
+        )
     }
 
     fn rely(&mut self, register: Register, at: u64) {
@@ -299,13 +520,24 @@ impl Slow<'_> {
         use Mnemonic as M;
         let info = self.factory.info(instruction).clone();
         let flow = instruction.flow_control();
-        let branch = matches!(flow, FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return);
-        let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+        let branch = matches!(
+            flow,
+            FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
+        );
+        let memory = (0..instruction.op_count())
+            .any(|operand| instruction.op_kind(operand) == OpKind::Memory);
         let rsp = |register: Register| register.full_register() == Register::RSP;
-        let explicit_rsp = (0..instruction.op_count())
-            .any(|operand| instruction.op_kind(operand) == OpKind::Register && rsp(instruction.op_register(operand)))
-            || (memory && rsp(instruction.memory_base()));
-        if explicit_rsp || (!branch && info.used_registers().iter().any(|used| rsp(used.register()))) {
+        let explicit_rsp = (0..instruction.op_count()).any(|operand| {
+            instruction.op_kind(operand) == OpKind::Register
+                && rsp(instruction.op_register(operand))
+        }) || (memory && rsp(instruction.memory_base()));
+        if explicit_rsp
+            || (!branch
+                && info
+                    .used_registers()
+                    .iter()
+                    .any(|used| rsp(used.register())))
+        {
             return Err(Rule::RegisterRsp);
         }
         let check = self.line.check.take();
@@ -371,27 +603,46 @@ impl Slow<'_> {
     }
 
     fn bytes(&self, at: u64, length: usize) -> &[u8] {
-        let (start, bytes) = self.code.iter().rev().find(|(start, _)| *start <= at).expect("within a segment");
+        let (start, bytes) = self
+            .code
+            .iter()
+            .rev()
+            .find(|(start, _)| *start <= at)
+            .expect("within a segment");
         let at = (at - start) as usize;
         &bytes[at..at + length]
     }
 
     /// Where the sum's complement was made; the register with the offset, and what its use relies on.
     #[allow(clippy::type_complexity)]
-    fn label_load(&self, instruction: &Instruction) -> Option<((Register, u64), (Register, Option<u64>))> {
+    fn label_load(
+        &self,
+        instruction: &Instruction,
+    ) -> Option<((Register, u64), (Register, Option<u64>))> {
         if instruction.code() != Code::Add_r32_rm32 || instruction.op1_kind() != OpKind::Memory {
             return None;
         }
         let sum = instruction.op0_register().full_register();
-        let known = self.line.known.get(&sum).filter(|known| known.fact == Fact::Complement)?;
+        let known = self
+            .line
+            .known
+            .get(&sum)
+            .filter(|known| known.fact == Fact::Complement)?;
         if instruction.memory_displacement64() as i32 != -4 {
             return None;
         }
-        let (base, index) = (instruction.memory_base().full_register(), instruction.memory_index().full_register());
+        let (base, index) = (
+            instruction.memory_base().full_register(),
+            instruction.memory_index().full_register(),
+        );
         let gs = instruction.segment_prefix() == Register::GS;
         let offset = if gs && index == Register::None && base.is_gpr() {
             (base, None)
-        } else if !gs && base == Register::R14 && instruction.memory_index_scale() == 1 && self.is_zero(index) {
+        } else if !gs
+            && base == Register::R14
+            && instruction.memory_index_scale() == 1
+            && self.is_zero(index)
+        {
             (index, Some(self.line.known[&index].since))
         } else {
             return None;
@@ -400,13 +651,27 @@ impl Slow<'_> {
         proper.then_some(((sum, known.since), offset))
     }
 
-    fn access(&mut self, at: u64, instruction: &Instruction, info: &iced_x86::InstructionInfo) -> Result<(), Rule> {
-        let access = info.used_memory().first().map_or(OpAccess::Read, |memory| memory.access());
-        let write = !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
+    fn access(
+        &mut self,
+        at: u64,
+        instruction: &Instruction,
+        info: &iced_x86::InstructionInfo,
+    ) -> Result<(), Rule> {
+        let access = info
+            .used_memory()
+            .first()
+            .map_or(OpAccess::Read, |memory| memory.access());
+        let write = !matches!(
+            access,
+            OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess
+        );
         let name = format!("{:?}", instruction.mnemonic());
         let lazy = name.contains("maskmov") || name.starts_with("Prefetch");
         let confined = write || self.confines_reads();
-        let (base, index) = (instruction.memory_base().full_register(), instruction.memory_index().full_register());
+        let (base, index) = (
+            instruction.memory_base().full_register(),
+            instruction.memory_index().full_register(),
+        );
         let displacement = instruction.memory_displacement64() as i64;
         let near = displacement.abs() <= abi::MAX_DISPLACEMENT;
         if instruction.segment_prefix() == Register::GS {
@@ -414,15 +679,31 @@ impl Slow<'_> {
         }
         if instruction.is_ip_rel_memory_operand() {
             let target = instruction.ip_rel_memory_address() as i64;
-            let inside = target >= abi::GUARD_SIZE as i64 && target < (abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64;
-            return if inside || !confined { Ok(()) } else { Err(Rule::RipTarget) };
+            let inside = target >= abi::GUARD_SIZE as i64
+                && target < (abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64;
+            return if inside || !confined {
+                Ok(())
+            } else {
+                Err(Rule::RipTarget)
+            };
         }
-        let far = if near { Ok(()) } else { Err(Rule::Displacement) };
+        let far = if near {
+            Ok(())
+        } else {
+            Err(Rule::Displacement)
+        };
         if base == Register::R15 && index == Register::None {
             if self.line.unfinished {
-                return if confined { Err(Rule::StackUnfinished) } else { Ok(()) };
+                return if confined {
+                    Err(Rule::StackUnfinished)
+                } else {
+                    Ok(())
+                };
             }
-            if near && !lazy && let Some((_, since)) = self.line.steps.take() {
+            if near
+                && !lazy
+                && let Some((_, since)) = self.line.steps.take()
+            {
                 self.closed.push((since, at));
             }
             return if confined { far } else { Ok(()) };
@@ -440,7 +721,11 @@ impl Slow<'_> {
             self.rely(base, at);
             return Ok(());
         }
-        Err(if write { Rule::WriteUnconfined } else { Rule::ReadUnconfined })
+        Err(if write {
+            Rule::WriteUnconfined
+        } else {
+            Rule::ReadUnconfined
+        })
     }
 
     fn string(&mut self, at: u64, instruction: &Instruction) -> Result<(), Rule> {
@@ -453,7 +738,13 @@ impl Slow<'_> {
             _ => (true, false, true),
         };
         let reads = self.confines_reads();
-        let needed = [(Register::RDI, destination_written || (destination_read && reads)), (Register::RSI, source && reads)];
+        let needed = [
+            (
+                Register::RDI,
+                destination_written || (destination_read && reads),
+            ),
+            (Register::RSI, source && reads),
+        ];
         for (register, needed) in needed {
             if needed && !self.is_window(register) {
                 return Err(Rule::StringUnconfined);
@@ -471,13 +762,15 @@ impl Slow<'_> {
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 => instruction.immediate(1) as i64,
             Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 => -(instruction.immediate(1) as i64),
             Code::Lea_r64_m
-                if instruction.memory_base() == Register::R15 && instruction.memory_index() == Register::None =>
+                if instruction.memory_base() == Register::R15
+                    && instruction.memory_index() == Register::None =>
             {
                 instruction.memory_displacement64() as i64
             }
             _ => return Ok(false),
         };
-        if instruction.op0_kind() != OpKind::Register || instruction.op0_register() != Register::R15 {
+        if instruction.op0_kind() != OpKind::Register || instruction.op0_register() != Register::R15
+        {
             return Ok(false);
         }
         if self.line.unfinished {
@@ -485,7 +778,11 @@ impl Slow<'_> {
         }
         let (sum, since) = self.line.steps.unwrap_or((0, at));
         self.line.steps = Some((sum + step, since));
-        if (sum + step).abs() > abi::MAX_DISPLACEMENT { Err(Rule::StackStep) } else { Ok(true) }
+        if (sum + step).abs() > abi::MAX_DISPLACEMENT {
+            Err(Rule::StackStep)
+        } else {
+            Ok(true)
+        }
     }
 
     /// What makes more than a zero-extended value. True: done.
@@ -504,8 +801,10 @@ impl Slow<'_> {
             }
             Code::Mov_r32_rm32 | Code::Mov_rm32_r32 if registers => {
                 let from = instruction.op1_register().full_register();
-                let labelled =
-                    matches!(self.fact(from), Some(Fact::ZeroLabelled | Fact::WindowLabelled | Fact::LowLabelled));
+                let labelled = matches!(
+                    self.fact(from),
+                    Some(Fact::ZeroLabelled | Fact::WindowLabelled | Fact::LowLabelled)
+                );
                 if !labelled || to == Register::R14 || to == Register::R15 {
                     return false;
                 }
@@ -513,7 +812,9 @@ impl Slow<'_> {
                 self.learn(to, Fact::ZeroLabelled, at);
                 true
             }
-            Code::Add_r64_rm64 | Code::Add_rm64_r64 if registers && instruction.op1_register() == Register::R14 => {
+            Code::Add_r64_rm64 | Code::Add_rm64_r64
+                if registers && instruction.op1_register() == Register::R14 =>
+            {
                 self.window(at, to, to)
             }
             Code::Lea_r64_m
@@ -538,15 +839,31 @@ impl Slow<'_> {
             self.line.steps = None;
             self.line.known.remove(&to);
         } else {
-            self.learn(to, if labelled { Fact::WindowLabelled } else { Fact::Window }, at);
+            self.learn(
+                to,
+                if labelled {
+                    Fact::WindowLabelled
+                } else {
+                    Fact::Window
+                },
+                at,
+            );
         }
         true
     }
 
-    fn writes(&mut self, at: u64, instruction: &Instruction, info: &iced_x86::InstructionInfo) -> Result<(), Rule> {
+    fn writes(
+        &mut self,
+        at: u64,
+        instruction: &Instruction,
+        info: &iced_x86::InstructionInfo,
+    ) -> Result<(), Rule> {
         let mut zero = BTreeSet::new();
         for operand in 0..instruction.op_count() {
-            let written = !matches!(info.op_access(operand), OpAccess::Read | OpAccess::CondRead | OpAccess::None);
+            let written = !matches!(
+                info.op_access(operand),
+                OpAccess::Read | OpAccess::CondRead | OpAccess::None
+            );
             if written
                 && instruction.op_kind(operand) == OpKind::Register
                 && (instruction.op_register(operand).is_gpr32() || widens(instruction))
@@ -557,7 +874,9 @@ impl Slow<'_> {
         }
         let mut written = BTreeSet::new();
         for used in info.used_registers() {
-            if used.register().is_gpr() && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead) {
+            if used.register().is_gpr()
+                && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+            {
                 written.insert(used.register().full_register());
             }
         }
@@ -596,8 +915,13 @@ impl Slow<'_> {
             return Err(Rule::BranchOutside);
         }
         let (slot, rest) = (gate as u64 / 32, gate % 32);
-        let exists = (1..=4).contains(&slot) || (16..16 + self.image.imports().len() as u64).contains(&slot);
-        if exists && rest == 0 { Ok(()) } else { Err(Rule::GateSlot) }
+        let exists =
+            (1..=4).contains(&slot) || (16..16 + self.image.imports().len() as u64).contains(&slot);
+        if exists && rest == 0 {
+            Ok(())
+        } else {
+            Err(Rule::GateSlot)
+        }
     }
 
     fn branches(&mut self, branches: &[(u64, i64)]) {
@@ -611,7 +935,11 @@ impl Slow<'_> {
             let place = Place::Window(from);
             if !self.instructions.contains_key(&(to as u64)) {
                 self.violations.insert((place, Rule::BranchTarget));
-            } else if self.closed.iter().any(|(after, until)| *after < to as u64 && to as u64 <= *until) {
+            } else if self
+                .closed
+                .iter()
+                .any(|(after, until)| *after < to as u64 && to as u64 <= *until)
+            {
                 self.violations.insert((place, Rule::BranchSequence));
             }
         }
@@ -621,17 +949,20 @@ impl Slow<'_> {
         let label = abi::LABEL.to_le_bytes();
         for (start, bytes) in self.code.clone() {
             if (1..4).any(|cut| bytes.starts_with(&label[cut..])) {
-                self.violations.insert((Place::Window(start), Rule::LabelFragment));
+                self.violations
+                    .insert((Place::Window(start), Rule::LabelFragment));
             }
             for at in 0..bytes.len().saturating_sub(3) {
                 if bytes[at..at + 4] != label {
                     continue;
                 }
                 let nop = at.checked_sub(3).filter(|nop| {
-                    self.instructions.contains_key(&(start + *nop as u64)) && bytes[*nop..*nop + 7] == abi::LABEL_NOP
+                    self.instructions.contains_key(&(start + *nop as u64))
+                        && bytes[*nop..*nop + 7] == abi::LABEL_NOP
                 });
                 if nop.is_none() {
-                    self.violations.insert((Place::Window(start + at as u64), Rule::LabelStray));
+                    self.violations
+                        .insert((Place::Window(start + at as u64), Rule::LabelStray));
                 }
             }
         }
@@ -643,17 +974,42 @@ fn widens(instruction: &Instruction) -> bool {
     use Mnemonic as M;
     matches!(
         instruction.mnemonic(),
-        M::Movmskps | M::Movmskpd | M::Pmovmskb | M::Vmovmskps | M::Vmovmskpd | M::Vpmovmskb | M::Pextrb | M::Pextrw
-            | M::Vpextrb | M::Vpextrw | M::Extractps | M::Vextractps
+        M::Movmskps
+            | M::Movmskpd
+            | M::Pmovmskb
+            | M::Vmovmskps
+            | M::Vmovmskpd
+            | M::Vpmovmskb
+            | M::Pextrb
+            | M::Pextrw
+            | M::Vpextrb
+            | M::Vpextrw
+            | M::Extractps
+            | M::Vextractps
     )
 }
 
 /// A write that may not happen, or not extend.
 fn is_loose(instruction: &Instruction) -> bool {
     use Mnemonic as M;
+    if instruction.is_string_instruction() {
+        return true;
+    }
     match instruction.mnemonic() {
-        M::Xchg | M::Xadd | M::Cmpxchg | M::Bsf | M::Bsr | M::Tzcnt | M::Lzcnt | M::Bts | M::Btr | M::Btc | M::Shld
-        | M::Shrd | M::Cmpxchg8b | M::Cmpxchg16b => true,
+        M::Xchg
+        | M::Xadd
+        | M::Cmpxchg
+        | M::Bsf
+        | M::Bsr
+        | M::Tzcnt
+        | M::Lzcnt
+        | M::Bts
+        | M::Btr
+        | M::Btc
+        | M::Shld
+        | M::Shrd
+        | M::Cmpxchg8b
+        | M::Cmpxchg16b => true,
         M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shl | M::Shr | M::Sar => {
             instruction.op1_kind() == OpKind::Register || instruction.immediate(1) & 31 == 0
         }

@@ -52,8 +52,12 @@ pub(crate) fn build(code: &[u8], protection: abi::Protection) -> Built {
     let page = |length: usize| length.next_multiple_of(0x1000);
     let constants = (CODE + page(text.len()) as u64, CODE_FILE + page(text.len()));
     let data = (constants.0 + 0x1000, constants.1 + 0x1000);
-    let (note, imports, exports, rela) =
-        (constants.1, constants.1 + 0x100, constants.1 + 0x140, constants.1 + 0x200);
+    let (note, imports, exports, rela) = (
+        constants.1,
+        constants.1 + 0x100,
+        constants.1 + 0x140,
+        constants.1 + 0x200,
+    );
     let window = |file: usize| (constants.0 + (file - constants.1) as u64) as u32;
     let mut bytes = Vec::new();
     put(&mut bytes, 0, b"\x7fELF\x02\x01\x01");
@@ -63,34 +67,79 @@ pub(crate) fn build(code: &[u8], protection: abi::Protection) -> Built {
     put(&mut bytes, 20, &1_u32.to_le_bytes());
     put(&mut bytes, 24, &ENTRY.to_le_bytes());
     put(&mut bytes, 32, &64_u64.to_le_bytes());
-    let headers: [(u32, u32, (u64, usize), u64, u64); 5] = [
-        (1, 5, (CODE, CODE_FILE), text.len() as u64, text.len() as u64),
+    let headers = [
+        (
+            1_u32,
+            5_u32,
+            (CODE, CODE_FILE),
+            text.len() as u64,
+            text.len() as u64,
+        ),
         (1, 4, constants, 0x300, 0x300),
         (1, 6, data, 0x80, 0x1000),
         (2, 6, data, 0x40, 0x40),
         (4, 4, constants, 56, 56),
     ];
-    for (number, (kind, flags, (address, file), file_size, size)) in headers.into_iter().enumerate() {
+    for (number, (kind, flags, (address, file), file_size, size)) in headers.into_iter().enumerate()
+    {
         let at = 64 + number * 56;
         put(&mut bytes, at, &kind.to_le_bytes());
         put(&mut bytes, at + 4, &flags.to_le_bytes());
-        for (field, value) in [file as u64, address, address, file_size, size, 0x1000].into_iter().enumerate() {
+        for (field, value) in [file as u64, address, address, file_size, size, 0x1000]
+            .into_iter()
+            .enumerate()
+        {
             put(&mut bytes, at + 8 + field * 8, &value.to_le_bytes());
         }
     }
     put(&mut bytes, CODE_FILE, &text);
-    let words = [1, protection as u32, 1, window(imports), window(exports), window(exports), window(exports) + 64, 0, 0];
-    let words: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
-    let head: Vec<u8> = [8_u32, 36, abi::NOTE_TYPE].iter().flat_map(|word| word.to_le_bytes()).collect();
-    put(&mut bytes, note, &[&head[..], &abi::NOTE_NAME, &words].concat());
+    let words = [
+        1,
+        protection as u32,
+        1,
+        window(imports),
+        window(exports),
+        window(exports),
+        window(exports) + 64,
+        0,
+        0,
+    ];
+    let words: Vec<u8> = words
+        .iter()
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    let head: Vec<u8> = [8_u32, 36, abi::NOTE_TYPE]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    put(
+        &mut bytes,
+        note,
+        &[&head[..], &abi::NOTE_NAME, &words].concat(),
+    );
     put(&mut bytes, imports, &record("import", &[]));
     let distance = ENTRY as i32 - window(exports) as i32;
-    put(&mut bytes, exports, &record("export", &distance.to_le_bytes()));
-    let entry: Vec<u8> = [data.0 + 0x60, 8, 0x1234].iter().flat_map(|word| word.to_le_bytes()).collect();
+    put(
+        &mut bytes,
+        exports,
+        &record("export", &distance.to_le_bytes()),
+    );
+    let entry: Vec<u8> = [data.0 + 0x60, 8, 0x1234]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     put(&mut bytes, rela, &entry);
     let dynamic = [7, u64::from(window(rela)), 8, 24, 9, 24, 0, 0];
     let dynamic: Vec<u8> = dynamic.iter().flat_map(|word| word.to_le_bytes()).collect();
     put(&mut bytes, data.1, &dynamic);
     put(&mut bytes, data.1 + 0x80 - 1, &[0]);
-    Built { bytes, constants, data, note, imports, exports, rela }
+    Built {
+        bytes,
+        constants,
+        data,
+        note,
+        imports,
+        exports,
+        rela,
+    }
 }

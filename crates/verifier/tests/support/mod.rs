@@ -1,5 +1,10 @@
 //! Images from assembler text, by `as` and `ld`.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
+pub(crate) mod build;
+pub(crate) mod pool;
+
 use std::path::Path;
 use std::process::Command;
 
