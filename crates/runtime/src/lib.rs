@@ -1,1 +1,42 @@
 //! Windows, stacks, gates, faults and limits: the only crate with assembly.
+//!
+//! An [`Image`] is verified code, laid out once. A [`Domain`] is an image in a
+//! window of its own. [`Domain::call`] runs one of its functions on the calling
+//! thread; the function may call back the host functions that the domain was
+//! given and nothing else. Whatever it does wrong ends that invocation alone,
+//! with a [`Fault`].
+//!
+//! Read `trampoline.s` first: it is the contract between the two sides.
+//!
+//! What the host must know: the run time owns the `%gs` base of the threads that
+//! enter domains, handles SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP in front
+//! of the host's own handlers, and uses one free real-time signal for time
+//! limits. A signal handler must not enter a domain, and in the child of a
+//! `fork` no domain may be entered.
+
+mod control;
+mod dispatch;
+mod domain;
+mod error;
+mod fault;
+mod gates;
+mod image;
+mod memory;
+mod regions;
+mod runtime;
+mod sealed;
+mod signals;
+mod stacks;
+mod trampoline;
+mod watchdog;
+mod window;
+
+pub use dispatch::{Caller, End, HostFunction};
+pub use domain::{Arguments, CallError, Domain, Entry, Limits, Returned};
+pub use error::Error;
+pub use fault::{Attempt, Cause, Fault, INNERMOST, OUTERMOST, REGISTER_NAMES, Registers};
+pub use image::{Image, Relocation, Segment};
+pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
+pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
+pub use watchdog::TICK;
+pub use window::{Access, PAGE};

@@ -1,0 +1,294 @@
+//! Control stacks, and the thread control block at the foot of each.
+//!
+//! ```text
+//! 4 MiB  ->  +-----------------------+
+//!            | control stack         |  grows down
+//! 64 KiB     +-----------------------+
+//!            | guard, 8 KiB          |
+//! 56 KiB     +-----------------------+
+//!            | alternate stack for   |  signals arrive here, unless the host's
+//!            | signals, 48 KiB       |  own handlers want it otherwise
+//!  8 KiB     +-----------------------+
+//!            | guard, 4 KiB          |
+//!  4 KiB     +-----------------------+
+//!            | thread control block  |
+//! 0, aligned +-----------------------+
+//! ```
+//! Each thread that enters a domain gets one such region and keeps it until it
+//! ends; then the region waits for the next thread.
+
+use crate::domain::Inner;
+use crate::error::Error;
+use crate::fault::Record;
+use crate::signals;
+use crate::stacks::Leases;
+use crate::trampoline::{CallRecord, Enter, Outcome};
+use crate::{runtime, watchdog};
+use mullion_abi::CONTROL_REGION;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+const BLOCK: u64 = 0x1000;
+const ALTERNATE: std::ops::Range<u64> = 0x2000..0xe000;
+/// Lowest offset of the control stack itself.
+pub(crate) const CONTROL_LOW: u64 = 0x1_0000;
+
+/// The thread control block. Written by its own thread, by signal handlers on
+/// that thread, and in the fields of an atomic type by the watchdog.
+#[repr(C)]
+pub(crate) struct Tcb {
+    /// Where every gate slot jumps to: the first field.
+    pub(crate) gate_entry: u64,
+    /// HOST, CONTROL, BASE, WINDOW, DOMAIN and GS of `trampoline.s`.
+    pub(crate) host: Cell<u64>,
+    pub(crate) control: Cell<u64>,
+    pub(crate) base: Cell<u64>,
+    /// 0 when no invocation is running.
+    pub(crate) window: Cell<u64>,
+    pub(crate) domain: Cell<*const ()>,
+    pub(crate) gs: Cell<u64>,
+    /// The deadline that the watchdog has found to be past. Never 0.
+    pub(crate) stop: AtomicU64,
+    /// When the running invocation must end (see `watchdog`); 0: never.
+    pub(crate) deadline: AtomicU64,
+    enter: Enter,
+    /// The thread's identifier for `tgkill`.
+    pub(crate) thread: libc::pid_t,
+    /// How many invocations are nested.
+    pub(crate) depth: Cell<u32>,
+    /// Counts limited invocations, so that no two deadlines are alike.
+    pub(crate) limited: Cell<u64>,
+    /// The alternate stack that the thread had before.
+    previous_alternate: Cell<libc::stack_t>,
+    /// Written by the fault handler, read when the invocation has ended.
+    pub(crate) fault: UnsafeCell<Record>,
+    /// Why a host function ended the invocation.
+    pub(crate) end: Cell<Option<Box<crate::dispatch::Ending>>>,
+    pub(crate) leases: UnsafeCell<Leases>,
+}
+
+const _: () = assert!(size_of::<Tcb>() <= BLOCK as usize);
+
+thread_local! {
+    /// The current thread's control block. A constant without a destructor, so
+    /// that a signal handler may read it at any time.
+    static CURRENT: Cell<*const Tcb> = const { Cell::new(ptr::null()) };
+    static OWNER: Owner = const { Owner };
+}
+
+/// Gives the thread's region back when the thread ends.
+struct Owner;
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let tcb = CURRENT.replace(ptr::null());
+        if let Some(tcb) = NonNull::new(tcb.cast_mut()) {
+            release(tcb);
+        }
+    }
+}
+
+/// Regions of threads that have ended: the addresses of their feet.
+static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// The current thread's control block, if it has one. For signal handlers too.
+pub(crate) fn current() -> Option<&'static Tcb> {
+    // SAFETY: the pointer is null or that of this thread's block, which lives
+    // until the thread's local variables are dropped; nothing keeps the
+    // reference beyond the call that it was made for.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// The current thread's control block, made if it has none.
+pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
+    match current() {
+        Some(tcb) => Ok(tcb),
+        None => register(),
+    }
+}
+
+impl Tcb {
+    /// The address of the region's foot.
+    pub(crate) fn foot(&self) -> u64 {
+        ptr::from_ref(self).addr() as u64
+    }
+
+    /// Enters a domain.
+    ///
+    /// # Safety
+    /// `call` must describe a labelled instruction of an image that the verifier
+    /// accepted, mapped in `call.window`, and a stack in that window; the block
+    /// must be the current thread's.
+    #[inline]
+    pub(crate) unsafe fn enter(&self, call: &mut CallRecord) -> Outcome {
+        // SAFETY: the caller's promise is the trampoline's contract.
+        unsafe { (self.enter)(self, call) }
+    }
+
+    /// What the handler of the time limit and the gate compare.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) == self.deadline.load(Ordering::Relaxed)
+    }
+
+    /// Where the data stack of the next invocation of `domain` begins.
+    #[inline]
+    pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, Error> {
+        // SAFETY: the leases are this thread's; the reference ends in this line.
+        unsafe { &mut *self.leases.get() }.top(domain)
+    }
+
+    /// Sets where the next invocation's data stack begins; returns where it was.
+    #[inline]
+    pub(crate) fn replace_top(&self, domain: &Inner, top: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { &mut *self.leases.get() }.replace_top(domain, top)
+    }
+
+    /// Takes down where the domain is that has called a gate.
+    pub(crate) fn record_gate(&self, control: u64) {
+        // SAFETY: no handler writes the record while this thread runs host code.
+        unsafe { &mut *self.fault.get() }.walk(self, control);
+    }
+
+    /// What was taken down last.
+    pub(crate) fn record(&self) -> &Record {
+        // SAFETY: no handler writes the record while this thread runs host code,
+        // and callers drop the reference before it enters a domain again.
+        unsafe { &*self.fault.get() }
+    }
+
+    /// The alternate stack's addresses.
+    fn alternate(&self) -> libc::stack_t {
+        libc::stack_t {
+            ss_sp: ptr::with_exposed_provenance_mut((self.foot() + ALTERNATE.start) as usize),
+            ss_flags: 0,
+            ss_size: (ALTERNATE.end - ALTERNATE.start) as usize,
+        }
+    }
+}
+
+#[cold]
+fn register() -> Result<&'static Tcb, Error> {
+    let runtime = runtime::get()?;
+    let reused = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let foot = match reused {
+        Some(foot) => foot,
+        None => reserve()?,
+    };
+    let place: *mut Tcb = ptr::with_exposed_provenance_mut(foot as usize);
+    // SAFETY: gettid cannot fail and touches no memory.
+    let thread = unsafe { libc::gettid() };
+    // SAFETY: the first page of the region is readable, writable, large enough
+    // and aligned, and belongs to this thread alone.
+    let tcb: &'static Tcb = unsafe {
+        place.write(Tcb {
+            gate_entry: runtime.kind.gate as usize as u64,
+            host: Cell::new(0),
+            control: Cell::new(foot + CONTROL_REGION - 64),
+            base: Cell::new(0),
+            window: Cell::new(0),
+            domain: Cell::new(ptr::null()),
+            gs: Cell::new(0),
+            stop: AtomicU64::new(1),
+            deadline: AtomicU64::new(0),
+            enter: runtime.kind.enter,
+            thread,
+            depth: Cell::new(0),
+            limited: Cell::new(0),
+            previous_alternate: Cell::new(std::mem::zeroed()),
+            fault: UnsafeCell::new(Record::default()),
+            end: Cell::new(None),
+            leases: UnsafeCell::new(Leases::default()),
+        });
+        &*place
+    };
+    let mut previous = tcb.previous_alternate.get();
+    // SAFETY: both structures are valid; the new stack is this thread's own memory.
+    if unsafe { libc::sigaltstack(&tcb.alternate(), &mut previous) } != 0 {
+        return Err(Error::last("installing an alternate signal stack"));
+    }
+    tcb.previous_alternate.set(previous);
+    signals::prepare_thread();
+    watchdog::add(tcb);
+    CURRENT.set(tcb);
+    OWNER.with(|_| ());
+    Ok(tcb)
+}
+
+/// The thread ends: gives back what it had.
+fn release(tcb: NonNull<Tcb>) {
+    // SAFETY: the block is this thread's, which runs nothing in a domain any
+    // more, as its local variables are being dropped.
+    let block = unsafe { tcb.as_ref() };
+    watchdog::remove(block);
+    let previous = block.previous_alternate.get();
+    // SAFETY: what the kernel gave us when the thread registered.
+    unsafe { libc::sigaltstack(&previous, ptr::null_mut()) };
+    let foot = block.foot();
+    // SAFETY: nobody refers to the block any more: CURRENT is null and the
+    // watchdog has forgotten it.
+    unsafe { ptr::drop_in_place(tcb.as_ptr()) };
+    let stack: *mut libc::c_void = ptr::with_exposed_provenance_mut((foot + CONTROL_LOW) as usize);
+    // SAFETY: the thread's own control stack, on which nothing runs.
+    unsafe {
+        libc::madvise(
+            stack,
+            (CONTROL_REGION - CONTROL_LOW) as usize,
+            libc::MADV_DONTNEED,
+        )
+    };
+    FREE.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(foot);
+}
+
+/// A new region with its guards; the address of its foot.
+fn reserve() -> Result<u64, Error> {
+    let what = "reserving a control stack";
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let length = 2 * CONTROL_REGION;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            length as usize,
+            libc::PROT_NONE,
+            flags,
+            -1,
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(Error::last(what));
+    }
+    let start = start.expose_provenance() as u64;
+    let foot = start.next_multiple_of(CONTROL_REGION);
+    for (from, to) in [(start, foot), (foot + CONTROL_REGION, start + length)] {
+        if from < to {
+            // SAFETY: the part of the new mapping outside of the region.
+            unsafe {
+                libc::munmap(
+                    ptr::with_exposed_provenance_mut(from as usize),
+                    (to - from) as usize,
+                )
+            };
+        }
+    }
+    for part in [0..BLOCK, ALTERNATE, CONTROL_LOW..CONTROL_REGION] {
+        let address = ptr::with_exposed_provenance_mut((foot + part.start) as usize);
+        // SAFETY: a part of the region just reserved.
+        let result = unsafe {
+            libc::mprotect(
+                address,
+                (part.end - part.start) as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        };
+        if result != 0 {
+            return Err(Error::last(what));
+        }
+    }
+    Ok(foot)
+}

@@ -1,0 +1,433 @@
+//! A domain's memory as its host sees it: claims, checked pieces, mappings.
+//!
+//! An address that comes from a domain is a [`Claimed`]: an allegation. It can
+//! be turned into a [`Piece`], which is known to lie in the domain's window, and
+//! a piece can only be copied from and to. There are no references into a
+//! window: the domain's other threads may write any byte at any time, and may
+//! unmap it. So the copy is made by assembly that the compiler does not reason
+//! about, and a fault in it is an error and not a crash.
+
+use crate::error::Error;
+use crate::regions::{Owner, Regions};
+use crate::trampoline;
+use crate::window::{Access, PAGE, Window};
+use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An address as a domain states it. Nothing is known about it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Claimed(pub u64);
+
+impl fmt::Debug for Claimed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Claimed({:#x})", self.0)
+    }
+}
+
+/// The domain named memory that it does not have, or may not use so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the domain has no such memory at {:#x}, {length} bytes long", address.0)]
+pub struct BadAddress {
+    /// What it claimed.
+    pub address: Claimed,
+    /// How many bytes.
+    pub length: u64,
+}
+
+/// Why a change of mappings is refused; the system interface answers with the
+/// `errno` in brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// Not whole pages of the part of the window for image and heap. \[EINVAL\]
+    #[error("not whole pages between the image and the data stacks")]
+    Range,
+    /// The memory limit or the number of regions would be exceeded, or the kernel has no more. \[ENOMEM\]
+    #[error("no memory left for the domain")]
+    NoMemory,
+    /// Part of the range is not mapped. \[ENOMEM\]
+    #[error("part of the range is not mapped")]
+    NotMapped,
+    /// The pages are the image's. \[EACCES\]
+    #[error("the pages are part of the image")]
+    Image,
+}
+
+/// The memory of one domain.
+#[derive(Debug)]
+pub struct Memory {
+    window: Window,
+    state: Mutex<State>,
+    /// Greatest number of accessible bytes, of image and heap together.
+    limit: u64,
+    /// Greatest number of regions.
+    max_regions: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    regions: Regions,
+    /// Where the heap began, and where it ends now: offsets.
+    heap_start: u64,
+    heap_end: u64,
+}
+
+impl Memory {
+    pub(crate) fn new(
+        window: Window,
+        regions: Regions,
+        heap_start: u64,
+        limit: u64,
+        max_regions: usize,
+    ) -> Result<Self, Error> {
+        let needed = regions.accessible();
+        if needed > limit {
+            return Err(Error::Memory { needed, limit });
+        }
+        Ok(Self {
+            window,
+            state: Mutex::new(State {
+                regions,
+                heap_start,
+                heap_end: heap_start,
+            }),
+            limit,
+            max_regions,
+        })
+    }
+
+    /// The address of the window's offset 0.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.window.base()
+    }
+
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The offset of an address, if it lies in this window.
+    #[must_use]
+    pub fn offset(&self, address: Claimed) -> Option<u64> {
+        address
+            .0
+            .checked_sub(self.base())
+            .filter(|offset| *offset < WINDOW_SIZE)
+    }
+
+    /// Bytes of image and heap that the domain can access now.
+    #[must_use]
+    pub fn in_use(&self) -> u64 {
+        self.state().regions.accessible()
+    }
+
+    /// What the domain may do at this address, below its data stacks.
+    #[must_use]
+    pub fn access(&self, address: Claimed) -> Option<Access> {
+        let state = self.state();
+        state
+            .regions
+            .at(self.offset(address)?)
+            .map(|region| region.access)
+    }
+
+    /// A piece of the window. That it lies there is all that is checked: whether
+    /// it is mapped shows when it is copied.
+    pub fn piece(&self, address: Claimed, length: u64) -> Result<Piece<'_>, BadAddress> {
+        let bad = BadAddress { address, length };
+        let start = self.offset(address).ok_or(bad)?;
+        let end = start.checked_add(length).ok_or(bad)?;
+        if start < GATE_BASE || end > WINDOW_SIZE - GUARD_SIZE {
+            return Err(bad);
+        }
+        Ok(Piece {
+            memory: self,
+            start,
+            length,
+        })
+    }
+
+    /// Copies `N` bytes in.
+    pub fn read<const N: usize>(&self, address: Claimed) -> Result<[u8; N], BadAddress> {
+        let mut bytes = [0; N];
+        self.piece(address, N as u64)?.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies a 64-bit number in.
+    pub fn read_u64(&self, address: Claimed) -> Result<u64, BadAddress> {
+        self.read(address).map(u64::from_le_bytes)
+    }
+
+    /// Copies `bytes` out to the domain.
+    pub fn write(&self, address: Claimed, bytes: &[u8]) -> Result<(), BadAddress> {
+        self.piece(address, bytes.len() as u64)?.write(bytes)
+    }
+
+    /// Copies a string in, up to its terminating zero, which is not returned;
+    /// `None` if there is none within `longest` bytes.
+    pub fn read_string(
+        &self,
+        address: Claimed,
+        longest: usize,
+    ) -> Result<Option<Vec<u8>>, BadAddress> {
+        let mut string = Vec::new();
+        while string.len() < longest {
+            let at = Claimed(address.0.wrapping_add(string.len() as u64));
+            // To the end of the page: the next one may be none of the domain's.
+            let step = (PAGE - at.0 % PAGE).min((longest - string.len()) as u64);
+            let mut bytes = vec![0; step as usize];
+            self.piece(at, step)?.read(&mut bytes)?;
+            if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+                string.extend_from_slice(&bytes[..end]);
+                return Ok(Some(string));
+            }
+            string.extend_from_slice(&bytes);
+        }
+        Ok(None)
+    }
+
+    /// Fresh zeroed memory of `length` bytes, at `at` (replacing what is there)
+    /// or where there is room. Returns its address.
+    pub fn map(
+        &self,
+        at: Option<Claimed>,
+        length: u64,
+        access: Access,
+    ) -> Result<u64, MappingError> {
+        if access == Access::ReadExecute {
+            return Err(MappingError::Image);
+        }
+        let mut state = self.state();
+        let start = match at {
+            Some(address) => self.offset(address).ok_or(MappingError::Range)?,
+            None => {
+                let length = length
+                    .checked_next_multiple_of(PAGE)
+                    .ok_or(MappingError::NoMemory)?;
+                let free = state.regions.find_free(&(state.heap_end..HEAP_END), length);
+                free.ok_or(MappingError::NoMemory)?
+            }
+        };
+        let range = state.range(start, length)?;
+        self.change(&mut state, &range, Some(access), |window| {
+            window.map_zeroed(range.clone(), access)
+        })?;
+        Ok(self.base() + start)
+    }
+
+    /// Takes pages away.
+    pub fn unmap(&self, address: Claimed, length: u64) -> Result<(), MappingError> {
+        let mut state = self.state();
+        let start = self.offset(address).ok_or(MappingError::Range)?;
+        let range = state.range(start, length)?;
+        self.change(&mut state, &range, None, |window| {
+            window.unmap(range.clone())
+        })
+    }
+
+    /// Changes what the domain may do with pages that it has mapped. Executable
+    /// memory cannot be had this way.
+    pub fn protect(
+        &self,
+        address: Claimed,
+        length: u64,
+        access: Access,
+    ) -> Result<(), MappingError> {
+        if access == Access::ReadExecute {
+            return Err(MappingError::Image);
+        }
+        let mut state = self.state();
+        let start = self.offset(address).ok_or(MappingError::Range)?;
+        let range = state.range(start, length)?;
+        if !state.regions.covers(&range) {
+            return Err(MappingError::NotMapped);
+        }
+        self.change(&mut state, &range, Some(access), |window| {
+            window.protect(range.clone(), access)
+        })
+    }
+
+    /// Makes pages that the domain has mapped zero again.
+    pub fn discard(&self, address: Claimed, length: u64) -> Result<(), MappingError> {
+        let state = self.state();
+        let start = self.offset(address).ok_or(MappingError::Range)?;
+        let range = state.range(start, length)?;
+        if !state.regions.covers(&range) {
+            return Err(MappingError::NotMapped);
+        }
+        self.window
+            .discard(range)
+            .map_err(|_| MappingError::NoMemory)
+    }
+
+    /// What the domain may do with all of these pages, if it mapped them itself and all alike.
+    pub fn mapped_as(&self, address: Claimed, length: u64) -> Result<Access, MappingError> {
+        let state = self.state();
+        let start = self.offset(address).ok_or(MappingError::Range)?;
+        let range = state.range(start, length)?;
+        match state.regions.parts(&range).as_slice() {
+            [part] if part.range == range => Ok(part.access),
+            _ => Err(MappingError::NotMapped),
+        }
+    }
+
+    /// Moves the end of the heap to `address` and returns where it is then: as
+    /// `brk` does, unchanged if that cannot be.
+    pub fn set_heap_end(&self, address: Claimed) -> u64 {
+        let mut state = self.state();
+        let old = state.heap_end;
+        let wanted = self
+            .offset(address)
+            .filter(|wanted| (state.heap_start..=HEAP_END).contains(wanted));
+        if let Some(new) = wanted {
+            let (from, to) = (old.next_multiple_of(PAGE), new.next_multiple_of(PAGE));
+            let free = from >= to || state.regions.find_free(&(from..to), to - from).is_some();
+            let changed = if from < to && free {
+                self.change(&mut state, &(from..to), Some(Access::ReadWrite), |window| {
+                    window.map_zeroed(from..to, Access::ReadWrite)
+                })
+            } else if from > to {
+                self.change(&mut state, &(to..from), None, |window| {
+                    window.unmap(to..from)
+                })
+            } else if free {
+                Ok(())
+            } else {
+                Err(MappingError::NoMemory)
+            };
+            if changed.is_ok() {
+                state.heap_end = new;
+            }
+        }
+        self.base() + state.heap_end
+    }
+
+    /// Changes the mappings of `range` in the kernel and in the books, if the
+    /// limits allow what comes out. The lock is held all the while.
+    fn change(
+        &self,
+        state: &mut State,
+        range: &Range<u64>,
+        access: Option<Access>,
+        make: impl FnOnce(&Window) -> Result<(), Error>,
+    ) -> Result<(), MappingError> {
+        if !state.regions.is_the_domains(range) {
+            return Err(MappingError::Image);
+        }
+        let mut regions = state.regions.clone();
+        match access {
+            Some(access) => regions.insert(range.clone(), access, Owner::Domain),
+            None => regions.remove(range),
+        }
+        let grows =
+            regions.accessible() > state.regions.accessible() && regions.accessible() > self.limit;
+        let splits = regions.count() > state.regions.count() && regions.count() > self.max_regions;
+        if grows || splits {
+            return Err(MappingError::NoMemory);
+        }
+        make(&self.window).map_err(|_| MappingError::NoMemory)?;
+        state.regions = regions;
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whole pages between the image's start and the data stacks.
+    fn range(&self, start: u64, length: u64) -> Result<Range<u64>, MappingError> {
+        let end = length
+            .checked_next_multiple_of(PAGE)
+            .and_then(|length| start.checked_add(length))
+            .ok_or(MappingError::Range)?;
+        let whole = start.is_multiple_of(PAGE) && length > 0;
+        if !whole || start < mullion_abi::IMAGE_BASE || end > HEAP_END {
+            return Err(MappingError::Range);
+        }
+        Ok(start..end)
+    }
+}
+
+/// A piece of a domain's window, checked to lie there.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    memory: &'a Memory,
+    start: u64,
+    length: u64,
+}
+
+impl Piece<'_> {
+    /// Its length in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The address, for the kernel or assembly to use.
+    fn address(&self) -> *mut u8 {
+        ptr::with_exposed_provenance_mut((self.memory.base() + self.start) as usize)
+    }
+
+    fn bad(&self) -> BadAddress {
+        BadAddress {
+            address: Claimed(self.memory.base() + self.start),
+            length: self.length,
+        }
+    }
+
+    /// Copies the piece's first bytes in, as many as `to` has room for.
+    pub fn read(&self, to: &mut [u8]) -> Result<(), BadAddress> {
+        let length = (self.length as usize).min(to.len());
+        // SAFETY: `to` is the caller's and long enough. The source lies in the
+        // window; if it is not readable, `mullion_copy` says so. Other threads of
+        // the domain may write it meanwhile: assembly has no data race with them
+        // that the language knows of, and any bytes are good bytes.
+        let rest = unsafe { trampoline::mullion_copy(to.as_mut_ptr(), self.address(), length) };
+        if rest == 0 { Ok(()) } else { Err(self.bad()) }
+    }
+
+    /// Copies `from` out to the piece's first bytes.
+    pub fn write(&self, from: &[u8]) -> Result<(), BadAddress> {
+        let length = (self.length as usize).min(from.len());
+        // SAFETY: as in `read`; the destination lies in the window, where Rust
+        // has no references, and is the domain's to write or a fault.
+        let rest = unsafe { trampoline::mullion_copy(self.address(), from.as_ptr(), length) };
+        if rest == 0 { Ok(()) } else { Err(self.bad()) }
+    }
+
+    /// Lets the kernel fill the piece from a file, at `position` or where the
+    /// file is. It answers `EFAULT` for what the domain may not write.
+    pub fn fill_from(&self, file: BorrowedFd<'_>, position: Option<i64>) -> io::Result<usize> {
+        let (descriptor, length) = (file.as_raw_fd(), self.length as usize);
+        // SAFETY: the kernel writes `length` bytes that lie in the window, where
+        // Rust has no references, and heeds the pages' protection.
+        let count = unsafe {
+            match position {
+                Some(position) => libc::pread(descriptor, self.address().cast(), length, position),
+                None => libc::read(descriptor, self.address().cast(), length),
+            }
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Lets the kernel write the piece to a file, at `position` or where the
+    /// file is. It answers `EFAULT` for what is not mapped.
+    pub fn drain_to(&self, file: BorrowedFd<'_>, position: Option<i64>) -> io::Result<usize> {
+        let (descriptor, length) = (file.as_raw_fd(), self.length as usize);
+        // SAFETY: the kernel reads `length` bytes that lie in the window.
+        let count = unsafe {
+            match position {
+                Some(position) => libc::pwrite(descriptor, self.address().cast(), length, position),
+                None => libc::write(descriptor, self.address().cast(), length),
+            }
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,47 @@
+//! Files in memory whose contents can never change again.
+
+use crate::error::Error;
+use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+/// `MFD_EXEC`, from Linux 6.3 on: says that the file is meant to be executed.
+const MFD_EXEC: libc::c_uint = 0x10;
+
+/// A sealed file of `length` bytes, zero but for the given pieces (position, content).
+pub(crate) fn file(name: &CStr, pieces: &[(u64, &[u8])], length: u64) -> Result<OwnedFd, Error> {
+    let file = File::from(create(name)?);
+    let written = file.set_len(length).and_then(|()| {
+        pieces
+            .iter()
+            .try_for_each(|(position, content)| file.write_all_at(content, *position))
+    });
+    written.map_err(|source| Error::System {
+        what: "writing an image to memory",
+        source,
+    })?;
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    // SAFETY: the descriptor is open; the command takes an integer.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(Error::last("sealing an image in memory"));
+    }
+    Ok(file.into())
+}
+
+fn create(name: &CStr) -> Result<OwnedFd, Error> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: `name` is a C string; the call has no other memory operand.
+    let mut descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags | MFD_EXEC) };
+    if descriptor < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // SAFETY: as above. Kernels before 6.3 do not know MFD_EXEC.
+        descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+    }
+    if descriptor < 0 {
+        return Err(Error::last(
+            "creating a file in memory (is vm.memfd_noexec 2?)",
+        ));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

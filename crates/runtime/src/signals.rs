@@ -1,0 +1,240 @@
+//! Signal handlers: faults of domains, the time limit, and the way to the
+//! handlers that the host had before.
+
+use crate::control::{self, Tcb};
+use crate::error::Error;
+use crate::fault::Record;
+use crate::runtime;
+use crate::trampoline::{self, ended};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Signals that an instruction can cause.
+const FAULTS: [libc::c_int; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
+/// What the host had installed, in the order of [`FAULTS`].
+static PREVIOUS: [OnceLock<libc::sigaction>; FAULTS.len()] =
+    [const { OnceLock::new() }; FAULTS.len()];
+
+/// The signal of the time limit; 0 before it is chosen.
+static TIME_SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// Clears the direction, alignment-check and trap flags.
+const FLAGS_KEPT: i64 = !((1 << 10) | (1 << 18) | (1 << 8));
+
+/// The real-time signal by which the watchdog interrupts threads.
+pub(crate) fn time_signal() -> libc::c_int {
+    TIME_SIGNAL.load(Ordering::Relaxed)
+}
+
+/// Installs the handlers, in front of those that the host has.
+pub(crate) fn install() -> Result<(), Error> {
+    install_faults()?;
+    let free = (libc::SIGRTMIN()..libc::SIGRTMAX())
+        .rev()
+        .find(|signal| is_default(*signal));
+    let signal = free.unwrap_or(libc::SIGRTMAX() - 1);
+    set_handler(signal, on_time)?;
+    TIME_SIGNAL.store(signal, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Puts the fault handlers in front again, if the host installed others since.
+/// A handler that was seen before stays the one to chain to.
+pub(crate) fn install_faults() -> Result<(), Error> {
+    static ONCE: Mutex<()> = Mutex::new(());
+    let _once = ONCE.lock().unwrap_or_else(PoisonError::into_inner);
+    for (signal, previous) in FAULTS.iter().zip(&PREVIOUS) {
+        if current_action(*signal)?.sa_sigaction != on_fault as *const () as usize {
+            let action = set_handler(*signal, on_fault)?;
+            let _ = previous.set(action);
+        }
+    }
+    Ok(())
+}
+
+/// The time limit's signal must reach a thread that enters domains.
+pub(crate) fn prepare_thread() {
+    // SAFETY: an empty set is a valid one, and the calls only write to it.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, time_signal());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
+    }
+}
+
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+fn set_handler(signal: libc::c_int, handler: Handler) -> Result<libc::sigaction, Error> {
+    // SAFETY: both are plain structures for which zero is a valid value; the
+    // handler has the signature that SA_SIGINFO asks for.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        let mut previous = std::mem::zeroed();
+        if libc::sigaction(signal, &action, &mut previous) != 0 {
+            return Err(Error::last("installing a signal handler"));
+        }
+        Ok(previous)
+    }
+}
+
+fn current_action(signal: libc::c_int) -> Result<libc::sigaction, Error> {
+    // SAFETY: only asks; the structure is plain.
+    unsafe {
+        let mut action = std::mem::zeroed();
+        if libc::sigaction(signal, ptr::null(), &mut action) != 0 {
+            return Err(Error::last("asking for a signal handler"));
+        }
+        Ok(action)
+    }
+}
+
+fn is_default(signal: libc::c_int) -> bool {
+    current_action(signal).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL)
+}
+
+/// A fault: a domain's ends the invocation, everything else is the host's.
+extern "C" fn on_fault(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: the kernel passes a valid context, which is this handler's to change.
+    let interrupted = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    // SAFETY: the kernel passes a valid description of the signal.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as u64) };
+    let registers = &mut interrupted.uc_mcontext.gregs;
+    let instruction = registers[libc::REG_RIP as usize] as u64;
+    // Positive codes are the kernel's: an instruction did it, not `kill`.
+    if code > 0 {
+        if instruction == trampoline::mullion_copy_fault as *const () as u64 {
+            registers[libc::REG_RIP as usize] = trampoline::mullion_copy_end as *const () as i64;
+            return;
+        }
+        if let Some(tcb) = control::current().filter(|tcb| runs_domain_at(tcb, instruction)) {
+            end_invocation(tcb, registers, signal, code, address);
+            return;
+        }
+    }
+    chain(signal, info, context);
+}
+
+/// The watchdog found a deadline past, or somebody else sent the signal.
+extern "C" fn on_time(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid context, which is this handler's to change.
+    let interrupted = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let registers = &mut interrupted.uc_mcontext.gregs;
+    let instruction = registers[libc::REG_RIP as usize] as u64;
+    if let Some(tcb) =
+        control::current().filter(|tcb| tcb.is_stopped() && runs_domain_at(tcb, instruction))
+    {
+        end_invocation(tcb, registers, 0, 0, 0);
+    }
+}
+
+/// Whether the running invocation may be ended at this instruction (see "SIGNALS"
+/// in `trampoline.s`).
+fn runs_domain_at(tcb: &Tcb, instruction: u64) -> bool {
+    let window = tcb.window.get();
+    let builtin = trampoline::mullion_builtin_begin as *const () as u64
+        ..trampoline::mullion_builtin_end as *const () as u64;
+    let inside = instruction.wrapping_sub(window) < mullion_abi::WINDOW_SIZE;
+    window != 0 && (inside || builtin.contains(&instruction))
+}
+
+type Registers = [libc::greg_t; 23];
+
+/// Notes what happened and makes the handler return to the way out.
+fn end_invocation(
+    tcb: &Tcb,
+    registers: &mut Registers,
+    signal: libc::c_int,
+    code: libc::c_int,
+    address: u64,
+) {
+    let Some(runtime) = runtime::if_set_up() else {
+        return;
+    };
+    // SAFETY: the record belongs to this thread, whose code outside of handlers
+    // reads it only after the invocation has ended; handlers do not interrupt
+    // each other here, as a fault in this one would be the host's.
+    let record = unsafe { &mut *tcb.fault.get() };
+    record.fill(tcb, registers, signal, code, address);
+    registers[libc::REG_RIP as usize] = runtime.kind.abort as *const () as i64;
+    registers[libc::REG_RSP as usize] = tcb.host.get() as i64;
+    registers[libc::REG_R10 as usize] = tcb.foot() as i64;
+    registers[libc::REG_RCX as usize] = i64::from(ended::FAULT);
+    registers[libc::REG_EFL as usize] &= FLAGS_KEPT;
+}
+
+/// Does what would have happened without us.
+fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let place = FAULTS.iter().position(|fault| *fault == signal);
+    let Some(previous) = place.and_then(|place| PREVIOUS[place].get()) else {
+        return give_up(signal, info);
+    };
+    match previous.sa_sigaction {
+        libc::SIG_DFL => give_up(signal, info),
+        libc::SIG_IGN => {
+            // SAFETY: as in `on_fault`. The kernel does not ignore what an instruction did.
+            if unsafe { (*info).si_code } > 0 {
+                give_up(signal, info);
+            }
+        }
+        handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the host installed this address as a handler of this signature.
+            let handler: Handler = unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: as above, with the older signature.
+            let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}
+
+/// The default action: the instruction faults again, or the signal comes again.
+fn give_up(signal: libc::c_int, info: *mut libc::siginfo_t) {
+    // SAFETY: the default action is always a valid one; `raise` and `signal` may
+    // be called in handlers.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        if (*info).si_code <= 0 {
+            libc::raise(signal);
+        }
+    }
+}
+
+impl Record {
+    /// Takes down the registers and the return addresses on the control stack.
+    fn fill(
+        &mut self,
+        tcb: &Tcb,
+        registers: &Registers,
+        signal: libc::c_int,
+        code: libc::c_int,
+        address: u64,
+    ) {
+        self.signal = signal;
+        self.code = code;
+        self.address = address;
+        self.error = registers[libc::REG_ERR as usize] as u64;
+        self.trap = registers[libc::REG_TRAPNO as usize] as u64;
+        for (place, index) in self.registers.iter_mut().zip(crate::fault::ORDER) {
+            *place = registers[index as usize] as u64;
+        }
+        let stack = registers[libc::REG_RSP as usize] as u64;
+        self.walk(tcb, stack);
+    }
+}

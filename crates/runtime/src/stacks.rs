@@ -1,0 +1,186 @@
+//! Data stacks: who has which one of a domain's.
+//!
+//! A thread leases a stack of a domain at its first call and keeps it until the
+//! thread ends or the domain does, so that a call takes none and gives none back.
+
+use crate::domain::Inner;
+use crate::error::Error;
+use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Greatest number of data stacks of a domain: as many as there is room for.
+pub const MAX_STACKS: u32 = ((STACK_FIRST - HEAP_END) / STACK_REGION + 1) as u32;
+/// Greatest size of a data stack, in bytes.
+pub const MAX_STACK_SIZE: u64 = STACK_REGION - STACK_GUARD;
+
+/// The data stacks of one domain.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    state: Mutex<State>,
+    count: u32,
+    size: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    returned: Vec<u32>,
+    /// How many have ever been handed out: those are mapped.
+    mapped: u32,
+}
+
+impl Stacks {
+    /// `count` stacks of `size` bytes, both within what the window has room for.
+    pub(crate) fn new(count: u32, size: u64) -> Self {
+        Self {
+            state: Mutex::default(),
+            count: count.clamp(1, MAX_STACKS),
+            size: size.clamp(0x4000, MAX_STACK_SIZE).next_multiple_of(0x1000),
+        }
+    }
+
+    /// The region of a stack, of which the upper part is mapped.
+    fn region(index: u32) -> Range<u64> {
+        let start = STACK_FIRST - u64::from(index) * STACK_REGION;
+        start..start + STACK_REGION
+    }
+
+    /// Offsets of the stack whose guard holds `offset`, if one does.
+    pub(crate) fn overflowed(&self, offset: u64) -> Option<Range<u64>> {
+        let end = STACK_FIRST + STACK_REGION;
+        let index = end.checked_sub(offset)?.checked_sub(1)? / STACK_REGION;
+        let index = u32::try_from(index)
+            .ok()
+            .filter(|index| *index < self.count)?;
+        let region = Self::region(index);
+        (offset < region.end - self.size).then_some(region.end - self.size..region.end)
+    }
+
+    fn take(&self, domain: &Inner) -> Result<u32, Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = state.returned.pop() {
+            let region = Self::region(index);
+            domain
+                .memory()
+                .window()
+                .discard(region.end - self.size..region.end)?;
+            return Ok(index);
+        }
+        let index = state.mapped;
+        if index == self.count {
+            return Err(Error::NoStack { count: self.count });
+        }
+        let region = Self::region(index);
+        let mapped = region.end - self.size..region.end;
+        domain
+            .memory()
+            .window()
+            .map_zeroed(mapped, crate::Access::ReadWrite)?;
+        state.mapped += 1;
+        Ok(index)
+    }
+}
+
+/// The stacks that one thread has leased, by the number of the domain's window.
+#[derive(Debug, Default)]
+pub(crate) struct Leases(Vec<Lease>);
+
+#[derive(Debug, Default)]
+struct Lease {
+    /// The domain's serial number; 0: none.
+    serial: u64,
+    /// `%r15` for the next invocation: an address, a multiple of 16.
+    top: u64,
+    index: u32,
+    stacks: Weak<Stacks>,
+}
+
+impl Leases {
+    /// `%r15` for an invocation of `domain`.
+    #[inline]
+    pub(crate) fn top(&mut self, domain: &Inner) -> Result<u64, Error> {
+        match self.0.get(domain.number()) {
+            Some(lease) if lease.serial == domain.serial() => Ok(lease.top),
+            _ => self.lease(domain),
+        }
+    }
+
+    /// Sets where the next invocation's stack begins; returns where it was.
+    #[inline]
+    pub(crate) fn replace_top(&mut self, domain: &Inner, top: u64) -> u64 {
+        match self.0.get_mut(domain.number()) {
+            Some(lease) => std::mem::replace(&mut lease.top, top),
+            // Not reached: who calls a gate has a stack.
+            None => top,
+        }
+    }
+
+    #[cold]
+    fn lease(&mut self, domain: &Inner) -> Result<u64, Error> {
+        let number = domain.number();
+        if self.0.len() <= number {
+            self.0.resize_with(number + 1, Lease::default);
+        }
+        let index = domain.stacks().take(domain)?;
+        // The last 16 bytes hold the thread pointer, which is zero at first.
+        let top = domain.memory().base() + Stacks::region(index).end - 16;
+        self.0[number].give_back();
+        self.0[number] = Lease {
+            serial: domain.serial(),
+            top,
+            index,
+            stacks: Arc::downgrade(domain.stacks()),
+        };
+        Ok(top)
+    }
+}
+
+impl Lease {
+    fn give_back(&self) {
+        if let Some(stacks) = self.stacks.upgrade() {
+            let mut state = stacks.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.returned.push(self.index);
+        }
+    }
+}
+
+impl Drop for Leases {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Lease::give_back);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_lie_between_heap_and_the_upper_guard() {
+        assert!(Stacks::region(MAX_STACKS - 1).start >= HEAP_END);
+        assert!(Stacks::region(MAX_STACKS).start < HEAP_END);
+        assert_eq!(Stacks::region(0).start, STACK_FIRST);
+    }
+
+    #[test]
+    fn an_overflow_is_told_from_what_is_mapped_and_from_other_memory() {
+        let stacks = Stacks::new(2, 0x10000);
+        let first = Stacks::region(0);
+        assert_eq!(stacks.overflowed(first.end - 1), None);
+        assert_eq!(stacks.overflowed(first.end - 0x10000), None);
+        assert_eq!(
+            stacks.overflowed(first.end - 0x10001),
+            Some(first.end - 0x10000..first.end)
+        );
+        assert_eq!(
+            stacks.overflowed(Stacks::region(1).start),
+            Some(first.start - 0x10000..first.start)
+        );
+        assert_eq!(
+            stacks.overflowed(Stacks::region(2).start),
+            None,
+            "there is no third stack"
+        );
+        assert_eq!(stacks.overflowed(0), None);
+        assert_eq!(stacks.overflowed(first.end), None);
+    }
+}

@@ -1,0 +1,499 @@
+# The trampolines: the only way into a window, out of it, and back.
+#
+# Nothing here follows the System V convention on the domain's side, and all of
+# it does on the host's. Every copy of a name ending in _sse, _avx or _avx512 is
+# the same code with another way of clearing the vector registers; the run time
+# picks one when it starts.
+#
+# REGISTERS
+#
+#   mullion_enter(%rdi = thread control block, %rsi = call record)
+#     from the host, an ordinary function; returns %rax = the domain's %rax and
+#     %rdx = how the invocation ended (ENDED_*).
+#   into the domain
+#     %rdi %rsi %rdx %rcx %r8 %r9  arguments     %xmm0-7  arguments, else 0
+#     %r14 and %gs base            the window    %r15     the data stack
+#     %rsp                         the control stack, return address on top
+#     %rax                         number of vector arguments
+#     %r11                         the target itself
+#     all others, vectors, masks, x87 registers: 0; MXCSR and x87 control word
+#     as at the start of a process; the host's values are kept on its stack.
+#   out of a gate slot (docs/window.md)
+#     %r11d the slot's number, %r10 the thread control block; the rest as the
+#     domain left it.
+#   back into the domain after a gate
+#     %rax, %rdx, %xmm0 the result; %rbx %rbp %r12-%r15 as they were; every
+#     other register 0; MXCSR and x87 control word as the domain had them.
+#
+# STACKS
+#
+#   the host's, in an invocation           the control stack
+#
+#   |  caller's frame         |            |  an outer invocation's,   |
+#   |  return address         |            |  up to its last gate call | <- outer
+#   |  rbp rbx r12 r13 r14 r15|  +56       |  HOST, for debuggers      |   CONTROL
+#   |  mxcsr, x87 words       |  +48       |  the return gate          | <- BASE
+#   |  call record            |  +40       |  return addresses, pushed |
+#   |  outer DOMAIN           |  +32       |  by the domain's calls    |
+#   |  outer WINDOW           |  +24       |                           | <- %rsp
+#   |  outer BASE             |  +16       |  (grows down)             |
+#   |  outer CONTROL          |  +8
+#   |  outer HOST             |  +0        BASE is the %rsp with which the
+#   +-------------------------+ <- HOST    invocation begins: the `call` in
+#   |  gate frame, and what   |            mullion_enter pushes the return gate
+#   |  the host function uses |            right below it, at BASE - 8. CONTROL
+#                                          is %rsp as it was at the last gate
+#                                          call: below it the next, nested
+#                                          invocation begins.
+#
+#   A gate frame, 240 bytes from %rsp: rax rdi rsi rdx rcx r8 r9 r15, xmm0-7
+#   from +64, mxcsr +192, x87 control word +196, thread control block +200,
+#   CONTROL +208; the result's second half +216 and vector +224, by dispatch.
+#
+# SIGNALS
+#
+#   A signal may arrive at every instruction. Who reads the thread control block
+#   then (the fault handler and the handler of the time limit, both on the
+#   alternate stack) decides by the interrupted instruction pointer alone:
+#
+#   in the window                      HOST, BASE and WINDOW are those of the
+#                                      running invocation: it may be ended by
+#                                      going to mullion_abort with %rsp = HOST.
+#   in [mullion_builtin_begin,         the same: %rsp is the control stack, and
+#       mullion_builtin_end)           nothing of the host's has been touched.
+#   anywhere else in this file         the invocation is never ended. A time
+#                                      limit is seen when `dispatch` returns; if the
+#                                      signal came behind that check, the watchdog
+#                                      sends another one.
+#
+#   A host's own handler without an alternate stack may be delivered on the
+#   control stack (in the window, or where %rsp is already or still the control
+#   stack): that is memory no domain can reach, and below %rsp it holds nothing.
+#   Handlers must not enter domains.
+#
+#   GS is written after the %gs base itself, so a handler that interrupts in
+#   between sees the older value; nobody but this file acts on it.
+
+    .text
+
+    .set LABEL_NOP_LENGTH, 7
+
+# Clears what the host left in registers that carry no argument or result.
+.macro scrub_vectors_sse
+    .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    pxor    %xmm\n, %xmm\n
+    .endr
+.endm
+.macro scrub_vectors_avx
+    vzeroall
+.endm
+.macro scrub_vectors_avx512
+    vzeroall
+    .irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vpxord  %zmm\n, %zmm\n, %zmm\n
+    .endr
+    .irp n, 0,1,2,3,4,5,6,7
+    kxorw   %k\n, %k\n, %k\n
+    .endr
+.endm
+.macro clean_upper_sse
+.endm
+.macro clean_upper_avx
+    vzeroupper
+.endm
+.macro clean_upper_avx512
+    vzeroupper
+.endm
+# The x87 registers can be read as MMX registers whatever their tags say.
+.macro scrub_x87
+    .irp n, 0,1,2,3,4,5,6,7
+    pxor    %mm\n, %mm\n
+    .endr
+    emms
+.endm
+# Gives the host its floating-point control state back, from the frame at HOST,
+# which is \host above %rsp; the domain's x87 control word is at \own(%rsp). With
+# the initial control word on both sides there is nothing that could be pending
+# and nothing to load. Otherwise an exception that the domain left pending must
+# be cleared before the first instruction that would report it to the host.
+.macro restore_host_control host, own
+    ldmxcsr (48 + \host)(%rsp)
+    cmpw    ${default_x87}, \own(%rsp)
+    jne     8f
+    cmpw    ${default_x87}, (52 + \host)(%rsp)
+    jne     8f
+    emms
+    jmp     9f
+8:  fnclex
+    emms
+    fldcw   (52 + \host)(%rsp)
+9:
+.endm
+
+.macro trampolines kind
+    .balign 64
+    .globl  mullion_enter_\kind
+    .type   mullion_enter_\kind, @function
+mullion_enter_\kind:
+    .cfi_startproc
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq   %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq   %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq   %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq   %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq   %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    subq    $56, %rsp
+    .cfi_adjust_cfa_offset 56
+    stmxcsr 48(%rsp)
+    fnstcw  52(%rsp)
+    movq    {HOST}(%rdi), %rax
+    movq    {CONTROL}(%rdi), %rcx
+    movq    {BASE}(%rdi), %rdx
+    movq    {WINDOW}(%rdi), %r8
+    movq    {DOMAIN}(%rdi), %r9
+    movq    %rax, 0(%rsp)
+    movq    %rcx, 8(%rsp)
+    movq    %rdx, 16(%rsp)
+    movq    %r8, 24(%rsp)
+    movq    %r9, 32(%rsp)
+    movq    %rsi, 40(%rsp)
+    movq    {CALL_WINDOW}(%rsi), %r14
+    movq    {CALL_STACK}(%rsi), %r15
+    movq    {CALL_DOMAIN}(%rsi), %rax
+    movq    {CALL_VECTORS}(%rsi), %r10
+    movq    {CALL_TARGET}(%rsi), %r11
+    movq    %rax, {DOMAIN}(%rdi)
+    movq    %r14, {WINDOW}(%rdi)
+    movq    %rsp, -8(%rcx)
+    subq    $8, %rcx
+    movq    %rcx, {BASE}(%rdi)
+    movq    %rsp, {HOST}(%rdi)
+    cmpq    {GS}(%rdi), %r14
+    je      1f
+    wrgsbase %r14
+    movq    %r14, {GS}(%rdi)
+1:  scrub_vectors_\kind
+    scrub_x87
+    ldmxcsr {initial_mxcsr}(%rip)
+    fldcw   {initial_x87}(%rip)
+    xorl    %eax, %eax
+    testq   %r10, %r10
+    jz      2f
+    movups  0(%r10), %xmm0
+    movups  16(%r10), %xmm1
+    movups  32(%r10), %xmm2
+    movups  48(%r10), %xmm3
+    movups  64(%r10), %xmm4
+    movups  80(%r10), %xmm5
+    movups  96(%r10), %xmm6
+    movups  112(%r10), %xmm7
+    movl    $8, %eax
+2:  movq    %rcx, %rsp
+    movq    ({CALL_INTEGERS} + 0)(%rsi), %rdi
+    movq    ({CALL_INTEGERS} + 16)(%rsi), %rdx
+    movq    ({CALL_INTEGERS} + 24)(%rsi), %rcx
+    movq    ({CALL_INTEGERS} + 32)(%rsi), %r8
+    movq    ({CALL_INTEGERS} + 40)(%rsi), %r9
+    movq    ({CALL_INTEGERS} + 8)(%rsi), %rsi
+    xorl    %ebx, %ebx
+    xorl    %ebp, %ebp
+    xorl    %r10d, %r10d
+    xorl    %r12d, %r12d
+    xorl    %r13d, %r13d
+    call    *%r11
+    # The return gate. From here to the load of %rsp the canonical frame is found
+    # through the word at BASE: DW_CFA_def_cfa_expression of *%rsp + 112.
+    .cfi_escape 0x0f, 5, 0x77, 0x00, 0x06, 0x23, 0x70
+    movq    %rsp, %r10
+    andq    $-{CONTROL_REGION}, %r10
+    movq    {HOST}(%r10), %rsp
+    .cfi_def_cfa %rsp, 112
+    xorl    %ecx, %ecx
+mullion_leave_\kind:
+    # %rsp = HOST, %r10 = thread control block, %ecx = how it ended.
+    movq    40(%rsp), %rsi
+    movq    %rdx, {CALL_HIGH}(%rsi)
+    movups  %xmm0, {CALL_VECTOR}(%rsi)
+    clean_upper_\kind
+    fnstcw  54(%rsp)
+    restore_host_control 0, 54
+    movq    0(%rsp), %rdi
+    movq    8(%rsp), %r8
+    movq    16(%rsp), %r9
+    movq    24(%rsp), %r11
+    movq    32(%rsp), %rsi
+    movq    %rdi, {HOST}(%r10)
+    movq    %r8, {CONTROL}(%r10)
+    movq    %r9, {BASE}(%r10)
+    movq    %r11, {WINDOW}(%r10)
+    movq    %rsi, {DOMAIN}(%r10)
+    movl    %ecx, %edx
+    addq    $56, %rsp
+    .cfi_adjust_cfa_offset -56
+    popq    %r15
+    .cfi_adjust_cfa_offset -8
+    popq    %r14
+    .cfi_adjust_cfa_offset -8
+    popq    %r13
+    .cfi_adjust_cfa_offset -8
+    popq    %r12
+    .cfi_adjust_cfa_offset -8
+    popq    %rbx
+    .cfi_adjust_cfa_offset -8
+    popq    %rbp
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .size   mullion_enter_\kind, . - mullion_enter_\kind
+
+    # Where a signal handler sends an invocation that it ends: %rsp = HOST,
+    # %r10 = thread control block, %ecx = how it ended.
+    .balign 16
+    .globl  mullion_abort_\kind
+    .type   mullion_abort_\kind, @function
+mullion_abort_\kind:
+    xorl    %eax, %eax
+    xorl    %edx, %edx
+    jmp     mullion_leave_\kind
+    .size   mullion_abort_\kind, . - mullion_abort_\kind
+
+    # From a gate slot: %r11d = its number, %r10 = thread control block.
+    .balign 64
+    .globl  mullion_gate_\kind
+    .type   mullion_gate_\kind, @function
+mullion_gate_\kind:
+    .cfi_startproc
+    cmpl    ${GATE_FIRST_IMPORT}, %r11d
+    jb      mullion_builtin
+    movq    %rsp, {CONTROL}(%r10)
+    movq    {HOST}(%r10), %rsp
+    subq    $240, %rsp
+    # The canonical frame is the domain's: *(%rsp + 208) + 8, its return address
+    # right below it. (DW_CFA_def_cfa_expression)
+    .cfi_escape 0x0f, 6, 0x77, 0xd0, 0x01, 0x06, 0x23, 0x08
+    movq    %rax, 0(%rsp)
+    movq    %rdi, 8(%rsp)
+    movq    %rsi, 16(%rsp)
+    movq    %rdx, 24(%rsp)
+    movq    %rcx, 32(%rsp)
+    movq    %r8, 40(%rsp)
+    movq    %r9, 48(%rsp)
+    movq    %r15, 56(%rsp)
+    movaps  %xmm0, 64(%rsp)
+    movaps  %xmm1, 80(%rsp)
+    movaps  %xmm2, 96(%rsp)
+    movaps  %xmm3, 112(%rsp)
+    movaps  %xmm4, 128(%rsp)
+    movaps  %xmm5, 144(%rsp)
+    movaps  %xmm6, 160(%rsp)
+    movaps  %xmm7, 176(%rsp)
+    stmxcsr 192(%rsp)
+    fnstcw  196(%rsp)
+    movq    %r10, 200(%rsp)
+    movq    {CONTROL}(%r10), %rcx
+    movq    %rcx, 208(%rsp)
+    clean_upper_\kind
+    restore_host_control 240, 196
+    movq    %r10, %rdi
+    movq    %rsp, %rsi
+    movl    %r11d, %edx
+    call    {dispatch}
+    movq    200(%rsp), %r10
+    movl    %eax, %ecx
+    testl   %eax, %eax
+    jnz     3f
+    # A nested invocation may have left another domain's base.
+    movq    {WINDOW}(%r10), %rcx
+    cmpq    {GS}(%r10), %rcx
+    je      4f
+    wrgsbase %rcx
+    movq    %rcx, {GS}(%r10)
+4:  scrub_vectors_\kind
+    scrub_x87
+    ldmxcsr 192(%rsp)
+    fldcw   196(%rsp)
+    movq    0(%rsp), %rax
+    movq    216(%rsp), %rdx
+    movaps  224(%rsp), %xmm0
+    movq    {CONTROL}(%r10), %rsp
+    .cfi_def_cfa %rsp, 8
+    xorl    %ecx, %ecx
+    xorl    %esi, %esi
+    xorl    %edi, %edi
+    xorl    %r8d, %r8d
+    xorl    %r9d, %r9d
+    xorl    %r10d, %r10d
+    xorl    %r11d, %r11d
+    ret
+    # The invocation ends here.
+3:  movq    {HOST}(%r10), %rsp
+    xorl    %eax, %eax
+    xorl    %edx, %edx
+    jmp     mullion_leave_\kind
+    .cfi_endproc
+    .size   mullion_gate_\kind, . - mullion_gate_\kind
+.endm
+
+    trampolines sse
+    trampolines avx
+    trampolines avx512
+
+# The built-in gates run on the control stack with the domain's registers. They
+# reach its memory through %gs with 32-bit addressing only, so they cannot leave
+# the window; what they fault on, the domain faulted on. Whatever they read from
+# it, they read once: another thread of the domain may be writing it.
+    .balign 64
+    .globl  mullion_builtin_begin
+mullion_builtin_begin:
+mullion_builtin:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 8
+    cmpl    ${GATE_SETJMP}, %r11d
+    je      10f
+    cmpl    ${GATE_LONGJMP}, %r11d
+    je      20f
+    cmpl    ${GATE_CONTROL_READ}, %r11d
+    je      30f
+    cmpl    ${GATE_CONTROL_UNWIND}, %r11d
+    je      40f
+    .globl  mullion_trap_gate
+mullion_trap_gate:
+    ud2
+
+# int __mullion_setjmp(uint64_t buf[8])
+#   buf: rbx rbp r12 r13 r15, distance of %rsp after return from the region's
+#   end, address of what stands behind the label behind the call.
+10: movq    %rbx, %gs:0(%edi)
+    movq    %rbp, %gs:8(%edi)
+    movq    %r12, %gs:16(%edi)
+    movq    %r13, %gs:24(%edi)
+    movq    %r15, %gs:32(%edi)
+    leaq    ({CONTROL_REGION} - 8)(%r10), %rcx
+    subq    %rsp, %rcx
+    movq    %rcx, %gs:40(%edi)
+    movq    (%rsp), %rcx
+    addq    $LABEL_NOP_LENGTH, %rcx
+    movq    %rcx, %gs:48(%edi)
+    xorl    %eax, %eax
+    xorl    %ecx, %ecx
+    xorl    %r10d, %r10d
+    xorl    %r11d, %r11d
+    ret
+
+# void __mullion_longjmp(uint64_t buf[8], int value)
+#   The new %rsp lies between the present one and the return gate, both
+#   included: there every slot holds a return address that a call of this
+#   invocation pushed. The target carries the label.
+20: movl    %gs:48(%edi), %ecx
+    leaq    {CONTROL_REGION}(%r10), %r11
+    subq    %gs:40(%edi), %r11
+    movq    {BASE}(%r10), %rax
+    subq    $8, %rax
+    testb   $7, %r11b
+    jnz     mullion_trap_control
+    cmpq    %rsp, %r11
+    jb      mullion_trap_control
+    cmpq    %rax, %r11
+    ja      mullion_trap_control
+    cmpl    ${LABEL}, %gs:-4(%ecx)
+    jne     mullion_trap_target
+    movq    %gs:0(%edi), %rbx
+    movq    %gs:8(%edi), %rbp
+    movq    %gs:16(%edi), %r12
+    movq    %gs:24(%edi), %r13
+    movl    %gs:32(%edi), %r15d
+    addq    %r14, %r15
+    addq    %r14, %rcx
+    movl    %esi, %eax
+    testl   %eax, %eax
+    jnz     21f
+    movl    $1, %eax
+21: movq    %r11, %rsp
+    xorl    %r10d, %r10d
+    xorl    %r11d, %r11d
+    jmp     *%rcx
+
+# uint64_t __mullion_control_read(uint64_t depth)
+#   depth 0 is the address behind this call itself; 0 from the return gate on.
+30: xorl    %eax, %eax
+    cmpq    ${CONTROL_DEPTH}, %rdi
+    jae     31f
+    leaq    (%rsp,%rdi,8), %rcx
+    movq    {BASE}(%r10), %r11
+    subq    $8, %r11
+    cmpq    %r11, %rcx
+    jae     31f
+    movq    (%rcx), %rax
+31: xorl    %ecx, %ecx
+    xorl    %r10d, %r10d
+    xorl    %r11d, %r11d
+    ret
+
+# void __mullion_control_unwind(uint64_t depth, void *target, void *stack, uint64_t regs[6])
+#   drops `depth` return addresses, this call's own being the first; regs: rbx
+#   rbp r12 r13 rax rdx.
+40: cmpq    ${CONTROL_DEPTH}, %rdi
+    jae     mullion_trap_control
+    leaq    (%rsp,%rdi,8), %r11
+    movq    {BASE}(%r10), %rax
+    subq    $8, %rax
+    cmpq    %rax, %r11
+    ja      mullion_trap_control
+    movl    %esi, %esi
+    cmpl    ${LABEL}, %gs:-4(%esi)
+    jne     mullion_trap_target
+    movl    %edx, %r15d
+    addq    %r14, %r15
+    movq    %gs:0(%ecx), %rbx
+    movq    %gs:8(%ecx), %rbp
+    movq    %gs:16(%ecx), %r12
+    movq    %gs:24(%ecx), %r13
+    movq    %gs:32(%ecx), %rax
+    movq    %gs:40(%ecx), %rdx
+    addq    %r14, %rsi
+    movq    %r11, %rsp
+    xorl    %ecx, %ecx
+    xorl    %r10d, %r10d
+    xorl    %r11d, %r11d
+    jmp     *%rsi
+
+    .globl  mullion_trap_control
+mullion_trap_control:
+    ud2
+    .globl  mullion_trap_target
+mullion_trap_target:
+    ud2
+    .cfi_endproc
+    .globl  mullion_builtin_end
+mullion_builtin_end:
+
+# size_t mullion_copy(void *to, const void *from, size_t length): how many bytes
+# could not be copied. A fault at mullion_copy_fault resumes at mullion_copy_end:
+# one side is a domain's memory, which may go away at any time.
+    .balign 16
+    .globl  mullion_copy
+    .type   mullion_copy, @function
+mullion_copy:
+    .cfi_startproc
+    movq    %rdx, %rcx
+    .globl  mullion_copy_fault
+mullion_copy_fault:
+    rep movsb
+    .globl  mullion_copy_end
+mullion_copy_end:
+    movq    %rcx, %rax
+    ret
+    .cfi_endproc
+    .size   mullion_copy, . - mullion_copy

@@ -1,0 +1,260 @@
+//! Windows: 4 GiB-aligned, 4 GiB-long pieces of address space, from a pool.
+//!
+//! ```text
+//! one chunk of the pool: one reservation without access
+//! | pad | window | window | ...                              | pad |
+//!       ^ aligned to 4 GiB
+//! ```
+//! The pads and the guards at both ends of each window make sure that what
+//! reaches a little beyond a window is a fault and never a neighbour's memory.
+//! Reserved address space costs no memory and, as neighbours without access are
+//! one mapping to the kernel, next to nothing of the limit on mappings.
+
+use crate::error::Error;
+use crate::gates;
+use mullion_abi::{
+    GATE_AREA_SIZE, GATE_BASE, GUARD_SIZE, IMAGE_BASE, STACK_FIRST, STACK_REGION, WINDOW_SIZE,
+};
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// One past the last offset that may be mapped.
+const MAPPABLE_END: u64 = STACK_FIRST + STACK_REGION;
+/// Windows that are reserved at a time; one at a time where that fails.
+const CHUNK: u64 = 64;
+
+/// What a domain may do with a page. There is no way to say "write and execute".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Read.
+    Read,
+    /// Read and write.
+    ReadWrite,
+    /// Read and execute.
+    ReadExecute,
+}
+
+impl Access {
+    pub(crate) const fn protection(self) -> libc::c_int {
+        match self {
+            Self::None => libc::PROT_NONE,
+            Self::Read => libc::PROT_READ,
+            Self::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+            Self::ReadExecute => libc::PROT_READ | libc::PROT_EXEC,
+        }
+    }
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    free: Vec::new(),
+    reserved: 0,
+});
+
+struct Pool {
+    free: Vec<Place>,
+    /// Windows reserved so far; the next one's number.
+    reserved: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    base: u64,
+    number: u32,
+}
+
+/// A window with nothing mapped but the gate area. Gives itself back when dropped.
+#[derive(Debug)]
+pub(crate) struct Window {
+    base: u64,
+    number: u32,
+}
+
+impl Window {
+    /// A window from the pool.
+    pub(crate) fn new() -> Result<Self, Error> {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.free.is_empty() {
+            pool.reserve(CHUNK).or_else(|_| pool.reserve(1))?;
+        }
+        // A reservation that succeeded has put at least one window there.
+        let place = pool.free.pop().ok_or(Error::Range { start: 0, end: 0 })?;
+        drop(pool);
+        let window = Self {
+            base: place.base,
+            number: place.number,
+        };
+        window.map_file(
+            GATE_BASE..GATE_BASE + GATE_AREA_SIZE,
+            Access::ReadExecute,
+            gates::area()?,
+            0,
+            libc::MAP_SHARED,
+        )?;
+        Ok(window)
+    }
+
+    /// The address of offset 0.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// A small number that no other window alive has.
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Fresh zeroed memory at `range` (offsets), instead of what was there.
+    pub(crate) fn map_zeroed(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
+        let (address, length) = self.place(&range)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: `place` made sure that the range lies in this window, which this
+        // value owns: nothing of the host's is replaced. No reference of Rust's
+        // ever points into a window.
+        let result = unsafe { libc::mmap(address, length, access.protection(), flags, -1, 0) };
+        mapped(result)
+    }
+
+    /// Private copies of the file's pages from `position` on, at `range` (offsets).
+    pub(crate) fn map_copy(
+        &self,
+        range: Range<u64>,
+        access: Access,
+        file: BorrowedFd,
+        position: u64,
+    ) -> Result<(), Error> {
+        self.map_file(range, access, file, position, libc::MAP_PRIVATE)
+    }
+
+    fn map_file(
+        &self,
+        range: Range<u64>,
+        access: Access,
+        file: BorrowedFd,
+        position: u64,
+        sharing: libc::c_int,
+    ) -> Result<(), Error> {
+        let (address, length) = self.place(&range)?;
+        let flags = sharing | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: as in `map_zeroed`.
+        let result = unsafe {
+            libc::mmap(
+                address,
+                length,
+                access.protection(),
+                flags,
+                file.as_raw_fd(),
+                position as libc::off_t,
+            )
+        };
+        mapped(result)
+    }
+
+    /// Changes what the domain may do with the pages of `range` (offsets).
+    pub(crate) fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
+        let (address, length) = self.place(&range)?;
+        // SAFETY: the range lies in this window (`place`); no reference of Rust's does.
+        if unsafe { libc::mprotect(address, length, access.protection()) } != 0 {
+            return Err(Error::last("changing the protection of a domain's pages"));
+        }
+        Ok(())
+    }
+
+    /// Takes the pages of `range` (offsets) away.
+    pub(crate) fn unmap(&self, range: Range<u64>) -> Result<(), Error> {
+        self.map_zeroed(range, Access::None)
+    }
+
+    /// Drops the contents of the pages of `range` (offsets): private copies
+    /// become the file's again, fresh memory becomes zero.
+    pub(crate) fn discard(&self, range: Range<u64>) -> Result<(), Error> {
+        let (address, length) = self.place(&range)?;
+        // SAFETY: the range lies in this window (`place`); no reference of Rust's does.
+        if unsafe { libc::madvise(address, length, libc::MADV_DONTNEED) } != 0 {
+            return Err(Error::last("discarding a domain's pages"));
+        }
+        Ok(())
+    }
+
+    /// Address and length of whole pages that may be mapped.
+    fn place(&self, range: &Range<u64>) -> Result<(*mut libc::c_void, usize), Error> {
+        let aligned = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
+        if !aligned
+            || range.start < GUARD_SIZE
+            || range.end > MAPPABLE_END
+            || range.start >= range.end
+        {
+            return Err(Error::Range {
+                start: range.start,
+                end: range.end,
+            });
+        }
+        let address = ptr::with_exposed_provenance_mut((self.base + range.start) as usize);
+        Ok((address, (range.end - range.start) as usize))
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // A window that could not be emptied is not used again.
+        if self.unmap(GUARD_SIZE..IMAGE_BASE).is_ok()
+            && self.unmap(IMAGE_BASE..MAPPABLE_END).is_ok()
+        {
+            let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+            pool.free.push(Place {
+                base: self.base,
+                number: self.number,
+            });
+        }
+    }
+}
+
+impl Pool {
+    /// Reserves `count` more windows.
+    fn reserve(&mut self, count: u64) -> Result<(), Error> {
+        // One window more than asked for is what alignment may cost; the two pads
+        // are twice a guard, so the rest of it suffices.
+        let length = (count + 1) * WINDOW_SIZE + 2 * GUARD_SIZE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length as usize,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last(
+                "reserving address space for windows (is it limited? see `ulimit -v`)",
+            ));
+        }
+        let first = (start.expose_provenance() as u64 + GUARD_SIZE).next_multiple_of(WINDOW_SIZE);
+        // The lowest window is handed out first.
+        for place in (0..count).rev() {
+            self.free.push(Place {
+                base: first + place * WINDOW_SIZE,
+                number: self.reserved + place as u32,
+            });
+        }
+        self.reserved += count as u32;
+        Ok(())
+    }
+}
+
+fn mapped(result: *mut libc::c_void) -> Result<(), Error> {
+    if result == libc::MAP_FAILED {
+        return Err(Error::last(
+            "mapping a domain's pages (is vm.max_map_count reached?)",
+        ));
+    }
+    Ok(())
+}

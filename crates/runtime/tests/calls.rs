@@ -1,0 +1,189 @@
+//! Calls into a domain and out of it.
+
+mod support;
+
+use mullion_runtime::{Arguments, CallError, Claimed, End, Error, Limits};
+use support::{Program, host};
+
+#[test]
+fn arguments_go_in_and_results_come_out() {
+    let program = Program::new(
+        "
+        export sum
+            leaq (%rdi,%rsi), %rax
+            addq %rdx, %rax
+            addq %rcx, %rax
+            addq %r8, %rax
+            addq %r9, %rax
+            movq %rdi, %rdx
+            ret
+        export add_doubles
+            addsd %xmm7, %xmm0
+            ret
+        ",
+    );
+    let loaded = program.load();
+    let returned = loaded
+        .call("sum", &[1, 20, 300, 4000, 50000, 600000])
+        .unwrap();
+    assert_eq!((returned.integer, returned.high), (654321, 1));
+    let doubles = Arguments::new(&[]).with_doubles(&[1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.25]);
+    assert_eq!(
+        loaded.call_with("add_doubles", &doubles).unwrap().double,
+        3.75
+    );
+}
+
+#[test]
+fn data_is_relocated_and_private_to_each_domain() {
+    let program = Program::new(
+        "
+        .data
+        .balign 8
+        pointer: .quad value
+        value: .quad 7
+        .bss
+        zero: .skip 8
+        export bump
+            movq pointer(%rip), %rax
+            movl %eax, %r11d
+            addq $1, (%r14,%r11)
+            movq (%r14,%r11), %rax
+            addq $1, zero(%rip)
+            addq zero(%rip), %rax
+            ret
+        ",
+    );
+    let (one, two) = (program.load(), program.load());
+    assert_eq!(one.call("bump", &[]).unwrap().integer, 9);
+    assert_eq!(one.call("bump", &[]).unwrap().integer, 11);
+    assert_eq!(two.call("bump", &[]).unwrap().integer, 9);
+}
+
+#[test]
+fn host_functions_are_called_with_arguments_and_return() {
+    let program = Program::new(
+        "
+        import first
+        import second
+        export go
+            movq $40, %rsi
+            call second
+            ret
+        ",
+    );
+    let second = host(|caller| Ok(caller.integers()[0] + caller.integers()[1] + 2));
+    let loaded = program.load_with(vec![host(|_| Ok(0)), second], Limits::default());
+    assert_eq!(loaded.call("go", &[100]).unwrap().integer, 142);
+}
+
+#[test]
+fn a_host_function_ends_the_invocation() {
+    let program = Program::new(
+        "
+        import leave
+        export go
+            call leave
+            ret
+        ",
+    );
+    let mut loaded = program.load_with(vec![host(|_| Err(End::Exit(7)))], Limits::default());
+    assert!(matches!(loaded.call("go", &[]), Err(CallError::Exit(7))));
+    assert!(matches!(
+        loaded.call("go", &[]),
+        Err(CallError::NotMade(Error::Ended))
+    ));
+    loaded.domain.restart().unwrap();
+    assert!(matches!(loaded.call("go", &[]), Err(CallError::Exit(7))));
+}
+
+#[test]
+fn a_panic_of_a_host_function_reaches_its_host() {
+    let program = Program::new(
+        "
+        import leave
+        export go
+            call leave
+            ret
+        export fine
+            ret
+        ",
+    );
+    let loaded = program.load_with(vec![host(|_| panic!("on purpose"))], Limits::default());
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loaded.call("go", &[])));
+    assert_eq!(result.unwrap_err().downcast_ref(), Some(&"on purpose"));
+    loaded.call("fine", &[]).unwrap();
+}
+
+#[test]
+fn calls_nest_and_nesting_is_limited() {
+    let program = Program::new(
+        "
+        import down
+        export go
+            subq $24, %r15
+            movq %rdi, 8(%r15)
+            call down
+            addq 8(%r15), %rax
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        ",
+    );
+    let down = host(|caller| {
+        let left = caller.integers()[0];
+        let entry = caller.entry(caller.pointer(1)).unwrap();
+        if left == 0 {
+            return Ok(0);
+        }
+        let returned = caller.call(entry, &Arguments::new(&[left - 1, caller.integers()[1]]));
+        match returned {
+            Ok(returned) => Ok(returned.integer),
+            Err(error) => Err(End::Refused(error.into())),
+        }
+    });
+    let loaded = program.load_with(vec![down], Limits::default());
+    let go = loaded.address("go");
+    assert_eq!(loaded.call("go", &[50, go]).unwrap().integer, 50 * 51 / 2);
+    assert_eq!(loaded.call("go", &[98, go]).unwrap().integer, 98 * 99 / 2);
+    let error = loaded.call("go", &[200, go]).unwrap_err();
+    assert!(error.to_string().contains("nested"), "{error}");
+    assert_eq!(loaded.call("go", &[3, go]).unwrap().integer, 6);
+}
+
+#[test]
+fn only_labelled_code_is_an_entry() {
+    let program = Program::new(
+        "
+        .data
+            label
+        data: .quad 0
+        export go
+            nop
+        export data_address
+            leaq data(%rip), %rax
+            ret
+        ",
+    );
+    let loaded = program.load();
+    let go = loaded.address("go");
+    let data = loaded.call("data_address", &[]).unwrap().integer;
+    for address in [
+        go + 1,
+        go - 7,
+        data,
+        0,
+        1 << 63,
+        loaded.domain.memory().base() + 0xffff_ffff,
+    ] {
+        let error = loaded.domain.entry(Claimed(address)).unwrap_err();
+        assert!(matches!(error, Error::NotAnEntry { .. }), "{address:#x}");
+    }
+    let other = program.load();
+    let entry = other.domain.entry(Claimed(other.address("go"))).unwrap();
+    let error = loaded
+        .domain
+        .call(entry, &Arguments::default())
+        .unwrap_err();
+    assert!(matches!(error, CallError::NotMade(Error::WrongDomain)));
+}
