@@ -63,13 +63,15 @@ impl Cache {
         let gates = &mut self.without_gates[first..first + self.ways];
         let found = set.iter().position(|&other| other == line);
         let until = found.unwrap_or(set.len() - 1);
-        set[..=until].rotate_right(1);
-        gates[..=until].rotate_right(1);
-        if found.is_none() {
-            self.misses += 1;
-            set[0] = line;
-            gates[0] = GATES_UNKNOWN;
+        let known = found.map_or(GATES_UNKNOWN, |way| gates[way]);
+        // By hand: a set is a few words, for which the library's rotation is a detour.
+        for way in (0..until).rev() {
+            set[way + 1] = set[way];
+            gates[way + 1] = gates[way];
         }
+        set[0] = line;
+        gates[0] = known;
+        self.misses += u64::from(found.is_none());
         found.is_some()
     }
 
