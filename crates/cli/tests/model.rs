@@ -24,7 +24,11 @@ fn succeed(directory: &Path, arguments: &[&str]) -> String {
 fn fail(directory: &Path, arguments: &[&str], status: i32) -> String {
     let output = mullion(directory, arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {stderr}"
+    );
     stderr
 }
 
@@ -40,15 +44,33 @@ fn a_trace_is_made_run_and_swept() {
     let at = directory.path();
     synth(at, &["--modules", "3", "--calls-per-kilocycle", "4"]);
     let text = succeed(at, &["run", "t.mmt", "--strict"]);
-    for part in ["Table 5", "Table 6", "Table 8", "paper: MySQL", "nothing was refused"] {
+    for part in [
+        "Table 5",
+        "Table 6",
+        "Table 8",
+        "paper: MySQL",
+        "nothing was refused",
+    ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    let json = succeed(at, &["run", "t.mmt", "--json", "--plb", "16", "--format", "runs"]);
+    let json = succeed(
+        at,
+        &["run", "t.mmt", "--json", "--plb", "16", "--format", "runs"],
+    );
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["events"], 60000);
     assert_eq!(json["config"]["plb"]["entries"], 16);
     assert_eq!(json["config"]["tables"]["format"], "runs");
-    let arguments = ["sweep", "t.mmt", "-o", "out", "--plb", "8,64", "--granularity", "4,64"];
+    let arguments = [
+        "sweep",
+        "t.mmt",
+        "-o",
+        "out",
+        "--plb",
+        "8,64",
+        "--granularity",
+        "4,64",
+    ];
     let written = succeed(at, &arguments);
     assert_eq!(written.lines().count(), 7);
     let csv = std::fs::read_to_string(at.join("out/sweep.csv")).unwrap();
@@ -103,7 +125,10 @@ fn bad_traces_end_with_status_one_and_the_reason() {
     ];
     for (bytes, reason) in bad {
         std::fs::write(at.join("bad.mmt"), bytes).unwrap();
-        for arguments in [vec!["run", "bad.mmt"], vec!["sweep", "bad.mmt", "-o", "out"]] {
+        for arguments in [
+            vec!["run", "bad.mmt"],
+            vec!["sweep", "bad.mmt", "-o", "out"],
+        ] {
             let stderr = fail(at, &arguments, 1);
             assert!(stderr.starts_with("mullion: bad.mmt: "), "{stderr}");
             assert!(stderr.contains(reason), "{reason} in {stderr}");

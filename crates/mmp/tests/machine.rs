@@ -593,3 +593,15 @@ fn tables_beyond_their_limit_end_the_run() {
         MachineError::TableMemory { limit: 10_000, .. }
     ));
 }
+
+#[test]
+fn a_machine_too_narrow_for_its_trace_is_refused() {
+    let mut config = Config::default();
+    config.tables.address_bits = Some(24);
+    let error = Machine::new(&config, 32).unwrap_err();
+    let expected = MachineError::AddressBits {
+        configured: 24,
+        trace: 32,
+    };
+    assert_eq!(error, expected);
+}

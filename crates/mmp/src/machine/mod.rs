@@ -37,6 +37,14 @@ pub enum MachineError {
     /// The machine cannot be built.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The trace's addresses do not fit the machine.
+    #[error("tables.address-bits is {configured}, but the trace has addresses of {trace} bits")]
+    AddressBits {
+        /// What the configuration says.
+        configured: u32,
+        /// What the trace says.
+        trace: u32,
+    },
     /// Tables have outgrown their limit.
     #[error(
         "event {event}: the tables take more than {limit} bytes: raise tables.limit-bytes, or take a coarser granularity"
@@ -181,6 +189,12 @@ impl Machine {
     pub fn new(config: &Config, trace_address_bits: u32) -> Result<Self, MachineError> {
         config.check()?;
         let address_bits = config.tables.address_bits.unwrap_or(trace_address_bits);
+        if address_bits < trace_address_bits {
+            return Err(MachineError::AddressBits {
+                configured: address_bits,
+                trace: trace_address_bits,
+            });
+        }
         let bottom = Bottom::new(config, address_bits)?;
         // A space of at least 2^20 bytes is a range of at least one word.
         let space = Range::words(0, 1 << (address_bits - 2)).unwrap_or(Range::everything());
