@@ -199,5 +199,6 @@ impl Writer {
 
 fn put(out: &mut String, name: &str, arguments: &str) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\t{name} {arguments}");
+    let gap = if arguments.is_empty() { "" } else { " " };
+    let _ = writeln!(out, "\t{name}{gap}{arguments}");
 }

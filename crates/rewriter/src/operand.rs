@@ -2,10 +2,14 @@
 
 use std::fmt;
 
-/// A set of general registers (bits 0 to 15, by their hardware numbers) and the flags (bit 16).
+/// A set of general registers (bits 0 to 15, by their hardware numbers) and status flags.
 pub(crate) type Set = u32;
-/// The status flags as a member of a [`Set`].
-pub(crate) const FLAGS: Set = 1 << 16;
+/// The carry flag as a member of a [`Set`].
+pub(crate) const CARRY: Set = 1 << 16;
+/// The other status flags.
+pub(crate) const OTHERS: Set = 1 << 17;
+/// All status flags.
+pub(crate) const FLAGS: Set = CARRY | OTHERS;
 
 /// Hardware numbers of the registers that the rewriter names.
 pub(crate) mod number {

@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) step: Option<i64>,
     /// Its depth is not known.
     pub(crate) unknown: bool,
+    /// `%rbp - V` before the instruction, if known.
+    pub(crate) frame: Option<i64>,
 }
 
 /// Plans the whole file.
@@ -138,6 +140,7 @@ fn straight_line(
                 after,
                 step,
                 unknown: false,
+                frame: None,
             };
         }
         return;
@@ -149,6 +152,10 @@ fn straight_line(
         let plan = &mut plans[position];
         plan.delta = delta;
         plan.unknown = state.depth.is_none();
+        plan.frame = state
+            .depth
+            .zip(state.frame)
+            .map(|(depth, frame)| depth - frame);
         match movement {
             Move::None => {}
             Move::Set(depth) => delta = rest(depth),

@@ -1,6 +1,6 @@
 //! The tables in `data/`: what is known about instructions and directives.
 
-use crate::operand::{FLAGS, Set, gpr};
+use crate::operand::{CARRY, FLAGS, OTHERS, Set, gpr};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -119,8 +119,12 @@ fn row(operands: &str, flags: &str, class: &str, implicit: &[&str]) -> Row {
         "-" => (0, 0, 0),
         "w" => (0, FLAGS, FLAGS),
         "p" => (0, FLAGS, 0),
+        "k" => (0, CARRY, CARRY),
+        "o" => (0, OTHERS, OTHERS),
         "r" => (FLAGS, 0, 0),
-        "m" => (FLAGS, FLAGS, FLAGS),
+        "c" => (CARRY, 0, 0),
+        "z" => (OTHERS, 0, 0),
+        "m" => (CARRY, FLAGS, FLAGS),
         "q" => (FLAGS, FLAGS, 0),
         _ => unreachable!("no such effect on the flags: {flags}"),
     };

@@ -2,7 +2,7 @@
 //! the order of their sections, labels with all that is known of them.
 
 use crate::cfi::Cfa;
-use crate::operand::{Operand, Set};
+use crate::operand::{FLAGS, Operand, Set, integer};
 use crate::table::{Class, Role, Row};
 
 /// Index of an instruction in [`Unit::instructions`].
@@ -81,7 +81,10 @@ impl Instruction<'_> {
             kills |= writes & crate::operand::FLAGS;
         }
         if self.clears() {
-            reads &= crate::operand::FLAGS;
+            reads &= FLAGS;
+        }
+        if self.shifts_surely() {
+            kills |= FLAGS;
         }
         (reads, writes, kills)
     }
@@ -98,6 +101,14 @@ impl Instruction<'_> {
                 [Operand::Imm(count), _] => count.parse::<u8>().is_ok_and(|c| (1..32).contains(&c)),
                 _ => false,
             }
+    }
+
+    /// A shift by a constant other than 0 writes every flag; one by `%cl` may write none.
+    fn shifts_surely(&self) -> bool {
+        let name = self.mnemonic.trim_end_matches(['b', 'w', 'l', 'q']);
+        matches!(name, "sa" | "sh" | "sal" | "shl" | "sar" | "shr")
+            && self.operands.len() == 2
+            && matches!(self.operands[0], Operand::Imm(text) if integer(text).is_some_and(|n| (1..32).contains(&n)))
     }
 
     /// `xorl %eax, %eax` and its like, whose result does not depend on the register.

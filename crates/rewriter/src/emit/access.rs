@@ -1,10 +1,11 @@
 //! Memory accesses: which form each one takes.
 
+use super::branch::prefix_text;
 use super::{Emitter, has_high_byte, put};
 use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
 use crate::table::{Class, Role};
-use crate::unit::{Instruction, Position, prefix};
+use crate::unit::{Instruction, Position};
 use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
 use std::fmt::Write;
 
@@ -25,6 +26,15 @@ impl<'u> Emitter<'u> {
         let delta = self.plans[position].delta;
         let high = self.high_byte_parent(position)?;
         let unprobed = self.unprobed;
+        if let ("mov", [Operand::Gpr(from), Operand::Gpr(to)]) =
+            (instruction.base_mnemonic(), instruction.operands.as_slice())
+            && from.number == number::RSP
+            && from.width == 8
+            && delta != 0
+        {
+            put!(self, "leaq\t{}(%r15), {to}", -delta);
+            return Ok(());
+        }
         let mut places: [Option<String>; 4] = [const { None }; 4];
         for (index, (operand, role)) in instruction.roles().enumerate() {
             places[index] = match operand {
@@ -71,7 +81,8 @@ impl<'u> Emitter<'u> {
                 }
             );
         }
-        if places.iter().any(Option::is_some) {
+        // A prefix may have stood in a statement of its own.
+        if instruction.prefixes != 0 || places.iter().any(Option::is_some) {
             self.with_places(instruction, &places);
         } else {
             put!(self, "{}", instruction.text);
@@ -91,12 +102,7 @@ impl<'u> Emitter<'u> {
 
     fn with_places(&mut self, instruction: &Instruction<'_>, places: &[Option<String>; 4]) {
         self.out.push('\t');
-        if instruction.prefixes & prefix::LOCK != 0 {
-            self.out.push_str("lock ");
-        }
-        if instruction.prefixes & prefix::REP != 0 {
-            self.out.push_str("rep ");
-        }
+        self.out.push_str(prefix_text(instruction.prefixes));
         // The register that replaces a wide immediate goes by the ordinary move.
         self.out
             .push_str(if instruction.mnemonic.starts_with("movabs") {
@@ -186,7 +192,13 @@ impl<'u> Emitter<'u> {
                 }
             }));
         }
-        self.trap_check(position, mem, delta)?;
+        // A prefetch of any address does no harm in the source, so it must not trap.
+        if !self.unit.instructions[position]
+            .mnemonic
+            .starts_with("prefetch")
+        {
+            self.trap_check(position, mem, delta)?;
+        }
         if mem.segment.is_none() && (mem.rip || (!self.confines(role) && !on_stack)) {
             self.stats.plain += 1;
             return Ok(None);
@@ -227,6 +239,9 @@ impl<'u> Emitter<'u> {
             write_operand(&mut text, &Operand::Mem(*mem));
             return Ok(text);
         }
+        if let Some(disp) = self.frame_displacement(position, mem, delta) {
+            return Ok(self.stack_slot(disp, delta));
+        }
         if let Some(text) = self.register_form(position, mem, role) {
             return Ok(text);
         }
@@ -243,6 +258,16 @@ impl<'u> Emitter<'u> {
             return Ok("%gs:(%r11d)".to_owned());
         }
         Ok(self.segment_form(mem, delta))
+    }
+
+    /// Where an operand off a frame pointer whose place is known lies, from the virtual stack pointer.
+    fn frame_displacement(&self, position: Position, mem: &Mem<'u>, delta: i64) -> Option<i64> {
+        let frame = self.plans[position].frame?;
+        let plain = mem.base.is_some_and(|b| b == Gpr::new(number::RBP, 8)) && mem.index.is_none();
+        let disp = frame + mem.number().filter(|_| plain)?;
+        ((disp - delta).abs() <= MAX_DISPLACEMENT
+            && !has_high_byte(&self.unit.instructions[position]))
+        .then_some(disp)
     }
 
     /// Form 2, `disp(%r14,%rN)`, if the base is at hand zero-extended or worth a copy.
@@ -416,7 +441,9 @@ impl<'u> Emitter<'u> {
             return Ok(());
         }
         let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
-        if on_stack && mem.index.is_none() && mem.number().is_some() {
+        if (on_stack && mem.index.is_none() && mem.number().is_some())
+            || self.frame_displacement(position, mem, delta).is_some()
+        {
             return Ok(());
         }
         let mut address = String::new();

@@ -5,7 +5,7 @@ use super::{Emitter, put};
 use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
-use crate::unit::Position;
+use crate::unit::{Position, prefix};
 use mullion_abi::{LABEL, Protection};
 
 /// Functions that return twice, as gcc knows them: where they return to must be labelled.
@@ -138,22 +138,28 @@ impl<'u> Emitter<'u> {
             _ => false,
         };
         let source = matches!(name, "movs" | "lods" | "cmps") && reads;
-        for (wanted, low, whole) in [(destination, "%edi", "%rdi"), (source, "%esi", "%rsi")] {
-            if wanted {
-                if self.options.protection == Protection::Trap {
-                    let delta = self.plans[position].delta;
-                    self.trap_unless_inside(
-                        position,
-                        &format!("({whole})"),
-                        instruction.prefixes != 0,
-                        delta,
-                    );
-                }
-                put!(self, "movl\t{low}, {low}");
-                put!(self, "leaq\t(%r14,{whole}), {whole}");
+        let pointers = [(destination, "%edi", "%rdi"), (source, "%esi", "%rsi")];
+        if self.options.protection == Protection::Trap {
+            let delta = self.plans[position].delta;
+            for (_, _, whole) in pointers.iter().filter(|(wanted, ..)| *wanted) {
+                self.trap_unless_inside(
+                    position,
+                    &format!("({whole})"),
+                    instruction.prefixes != 0,
+                    delta,
+                );
             }
         }
-        put!(self, "{}", instruction.text);
+        for (_, low, whole) in pointers.iter().filter(|(wanted, ..)| *wanted) {
+            put!(self, "movl\t{low}, {low}");
+            put!(self, "leaq\t(%r14,{whole}), {whole}");
+        }
+        put!(
+            self,
+            "{}{}",
+            prefix_text(instruction.prefixes),
+            instruction.mnemonic
+        );
         self.stats.strings += 1;
         Ok(())
     }
@@ -163,4 +169,14 @@ impl<'u> Emitter<'u> {
 fn got_symbol<'a>(mem: &Mem<'a>) -> Option<&'a str> {
     let plain = mem.rip && mem.segment != Some(Segment::Fs);
     mem.disp.strip_suffix("@GOTPCREL").filter(|_| plain)
+}
+
+/// The prefixes as text.
+pub(super) fn prefix_text(prefixes: u8) -> &'static str {
+    match prefixes {
+        prefix::LOCK => "lock ",
+        prefix::REP => "rep ",
+        prefix::REPNE => "repne ",
+        _ => "",
+    }
 }

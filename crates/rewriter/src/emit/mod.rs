@@ -99,6 +99,11 @@ impl<'u> Emitter<'u> {
         self.out.push('\n');
     }
 
+    fn directive(&mut self, name: &str, arguments: &str) {
+        let gap = if arguments.is_empty() { "" } else { "\t" };
+        self.line(format_args!("{name}{gap}{arguments}"));
+    }
+
     fn item(&mut self, index: usize, item: &Item<'u>, section: usize) -> Result<(), Reason> {
         match item {
             Item::Marker(text) => {
@@ -113,7 +118,7 @@ impl<'u> Emitter<'u> {
                 ) {
                     self.end_of_piece(index, name, section);
                 }
-                put!(self, "{name}\t{arguments}");
+                self.directive(name, arguments);
             }
             Item::Align(name, arguments) => self.align(index, name, arguments, section),
             Item::Cfi(name, arguments) => {
@@ -194,7 +199,7 @@ impl<'u> Emitter<'u> {
         for section in 0..self.traps.len() {
             if let Some(label) = self.traps[section].take() {
                 let (name, arguments) = self.unit.sections[section].directive;
-                put!(self, "{name}\t{arguments}");
+                self.directive(name, arguments);
                 self.trap(label);
             }
         }

@@ -180,7 +180,9 @@ impl<'u> Emitter<'u> {
         let near = position.saturating_sub(8)..(position + 8).min(self.unit.instructions.len());
         let near = &self.unit.instructions[near];
         let loads_frame = near.iter().any(|i| {
-            matches!(i.operands.as_slice(), [Operand::Mem(_), Operand::Gpr(r)] if r.number == number::RBP && i.base_mnemonic() == "mov")
+            i.base_mnemonic() == "mov"
+                && matches!(i.operands.as_slice(), [Operand::Mem(_) | Operand::Gpr(_), Operand::Gpr(r)] if r.number == number::RBP)
+                && !matches!(i.operands[0], Operand::Gpr(r) if r.number == number::RSP)
         });
         let jumps = near.iter().any(|i| {
             i.row.class == Class::Jmp

@@ -1,0 +1,94 @@
+//! Golden files: input, options and expected output in one file. After a change
+//! that is meant, `MULLION_BLESS=1 cargo test -p mullion-rewriter --test golden`
+//! writes what comes out now; read the difference before it is committed.
+
+use mullion_rewriter::{Options, Protection, rewrite};
+use std::path::{Path, PathBuf};
+
+/// `# protection`, if any; the input; then the output or the refusals.
+struct Golden {
+    protection: Protection,
+    input: String,
+    expected: String,
+}
+
+const OUTPUT: &str = "#### output\n";
+const REFUSED: &str = "#### refused\n";
+
+#[test]
+fn golden_files() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .expect("the directory of golden files")
+        .map(|entry| entry.expect("a golden file").path())
+        .collect();
+    files.sort();
+    assert!(files.len() > 20, "golden files are missing");
+    let bless = std::env::var_os("MULLION_BLESS").is_some();
+    let mut failed = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a golden file");
+        let golden = parse(&text);
+        let actual = outcome(&golden);
+        if actual == golden.expected {
+            continue;
+        }
+        if bless {
+            let first = format!("#### protection {}\n", golden.protection.name());
+            std::fs::write(file, format!("{first}{}{actual}", golden.input))
+                .expect("a golden file written");
+        } else {
+            failed.push(format!(
+                "{}:\nexpected\n{}\ngot\n{actual}",
+                file.display(),
+                golden.expected
+            ));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{}\n{} golden files differ; if that is meant, run with MULLION_BLESS=1",
+        failed.join("\n"),
+        failed.len()
+    );
+}
+
+fn parse(text: &str) -> Golden {
+    let (first, rest) = text.split_once('\n').expect("a first line");
+    let name = first
+        .strip_prefix("#### protection ")
+        .expect("the first line names the protection");
+    let protection = [
+        Protection::WriteCall,
+        Protection::ReadWriteCall,
+        Protection::Trap,
+    ]
+    .into_iter()
+    .find(|p| p.name() == name)
+    .expect("a protection");
+    let end = rest
+        .find(OUTPUT)
+        .or_else(|| rest.find(REFUSED))
+        .unwrap_or(rest.len());
+    Golden {
+        protection,
+        input: rest[..end].to_owned(),
+        expected: rest[end..].to_owned(),
+    }
+}
+
+fn outcome(golden: &Golden) -> String {
+    match rewrite(
+        &golden.input,
+        "input.s",
+        &Options {
+            protection: golden.protection,
+        },
+    ) {
+        Ok(rewritten) => format!("{OUTPUT}{}", rewritten.text),
+        Err(refusals) => {
+            let lines: Vec<String> = refusals.iter().map(|r| format!("{r}\n")).collect();
+            format!("{REFUSED}{}", lines.concat())
+        }
+    }
+}

@@ -1,0 +1,39 @@
+#### protection read-write-call
+	.text
+f:
+	movl	(%rax), %ecx
+	movl	8(%rbx), %ecx
+	addl	%ecx, 12(%rbx)
+	movl	(%rdi,%rsi,4), %edx
+	movl	40000(%rax), %edx
+	movl	%edx, %esi
+	movl	4(%rsi), %eax
+	movq	(%rax), %rax
+	movl	x(%rip), %ecx
+	movl	(,%rdx,8), %ecx
+	movl	0x30000, %ecx
+	leaq	4(%rax,%rbx), %rcx
+	nopw	0(%rax,%rax,1)
+	prefetcht0	(%rax)
+	ret
+#### output
+	.text
+.Lmullion_start0:
+f:
+	movl	%gs:(%eax), %ecx
+	movl	%ebx, %r11d
+	movl	8(%r14,%r11), %ecx
+	addl	%ecx, 12(%r14,%r11)
+	movl	%gs:(%edi,%esi,4), %edx
+	movl	%gs:40000(%eax), %edx
+	movl	%edx, %esi
+	movl	4(%r14,%rsi), %eax
+	movq	(%r14,%rax), %rax
+	movl	x(%rip), %ecx
+	movl	%gs:(,%edx,8), %ecx
+	movl	$0x30000, %r11d
+	movl	%gs:(%r11d), %ecx
+	leaq	4(%rax,%rbx), %rcx
+	nopw	0(%rax,%rax,1)
+	prefetcht0	%gs:(%eax)
+	ret

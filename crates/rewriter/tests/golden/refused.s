@@ -1,0 +1,52 @@
+#### protection read-write-call
+	.text
+f:
+	syscall
+	movl	%r11d, %eax
+	movq	%rax, %r14
+	movl	%eax, %esp
+	pushfq
+	popfq
+	xlatb
+	maskmovdqu	%xmm0, %xmm1
+	vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2
+	btl	%eax, (%rdi)
+	.byte	0x0f, 0x05
+	.macro	m
+	.unknown
+	jmp	f+4
+	jmp	.
+	movw	%ax, %fs
+	lock movl	%eax, (%rdi)
+	loop	f
+	enter	$16, $0
+	ret	$8
+	.popsection
+	mov	%cr0, %rax
+	movq	%rax, 4(%rax,%rbx,3)
+	.intel_syntax noprefix
+#### refused
+input.s:3: not an instruction that an extension may use, or not with these operands: `syscall`
+input.s:4: the registers r11, r14 and r15 are reserved: `movl	%r11d, %eax`
+input.s:5: the registers r11, r14 and r15 are reserved: `movq	%rax, %r14`
+input.s:6: only the whole 64-bit stack pointer can be moved: `movl	%eax, %esp`
+input.s:7: not an instruction that an extension may use, or not with these operands: `pushfq`
+input.s:8: not an instruction that an extension may use, or not with these operands: `popfq`
+input.s:9: not an instruction that an extension may use, or not with these operands: `xlatb`
+input.s:10: not an instruction that an extension may use, or not with these operands: `maskmovdqu	%xmm0, %xmm1`
+input.s:11: an address register that is not a general register (gathers are not supported): `vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2`
+input.s:12: a bit string in memory cannot be confined; load the word first: `btl	%eax, (%rdi)`
+input.s:13: data in an executable section cannot be checked; move it to a data section, or write the instruction by name: `.byte`
+input.s:14: macros are not expanded: run the assembler text through gcc -S or write it out: `.macro`
+input.s:15: unknown directive: `.unknown`
+input.s:16: a branch goes to a symbol or a local label only: `jmp	f+4`
+input.s:17: a branch goes to a symbol or a local label only: `jmp	.`
+input.s:18: a register that extensions may not use: `movw	%ax, %fs`
+input.s:19: this prefix does not go with this instruction: `lock movl	%eax, (%rdi)`
+input.s:20: not an instruction that an extension may use, or not with these operands: `loop	f`
+input.s:21: not an instruction that an extension may use, or not with these operands: `enter	$16, $0`
+input.s:22: not an instruction that an extension may use, or not with these operands: `ret	$8`
+input.s:23: no section to go back to: `.popsection`
+input.s:24: a register that extensions may not use: `mov	%cr0, %rax`
+input.s:25: no such scale: `movq	%rax, 4(%rax,%rbx,3)`
+input.s:26: only AT&T syntax is read: `.intel_syntax`
