@@ -191,8 +191,29 @@ impl<'u> Emitter<'u> {
         self.live.before(self.unit, position) & FLAGS != 0
     }
 
-    fn flags_wanted_after(&self, position: Position) -> bool {
-        self.live.after(position) & FLAGS != 0
+    /// Whether the straight line behind the instruction reads the flags that it leaves. A
+    /// repeated comparison, which reads them only if its count is 0, does not count.
+    fn flags_read_behind(&self, position: Position) -> bool {
+        if self.live.after(position) & FLAGS == 0 {
+            return false;
+        }
+        let mut left = FLAGS;
+        let mut at = position;
+        while let Some(next) = self.unit.next(at).filter(|_| left != 0) {
+            let instruction = &self.unit.instructions[next];
+            let (reads, writes, _) = instruction.effects();
+            if reads & left != 0 {
+                return true;
+            }
+            if instruction.ends_path()
+                || matches!(instruction.row.class, Class::Call | Class::String)
+            {
+                return false;
+            }
+            left &= !writes;
+            at = next;
+        }
+        false
     }
 
     fn finish(&mut self) {

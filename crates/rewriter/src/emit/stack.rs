@@ -122,7 +122,7 @@ impl<'u> Emitter<'u> {
         let instruction = &unit.instructions[position];
         let plan = self.plans[position];
         let base = instruction.base_mnemonic();
-        if matches!(base, "add" | "sub" | "and") && self.flags_wanted_after(position) {
+        if matches!(base, "add" | "sub" | "and") && self.flags_read_behind(position) {
             return Err(Reason::StackFlags);
         }
         if plan.step.is_some() {

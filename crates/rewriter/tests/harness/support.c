@@ -89,3 +89,10 @@ int puts(const char *s) {
     (void)s;
     return 0;
 }
+
+int __popcountdi2(unsigned long x) {
+    int n = 0;
+    for (; x; x &= x - 1)
+        n++;
+    return n;
+}
