@@ -1,10 +1,20 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
+mod admit;
 mod cc;
+mod grant;
 mod inspect;
+mod key;
+mod keynote;
+mod keynote_bench;
+mod keys;
+mod log;
 mod map;
 mod model;
+mod module_type;
+mod policy;
 mod rewrite;
+mod sign;
 mod verify;
 mod version;
 
@@ -35,6 +45,22 @@ pub(crate) enum Command {
     /// The linker that cc and c++ have gcc call.
     #[command(hide = true)]
     Ld(cc::Args),
+    /// Say whether an image may be loaded: by whose leave, with which limits, or why not.
+    Admit(admit::Args),
+    /// Grant somebody leave to load, as a signed credential; show and check grants.
+    Grant(grant::Args),
+    /// Make, show, import and list keys.
+    Key(key::Args),
+    /// Evaluate KeyNote assertions (RFC 2704).
+    Keynote(keynote::Args),
+    /// Show and verify the record of decisions.
+    Log(log::Args),
+    /// Check a host's policy file.
+    Policy(policy::Args),
+    /// Sign a compilation record: this image is of this module type.
+    Sign(sign::Args),
+    /// Check module type files.
+    Type(module_type::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -52,6 +78,14 @@ impl Command {
             Command::Cxx(args) => args.cxx(),
             Command::As(args) => args.assemble(),
             Command::Ld(args) => args.link(),
+            Command::Admit(args) => args.run(),
+            Command::Grant(args) => args.run(),
+            Command::Key(args) => args.run(),
+            Command::Keynote(args) => args.run(),
+            Command::Log(args) => args.run(),
+            Command::Policy(args) => args.run(),
+            Command::Sign(args) => args.run(),
+            Command::Type(args) => args.run(),
             Command::Version(args) => args.run(),
         }
     }

@@ -1,0 +1,144 @@
+//! `mullion admit`.
+
+use super::keys::{KeyringArgs, add_credentials, pair};
+use anyhow::Context as _;
+use mullion_trust::log::Log;
+use mullion_trust::module_type::Mechanism;
+use mullion_trust::{Decision, Limit, Policy, Refusal, Request, Sha256Digest, decide};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Asks the loader's question without loading: may these keys load this image,
+/// as what, by whose leave, with which limits? Ends with 0 if so, 1 if not.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The image.
+    image: PathBuf,
+    /// The policy file.
+    #[arg(long)]
+    policy: PathBuf,
+    /// A file or directory of credentials, beside the policy's. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    credentials: Vec<PathBuf>,
+    /// The compilation record [default: IMAGE.record].
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Who asks: a key, or the name of one. May be repeated.
+    #[arg(long = "as", value_name = "KEY", required = true)]
+    requesters: Vec<String>,
+    /// An attribute for conditions to look at. May be repeated.
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = pair)]
+    attributes: Vec<(String, String)>,
+    /// A limit to be content with: heap=1M ... May be repeated.
+    #[arg(long = "limit", value_name = "NAME=AMOUNT", value_parser = pair)]
+    limits: Vec<(String, String)>,
+    /// A name that the image imports; with any, all are needed. May be repeated.
+    #[arg(long = "import", value_name = "NAME")]
+    imports: Vec<String>,
+    /// The mechanism: window, word, language, process [default: the best granted].
+    #[arg(long)]
+    mechanism: Option<Mechanism>,
+    /// Append the decision to the policy's log.
+    #[arg(long)]
+    log: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    keyring: KeyringArgs,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let policy = Policy::read(&self.policy)?;
+        let mut store = policy.store();
+        for path in policy.credentials().iter().chain(&self.credentials) {
+            add_credentials(&mut store, path)?;
+        }
+        let image = std::fs::read(&self.image).with_context(|| self.image.display().to_string())?;
+        let record = self.record.clone().unwrap_or_else(|| {
+            let mut path = self.image.clone().into_os_string();
+            path.push(".record");
+            path.into()
+        });
+        let record = std::fs::read_to_string(&record)
+            .with_context(|| format!("compilation record {}", record.display()))?;
+        let request = self.request(&policy, &image)?;
+        let answer = decide(&policy, &store, &record, &request);
+        let event = event(&request, answer.as_ref().map_err(AsRef::as_ref));
+        if self.log {
+            let path = policy.log().context("the policy names no `log`")?;
+            Log::new(path).append(event.clone())?;
+        }
+        if self.json {
+            println!("{event}");
+        } else {
+            match &answer {
+                Ok(decision) => println!("{}", decision.explanation),
+                Err(refusal) => print(refusal),
+            }
+        }
+        Ok(ExitCode::from(u8::from(answer.is_err())))
+    }
+
+    fn request(&self, policy: &Policy, image: &[u8]) -> anyhow::Result<Request> {
+        let keyring = self.keyring.open()?;
+        let mut requesters = Vec::new();
+        for name in &self.requesters {
+            let named = policy.keys().get(name).copied();
+            requesters.push(named.map_or_else(|| keyring.resolve(name), Ok)?);
+        }
+        let mut request = Request::new(requesters, Sha256Digest::of(image));
+        request.names = self.keyring.names();
+        request.imports = (!self.imports.is_empty()).then(|| self.imports.clone());
+        request.mechanism = self.mechanism;
+        for (name, value) in &self.attributes {
+            request
+                .attributes
+                .insert(name.clone(), value.clone().into_bytes());
+        }
+        for (name, amount) in &self.limits {
+            let limit = Limit::named(name)
+                .with_context(|| format!("there is no limit `{name}`: heap, stack, time, calls"))?;
+            request.limits.set(limit, Some(limit.parse(amount)?));
+        }
+        Ok(request)
+    }
+}
+
+fn print(refusal: &Refusal) {
+    eprintln!("mullion: refused: {}", refusal.reason);
+    for line in &refusal.obstacles {
+        eprintln!("  {line}");
+    }
+    eprintln!("  way out: {}", refusal.way_out);
+}
+
+/// The decision as the log has it.
+fn event(request: &Request, answer: Result<&Decision, &Refusal>) -> Value {
+    let requesters: Vec<_> = request.requesters.iter().map(ToString::to_string).collect();
+    let image = request.image.to_string();
+    match answer {
+        Ok(decision) => {
+            let mut limits = serde_json::Map::new();
+            for limit in Limit::ALL {
+                limits.insert(limit.name().to_owned(), json!(decision.limits.get(limit)));
+            }
+            let compilers: Vec<_> = decision.compilers.iter().map(ToString::to_string).collect();
+            json!({
+                "kind": "admitted", "image": image, "requesters": requesters,
+                "type": decision.module_type, "type_sha256": decision.type_digest.to_string(),
+                "compilers": compilers, "limits": limits, "imports": decision.imports,
+                "mechanism": decision.mechanism.to_string(),
+                "protection": decision.protection.to_string(),
+                "verified": decision.verify, "chain": decision.chain,
+            })
+        }
+        Err(refusal) => json!({
+            "kind": "refused", "image": image, "requesters": requesters,
+            "reason": refusal.reason.to_string(), "way_out": refusal.way_out,
+            "obstacles": refusal.obstacles,
+        }),
+    }
+}

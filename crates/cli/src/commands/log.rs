@@ -1,0 +1,88 @@
+//! `mullion log`.
+
+use super::keys::KeyringArgs;
+use anyhow::Context as _;
+use mullion_trust::log::{Log, checkpoint};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The log is lines of JSON, each with the SHA-256 of the one before.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    keyring: KeyringArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Verify a log and print its events.
+    Show {
+        /// The log.
+        file: PathBuf,
+    },
+    /// Verify that no line is missing, changed or moved.
+    Verify {
+        /// The log.
+        file: PathBuf,
+        /// A checkpoint that the log must go on from.
+        #[arg(long, value_name = "FILE", requires = "signed_by")]
+        checkpoint: Option<PathBuf>,
+        /// Who must have signed the checkpoint.
+        #[arg(long, value_name = "KEY")]
+        signed_by: Option<String>,
+    },
+    /// Print the head of a log, signed, to be kept elsewhere.
+    Checkpoint {
+        /// The log.
+        file: PathBuf,
+        /// The key that signs.
+        #[arg(long, value_name = "NAME")]
+        key: String,
+    },
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let report = match &self.action {
+            Action::Show { file } => Log::new(file).verify(|entry| {
+                println!("{}\t{}\t{}", entry.seq, entry.time, entry.event);
+            })?,
+            Action::Verify {
+                file,
+                checkpoint: Some(path),
+                signed_by: Some(signer),
+            } => {
+                let text =
+                    std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                let signer = self.keyring.open()?.resolve(signer)?;
+                Log::new(file).verify_since(&text, &signer, |_| {})?
+            }
+            Action::Verify { file, .. } => Log::new(file).verify(|_| {})?,
+            Action::Checkpoint { file, key } => {
+                let report = Log::new(file).verify(|_| {})?;
+                print!("{}", checkpoint(&report.head, &self.keyring.secret(key)?));
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
+        if report.head_behind {
+            eprintln!(
+                "mullion: note: a writer was interrupted after its line; the next one repairs the head"
+            );
+        }
+        if report.torn > 0 {
+            eprintln!(
+                "mullion: note: {} bytes at the end are an interrupted line; the next writer removes them",
+                report.torn
+            );
+        }
+        if let Action::Verify { .. } = self.action {
+            println!(
+                "good: {} lines, last {}",
+                report.head.lines, report.head.last
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,42 @@
+//! `mullion policy`.
+
+use mullion_trust::Policy;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A policy names the root keys and the module types of a host.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Check a policy file and the files that it names.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let Action::Check { file } = self.action;
+        let policy = Policy::read(&file)?;
+        println!(
+            "{} assertions, {} keys",
+            policy.store().len(),
+            policy.keys().len()
+        );
+        for found in policy.module_types() {
+            let trusted = if policy.trusts_type(&found.id) {
+                ", NOT VERIFIED"
+            } else {
+                ""
+            };
+            println!("type {}: {}{trusted}", found.id, found.limits);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,77 @@
+//! Errors in TOML files, with line, column and a way out.
+
+use std::path::{Path, PathBuf};
+
+/// Why a file is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// Reading failed.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The content, at a place.
+    #[error("{path}:{line}:{column}: {problem}{}{hint}", if hint.is_empty() { "" } else { "\n  hint: " })]
+    At {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong there.
+        problem: String,
+        /// The way out, or empty.
+        hint: String,
+    },
+}
+
+/// A file's name and text, to speak of its places.
+pub(crate) struct Document<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+}
+
+impl Document<'_> {
+    pub(crate) fn error(
+        &self,
+        span: Option<std::ops::Range<usize>>,
+        problem: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> DocumentError {
+        let offset = span.map_or(0, |span| span.start).min(self.text.len());
+        let before = self.text.get(..offset).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        DocumentError::At {
+            path: self.path.to_owned(),
+            line: 1 + before.matches('\n').count(),
+            column: 1 + before[start..].chars().count(),
+            problem: problem.into(),
+            hint: hint.into(),
+        }
+    }
+
+    pub(crate) fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, DocumentError> {
+        toml::from_str(self.text).map_err(|error| {
+            let message = error.message().trim().to_owned();
+            let hint = if message.contains("unknown field") {
+                "the names of all fields are in the schema, see docs/trust.md"
+            } else if message.contains("missing field") {
+                "add the field; the examples under examples/trust have all of them"
+            } else {
+                ""
+            };
+            self.error(error.span(), message, hint)
+        })
+    }
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, DocumentError> {
+    std::fs::read_to_string(path).map_err(|error| DocumentError::Io {
+        path: path.to_owned(),
+        error,
+    })
+}

@@ -1,0 +1,108 @@
+//! Dead Simple Signing Envelope, version 1.0.2: a payload, its type and
+//! signatures over both.
+
+use crate::key::{PublicKey, SecretKey};
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
+
+/// A signed payload, as it stands in a file. Nothing about it has been
+/// verified.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Envelope {
+    payload_type: String,
+    payload: String,
+    signatures: Vec<EnvelopeSignature>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnvelopeSignature {
+    keyid: String,
+    sig: String,
+}
+
+/// Why an envelope proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Not JSON, or not of this form.
+    #[error("it is no DSSE envelope: {0}")]
+    Malformed(String),
+    /// Another kind of document.
+    #[error("its payload is of the type `{0}`, not `{1}`")]
+    Type(String, &'static str),
+    /// A signature that is not one.
+    #[error("it is not signed by `{0}`, whose name it bears: the envelope was changed")]
+    Wrong(String),
+    /// No signature at all, or too many.
+    #[error("it must bear 1 to 16 signatures")]
+    Count,
+}
+
+/// Pre-authentication encoding: the bytes that are signed.
+#[must_use]
+pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let mut out = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
+    let mut bytes = std::mem::take(&mut out).into_bytes();
+    bytes.extend(payload);
+    bytes
+}
+
+/// Signs a payload; the envelope is one line of JSON.
+#[must_use]
+pub fn seal(payload_type: &str, payload: &[u8], key: &SecretKey) -> String {
+    let envelope = Envelope {
+        payload_type: payload_type.to_owned(),
+        payload: BASE64.encode(payload),
+        signatures: vec![EnvelopeSignature {
+            keyid: key.public().to_string(),
+            sig: BASE64.encode(&key.sign(&pae(payload_type, payload))),
+        }],
+    };
+    let mut text = serde_json::to_string(&envelope).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Opens an envelope: the payload, and the keys that signed it.
+///
+/// Every signature must be good. What the format leaves open is refused:
+/// unknown fields, a second spelling of a key or of base64.
+///
+/// # Errors
+/// Why it proves nothing.
+pub fn open(
+    text: &str,
+    payload_type: &'static str,
+) -> Result<(Vec<u8>, Vec<PublicKey>), EnvelopeError> {
+    let malformed = |error: String| EnvelopeError::Malformed(error);
+    let envelope: Envelope =
+        serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+    if envelope.payload_type != payload_type {
+        return Err(EnvelopeError::Type(envelope.payload_type, payload_type));
+    }
+    if envelope.signatures.is_empty() || envelope.signatures.len() > 16 {
+        return Err(EnvelopeError::Count);
+    }
+    let decode = |text: &str| {
+        let bytes = BASE64.decode(text.as_bytes());
+        bytes.map_err(|error| malformed(format!("base64: {error}")))
+    };
+    let payload = decode(&envelope.payload)?;
+    let message = pae(payload_type, &payload);
+    let mut signers = Vec::new();
+    for EnvelopeSignature { keyid, sig } in envelope.signatures {
+        let key: PublicKey = keyid
+            .parse()
+            .map_err(|_| malformed(format!("`{keyid}` is no key")))?;
+        if key.to_string() != keyid || !key.verifies(&message, &decode(&sig)?) {
+            return Err(EnvelopeError::Wrong(keyid));
+        }
+        signers.push(key);
+    }
+    Ok((payload, signers))
+}

@@ -1,0 +1,63 @@
+//! KeyNote, version 2 (RFC 2704; keys and signatures RFC 2792).
+//!
+//! ```text
+//!   text --lexer--> tokens --parser--> Assertion (syntax tree)
+//!                                          |
+//!       policy, trusted, unsigned ---------+--- credentials, signed
+//!                                          v
+//!   requesters, attributes, values --> Store::query --> Answer: value, chain
+//! ```
+//!
+//! A *policy* assertion is trusted because of where it comes from; a
+//! *credential* counts only when its signature is that of its authorizer. The
+//! answer is the least fixpoint over the delegation graph, computed upwards
+//! from the requesters through an index by licensee, so that what is not
+//! related to the request costs nothing.
+//!
+//! Nothing here recurses deeper than [`bounds::NESTING`], and every size is
+//! bounded before it is used: the text may come from an enemy.
+
+pub mod bounds;
+mod eval;
+mod expression;
+mod lexer;
+mod parser;
+mod posix;
+mod principal;
+mod query;
+mod signature;
+mod store;
+mod syntax;
+
+pub use parser::{ParseError, parse, parse_all};
+pub use posix::{PatternError, to_regex as posix_to_regex};
+pub use principal::{Algorithms, Principal};
+pub use query::{Answer, Attributes, Outcome, Query, QueryError, Step};
+pub use signature::{ED25519_ALGORITHM, SignatureError, signed_text};
+pub use store::{AssertionId, Store};
+pub use syntax::{Assertion, AttributeBound};
+
+/// Unescapes and reads one `name = "value"` list, the form of the reference
+/// tool's environment file.
+///
+/// # Errors
+/// The first place that is not of that form.
+pub fn parse_environment(text: &str) -> Result<Vec<(String, Vec<u8>)>, ParseError> {
+    parser::environment(text.as_bytes())
+}
+
+/// Checks that a text is one test of the condition language, complete in itself.
+///
+/// # Errors
+/// The first place that is not of the language.
+pub fn check_test(text: &str) -> Result<(), ParseError> {
+    parser::one_test(text.as_bytes())
+}
+
+/// Reads one quoted string, the form of the reference tool's key file.
+///
+/// # Errors
+/// What is not exactly one string literal, comments and blanks aside.
+pub fn parse_key_file(text: &str) -> Result<Vec<u8>, ParseError> {
+    parser::one_string(text.as_bytes())
+}

@@ -1,0 +1,405 @@
+//! The record of decisions: lines of JSON, each bound to the one before.
+//!
+//! ```text
+//!   {"seq":0,"prev":"000...","time":1795262400,"event":{...}}
+//!   {"seq":1,"prev":"<SHA-256 of the line above>","time":...,"event":{...}}
+//! ```
+//!
+//! A line that is missing, changed or moved breaks the chain where it was. What
+//! is cut off at the end breaks nothing, so the number of lines and the last
+//! one's digest stand in a second file, `FILE.head`. Who can write both can
+//! still cut both; against that a *checkpoint*, the head signed with a key and
+//! kept elsewhere, says that so many lines were there ([`checkpoint`]).
+//!
+//! Writers hold a lock on the log. A line is one write, synchronised before the
+//! head is replaced; what a crash leaves of a line is removed, and noted, by
+//! the next writer.
+
+use crate::dsse::{self, EnvelopeError};
+use crate::key::{PublicKey, SecretKey};
+use crate::record::Sha256Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The payload type of a checkpoint.
+pub const CHECKPOINT_TYPE: &str = "application/vnd.mullion.log-checkpoint+json";
+/// Bytes of a line at most.
+const LINE: u64 = 1 << 20;
+
+/// One line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// From 0.
+    pub seq: u64,
+    /// SHA-256 of the line before, in hexadecimal; zeros on the first line.
+    pub prev: String,
+    /// Seconds since 1970, universal time.
+    pub time: u64,
+    /// What happened.
+    pub event: Value,
+}
+
+/// How far a log goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// How many lines.
+    pub lines: u64,
+    /// SHA-256 of the last one; zeros if there is none.
+    pub last: String,
+}
+
+/// Why a log cannot be believed.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Reading or writing failed.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A line is not of the form.
+    #[error("line {line}: it is not a line of a log, or it was changed")]
+    Malformed {
+        /// From 1.
+        line: u64,
+    },
+    /// A line does not follow from the one before.
+    #[error(
+        "line {line}: it does not follow the line before it; a line was changed, moved, added or removed here or just above"
+    )]
+    Broken {
+        /// From 1.
+        line: u64,
+    },
+    /// The end is missing.
+    #[error(
+        "the log has {found} lines, and {witness} says that it had {expected}; its end was cut off"
+    )]
+    Truncated {
+        /// Lines that are there.
+        found: u64,
+        /// Lines that were there.
+        expected: u64,
+        /// Who says so.
+        witness: &'static str,
+    },
+    /// The end is another.
+    #[error("line {line} is not the one that {witness} speaks of; the log was written anew")]
+    Rewritten {
+        /// From 1.
+        line: u64,
+        /// Who says so.
+        witness: &'static str,
+    },
+    /// No head.
+    #[error(
+        "{0} is missing or damaged; without it, or a checkpoint, nobody can say whether the end was cut off"
+    )]
+    NoHead(PathBuf),
+    /// The checkpoint itself.
+    #[error("the checkpoint: {0}")]
+    Checkpoint(#[from] EnvelopeError),
+    /// Somebody else's checkpoint.
+    #[error("the checkpoint is signed by {0}, not by the key that was named")]
+    Signer(PublicKey),
+}
+
+/// What a verified log is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// How far it goes.
+    pub head: Head,
+    /// The last line is younger than the head: a writer was interrupted
+    /// between the two. The next one repairs it.
+    pub head_behind: bool,
+    /// Bytes of a line that a crash interrupted, at the end.
+    pub torn: usize,
+}
+
+/// A log that can be appended to.
+#[derive(Clone, Debug)]
+pub struct Log {
+    path: PathBuf,
+}
+
+impl Log {
+    /// The log in that file, which need not exist yet.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Log { path: path.into() }
+    }
+
+    fn io(&self) -> impl Fn(io::Error) -> LogError + use<> {
+        let path = self.path.clone();
+        move |error| LogError::Io {
+            path: path.clone(),
+            error,
+        }
+    }
+
+    fn head_path(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".head");
+        name.into()
+    }
+
+    /// Appends an event, and returns the head after it. On return it is on the
+    /// disk.
+    ///
+    /// # Errors
+    /// If the end of the log is not what its head says, or writing fails. In
+    /// both cases nothing has been appended.
+    pub fn append(&self, event: Value) -> Result<Head, LogError> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let mut file = options.open(&self.path).map_err(self.io())?;
+        file.lock().map_err(self.io())?;
+        let mut head = self.recover(&mut file)?;
+        let torn = self.remove_torn_line(&mut file)?;
+        if torn > 0 {
+            let event = serde_json::json!({ "kind": "recovered", "removed_bytes": torn });
+            head = self.write(&mut file, &head, event)?;
+        }
+        self.write(&mut file, &head, event)
+    }
+
+    /// The head of what is really there, which may be one line further than
+    /// the head file says.
+    fn recover(&self, file: &mut File) -> Result<Head, LogError> {
+        let stored = read_head(&self.head_path());
+        let Some(line) = last_line(file).map_err(self.io())? else {
+            return match stored {
+                None => Ok(empty()),
+                Some(head) if head.lines == 0 => Ok(empty()),
+                Some(head) => Err(truncated(0, &head, "its head")),
+            };
+        };
+        let entry: Entry =
+            serde_json::from_slice(&line).map_err(|_| LogError::Malformed { line: 0 })?;
+        let actual = Head {
+            lines: entry.seq + 1,
+            last: Sha256Digest::of(&line).to_string(),
+        };
+        match stored {
+            Some(head) if head == actual => Ok(actual),
+            Some(head) if head.lines == entry.seq && head.last == entry.prev => Ok(actual),
+            None if entry.seq == 0 && entry.prev == empty().last => Ok(actual),
+            None => Err(LogError::NoHead(self.head_path())),
+            Some(head) if head.lines > actual.lines => {
+                Err(truncated(actual.lines, &head, "its head"))
+            }
+            Some(head) => Err(LogError::Rewritten {
+                line: head.lines,
+                witness: "its head",
+            }),
+        }
+    }
+
+    fn remove_torn_line(&self, file: &mut File) -> Result<u64, LogError> {
+        let length = file.metadata().map_err(self.io())?.len();
+        let whole = whole_length(file, length).map_err(self.io())?;
+        if whole < length {
+            file.set_len(whole).map_err(self.io())?;
+        }
+        Ok(length - whole)
+    }
+
+    fn write(&self, file: &mut File, head: &Head, event: Value) -> Result<Head, LogError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let entry = Entry {
+            seq: head.lines,
+            prev: head.last.clone(),
+            time: now.map_or(0, |since| since.as_secs()),
+            event,
+        };
+        let mut line = serde_json::to_vec(&entry).unwrap_or_default();
+        let next = Head {
+            lines: head.lines + 1,
+            last: Sha256Digest::of(&line).to_string(),
+        };
+        line.push(b'\n');
+        file.write_all(&line).map_err(self.io())?;
+        file.sync_data().map_err(self.io())?;
+        self.write_head(&next).map_err(self.io())?;
+        Ok(next)
+    }
+
+    fn write_head(&self, head: &Head) -> io::Result<()> {
+        let path = self.head_path();
+        let mut name = path.clone().into_os_string();
+        name.push(".new");
+        let temporary = PathBuf::from(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&temporary)?;
+        writeln!(file, "{}", serde_json::to_string(head)?)?;
+        file.sync_data()?;
+        fs::rename(&temporary, &path)
+    }
+
+    /// Reads the whole log, checks it, and gives every line to `visit`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify(&self, visit: impl FnMut(&Entry)) -> Result<Report, LogError> {
+        let (report, _) = self.check(visit, None)?;
+        Ok(report)
+    }
+
+    /// As [`Log::verify`], and checks that the log goes on from a checkpoint
+    /// of `signer`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify_since(
+        &self,
+        checkpoint: &str,
+        signer: &PublicKey,
+        visit: impl FnMut(&Entry),
+    ) -> Result<Report, LogError> {
+        let (payload, signers) = dsse::open(checkpoint, CHECKPOINT_TYPE)?;
+        if let Some(other) = signers.iter().find(|key| *key != signer) {
+            return Err(LogError::Signer(*other));
+        }
+        let head: Head = serde_json::from_slice(&payload)
+            .map_err(|error| EnvelopeError::Malformed(error.to_string()))?;
+        let (report, seen) = self.check(visit, Some(&head))?;
+        if report.head.lines < head.lines {
+            return Err(truncated(report.head.lines, &head, "the checkpoint"));
+        }
+        if !seen {
+            return Err(LogError::Rewritten {
+                line: head.lines,
+                witness: "the checkpoint",
+            });
+        }
+        Ok(report)
+    }
+
+    fn check(
+        &self,
+        mut visit: impl FnMut(&Entry),
+        wanted: Option<&Head>,
+    ) -> Result<(Report, bool), LogError> {
+        let file = File::open(&self.path).map_err(self.io())?;
+        file.lock_shared().map_err(self.io())?;
+        let mut reader = BufReader::new(&file);
+        let mut head = empty();
+        let mut previous = empty();
+        let mut seen = wanted == Some(&head);
+        let torn = loop {
+            let mut line = Vec::new();
+            let read = reader.by_ref().take(LINE).read_until(b'\n', &mut line);
+            if read.map_err(self.io())? == 0 {
+                break 0;
+            }
+            if line.pop() != Some(b'\n') {
+                break line.len() + 1;
+            }
+            let number = head.lines + 1;
+            let entry: Entry =
+                serde_json::from_slice(&line).map_err(|_| LogError::Malformed { line: number })?;
+            // One spelling only, so that every change of a byte is a change.
+            if serde_json::to_vec(&entry).ok().as_deref() != Some(&line) {
+                return Err(LogError::Malformed { line: number });
+            }
+            if entry.seq != head.lines || entry.prev != head.last {
+                return Err(LogError::Broken { line: number });
+            }
+            previous = head;
+            head = Head {
+                lines: number,
+                last: Sha256Digest::of(&line).to_string(),
+            };
+            seen |= wanted == Some(&head);
+            visit(&entry);
+        };
+        let head_behind = self.compare(&head, &previous)?;
+        Ok((
+            Report {
+                head,
+                head_behind,
+                torn,
+            },
+            seen,
+        ))
+    }
+
+    /// Whether the head file is one line behind.
+    fn compare(&self, actual: &Head, previous: &Head) -> Result<bool, LogError> {
+        match read_head(&self.head_path()) {
+            Some(stored) if stored == *actual => Ok(false),
+            Some(stored) if stored == *previous && actual.lines > 0 => Ok(true),
+            Some(stored) if stored.lines > actual.lines => {
+                Err(truncated(actual.lines, &stored, "its head"))
+            }
+            Some(stored) => Err(LogError::Rewritten {
+                line: stored.lines,
+                witness: "its head",
+            }),
+            None if actual.lines <= 1 && !self.head_path().exists() => Ok(actual.lines == 1),
+            None => Err(LogError::NoHead(self.head_path())),
+        }
+    }
+}
+
+/// Signs a head; keep what comes back where the log's writers cannot write.
+#[must_use]
+pub fn checkpoint(head: &Head, key: &SecretKey) -> String {
+    let payload = serde_json::to_vec(head).unwrap_or_default();
+    dsse::seal(CHECKPOINT_TYPE, &payload, key)
+}
+
+fn empty() -> Head {
+    Head {
+        lines: 0,
+        last: "0".repeat(64),
+    }
+}
+
+fn truncated(found: u64, head: &Head, witness: &'static str) -> LogError {
+    LogError::Truncated {
+        found,
+        expected: head.lines,
+        witness,
+    }
+}
+
+fn read_head(path: &Path) -> Option<Head> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// How many bytes are whole lines.
+fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
+    let start = length.saturating_sub(LINE);
+    file.seek(SeekFrom::Start(start))?;
+    let mut tail = Vec::new();
+    file.take(LINE).read_to_end(&mut tail)?;
+    let newline = tail.iter().rposition(|byte| *byte == b'\n');
+    Ok(newline.map_or(start, |index| start + index as u64 + 1))
+}
+
+/// The last whole line, without its newline.
+fn last_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let end = file.metadata()?.len();
+    let end = whole_length(file, end)?;
+    if end == 0 {
+        return Ok(None);
+    }
+    let start = end.saturating_sub(LINE);
+    file.seek(SeekFrom::Start(start))?;
+    let mut tail = vec![0; (end - start) as usize];
+    file.read_exact(&mut tail)?;
+    tail.pop();
+    let before = tail.iter().rposition(|byte| *byte == b'\n');
+    Ok(Some(tail.split_off(before.map_or(0, |index| index + 1))))
+}
