@@ -126,13 +126,16 @@ impl Limit {
         match self {
             Limit::Heap | Limit::Stack => {
                 let scales = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
-                let fits = |(scale, _): &(u64, _)| amount >= *scale && amount % scale == 0;
+                let fits =
+                    |(scale, _): &(u64, _)| amount >= *scale && amount.is_multiple_of(*scale);
                 match scales.into_iter().find(fits) {
                     Some((scale, suffix)) => format!("{}{suffix}", amount / scale),
                     None => amount.to_string(),
                 }
             }
-            Limit::Time if amount >= 1000 && amount % 1000 == 0 => format!("{}s", amount / 1000),
+            Limit::Time if amount >= 1000 && amount.is_multiple_of(1000) => {
+                format!("{}s", amount / 1000)
+            }
             Limit::Time => format!("{amount}ms"),
             Limit::Calls => amount.to_string(),
         }
