@@ -284,16 +284,16 @@ fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<
         let reason = Reason::Import(name.clone());
         return Err(refuse(reason, "use another type, or leave the import out"));
     }
-    if let Some(mechanism) = request.mechanism {
-        if !module_type.mechanisms.contains(&mechanism) {
-            let allowed: Vec<_> = module_type
-                .mechanisms
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            let way_out = format!("it allows {}", allowed.join(", "));
-            return Err(refuse(Reason::Mechanism(mechanism), &way_out));
-        }
+    if let Some(mechanism) = request.mechanism
+        && !module_type.mechanisms.contains(&mechanism)
+    {
+        let allowed: Vec<_> = module_type
+            .mechanisms
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let way_out = format!("it allows {}", allowed.join(", "));
+        return Err(refuse(Reason::Mechanism(mechanism), &way_out));
     }
     let own =
         |name: &&String| OWN.contains(&name.as_str()) || clock::NAMES.contains(&name.as_str());
