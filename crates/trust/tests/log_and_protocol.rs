@@ -44,7 +44,7 @@ fn missing_and_moved_lines_are_found() {
     let (_directory, path, log) = log(4);
     let text = std::fs::read_to_string(&path).expect("a log");
     let lines: Vec<_> = text.lines().collect();
-    let mut write = |order: &[usize]| {
+    let write = |order: &[usize]| {
         let text: String = order
             .iter()
             .map(|line| format!("{}\n", lines[*line]))
