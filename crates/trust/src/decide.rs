@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// Leave to load one image. Only [`decide`] makes one.
+/// Leave to load one image. Only [`decide()`] makes one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Decision {

@@ -1,7 +1,7 @@
 //! Who may load what: keys, KeyNote assertions and queries, compilation
 //! records, module types and policies, and the loader's decision.
 //!
-//! Nothing here loads or runs code. [`decide`] answers the loader's question
+//! Nothing here loads or runs code. [`decide()`] answers the loader's question
 //! from a [`Policy`], credentials in a [`keynote::Store`], a compilation record
 //! and the image's digest; [`log`] keeps what was answered;
 //! [`challenge`] is the protocol by which a client proves its key.
