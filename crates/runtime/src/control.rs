@@ -213,7 +213,8 @@ fn register() -> Result<&'static Tcb, Error> {
     signals::prepare_thread();
     watchdog::add(tcb);
     CURRENT.set(tcb);
-    OWNER.with(|_| ());
+    // Not there any more if the thread is ending: then its region is not used again.
+    let _ = OWNER.try_with(|_| ());
     Ok(tcb)
 }
 

@@ -1,0 +1,120 @@
+//! What crossing the wall costs. `cargo bench -p mullion-runtime`; a table of
+//! medians on standard output.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use mullion_runtime::{Arguments, Claimed, Domain, Limits};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use support::{Program, host};
+
+const SAMPLES: usize = 51;
+
+const PROGRAM: &str = "
+    import nothing
+    export null
+        ret
+    export calls
+        movl %edi, %ebx
+    1:  call nothing
+        subl $1, %ebx
+        jnz 1b
+        ret
+    export fail
+        xorl %eax, %eax
+        movq %gs:(%eax), %rax
+        ret
+";
+
+extern "C" fn plain(value: u64) -> u64 {
+    value
+}
+
+fn main() {
+    println!("{:44} {:>10}", "median of 51 runs", "ns");
+    let function: extern "C" fn(u64) -> u64 = black_box(plain);
+    row("plain call", 10_000, || {
+        black_box(function(1));
+    });
+    row("getppid", 1_000, || {
+        // SAFETY: the call has no operands.
+        black_box(unsafe { libc::getppid() });
+    });
+    let program = Program::new(PROGRAM);
+    let load = |limits| program.load_with(vec![host(|_| Ok(0))], limits);
+    let (one, two) = (load(Limits::default()), load(Limits::default()));
+    let arguments = Arguments::default();
+    let entry = |loaded: &support::Loaded, name| {
+        loaded.domain.entry(Claimed(loaded.address(name))).unwrap()
+    };
+    let (null, other) = (entry(&one, "null"), entry(&two, "null"));
+    row("host -> domain -> host, same domain", 10_000, || {
+        black_box(one.domain.call(null, &arguments)).unwrap();
+    });
+    row("host -> domain -> host, two domains in turn", 5_000, || {
+        black_box(one.domain.call(null, &arguments)).unwrap();
+        black_box(two.domain.call(other, &arguments)).unwrap();
+    });
+    let timed = load(Limits {
+        time: Some(Duration::from_secs(10)),
+        ..Limits::default()
+    });
+    let timed_null = entry(&timed, "null");
+    row("host -> domain -> host, with a time limit", 10_000, || {
+        black_box(timed.domain.call(timed_null, &arguments)).unwrap();
+    });
+    let calls = entry(&one, "calls");
+    row("domain -> host -> domain", 10, || {
+        one.domain.call(calls, &Arguments::new(&[1000])).unwrap();
+    });
+    row("new domain, and drop it", 100, || drop(new(&program)));
+    row("new domain, one call, and drop it", 100, || {
+        let domain = new(&program);
+        let entry = domain.entry(Claimed(
+            domain.memory().base() + one.address("null") - one.domain.memory().base(),
+        ));
+        domain.call(entry.unwrap(), &arguments).unwrap();
+    });
+    let mut again = load(Limits::default());
+    row("restart", 100, || again.domain.restart().unwrap());
+    let mut bad = load(Limits::default());
+    let mut faults: Vec<u128> = Vec::new();
+    for _ in 0..500 {
+        let fail = entry(&bad, "fail");
+        let start = Instant::now();
+        black_box(bad.domain.call(fail, &arguments)).unwrap_err();
+        faults.push(start.elapsed().as_nanos());
+        bad.domain.restart().unwrap();
+    }
+    faults.sort_unstable();
+    println!(
+        "{:44} {:>10.1}",
+        "fault to error",
+        faults[faults.len() / 2] as f64
+    );
+}
+
+fn new(program: &Program) -> Domain {
+    program
+        .load_with(vec![host(|_| Ok(0))], Limits::default())
+        .domain
+}
+
+/// The row's names say how many operations one call of `operation` does.
+fn row(name: &str, count: u32, mut operation: impl FnMut()) {
+    let per_call = match name {
+        "domain -> host -> domain" => 1000,
+        "host -> domain -> host, two domains in turn" => 2,
+        _ => 1,
+    };
+    let mut samples: Vec<f64> = (0..SAMPLES)
+        .map(|_| {
+            let start = Instant::now();
+            (0..count).for_each(|_| operation());
+            start.elapsed().as_nanos() as f64 / f64::from(count * per_call)
+        })
+        .collect();
+    samples.sort_by(f64::total_cmp);
+    println!("{name:44} {:>10.1}", samples[SAMPLES / 2]);
+}

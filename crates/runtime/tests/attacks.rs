@@ -1,0 +1,370 @@
+//! What code that keeps to the verifier's rules may still try.
+
+mod support;
+
+use mullion_runtime::{Arguments, Cause, Limits};
+use std::arch::asm;
+use support::{Program, host};
+
+/// A buffer for setjmp, and functions that use it well and badly.
+const JUMPS: &str = "
+    .bss
+    .balign 16
+buffer: .skip 64
+    import host
+    export good
+        leaq buffer(%rip), %rdi
+        movl $77, %ebx
+        call setjmp
+        label
+        testl %eax, %eax
+        jnz 1f
+        xorl %ebx, %ebx
+        leaq buffer(%rip), %rdi
+        movl %eax, %esi
+        call deep
+        ud2
+    1:  imull $100, %eax, %eax
+        addl %ebx, %eax
+        ret
+    deep:
+        call longjmp
+        ud2
+    export set
+        leaq buffer(%rip), %rdi
+        call setjmp
+        label
+        ret
+    # rdi is added to the distance of the control stack, rsi to the target.
+    export forged
+        leaq buffer(%rip), %rdx
+        movl %edx, %r11d
+        movq %rdi, %rbp
+        movq %rsi, %r12
+        movq %rdx, %rdi
+        call setjmp
+        label
+        testl %eax, %eax
+        jnz 1f
+        leaq buffer(%rip), %rdi
+        movl %edi, %r11d
+        addq %rbp, 40(%r14,%r11)
+        addq %r12, 48(%r14,%r11)
+        call longjmp
+        ud2
+    1:  movl $5, %eax
+        ret
+    export stack_is_masked
+        leaq buffer(%rip), %rdi
+        call setjmp
+        label
+        testl %eax, %eax
+        jnz 1f
+        leaq buffer(%rip), %rdi
+        movl %edi, %r11d
+        movq $-1, 32(%r14,%r11)
+        call longjmp
+        ud2
+    1:  movq %r15, %rax
+        subq %r14, %rax
+        ret
+    export no_buffer
+        movl $16, %edi
+        call setjmp
+        label
+        ret
+    export across
+        leaq buffer(%rip), %rdi
+        call setjmp
+        label
+        testl %eax, %eax
+        jnz 1f
+        call host
+        ret
+    1:  ud2
+    export jump_out
+        leaq buffer(%rip), %rdi
+        movl $1, %esi
+        call longjmp
+        ud2
+    export read
+        call control_read
+        ret
+    export unwind
+        subq $64, %r15
+        movq $11, (%r15)
+        movq $12, 8(%r15)
+        movq $13, 16(%r15)
+        movq $14, 24(%r15)
+        movq $15, 32(%r15)
+        movq $16, 40(%r15)
+        movl $3, %edi
+        leaq landing(%rip), %rsi
+        movq %r15, %rcx
+        leaq 64(%r15), %rdx
+        call thrower
+        ud2
+        .nops 9, 9
+        label
+    landing:
+        leaq (%rbx,%rbp), %rbx
+        addq %r12, %rbx
+        addq %r13, %rbx
+        addq %rdx, %rax
+        imulq $1000, %rax, %rax
+        addq %rbx, %rax
+        ret
+    thrower:
+        call control_unwind_by_gate
+        ud2
+    control_unwind_by_gate:
+        call control_unwind
+        ud2
+    export unwind_too_far
+        leaq landing(%rip), %rsi
+        movq %r15, %rdx
+        leaq buffer(%rip), %rcx
+        call control_unwind
+        ud2
+    export unwind_unlabelled
+        movl $1, %edi
+        leaq thrower(%rip), %rsi
+        movq %r15, %rdx
+        leaq buffer(%rip), %rcx
+        call control_unwind
+        ud2
+";
+
+fn jumps() -> support::Loaded {
+    Program::new(JUMPS).load_with(vec![host(|_| Ok(0))], Limits::default())
+}
+
+#[test]
+fn longjmp_returns_where_setjmp_did_with_its_registers() {
+    assert_eq!(
+        jumps().call("good", &[]).unwrap().integer,
+        177,
+        "1 for 0, and the saved rbx"
+    );
+    assert_eq!(
+        jumps().call("forged", &[0, 0]).unwrap().integer,
+        5,
+        "unchanged, it works"
+    );
+}
+
+#[test]
+fn longjmp_keeps_the_control_stack_within_the_invocation() {
+    for distance in [-8_i64, -16, -64, 64, 1 << 20, 1 << 40, i64::MIN, 1, 4] {
+        let fault = jumps().fault("forged", &[distance as u64, 0]);
+        assert_eq!(fault.cause, Cause::BadUnwind, "{distance}");
+    }
+}
+
+#[test]
+fn longjmp_goes_to_labels_only() {
+    for distance in [1_i64, -7, 100, 5] {
+        let fault = jumps().fault("forged", &[0, distance as u64]);
+        assert_eq!(fault.cause, Cause::UnlabelledUnwind, "{distance}");
+    }
+}
+
+#[test]
+fn longjmp_masks_the_data_stack() {
+    assert_eq!(
+        jumps().call("stack_is_masked", &[]).unwrap().integer,
+        0xffff_ffff
+    );
+}
+
+/// A frame that has returned: at the same depth of another invocation the buffer
+/// is one that the domain could have written itself. It stays within it.
+#[test]
+fn a_stale_buffer_leads_nowhere_else() {
+    let loaded = jumps();
+    loaded.call("set", &[]).unwrap();
+    assert_eq!(loaded.call("jump_out", &[0, 7]).unwrap().integer, 1);
+}
+
+#[test]
+fn longjmp_does_not_cross_invocations() {
+    let program = Program::new(JUMPS);
+    let jump_out = std::sync::Arc::new(std::sync::OnceLock::new());
+    let target: std::sync::Arc<std::sync::OnceLock<u64>> = jump_out.clone();
+    let again = host(move |caller| {
+        let entry = caller
+            .entry(mullion_runtime::Claimed(*target.get().unwrap()))
+            .unwrap();
+        match caller.call(entry, &Arguments::default()) {
+            Err(mullion_runtime::CallError::Fault(fault)) => {
+                assert_eq!(fault.cause, Cause::BadUnwind);
+                Ok(99)
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+    let loaded = program.load_with(vec![again], Limits::default());
+    jump_out.set(loaded.address("jump_out")).unwrap();
+    assert_eq!(loaded.call("across", &[]).unwrap().integer, 99);
+}
+
+#[test]
+fn a_bad_buffer_is_the_domains_fault() {
+    let fault = jumps().fault("no_buffer", &[]);
+    assert!(
+        matches!(fault.cause, Cause::Access { .. }),
+        "{:?}",
+        fault.cause
+    );
+    assert_eq!(fault.offset(fault.address.unwrap()), Some(16));
+}
+
+#[test]
+fn control_read_ends_at_the_return_gate() {
+    let loaded = jumps();
+    let read = loaded.address("read");
+    assert_eq!(loaded.call("read", &[0]).unwrap().integer, read + 5);
+    for depth in [1, 2, 1 << 19, 1 << 61, u64::MAX] {
+        assert_eq!(loaded.call("read", &[depth]).unwrap().integer, 0, "{depth}");
+    }
+}
+
+#[test]
+fn control_unwind_drops_frames_and_sets_registers() {
+    assert_eq!(
+        jumps().call("unwind", &[]).unwrap().integer,
+        31_000 + 11 + 12 + 13 + 14
+    );
+    for depth in [2, 3, 1 << 19, 1 << 61, u64::MAX] {
+        assert_eq!(
+            jumps().fault("unwind_too_far", &[depth]).cause,
+            Cause::BadUnwind,
+            "{depth}"
+        );
+    }
+    assert_eq!(
+        jumps().fault("unwind_unlabelled", &[]).cause,
+        Cause::UnlabelledUnwind
+    );
+}
+
+/// The host's callee-saved registers and control words survive a domain that changes all.
+#[test]
+fn the_hosts_registers_are_restored_whatever_the_domain_did() {
+    let program = Program::new(
+        "
+        export spoil
+            movq $-1, %rbx
+            movq $-1, %rbp
+            movq $-1, %r12
+            movq $-1, %r13
+            subq $16, %r15
+            movl $0x7fc0, (%r15)
+            ldmxcsr (%r15)
+            movw $0x0c7f, 8(%r15)
+            fldcw 8(%r15)
+            fld1
+            fld1
+            fld1
+            fld1
+            fld1
+            fld1
+            fld1
+            fld1
+            addq $16, %r15
+            testb $0, -16(%r15)
+            testl %edi, %edi
+            jnz 1f
+            ret
+        1:  ud2
+        ",
+    );
+    for fault in [0, 1] {
+        let loaded = program.load();
+        let (mut mxcsr, mut x87): (u32, u16) = (0, 0);
+        let _ = loaded.call("spoil", &[fault]);
+        let mut one = 0_f64;
+        // SAFETY: stores control words and pushes one number on the x87 stack and pops it.
+        unsafe {
+            asm!("stmxcsr [{}]", "fnstcw [{}]", "fld1", "fstp qword ptr [{}]",
+                in(reg) &mut mxcsr, in(reg) &mut x87, in(reg) &mut one);
+        }
+        assert_eq!(
+            (mxcsr & 0xffc0, x87, one),
+            (0x1f80, 0x37f, 1.0),
+            "fault: {fault}"
+        );
+    }
+}
+
+/// Registers at entry and after a gate hold nothing of the host's.
+#[test]
+fn nothing_of_the_hosts_is_left_in_registers() {
+    let program = Program::new(
+        "
+        .data
+        .balign 64
+        saved: .skip 512
+        import secret
+        export at_entry
+            orq %rbx, %rbp
+            orq %r10, %rbp
+            orq %r12, %rbp
+            orq %r13, %rbp
+            orq %rax, %rbp
+            jmp collect
+        export after_gate
+            call secret
+            orq %rcx, %rdx
+            orq %rsi, %rdx
+            orq %rdi, %rdx
+            orq %r8, %rdx
+            orq %r9, %rdx
+            orq %r10, %rdx
+            orq %r11, %rdx
+            movq %rdx, %rbp
+        collect:
+            orps %xmm1, %xmm0
+            orps %xmm2, %xmm0
+            orps %xmm7, %xmm0
+            orps %xmm8, %xmm0
+            orps %xmm15, %xmm0
+            movq %xmm0, %rax
+            psrldq $8, %xmm0
+            movq %xmm0, %rdx
+            orq %rdx, %rax
+            orq %rbp, %rax
+            movq %mm0, %rdx
+            orq %rdx, %rax
+            movq %mm7, %rdx
+            orq %rdx, %rax
+            emms
+            ret
+        ",
+    );
+    let secret = host(|_| {
+        // SAFETY: fills registers that a function may change.
+        unsafe {
+            asm!("pcmpeqd xmm8, xmm8", "pcmpeqd xmm1, xmm1", "mov rcx, -1", "mov r8, -1", out("rcx") _, out("r8") _, out("xmm8") _, out("xmm1") _)
+        };
+        Ok(0)
+    });
+    let loaded = program.load_with(vec![secret], Limits::default());
+    let entry = loaded
+        .domain
+        .entry(mullion_runtime::Claimed(loaded.address("at_entry")))
+        .unwrap();
+    // SAFETY: fills registers that a function may change; the x87 stack is left empty.
+    unsafe {
+        asm!("pcmpeqd xmm8, xmm8", "pcmpeqd xmm15, xmm15", "movdq2q mm0, xmm8", "movdq2q mm7, xmm8", "emms", out("xmm8") _, out("xmm15") _, out("mm0") _, out("mm7") _);
+    }
+    assert_eq!(
+        loaded
+            .domain
+            .call(entry, &Arguments::default())
+            .unwrap()
+            .integer,
+        0
+    );
+    assert_eq!(loaded.call("after_gate", &[]).unwrap().integer, 0);
+}

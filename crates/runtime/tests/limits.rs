@@ -1,0 +1,200 @@
+//! Time limits, and threads.
+
+mod support;
+
+use mullion_runtime::{Arguments, CallError, Cause, Claimed, End, Limits};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use support::{Program, host};
+
+const LOOP: &str = "
+    import wait
+    export forever
+        jmp forever
+    export wait_forever
+        call wait
+        jmp wait_forever
+    export count
+        movl $0, %eax
+    1:  addl $1, %eax
+        cmpl %edi, %eax
+        jne 1b
+        ret
+";
+
+fn limited(milliseconds: u64) -> Limits {
+    Limits {
+        time: Some(Duration::from_millis(milliseconds)),
+        ..Limits::default()
+    }
+}
+
+/// How long the call took beyond its budget, which it must have exceeded.
+fn overrun(loaded: &support::Loaded, name: &str, budget: u64) -> Duration {
+    let start = Instant::now();
+    let fault = loaded.fault(name, &[]);
+    let elapsed = start.elapsed();
+    let budget = Duration::from_millis(budget);
+    assert_eq!(fault.cause, Cause::TimeLimit { granted: budget });
+    assert!(
+        elapsed >= budget,
+        "stopped after {elapsed:?}, which is early"
+    );
+    elapsed - budget
+}
+
+#[test]
+fn an_endless_loop_is_stopped_soon_after_its_budget_and_never_before() {
+    let program = Program::new(LOOP);
+    for budget in [1, 5, 20, 50, 100] {
+        let loaded = program.load_with(vec![host(|_| Ok(0))], limited(budget));
+        let late = overrun(&loaded, "forever", budget);
+        println!("budget {budget} ms: stopped {late:?} late");
+        // A loaded machine may let the watchdog wait: this is no measurement.
+        assert!(late < Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_wait_in_a_host_function_is_interrupted() {
+    let program = Program::new(LOOP);
+    let wait = host(|_| {
+        // SAFETY: no memory operands but the time.
+        unsafe { libc::poll(std::ptr::null_mut(), 0, 10_000) };
+        Ok(0)
+    });
+    let loaded = program.load_with(vec![wait], limited(30));
+    let late = overrun(&loaded, "wait_forever", 30);
+    println!("in a host function: stopped {late:?} late");
+    assert!(late < Duration::from_secs(5));
+}
+
+#[test]
+fn a_limit_that_is_kept_disturbs_nothing() {
+    let program = Program::new(LOOP);
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limited(1000));
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(300) {
+        assert_eq!(loaded.call("count", &[1000]).unwrap().integer, 1000);
+    }
+}
+
+#[test]
+fn an_outer_limit_holds_for_what_is_nested_in_it() {
+    let program = Program::new(LOOP);
+    let inner = program.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let inner = host(move |_| match inner.call("forever", &[]) {
+        Err(CallError::Fault(fault)) => {
+            assert!(matches!(fault.cause, Cause::TimeLimit { .. }));
+            Ok(0)
+        }
+        other => Err(End::Refused(format!("{other:?}").into())),
+    });
+    let outer = program.load_with(vec![inner], limited(20));
+    overrun(&outer, "wait_forever", 20);
+}
+
+#[test]
+fn threads_share_a_domain_each_on_its_own_stacks() {
+    let program = Program::new(
+        "
+        import host
+        export go
+            subq $24, %r15
+            movq %rdi, 8(%r15)
+            movl $1000, (%r15)
+        1:  movq 8(%r15), %rdi
+            call host
+            cmpq 8(%r15), %rax
+            jne 2f
+            subl $1, (%r15)
+            jnz 1b
+            movq 8(%r15), %rax
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        2:  ud2
+        ",
+    );
+    let calls = Arc::new(AtomicU64::new(0));
+    let counted = calls.clone();
+    let echo = host(move |caller| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        std::thread::yield_now();
+        Ok(caller.integers()[0])
+    });
+    let loaded = program.load_with(vec![echo], Limits::default());
+    std::thread::scope(|scope| {
+        for thread in 1..=8 {
+            let loaded = &loaded;
+            scope.spawn(move || assert_eq!(loaded.call("go", &[thread]).unwrap().integer, thread));
+        }
+    });
+    assert_eq!(calls.load(Ordering::Relaxed), 8000);
+}
+
+#[test]
+fn threads_that_end_give_their_stacks_back() {
+    let program = Program::new(LOOP);
+    let limits = Limits {
+        threads: 2,
+        ..Limits::default()
+    };
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| loaded.call("count", &[5]).unwrap());
+        });
+    }
+    loaded.call("count", &[5]).unwrap();
+}
+
+#[test]
+fn more_threads_than_stacks_is_an_error() {
+    let program = Program::new(LOOP);
+    let limits = Limits {
+        threads: 1,
+        ..Limits::default()
+    };
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+    loaded.call("count", &[5]).unwrap();
+    let error =
+        std::thread::scope(|scope| scope.spawn(|| loaded.call("count", &[5])).join().unwrap());
+    assert!(error.unwrap_err().to_string().contains("all 1 data stacks"));
+}
+
+#[test]
+fn a_fault_on_one_thread_leaves_the_others_alone() {
+    let program = Program::new(
+        "
+        export spin
+            movl $0, %eax
+        1:  addl $1, %eax
+            cmpl $2000000, %eax
+            jne 1b
+            ret
+        export fail
+            ud2
+        ",
+    );
+    let good = program.load();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    assert_eq!(good.call("spin", &[]).unwrap().integer, 2_000_000);
+                }
+            });
+        }
+        scope.spawn(|| {
+            let mut bad = program.load();
+            for _ in 0..200 {
+                assert_eq!(bad.fault("fail", &[]).cause, Cause::Trap);
+                bad.domain.restart().unwrap();
+            }
+        });
+    });
+    let entry = good.domain.entry(Claimed(good.address("spin"))).unwrap();
+    good.domain.call(entry, &Arguments::default()).unwrap();
+}
