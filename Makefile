@@ -8,6 +8,7 @@ all: build
 
 setup:            ## install what is missing (Debian packages when root, else says what to install)
 	@scripts/setup
+	@fuzz/setup
 
 build: setup      ## build everything in release mode
 	cargo build --release --workspace

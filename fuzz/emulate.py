@@ -196,7 +196,8 @@ def main():
             print(f"bad image {number} was not caught: {record[1].hex(' ')}")
         elif found:
             failures += 1
-            print(f"image {number}: {found}: {record[1].hex(' ')}")
+            if failures <= 20:
+                print(f"image {number}: {found}: {record[1].hex(' ')}")
     print(f"{images} images, {executions} runs, {machine.blocks} blocks, "
           f"{caught} bad ones caught, {failures} failures")
     return 1 if failures else 0

@@ -152,10 +152,11 @@ impl Pass<'_> {
                 self.line = Line::new();
             }
             let window = window(rest);
-            let length = match decode::decode(&window, rest.len()) {
-                Ok(instruction) => {
-                    let outcome =
-                        self.instruction(number, &instruction, start + position as u32, &window);
+            let mut instruction = Instruction::blank();
+            let length = match decode::decode_into(&mut instruction, &window, rest.len()) {
+                Ok(()) => {
+                    let at = start + position as u32;
+                    let outcome = self.instruction(number, &instruction, at, &window);
                     broken = broken.or(outcome.err());
                     usize::from(instruction.length)
                 }

@@ -127,48 +127,79 @@ static PREFIXES: [u8; 256] = {
 
 /// Decodes the instruction at the start of `window`, of which the first
 /// `available` bytes belong to the segment.
-#[inline]
 pub(crate) fn decode(window: &[u8; WINDOW], available: usize) -> Result<Instruction, Rule> {
-    if let [0x66 | 0x2e, ..] = window
-        && let Some(instruction) = alignment_nop(window)
-    {
-        return limit(instruction, available);
+    let mut instruction = Instruction::blank();
+    decode_into(&mut instruction, window, available)?;
+    Ok(instruction)
+}
+
+/// As [`decode`], into a blank `instruction`: the pass does without a copy.
+#[inline]
+pub(crate) fn decode_into(
+    instruction: &mut Instruction,
+    window: &[u8; WINDOW],
+    available: usize,
+) -> Result<(), Rule> {
+    if !(matches!(window, [0x66 | 0x2e, ..]) && alignment_nop(instruction, window)) {
+        encoding(instruction, Cursor { window, at: 0 })?;
     }
-    let mut cursor = Cursor { window, at: 0 };
+    match usize::from(instruction.length) {
+        length if length > 15 => Err(Rule::InstructionLength),
+        length if length > available => Err(Rule::InstructionTruncated),
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn encoding(instruction: &mut Instruction, mut cursor: Cursor) -> Result<(), Rule> {
     let prefixes = legacy_prefixes(&mut cursor)?;
-    let (rex, vex) = (cursor.peek(), cursor.peek() & 0xfe == 0xc4);
-    if vex {
-        return decode_vex(cursor, prefixes).and_then(|instruction| limit(instruction, available));
+    let next = cursor.peek();
+    if next & 0xfe == 0xc4 {
+        return decode_vex(instruction, cursor, prefixes);
     }
-    let rex = if rex & 0xf0 == 0x40 { cursor.byte() } else { 0 };
+    let rex = if next & 0xf0 == 0x40 {
+        cursor.byte()
+    } else {
+        0
+    };
     let (map, opcode) = opcode(&mut cursor);
-    let repeats = prefixes & (F2 | F3);
-    let column = match (repeats, prefixes & P66) {
-        (0, 0) => 0,
-        (0, _) => 1,
+    let (repeats, narrow, wide) = (prefixes & (F2 | F3), prefixes & P66 != 0, rex & REX_W != 0);
+    let column = match (repeats, narrow) {
+        (0, false) => 0,
+        (0, true) => 1,
         (F3, _) => 2,
         (F2, _) => 3,
         _ => return Err(Rule::Prefix),
     };
-    let mut instruction = select(&mut cursor, slot(map, column, opcode), opcode, rex)?;
+    select(
+        instruction,
+        &mut cursor,
+        slot(map, column, opcode),
+        opcode,
+        rex,
+    )?;
     let row = instruction.row;
-    let wide = rex & REX_W != 0;
-    if (map == 0 && repeats != 0 && !row.has(row::REP))
-        || (prefixes & P66 != 0 && (map == 0 || column > 1) && !row.has(row::OP16))
-        || (prefixes & P66 != 0 && row.has(row::OP16) && wide)
-        || (prefixes & LOCK != 0 && !(row.has(row::LOCK) && instruction.memory))
-        || (opcode == 0x90 && map == 0 && rex & REX_B != 0)
-        || (row.has(row::W1) && !wide)
-    {
+    if prefixes & !(P65 | P67) != 0 || opcode == 0x90 {
+        let misused = (map == 0 && repeats != 0 && !row.has(row::REP))
+            || (narrow && (map == 0 || column > 1) && !row.has(row::OP16))
+            || (narrow && row.has(row::OP16) && wide)
+            || (prefixes & LOCK != 0 && !(row.has(row::LOCK) && instruction.memory))
+            || (opcode == 0x90 && map == 0 && rex & REX_B != 0);
+        if misused {
+            return Err(Rule::Prefix);
+        }
+    }
+    let rex_useless = !row.has(row::MODRM | row::OPCODE_REGISTER | row::ACCUMULATOR | row::OP16);
+    if (row.has(row::W1) && !wide) || (rex != 0 && rex_useless) {
         return Err(Rule::Prefix);
     }
-    instruction.size = match (wide, prefixes & P66 != 0 && row.has(row::OP16)) {
+    instruction.size = match (wide, narrow && row.has(row::OP16)) {
         (true, _) => 8,
         (false, true) => 2,
         (false, false) => 4,
     };
     instruction.rex = rex != 0;
-    finish(instruction, cursor, prefixes).and_then(|instruction| limit(instruction, available))
+    finish(instruction, cursor, prefixes)
 }
 
 #[inline]
@@ -205,41 +236,58 @@ fn opcode(cursor: &mut Cursor) -> (usize, u8) {
 
 /// `nopw %cs:0(%rax,%rax)` with any number of further 66 prefixes, which
 /// assemblers use to align code: the one place for a useless prefix.
-fn alignment_nop(window: &[u8; WINDOW]) -> Option<Instruction> {
+fn alignment_nop(instruction: &mut Instruction, window: &[u8; WINDOW]) -> bool {
     let count = window.iter().take_while(|&&byte| byte == 0x66).count();
     let rest = window.get(count..).and_then(|tail| tail.first_chunk::<9>());
-    if rest != Some(&[0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]) {
-        return None;
+    let plain = INDEX
+        .get(slot(0, 0, 0x90))
+        .and_then(|number| ROWS.get(usize::from(*number)));
+    match (rest, plain) {
+        (Some(&[0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]), Some(row)) => {
+            instruction.row = row;
+            instruction.length = count as u8 + 9;
+            true
+        }
+        _ => false,
     }
-    let row = ROWS.get(usize::from(INDEX.get(slot(0, 0, 0x90)).copied()?))?;
-    Some(Instruction {
-        length: count as u8 + 9,
-        ..blank(row, 0x90)
-    })
 }
 
-const fn blank(row: &'static Row, opcode: u8) -> Instruction {
-    Instruction {
-        row,
-        length: 0,
-        size: 4,
-        rex: false,
-        memory: false,
-        gs: false,
-        reg: 0,
-        rm: 0,
-        vvvv: 0,
-        base: NONE,
-        index: NONE,
-        scale: 0,
-        opcode,
-        displacement: 0,
-        immediate: 0,
+/// No row: nothing is permitted.
+static NO_ROW: Row = Row {
+    flags: 0,
+    clobbers: 0,
+    next: 0,
+    digits: 0,
+    immediate: 0,
+    kind: Kind::Plain,
+};
+
+impl Instruction {
+    /// What [`decode_into`] starts from.
+    #[inline]
+    pub(crate) const fn blank() -> Self {
+        Self {
+            row: &NO_ROW,
+            length: 0,
+            size: 4,
+            rex: false,
+            memory: false,
+            gs: false,
+            reg: 0,
+            rm: 0,
+            vvvv: 0,
+            base: NONE,
+            index: NONE,
+            scale: 0,
+            opcode: 0,
+            displacement: 0,
+            immediate: 0,
+        }
     }
 }
 
 #[inline]
-fn decode_vex(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
+fn decode_vex(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -> Result<(), Rule> {
     if prefixes & !(P67 | P65) != 0 {
         return Err(Rule::Prefix);
     }
@@ -259,7 +307,8 @@ fn decode_vex(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
     let vvvv = !(last >> 3) & 15;
     let rex = (!first >> 5) & 7 | if wide { REX_W } else { 0 };
     let opcode = cursor.byte();
-    let mut instruction = select(
+    select(
+        instruction,
         &mut cursor,
         slot(map + 3, usize::from(last & 3), opcode),
         opcode,
@@ -282,7 +331,13 @@ fn decode_vex(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
 
 /// Reads ModRM, SIB and displacement, and finds the row that fits.
 #[inline]
-fn select(cursor: &mut Cursor, slot: usize, opcode: u8, rex: u8) -> Result<Instruction, Rule> {
+fn select(
+    instruction: &mut Instruction,
+    cursor: &mut Cursor,
+    slot: usize,
+    opcode: u8,
+    rex: u8,
+) -> Result<(), Rule> {
     let mut number = INDEX.get(slot).copied().unwrap_or(0);
     if number == 0 {
         return Err(Rule::Instruction);
@@ -301,19 +356,20 @@ fn select(cursor: &mut Cursor, slot: usize, opcode: u8, rex: u8) -> Result<Instr
         }
         row = ROWS.get(usize::from(number)).ok_or(Rule::Instruction)?;
     }
-    let mut instruction = blank(row, opcode);
+    instruction.row = row;
+    instruction.opcode = opcode;
     if row.has(row::MODRM) {
         cursor.at += 1;
         instruction.reg = digit | if rex & REX_R != 0 { 8 } else { 0 };
         instruction.rm = modrm & 7 | if rex & REX_B != 0 { 8 } else { 0 };
         instruction.memory = !register;
         if !register {
-            address(&mut instruction, cursor, modrm, rex);
+            address(instruction, cursor, modrm, rex);
         }
     } else if row.has(row::OPCODE_REGISTER) {
         instruction.rm = opcode & 7 | if rex & REX_B != 0 { 8 } else { 0 };
     }
-    Ok(instruction)
+    Ok(())
 }
 
 #[inline]
@@ -361,11 +417,7 @@ fn address(instruction: &mut Instruction, cursor: &mut Cursor, modrm: u8, rex: u
 
 /// Reads the immediate and checks the addressing prefixes.
 #[inline]
-fn finish(
-    mut instruction: Instruction,
-    mut cursor: Cursor,
-    prefixes: u8,
-) -> Result<Instruction, Rule> {
+fn finish(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -> Result<(), Rule> {
     match prefixes & (P65 | P67) {
         0 => {}
         _ if !instruction.memory || instruction.row.has(row::NO_ACCESS) => {
@@ -383,14 +435,5 @@ fn finish(
         _ => i64::from(i32::from_le_bytes(cursor.bytes())),
     };
     instruction.length = cursor.at as u8;
-    Ok(instruction)
-}
-
-#[inline]
-fn limit(instruction: Instruction, available: usize) -> Result<Instruction, Rule> {
-    match usize::from(instruction.length) {
-        length if length > 15 => Err(Rule::InstructionLength),
-        length if length > available => Err(Rule::InstructionTruncated),
-        _ => Ok(instruction),
-    }
+    Ok(())
 }

@@ -408,11 +408,35 @@ fn proper_prefixes(instruction: &Instruction, bytes: &[u8]) -> Result<(), Rule> 
         && !(has(0xf3) && mandatory != MandatoryPrefix::PF3 && !repeats)
         && !(has(0x66) && mandatory != MandatoryPrefix::P66 && !w16)
         && !(w16 && wide)
+        && (rex.is_empty() || uses_rex(instruction, opcode))
         && (!has(0xf0) || instruction.has_lock_prefix())
         && !(opcode[0] == 0x90 && rex.first().is_some_and(|at| all[*at] & 1 != 0))
         && (has(0x65) == has(0x67))
         && (!has(0x65) || accesses);
     if good { Ok(()) } else { Err(Rule::Prefix) }
+}
+
+/// Whether the instruction has an operand, or a width, that REX could change.
+fn uses_rex(instruction: &Instruction, opcode: &[u8]) -> bool {
+    let operand = (0..instruction.op_count()).any(|operand| {
+        matches!(
+            instruction.op_kind(operand),
+            OpKind::Register | OpKind::Memory
+        )
+    });
+    let modrm_alone = opcode[0] == 0x0f || (0xd8..=0xdf).contains(&opcode[0]);
+    let far = matches!(opcode.get(..2), Some([0x0f, 0x80..=0x8f | 0x0b | 0xa2]));
+    let width = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Cbw
+            | Mnemonic::Cwd
+            | Mnemonic::Cwde
+            | Mnemonic::Cdq
+            | Mnemonic::Cdqe
+            | Mnemonic::Cqo
+    );
+    (operand || width || instruction.is_string_instruction() || opcode[0] == 0x90 || modrm_alone)
+        && !far
 }
 
 /// Whether prefix 66 makes a 16-bit operand of this instruction (or would, but for W).
