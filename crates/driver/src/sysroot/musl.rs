@@ -12,6 +12,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Files of musl's that files of other names replace here: `malloc/allocator`
+/// holds the whole heap, `string/memmove` also `memcpy`.
+const LEFT_OUT: &[&str] = &[
+    "malloc/calloc",
+    "malloc/free",
+    "malloc/libc_calloc",
+    "malloc/lite_malloc",
+    "malloc/realloc",
+    "malloc/replaced",
+    "string/memcpy",
+];
+
 /// Installs the headers, as musl's own makefile does.
 pub(super) fn install_headers(library: &Path, include: &Path) -> Result<(), DriverError> {
     copy_tree(&library.join("include"), include)?;
@@ -84,11 +96,7 @@ fn upstream(source: &Path) -> Result<BTreeMap<String, PathBuf>, DriverError> {
             add(&mut files, &x86, &file_name(&directory))?;
         }
     }
-    add(
-        &mut files,
-        &source.join("malloc/mallocng"),
-        "malloc/mallocng",
-    )?;
+    files.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
     Ok(files)
 }
 

@@ -15,7 +15,13 @@ void *memchr(const void *source, int c, size_t n)
 	while (!bits) {
 		if (seen >= reach)
 			return 0;
-		bits = mask(*++at == wanted);
+		at++;
+		if (starts_line(at)) {
+			for (; reach - seen > 64; at += 4, seen += 64)
+				if (mask((at[0] == wanted) | (at[1] == wanted) | (at[2] == wanted) | (at[3] == wanted)))
+					break;
+		}
+		bits = mask(*at == wanted);
 		seen += 16;
 	}
 	found = (const char *)at + __builtin_ctz(bits);

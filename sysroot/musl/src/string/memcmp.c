@@ -34,7 +34,14 @@ int memcmp(const void *left, const void *right, size_t n)
 				return *l - *r;
 		return 0;
 	}
-	for (size_t i = 0; i + 16 <= n; i += 16) {
+	size_t i = 0;
+	for (; i + 64 <= n; i += 64) {
+		vector same = (LOAD(l + i) == LOAD(r + i)) & (LOAD(l + i + 16) == LOAD(r + i + 16))
+			& (LOAD(l + i + 32) == LOAD(r + i + 32)) & (LOAD(l + i + 48) == LOAD(r + i + 48));
+		if (mask(same) != 0xffff)
+			break;
+	}
+	for (; i + 16 <= n; i += 16) {
 		bits = mask(LOAD(l + i) == LOAD(r + i)) ^ 0xffff;
 		if (bits)
 			return difference(l + i, r + i, bits);

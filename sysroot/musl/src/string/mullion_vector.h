@@ -42,6 +42,12 @@ static inline const vector *block(const void *p)
 	return (const vector *)((uintptr_t)p & ~(uintptr_t)15);
 }
 
+/* Whether `p` is at the start of four blocks that share a cache line. */
+static inline int starts_line(const vector *p)
+{
+	return ((uintptr_t)p & 63) == 0;
+}
+
 /* Bits of a block's mask below the byte at `p` cleared. */
 static inline unsigned from(unsigned bits, const void *p)
 {

@@ -1,1 +1,0 @@
-/* memcpy is memmove, in memmove.c. */
