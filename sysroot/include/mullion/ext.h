@@ -41,7 +41,7 @@
             "661:\n"                                                           \
             "\t.long " #name " - .\n"                                          \
             "\t.asciz \"" #name "\"\n"                                         \
-            "\t.org 661b + 64\n"                                               \
+            "\t.skip 661b + 64 - .\n"                                          \
             "\t.popsection\n")
 
 #define MULLION_IMPORT_RECORD(name)                                            \
@@ -54,7 +54,7 @@
             "\t.pushsection .mullion.imports,\"aG\",@progbits," #name ",comdat\n" \
             "661:\n"                                                           \
             "\t.asciz \"" #name "\"\n"                                         \
-            "\t.org 661b + 64\n"                                               \
+            "\t.skip 661b + 64 - .\n"                                          \
             "\t.popsection\n")
 
 /* MULLION_EXPORT(type, name, (parameters)) { ... } defines a function that the
