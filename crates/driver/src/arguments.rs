@@ -1,7 +1,7 @@
 //! gcc's command line, read just far enough: our own options are taken out,
 //! what cannot work in a domain is refused, everything else goes to gcc as it is.
 
-use crate::DriverError;
+use crate::{DriverError, response};
 use mullion_abi::Protection;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -392,7 +392,7 @@ impl Scan {
                 });
             }
         };
-        for argument in split_response(&text) {
+        for argument in response::split(&text) {
             self.read(OsStr::from_bytes(&argument), sorted, depth + 1)?;
         }
         Ok(())
@@ -418,29 +418,6 @@ fn refusal(option: &str) -> Option<&'static str> {
         .iter()
         .find(|(pattern, _)| fits(pattern))
         .map(|(_, reason)| *reason)
-}
-
-/// Splits a response file as gcc does: white space separates, quotes of both
-/// kinds group, a backslash takes the next character as it is.
-fn split_response(text: &[u8]) -> Vec<Vec<u8>> {
-    let mut arguments = Vec::new();
-    let mut current: Option<Vec<u8>> = None;
-    let mut quote = None;
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' => current.get_or_insert_default().extend(bytes.next()),
-            _ if quote == Some(byte) => quote = None,
-            b'"' | b'\'' if quote.is_none() => {
-                quote = Some(byte);
-                current.get_or_insert_default();
-            }
-            _ if quote.is_none() && byte.is_ascii_whitespace() => arguments.extend(current.take()),
-            _ => current.get_or_insert_default().push(byte),
-        }
-    }
-    arguments.extend(current);
-    arguments
 }
 
 #[cfg(test)]
@@ -531,13 +508,6 @@ mod tests {
             parse("--mullion-protect=trap a.c"),
             Err(DriverError::Unknown(_))
         ));
-    }
-
-    #[test]
-    fn response_files_are_split_as_gcc_does() {
-        let split = split_response(b"a 'b c' \"d'e\" f\\ g\n\th\\\\i ''");
-        let expected: Vec<&[u8]> = vec![b"a", b"b c", b"d'e", b"f g", b"h\\i", b""];
-        assert_eq!(split, expected);
     }
 
     #[test]

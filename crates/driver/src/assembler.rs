@@ -1,7 +1,6 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
-use crate::DriverError;
-use crate::tools;
+use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -32,7 +31,7 @@ impl Invocation {
             output: PathBuf::from("a.out"),
             inputs: Vec::new(),
         };
-        let mut arguments = arguments.into_iter();
+        let mut arguments = response::expand(arguments).into_iter();
         while let Some(argument) = arguments.next() {
             let text = argument.to_string_lossy().into_owned();
             if text == "-o" {

@@ -144,7 +144,7 @@ fn link_specs(
 fn export_records(names: &[String], scratch: &Path) -> Result<PathBuf, DriverError> {
     let mut text = String::from("\t.section .mullion.exports,\"a\",@progbits\n");
     for (index, name) in names.iter().enumerate() {
-        text.push_str(&format!("\t.balign 4\n.Lrecord{index}:\n\t.long {name} - .\n\t.asciz \"{name}\"\n\t.org .Lrecord{index} + 64\n"));
+        text.push_str(&format!("\t.balign 4\n.Lrecord{index}:\n\t.long {name} - .\n\t.asciz \"{name}\"\n\t.skip .Lrecord{index} + 64 - .\n"));
     }
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     let (source, object) = (scratch.join("exports.s"), scratch.join("exports.o"));

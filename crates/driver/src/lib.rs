@@ -25,6 +25,7 @@ mod assembler;
 mod compiler;
 mod error;
 mod linker;
+mod response;
 mod specs;
 pub mod sysroot;
 mod tools;

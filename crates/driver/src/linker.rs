@@ -1,7 +1,7 @@
 //! What gcc calls as its linker: the real one, and two corrections.
 
 use crate::tools;
-use crate::{DriverError, assembler};
+use crate::{DriverError, assembler, response};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,45 +13,76 @@ use std::process::{Command, ExitCode};
 /// # Errors
 /// Files; the real linker missing.
 pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
-    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let place = arguments
-        .iter()
-        .position(|argument| argument == "-o")
-        .map(|at| at + 1);
-    let output = place.and_then(|at| arguments.get(at)).map(PathBuf::from);
-    let whole = output.filter(|output| !assembler::is_special(output));
-    let temporary = whole.as_deref().map(assembler::beside);
-    if let (Some(at), Some(temporary)) = (place, &temporary) {
-        arguments[at] = temporary.clone().into();
-    }
-    let mut command = Command::new("ld");
-    command.args(&arguments);
-    let status = command
-        .status()
-        .map_err(|cause| tools::cannot_start(&command, cause))?;
-    let (Some(output), Some(temporary)) = (whole, temporary) else {
-        return Ok(if status.success() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        });
+    let mut arguments = response::expand(arguments);
+    let output = output_of(&mut arguments);
+    let special = assembler::is_special(&output);
+    let temporary = if special {
+        output.clone()
+    } else {
+        assembler::beside(&output)
     };
-    let finished = if status.success() {
+    arguments.push("-o".into());
+    arguments.push(temporary.clone().into());
+    let success = run(&arguments)?;
+    let code = if success {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
+    // A question (`--version`) leaves no file.
+    if special || !temporary.exists() {
+        return Ok(code);
+    }
+    let finished = if success {
         finish(&temporary, &output)
     } else {
         Ok(())
     };
-    if !status.success() || finished.is_err() {
+    if !success || finished.is_err() {
         let _absent = fs::remove_file(&temporary);
     }
-    finished.map(|()| {
-        if status.success() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        }
-    })
+    finished.map(|()| code)
 }
+
+/// Takes the output's name out of the linker's command line.
+fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
+    let mut output = PathBuf::from("a.out");
+    while let Some(place) = arguments.iter().position(|argument| argument == "-o") {
+        arguments.remove(place);
+        if place < arguments.len() {
+            output = arguments.remove(place).into();
+        }
+    }
+    output
+}
+
+/// Runs the real linker; whether it succeeded.
+fn run(arguments: &[OsString]) -> Result<bool, DriverError> {
+    let mut command = Command::new("ld");
+    let scratch = tempfile::NamedTempFile::new();
+    let scratch = scratch.map_err(|cause| DriverError::io(Path::new("/tmp"), cause))?;
+    if arguments
+        .iter()
+        .map(|argument| argument.len() + 1)
+        .sum::<usize>()
+        > COMMAND_LINE
+    {
+        let text = response::join(arguments);
+        fs::write(&scratch, text).map_err(|cause| DriverError::io(scratch.path(), cause))?;
+        let mut file = OsString::from("@");
+        file.push(scratch.path());
+        command.arg(file);
+    } else {
+        command.args(arguments);
+    }
+    let status = command
+        .status()
+        .map_err(|cause| tools::cannot_start(&command, cause))?;
+    Ok(status.success())
+}
+
+/// Bytes of arguments beyond which a response file is used.
+const COMMAND_LINE: usize = 64 << 10;
 
 /// Places in an ELF64 file: of the header's type, table of program headers and
 /// their number; in a program header, of its type and its length in memory.
