@@ -1,0 +1,341 @@
+//! `mullion cc` and `mullion c++` as build systems use them: forms of input and
+//! output, exit statuses, what is refused and how.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
+
+/// Runs the command in a directory.
+fn mullion(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null());
+    command
+        .env_remove("MULLION_PROTECTION")
+        .output()
+        .expect("the command starts")
+}
+
+/// The same, which must succeed, in silence.
+fn succeeds(directory: &Path, arguments: &[&str]) -> Output {
+    let output = mullion(directory, arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success() && said.is_empty(),
+        "{arguments:?}: {}\n{said}",
+        output.status
+    );
+    output
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn verifies(image: &Path) {
+    let output = mullion(
+        Path::new("/"),
+        &["verify", image.to_str().expect("plain names")],
+    );
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        image.display(),
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+fn directory_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, text) in files {
+        fs::write(directory.path().join(name), text).expect("a file is written");
+    }
+    directory
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("the directory is there");
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn questions_are_answered_as_gcc_does() {
+    let here = Path::new("/");
+    for question in ["--version", "-dumpmachine", "-dumpversion"] {
+        let ours = succeeds(here, &["cc", question]).stdout;
+        let theirs = Command::new("gcc")
+            .arg(question)
+            .output()
+            .expect("gcc starts")
+            .stdout;
+        assert_eq!(ours, theirs, "{question}");
+    }
+    assert!(mullion(here, &["cc", "-v"]).status.success());
+    assert!(
+        String::from_utf8_lossy(&succeeds(here, &["cc", "--mullion-help"]).stdout)
+            .contains("--mullion-kind")
+    );
+    let nothing = mullion(here, &["cc"]);
+    assert!(!nothing.status.success() && said(&nothing).contains("no input files"));
+}
+
+#[test]
+fn a_program_links_in_one_step_and_in_several() {
+    let directory = directory_with(&[
+        (
+            "main.c",
+            "#include \"part.h\"\n#include <math.h>\n#include <pthread.h>\nint main(void) { return part(3) + (int)sqrt(PLUS); }\n",
+        ),
+        (
+            "part.c",
+            "#include \"part.h\"\nint part(int n) { return n * 2; }\n",
+        ),
+        ("other.c", "int other(void) { return 1; }\n"),
+        (
+            "sub.S",
+            "#define F assembled\n.globl F\n.type F, @function\nF:\n\tleal 1(%rdi), %eax\n\tret\n.section .note.GNU-stack,\"\",@progbits\n",
+        ),
+        ("include.h", "int part(int);\n"),
+        (
+            "response",
+            "-O2 -DPLUS=16 'main.c'\npart.o -o  \"from response.mx\" -lm\n",
+        ),
+    ]);
+    let here = directory.path();
+    fs::create_dir(here.join("inc")).expect("a directory");
+    fs::rename(here.join("include.h"), here.join("inc/part.h")).expect("a rename");
+
+    succeeds(
+        here,
+        &[
+            "cc",
+            "-O2",
+            "-Iinc",
+            "-DPLUS=16",
+            "main.c",
+            "part.c",
+            "sub.S",
+            "-o",
+            "one.mx",
+            "-lm",
+            "-pthread",
+        ],
+    );
+    verifies(&here.join("one.mx"));
+
+    succeeds(
+        here,
+        &[
+            "cc", "-c", "-g", "-O1", "-pipe", "-Iinc", "part.c", "other.c",
+        ],
+    );
+    succeeds(
+        here,
+        &[
+            "cc", "-c", "-Iinc", "-DPLUS=1", "-MD", "-MF", "main.d", "-MT", "target", "main.c",
+            "-o", "main.o",
+        ],
+    );
+    let dependencies = fs::read_to_string(here.join("main.d")).expect("a dependency file");
+    assert!(
+        dependencies.starts_with("target:") && dependencies.contains("inc/part.h"),
+        "{dependencies}"
+    );
+    assert!(
+        Command::new("ar")
+            .args(["rcs", "libpart.a", "part.o", "other.o"])
+            .current_dir(here)
+            .status()
+            .expect("ar")
+            .success()
+    );
+    succeeds(
+        here,
+        &[
+            "cc",
+            "main.o",
+            "-L.",
+            "-lpart",
+            "-lm",
+            "-Wl,--gc-sections",
+            "-o",
+            "two",
+        ],
+    );
+    verifies(&here.join("two"));
+
+    succeeds(here, &["cc", "-Iinc", "@response"]);
+    verifies(&here.join("from response.mx"));
+
+    succeeds(
+        here,
+        &["cc", "-S", "-O2", "-Iinc", "part.c", "-o", "part.s"],
+    );
+    succeeds(here, &["cc", "-c", "part.s", "-o", "again.o"]);
+    succeeds(here, &["cc", "main.o", "again.o", "-lm"]);
+    verifies(&here.join("a.out"));
+    succeeds(here, &["cc", "-r", "main.o", "again.o", "-o", "both.o"]);
+    succeeds(
+        here,
+        &[
+            "cc",
+            "-fPIC",
+            "-fstack-protector-strong",
+            "-flto",
+            "-static",
+            "both.o",
+            "-lm",
+            "-o",
+            "static.mx",
+        ],
+    );
+    verifies(&here.join("static.mx"));
+}
+
+#[test]
+fn standard_input_is_an_input() {
+    let directory = directory_with(&[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
+    command
+        .args(["cc", "-x", "c", "-", "-o", "piped.mx"])
+        .current_dir(directory.path())
+        .stdin(Stdio::piped());
+    let mut child = command.spawn().expect("the command starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("piped"), HELLO.as_bytes())
+        .expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+    verifies(&directory.path().join("piped.mx"));
+}
+
+#[test]
+fn an_extension_has_its_exports_and_imports() {
+    let text = "#include <mullion/ext.h>\n#include <stdlib.h>\n\
+        MULLION_IMPORT(long, host_log, (const char *, unsigned long));\n\
+        MULLION_IMPORT(void, host_unused, (void));\n\
+        MULLION_EXPORT(long, twice, (long n)) { char *p = malloc(n); long r = host_log(p, n) * 2; free(p); return r; }\n\
+        int also(int a) { return a; }\n";
+    let directory = directory_with(&[("ext.c", text)]);
+    let here = directory.path();
+    succeeds(
+        here,
+        &[
+            "cc",
+            "-O2",
+            "--mullion-kind=extension",
+            "--mullion-export=also",
+            "ext.c",
+            "-o",
+            "ext.mx",
+        ],
+    );
+    verifies(&here.join("ext.mx"));
+    let told = String::from_utf8(succeeds(here, &["inspect", "ext.mx"]).stdout).expect("text");
+    for word in [
+        "extension",
+        "twice",
+        "also",
+        "host_log",
+        "host_unused",
+        "__mullion_system",
+    ] {
+        assert!(told.contains(word), "{word} in\n{told}");
+    }
+}
+
+#[test]
+fn failures_leave_nothing_behind_and_say_where() {
+    let directory = directory_with(&[
+        ("syntax.c", "int main(void) {\n  return nothing;\n}\n"),
+        (
+            "asm.c",
+            "int main(void) {\n  int r;\n  __asm__(\"rdtsc\" : \"=a\"(r) : : \"rdx\");\n  __asm__(\"syscall\");\n  return r;\n}\n",
+        ),
+        ("raw.S", "\n\n.globl f\nf:\n\tint $0x80\n\tret\n"),
+        (
+            "link.c",
+            "int missing(void);\nint main(void) { return missing(); }\n",
+        ),
+        (
+            "throws.cc",
+            "int main() {\n  try { throw 1; } catch (int) { }\n}\n",
+        ),
+    ]);
+    let here = directory.path();
+    let before = names(here);
+    for (arguments, message) in [
+        (vec!["cc", "-c", "syntax.c"], "syntax.c:2:"),
+        (vec!["cc", "-c", "absent.c"], "absent.c"),
+        (vec!["cc", "asm.c", "-o", "asm.mx"], "asm.c:4: error:"),
+        (vec!["cc", "-c", "raw.S"], "raw.S:5: error:"),
+        (
+            vec!["cc", "link.c", "-o", "link.mx"],
+            "undefined reference to `missing'",
+        ),
+        (vec!["c++", "-c", "throws.cc"], "throws.cc:2:"),
+        (vec!["cc", "-shared", "link.c"], "-shared"),
+        (
+            vec!["cc", "-c", "link.c", "-o", "no/such/directory/x.o"],
+            "no/such/directory",
+        ),
+        (
+            vec!["cc", "--mullion-protection=all", "link.c"],
+            "read-write-call",
+        ),
+    ] {
+        let output = mullion(here, &arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(
+            said(&output).contains(message),
+            "{arguments:?}:\n{}",
+            said(&output)
+        );
+        assert_eq!(names(here), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let directory = directory_with(&[("hello.c", HELLO)]);
+    let output = mullion(
+        directory.path(),
+        &["cc", "-c", "hello.c", "-o", "/dev/full"],
+    );
+    assert!(!output.status.success());
+    assert!(fs::metadata("/dev/full").is_ok_and(|metadata| !metadata.is_file()));
+}
+
+#[test]
+fn protections_are_what_was_asked_for() {
+    let directory = directory_with(&[("hello.c", HELLO)]);
+    let here = directory.path();
+    for protection in ["write-call", "read-write-call", "trap"] {
+        succeeds(
+            here,
+            &[
+                "cc",
+                "-O2",
+                &format!("--mullion-protection={protection}"),
+                "hello.c",
+                "-o",
+                "hello.mx",
+            ],
+        );
+        let told =
+            String::from_utf8(succeeds(here, &["inspect", "hello.mx"]).stdout).expect("text");
+        assert!(told.contains(protection), "{told}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Programs built by `mullion cc` at every level of optimisation and in every
+//! protection: they verify.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Level of optimisation and protection.
+const BUILDS: &[(&str, &str)] = &[
+    ("-O0", "read-write-call"),
+    ("-O1", "read-write-call"),
+    ("-O2", "read-write-call"),
+    ("-O3", "read-write-call"),
+    ("-Os", "read-write-call"),
+    ("-O0", "write-call"),
+    ("-O2", "write-call"),
+    ("-O1", "trap"),
+    ("-O3", "trap"),
+];
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
+}
+
+fn must(command: &mut Command) -> Output {
+    let output = command.output().expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{said}",
+        output.status
+    );
+    output
+}
+
+/// Builds a program in every way and compares what it does with the native one.
+fn agrees(name: &str, compiler: &str) {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    for (level, protection) in BUILDS {
+        let image = work.path().join(format!("{name}{level}-{protection}.mx"));
+        let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        build
+            .arg(compiler)
+            .args([level, "-g", "-w"])
+            .arg(format!("--mullion-protection={protection}"));
+        must(build.arg(source(name)).arg("-o").arg(&image).arg("-lm"));
+        must(
+            Command::new(env!("CARGO_BIN_EXE_mullion"))
+                .arg("verify")
+                .arg(&image),
+        );
+    }
+}
+
+#[test]
+fn arguments_and_status() {
+    agrees("hello.c", "cc");
+}
+
+#[test]
+fn numbers() {
+    agrees("numbers.c", "cc");
+}
+
+#[test]
+fn formats() {
+    agrees("formats.c", "cc");
+}
+
+#[test]
+fn control_flow() {
+    agrees("control.c", "cc");
+}
+
+#[test]
+fn memory_and_strings() {
+    agrees("memory.c", "cc");
+}
+
+#[test]
+fn the_library_of_cxx() {
+    agrees("library.cc", "c++");
+}
