@@ -1,1 +1,184 @@
-//! Image and credentials in, a protection domain ready to be called out.
+//! From a verified image to a protection domain that can be called.
+//!
+//! [`Loaded::new`] takes a [`Verified`] and nothing else: no file reaches a
+//! window that the verifier has not accepted, byte for byte. It is laid out
+//! once; each [`Loaded::instantiate`] maps it into a window of its own, with
+//! the host functions that the [`Imports`] name.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod block;
+
+pub use block::Start;
+
+use mullion_runtime::{
+    Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError,
+    Relocation, Segment,
+};
+use mullion_verifier::{Permission, Verified};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Why a verified image did not become a domain.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The image asks for functions that the host does not offer.
+    #[error(
+        "the image imports {}, which this host does not offer",
+        .0.join(", ")
+    )]
+    UnknownImports(Vec<String>),
+    /// The run time could not make the domain.
+    #[error(transparent)]
+    Runtime(#[from] mullion_runtime::Error),
+    /// Arguments and environment do not fit into the domain's memory.
+    #[error("arguments and environment do not fit into the domain's memory: {0}")]
+    Start(#[from] MappingError),
+    /// The arguments could not be written; the domain's memory is not as it should be.
+    #[error(transparent)]
+    Memory(#[from] BadAddress),
+    /// An argument or a variable holds a zero byte.
+    #[error("an argument or environment variable holds a zero byte")]
+    Zero,
+}
+
+/// The functions that a host offers to images, by name.
+#[derive(Clone, Default)]
+pub struct Imports {
+    functions: HashMap<String, HostFunction>,
+}
+
+impl Imports {
+    /// Offers nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Offers `function` as `name`, in place of an earlier one.
+    #[must_use]
+    pub fn with(mut self, name: &str, function: HostFunction) -> Self {
+        self.functions.insert(name.to_owned(), function);
+        self
+    }
+
+    /// What `names` ask for, in their order.
+    fn bind(&self, names: &[String]) -> Result<Vec<HostFunction>, LoadError> {
+        let unknown: Vec<String> = names
+            .iter()
+            .filter(|name| !self.functions.contains_key(*name))
+            .cloned()
+            .collect();
+        if !unknown.is_empty() {
+            return Err(LoadError::UnknownImports(unknown));
+        }
+        let functions = names.iter().filter_map(|name| self.functions.get(name));
+        Ok(functions.cloned().collect())
+    }
+}
+
+/// A verified image, laid out for mapping.
+#[derive(Clone)]
+pub struct Loaded {
+    verified: Arc<Verified>,
+    image: Arc<Image>,
+}
+
+impl Loaded {
+    /// Lays the image out.
+    ///
+    /// # Errors
+    /// The system has no memory for it.
+    pub fn new(verified: Verified) -> Result<Self, LoadError> {
+        let segments: Vec<Segment<'_>> = verified
+            .segments()
+            .iter()
+            .map(|segment| Segment {
+                // Both lie below 4 GiB; the verifier saw to it.
+                offset: segment.offset() as u32,
+                length: segment.size() as u32,
+                access: access(segment.permission()),
+                content: verified.contents(segment),
+            })
+            .collect();
+        let relocations = verified.relocations().map(|relocation| Relocation {
+            place: relocation.offset as u32,
+            addend: relocation.addend as u32,
+        });
+        // SAFETY: the segments, their offsets and contents are those of a
+        // `Verified`, which owns the bytes that the verifier accepted.
+        let image = unsafe { Image::new(&segments, relocations.collect()) }?;
+        Ok(Self {
+            verified: Arc::new(verified),
+            image: Arc::new(image),
+        })
+    }
+
+    /// The evidence, and what it says of the image.
+    #[must_use]
+    pub fn verified(&self) -> &Verified {
+        &self.verified
+    }
+
+    /// A new domain of the image. Nothing in it has run yet.
+    ///
+    /// # Errors
+    /// An import that the host does not offer; no window or memory left.
+    pub fn instantiate(&self, imports: &Imports, limits: Limits) -> Result<Instance, LoadError> {
+        let functions = imports.bind(self.verified.imports())?;
+        let domain = Domain::new(self.image.clone(), functions, limits)?;
+        Ok(Instance {
+            loaded: self.clone(),
+            domain,
+        })
+    }
+}
+
+/// A domain together with the image it came from.
+pub struct Instance {
+    loaded: Loaded,
+    domain: Domain,
+}
+
+impl Instance {
+    /// The domain.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The evidence of its image.
+    #[must_use]
+    pub fn verified(&self) -> &Verified {
+        self.loaded.verified()
+    }
+
+    /// The image's entry point.
+    ///
+    /// # Errors
+    /// None for a verified image; the run time checks again.
+    pub fn start(&self) -> Result<Entry, mullion_runtime::Error> {
+        self.at(self.verified().entry())
+    }
+
+    /// The export of that name, if there is one.
+    ///
+    /// # Errors
+    /// None for a verified image; the run time checks again.
+    pub fn export(&self, name: &str) -> Result<Option<Entry>, mullion_runtime::Error> {
+        let export = self.verified().export(name);
+        export.map(|offset| self.at(offset)).transpose()
+    }
+
+    fn at(&self, offset: u64) -> Result<Entry, mullion_runtime::Error> {
+        self.domain
+            .entry(Claimed(self.domain.memory().base() + offset))
+    }
+}
+
+fn access(permission: Permission) -> Access {
+    match permission {
+        Permission::Read => Access::Read,
+        Permission::ReadWrite => Access::ReadWrite,
+        Permission::ReadExecute => Access::ReadExecute,
+    }
+}

@@ -1,0 +1,104 @@
+//! The block that an entry point is called with: laid out as the initial stack
+//! of a Linux process (System V AMD64 supplement, figure 3.9).
+//!
+//! ```text
+//! address ->  argc
+//!             argv[0] ... argv[argc - 1]  0
+//!             environment ...             0
+//!             auxiliary vector: AT_PAGESZ, AT_RANDOM, AT_SECURE, AT_PHDR ... AT_NULL
+//!             16 random bytes, strings
+//! ```
+
+use crate::{Instance, LoadError};
+use mullion_runtime::{Access, Claimed, PAGE};
+
+const AT_NULL: u64 = 0;
+const AT_PHDR: u64 = 3;
+const AT_PHENT: u64 = 4;
+const AT_PHNUM: u64 = 5;
+const AT_PAGESZ: u64 = 6;
+const AT_SECURE: u64 = 23;
+const AT_RANDOM: u64 = 25;
+
+const PT_TLS: u32 = 7;
+/// Length of a program header, in bytes.
+const HEADER: u64 = 56;
+const RANDOM: u64 = 16;
+
+/// What a program is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The arguments, the program's name first.
+    pub arguments: Vec<Vec<u8>>,
+    /// The environment, `NAME=value` each.
+    pub environment: Vec<Vec<u8>>,
+    /// What `AT_RANDOM` names: the C library's seed for its own protections.
+    pub random: [u8; 16],
+}
+
+impl Start {
+    /// Writes the block into memory of `instance` that is taken for it, and
+    /// returns its address, the argument of the entry point.
+    ///
+    /// # Errors
+    /// The domain's memory limit; a zero byte in a string.
+    pub fn place(&self, instance: &Instance) -> Result<u64, LoadError> {
+        let strings = || self.arguments.iter().chain(&self.environment);
+        if strings().any(|string| string.contains(&0)) {
+            return Err(LoadError::Zero);
+        }
+        let memory = instance.domain().memory();
+        let words = 1 + self.arguments.len() + 1 + self.environment.len() + 1 + 2 * 7;
+        let bytes: usize = strings().map(|string| string.len() + 1).sum();
+        let length = 8 * words as u64 + HEADER + RANDOM + bytes as u64;
+        let block = memory.map(None, length.next_multiple_of(PAGE), Access::ReadWrite)?;
+        memory.write(Claimed(block), &self.layout(instance, block, words))?;
+        Ok(block)
+    }
+
+    fn layout(&self, instance: &Instance, block: u64, words: usize) -> Vec<u8> {
+        let header = block + 8 * words as u64;
+        let random = header + HEADER;
+        let mut next = random + RANDOM;
+        let mut place = |string: &Vec<u8>| {
+            let here = next;
+            next += string.len() as u64 + 1;
+            here
+        };
+        let mut list = vec![self.arguments.len() as u64];
+        list.extend(self.arguments.iter().map(&mut place));
+        list.push(0);
+        list.extend(self.environment.iter().map(&mut place));
+        list.push(0);
+        let template = thread_local_header(instance);
+        list.extend([AT_PAGESZ, PAGE, AT_SECURE, 0, AT_RANDOM, random]);
+        list.extend([AT_PHENT, HEADER, AT_PHDR, header]);
+        list.extend([AT_PHNUM, u64::from(template.is_some()), AT_NULL, 0]);
+        let mut bytes: Vec<u8> = list.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(template.unwrap_or([0; HEADER as usize]));
+        bytes.extend(self.random);
+        for string in self.arguments.iter().chain(&self.environment) {
+            bytes.extend(string);
+            bytes.push(0);
+        }
+        bytes
+    }
+}
+
+/// A program header with the image's thread-local template, for the C library.
+/// Its address is the whole one: the library adds no base, as it sees no PT_PHDR.
+fn thread_local_header(instance: &Instance) -> Option<[u8; HEADER as usize]> {
+    let template = instance.verified().tls()?;
+    let mut header = [0; HEADER as usize];
+    let address = instance.domain().memory().base() + template.offset;
+    header[..4].copy_from_slice(&PT_TLS.to_le_bytes());
+    for (at, value) in [
+        (16, address),
+        (32, template.file_size),
+        (40, template.size),
+        (48, template.alignment),
+    ] {
+        header[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    Some(header)
+}
