@@ -1,0 +1,126 @@
+//! The program's descriptors: numbers of its own, none of the host's.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// Greatest number of descriptors.
+const LIMIT: usize = 256;
+
+/// What a descriptor stands for.
+#[derive(Clone)]
+pub(crate) enum Handle {
+    /// Standard input, output or error of the host: 0, 1 or 2.
+    Stream(u8),
+    /// A regular file.
+    File(Arc<OwnedFd>),
+    /// A directory, by the program's own path, with how many entries have been read.
+    Directory(Arc<Directory>),
+}
+
+/// An open directory.
+pub(crate) struct Directory {
+    pub(crate) descriptor: OwnedFd,
+    /// The program's path of it.
+    pub(crate) path: String,
+    /// How far `getdents64` has come.
+    pub(crate) position: std::sync::atomic::AtomicUsize,
+}
+
+impl Handle {
+    /// The host's descriptor behind it, to read, write or ask.
+    pub(crate) fn host(&self) -> BorrowedFd<'_> {
+        match self {
+            Handle::Stream(0) => rustix::stdio::stdin(),
+            Handle::Stream(1) => rustix::stdio::stdout(),
+            Handle::Stream(_) => rustix::stdio::stderr(),
+            Handle::File(file) => file.as_fd(),
+            Handle::Directory(directory) => directory.descriptor.as_fd(),
+        }
+    }
+
+    /// The descriptor of something that has bytes.
+    pub(crate) fn bytes(&self) -> Result<BorrowedFd<'_>, Errno> {
+        match self {
+            Handle::Directory(_) => Err(Errno::ISDIR),
+            _ => Ok(self.host()),
+        }
+    }
+}
+
+/// The table of descriptors.
+pub(crate) struct Descriptors {
+    list: Vec<Option<Handle>>,
+}
+
+impl Descriptors {
+    /// The three streams.
+    pub(crate) fn new() -> Self {
+        Self {
+            list: (0..3).map(|number| Some(Handle::Stream(number))).collect(),
+        }
+    }
+
+    /// What `number` stands for. A clone, so that the table is not locked while it is used.
+    pub(crate) fn get(&self, number: i32) -> Result<Handle, Errno> {
+        let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
+        self.list.get(index).cloned().flatten().ok_or(Errno::BADF)
+    }
+
+    /// Gives `handle` the lowest free number from `least` on.
+    pub(crate) fn add(&mut self, handle: Handle, least: usize) -> Result<u64, Errno> {
+        let free = (least..LIMIT)
+            .find(|&index| self.list.get(index).is_none_or(Option::is_none))
+            .ok_or(Errno::MFILE)?;
+        self.put(free, handle);
+        Ok(free as u64)
+    }
+
+    /// Gives `handle` this number, whatever it stood for.
+    pub(crate) fn replace(&mut self, number: i32, handle: Handle) -> Result<u64, Errno> {
+        let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
+        if index >= LIMIT {
+            return Err(Errno::BADF);
+        }
+        self.put(index, handle);
+        Ok(index as u64)
+    }
+
+    fn put(&mut self, index: usize, handle: Handle) {
+        if self.list.len() <= index {
+            self.list.resize(index + 1, None);
+        }
+        if let Some(place) = self.list.get_mut(index) {
+            *place = Some(handle);
+        }
+    }
+
+    /// Forgets `number`; the host's descriptor closes with its last user.
+    pub(crate) fn close(&mut self, number: i32) -> Result<(), Errno> {
+        self.get(number)?;
+        if let Some(place) = self.list.get_mut(number as usize) {
+            *place = None;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_lowest_free_ones_and_limited() {
+        let mut table = Descriptors::new();
+        assert_eq!(table.add(Handle::Stream(1), 0), Ok(3));
+        table.close(0).expect("open");
+        assert_eq!(table.add(Handle::Stream(1), 0), Ok(0));
+        assert_eq!(table.add(Handle::Stream(1), 10), Ok(10));
+        assert_eq!(table.get(9).err(), Some(Errno::BADF));
+        assert_eq!(table.get(-1).err(), Some(Errno::BADF));
+        assert_eq!(table.close(9), Err(Errno::BADF));
+        while table.add(Handle::Stream(1), 0).is_ok() {}
+        assert_eq!(table.add(Handle::Stream(1), 0), Err(Errno::MFILE));
+        assert_eq!(table.replace(256, Handle::Stream(1)), Err(Errno::BADF));
+    }
+}

@@ -1,0 +1,261 @@
+//! Calls on open descriptors.
+
+use crate::call::Call;
+use crate::descriptor::{Directory, Handle};
+use crate::{Answer, Stop, stat};
+use mullion_runtime::Claimed;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// Most bytes of one read or write, as Linux has it.
+const LONGEST: u64 = 0x7fff_f000;
+/// Most pieces of one readv or writev, as Linux has it.
+const MOST_PIECES: u64 = 1024;
+
+fn handle(call: &Call<'_, '_>) -> Result<Handle, Stop> {
+    Ok(call.state().descriptors.get(call.int(0))?)
+}
+
+/// Moves bytes between a descriptor and the program's memory; the kernel does it
+/// directly, so that no length needs a buffer.
+fn transfer(
+    call: &Call<'_, '_>,
+    handle: &Handle,
+    (at, length): (Claimed, u64),
+    position: Option<i64>,
+    write: bool,
+) -> Result<usize, Stop> {
+    let descriptor = handle.bytes()?;
+    let piece = call.memory().piece(at, length.min(LONGEST))?;
+    call.retry(|| {
+        Ok(match write {
+            true => piece.drain_to(descriptor, position)?,
+            false => piece.fill_from(descriptor, position)?,
+        })
+    })
+}
+
+fn single(call: &Call<'_, '_>, positioned: bool, write: bool) -> Answer {
+    let position = positioned.then(|| call.argument(3) as i64);
+    if position.is_some_and(|position| position < 0) {
+        return Err(Errno::INVAL.into());
+    }
+    let handle = handle(call)?;
+    if call.argument(2) == 0 {
+        return Ok(0);
+    }
+    let place = (call.pointer(1), call.argument(2));
+    Ok(transfer(call, &handle, place, position, write)? as u64)
+}
+
+pub(crate) fn read(call: &Call<'_, '_>) -> Answer {
+    single(call, false, false)
+}
+
+pub(crate) fn write(call: &Call<'_, '_>) -> Answer {
+    single(call, false, true)
+}
+
+pub(crate) fn pread64(call: &Call<'_, '_>) -> Answer {
+    single(call, true, false)
+}
+
+pub(crate) fn pwrite64(call: &Call<'_, '_>) -> Answer {
+    single(call, true, true)
+}
+
+fn vector(call: &Call<'_, '_>, write: bool) -> Answer {
+    let handle = handle(call)?;
+    let count = call.argument(2);
+    if count > MOST_PIECES {
+        return Err(Errno::INVAL.into());
+    }
+    let mut done: u64 = 0;
+    for index in 0..count {
+        let entry = call.argument(1).wrapping_add(16 * index);
+        let at = Claimed(call.memory().read_u64(Claimed(entry))?);
+        let length = call.memory().read_u64(Claimed(entry.wrapping_add(8)))?;
+        if length == 0 {
+            continue;
+        }
+        match transfer(call, &handle, (at, length), None, write) {
+            Ok(moved) => done += moved as u64,
+            // What has been moved is moved; the error comes with the next call.
+            Err(_) if done > 0 => break,
+            Err(stop) => return Err(stop),
+        }
+        if done < length {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+pub(crate) fn readv(call: &Call<'_, '_>) -> Answer {
+    vector(call, false)
+}
+
+pub(crate) fn writev(call: &Call<'_, '_>) -> Answer {
+    vector(call, true)
+}
+
+pub(crate) fn close(call: &Call<'_, '_>) -> Answer {
+    call.state().descriptors.close(call.int(0))?;
+    Ok(0)
+}
+
+pub(crate) fn lseek(call: &Call<'_, '_>) -> Answer {
+    let offset = call.argument(1) as i64;
+    let handle = handle(call)?;
+    if let Handle::Directory(directory) = &handle {
+        let position = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
+        directory.position.store(position, Ordering::Relaxed);
+        return Ok(position as u64);
+    }
+    let from = match call.int(2) {
+        0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::INVAL)?),
+        1 => SeekFrom::Current(offset),
+        2 => SeekFrom::End(offset),
+        _ => return Err(Errno::INVAL.into()),
+    };
+    Ok(rustix::fs::seek(handle.host(), from)?)
+}
+
+pub(crate) fn fstat(call: &Call<'_, '_>) -> Answer {
+    let stat = rustix::fs::fstat(handle(call)?.host())?;
+    call.memory().write(call.pointer(1), &stat::bytes(&stat))?;
+    Ok(0)
+}
+
+/// Terminal questions: a stream may be one, and have a size.
+pub(crate) fn ioctl(call: &Call<'_, '_>) -> Answer {
+    const TIOCGWINSZ: u64 = 0x5413;
+    let handle = handle(call)?;
+    if call.argument(1) != TIOCGWINSZ || !matches!(handle, Handle::Stream(_)) {
+        return Err(Errno::NOTTY.into());
+    }
+    let size = rustix::termios::tcgetwinsize(handle.host())?;
+    let mut bytes = [0; 8];
+    for (place, value) in
+        bytes
+            .chunks_exact_mut(2)
+            .zip([size.ws_row, size.ws_col, size.ws_xpixel, size.ws_ypixel])
+    {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    call.memory().write(call.pointer(2), &bytes)?;
+    Ok(0)
+}
+
+pub(crate) fn fcntl(call: &Call<'_, '_>) -> Answer {
+    const DUPLICATE: [i32; 2] = [0, 1030];
+    const GET_FLAGS: i32 = 3;
+    // Close-on-exec, its setting, and the setting of status flags: there is no exec.
+    const NOTHING: [i32; 3] = [1, 2, 4];
+    let handle = handle(call)?;
+    match call.int(1) {
+        command if DUPLICATE.contains(&command) => {
+            let least = usize::try_from(call.int(2)).map_err(|_| Errno::INVAL)?;
+            Ok(call.state().descriptors.add(handle, least)?)
+        }
+        GET_FLAGS => Ok(u64::from(rustix::fs::fcntl_getfl(handle.host())?.bits())),
+        command if NOTHING.contains(&command) => Ok(0),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+pub(crate) fn dup(call: &Call<'_, '_>) -> Answer {
+    let handle = handle(call)?;
+    Ok(call.state().descriptors.add(handle, 0)?)
+}
+
+pub(crate) fn dup2(call: &Call<'_, '_>) -> Answer {
+    let handle = handle(call)?;
+    Ok(call.state().descriptors.replace(call.int(1), handle)?)
+}
+
+pub(crate) fn dup3(call: &Call<'_, '_>) -> Answer {
+    if call.int(0) == call.int(1) {
+        return Err(Errno::INVAL.into());
+    }
+    dup2(call)
+}
+
+pub(crate) fn ftruncate(call: &Call<'_, '_>) -> Answer {
+    let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
+    match handle(call)? {
+        Handle::File(file) => rustix::fs::ftruncate(file, length)?,
+        _ => return Err(Errno::INVAL.into()),
+    }
+    Ok(0)
+}
+
+pub(crate) fn fsync(call: &Call<'_, '_>) -> Answer {
+    let handle = handle(call)?;
+    call.retry(|| Ok(rustix::fs::fsync(handle.host())?))?;
+    Ok(0)
+}
+
+/// Entries of a directory, as many as fit: inode, position, length, type, name.
+pub(crate) fn getdents64(call: &Call<'_, '_>) -> Answer {
+    let Handle::Directory(directory) = handle(call)? else {
+        return Err(Errno::NOTDIR.into());
+    };
+    let room = call.argument(2).min(1 << 20) as usize;
+    let start = directory.position.load(Ordering::Relaxed);
+    let mut bytes = Vec::new();
+    let mut position = start;
+    for entry in rustix::fs::Dir::read_from(&directory.descriptor)?.skip(start) {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes_with_nul();
+        let length = (19 + name.len()).next_multiple_of(8);
+        if bytes.len() + length > room {
+            break;
+        }
+        position += 1;
+        let end = bytes.len() + length;
+        bytes.extend(entry.ino().to_le_bytes());
+        bytes.extend((position as u64).to_le_bytes());
+        bytes.extend((length as u16).to_le_bytes());
+        bytes.push(kind(entry.file_type()));
+        bytes.extend(name);
+        bytes.resize(end, 0);
+        directory.position.store(position, Ordering::Relaxed);
+    }
+    call.memory().write(call.pointer(1), &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+fn kind(kind: FileType) -> u8 {
+    match kind {
+        FileType::Directory => 4,
+        FileType::RegularFile => 8,
+        FileType::Symlink => 10,
+        _ => 0,
+    }
+}
+
+/// A handle for what has just been opened. Only files and directories have one:
+/// what waits for a peer, or is a device, is none of the program's.
+pub(crate) fn opened(descriptor: OwnedFd, path: String) -> Result<Handle, Errno> {
+    let stat = rustix::fs::fstat(&descriptor)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            // Files never wait, so what was set for the opening alone goes.
+            let flags = rustix::fs::fcntl_getfl(&descriptor)?;
+            rustix::fs::fcntl_setfl(&descriptor, flags.difference(OFlags::NONBLOCK))?;
+            Ok(Handle::File(descriptor.into()))
+        }
+        FileType::Directory => Ok(Handle::Directory(
+            Directory {
+                descriptor,
+                path,
+                position: 0.into(),
+            }
+            .into(),
+        )),
+        _ => Err(Errno::ACCESS),
+    }
+}

@@ -1,0 +1,113 @@
+//! The program itself: its end, its identity, signals that it sends itself,
+//! random numbers. There is one thread, and nobody else to be seen.
+
+use crate::call::Call;
+use crate::{Answer, Stop};
+use mullion_runtime::{Claimed, End};
+use rustix::io::Errno;
+use rustix::rand::GetRandomFlags;
+
+/// The number of the program and of its only thread.
+const SELF: u64 = 1;
+/// "nobody", as the identity of everything.
+const NOBODY: u64 = 65534;
+const SIG_IGN: u64 = 1;
+
+pub(crate) fn exit(call: &Call<'_, '_>) -> Answer {
+    Err(Stop::End(End::Exit(call.int(0) & 0xff)))
+}
+
+pub(crate) fn own_number(_: &Call<'_, '_>) -> Answer {
+    Ok(SELF)
+}
+
+pub(crate) fn no_parent(_: &Call<'_, '_>) -> Answer {
+    Ok(0)
+}
+
+pub(crate) fn nobody(_: &Call<'_, '_>) -> Answer {
+    Ok(NOBODY)
+}
+
+pub(crate) fn nothing(_: &Call<'_, '_>) -> Answer {
+    Ok(0)
+}
+
+/// kill(process, signal), tkill(thread, signal).
+pub(crate) fn kill(call: &Call<'_, '_>) -> Answer {
+    raise(call.argument(0), call.int(1))
+}
+
+/// tgkill(process, thread, signal).
+pub(crate) fn tgkill(call: &Call<'_, '_>) -> Answer {
+    raise(call.argument(1), call.int(2))
+}
+
+fn raise(target: u64, signal: i32) -> Answer {
+    match signal {
+        _ if target as i32 != SELF as i32 => Err(Errno::SRCH.into()),
+        0 => Ok(0),
+        1..=64 => Err(Stop::End(End::Raised(signal))),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+/// No signal is ever delivered, so default and ignoring are what happens; a
+/// handler would never run, and the program is told so.
+pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
+    if call.argument(1) != 0 && call.memory().read_u64(call.pointer(1))? > SIG_IGN {
+        return Err(Errno::NOSYS.into());
+    }
+    if call.argument(2) != 0 {
+        call.memory().write(call.pointer(2), &[0; 32])?;
+    }
+    Ok(0)
+}
+
+pub(crate) fn rt_sigprocmask(call: &Call<'_, '_>) -> Answer {
+    if call.argument(2) != 0 {
+        call.memory().write(call.pointer(2), &[0; 8])?;
+    }
+    Ok(0)
+}
+
+/// With one thread nobody waits and nobody wakes.
+pub(crate) fn futex(call: &Call<'_, '_>) -> Answer {
+    const FUTEX_WAKE: i32 = 1;
+    const COMMAND: i32 = 127;
+    match call.int(1) & COMMAND {
+        FUTEX_WAKE => Ok(0),
+        _ => Err(Errno::AGAIN.into()),
+    }
+}
+
+pub(crate) fn getrandom(call: &Call<'_, '_>) -> Answer {
+    let mut bytes = vec![0; call.argument(1).min(1 << 20) as usize];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled += call.retry(|| {
+            Ok(rustix::rand::getrandom(
+                &mut *rest,
+                GetRandomFlags::empty(),
+            )?)
+        })?;
+    }
+    call.memory().write(call.pointer(0), &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+pub(crate) fn uname(call: &Call<'_, '_>) -> Answer {
+    const FIELD: u64 = 65;
+    for (index, text) in ["Linux", "mullion", "0", "0", "x86_64", ""]
+        .iter()
+        .enumerate()
+    {
+        let mut field = [0; FIELD as usize];
+        if let Some(start) = field.get_mut(..text.len()) {
+            start.copy_from_slice(text.as_bytes());
+        }
+        let at = call.argument(0).wrapping_add(FIELD * index as u64);
+        call.memory().write(Claimed(at), &field)?;
+    }
+    Ok(0)
+}

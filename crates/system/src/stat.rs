@@ -1,0 +1,30 @@
+//! `struct stat` as x86-64 Linux lays it out: 144 bytes.
+
+use rustix::fs::Stat;
+
+/// Length of the structure.
+pub(crate) const LENGTH: usize = 144;
+
+/// The structure's bytes. Device, owner and group are the host's affair and stay 0;
+/// the file's number is kept, because programs compare it.
+pub(crate) fn bytes(stat: &Stat) -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    let mut put = |at: usize, field: &[u8]| {
+        if let Some(place) = bytes.get_mut(at..at + field.len()) {
+            place.copy_from_slice(field);
+        }
+    };
+    put(8, &stat.st_ino.to_le_bytes());
+    put(16, &stat.st_nlink.to_le_bytes());
+    put(24, &stat.st_mode.to_le_bytes());
+    put(48, &stat.st_size.to_le_bytes());
+    put(56, &stat.st_blksize.to_le_bytes());
+    put(64, &stat.st_blocks.to_le_bytes());
+    put(72, &stat.st_atime.to_le_bytes());
+    put(80, &stat.st_atime_nsec.to_le_bytes());
+    put(88, &stat.st_mtime.to_le_bytes());
+    put(96, &stat.st_mtime_nsec.to_le_bytes());
+    put(104, &stat.st_ctime.to_le_bytes());
+    put(112, &stat.st_ctime_nsec.to_le_bytes());
+    bytes
+}

@@ -1,0 +1,190 @@
+//! The allow-list: every system call that is answered, with the grant that it
+//! needs and the reason why it may be given. What is not here is `ENOSYS`.
+
+use crate::call::Call;
+use crate::{Answer, Grants, files, memory, names, process, time};
+use std::sync::LazyLock;
+
+/// What a program must have been granted to make a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Every program has it.
+    Always,
+    /// The clocks (`--clock`).
+    Clock,
+    /// At least one directory (`--dir`).
+    Directory,
+}
+
+impl Grant {
+    pub(crate) fn is_given(self, grants: &Grants) -> bool {
+        match self {
+            Grant::Always => true,
+            Grant::Clock => grants.clock,
+            Grant::Directory => !grants.mounts.is_empty(),
+        }
+    }
+}
+
+/// One call that is answered.
+pub struct Row {
+    /// Linux' number of it on x86-64.
+    pub number: u16,
+    /// Its name.
+    pub name: &'static str,
+    /// What it needs.
+    pub grant: Grant,
+    /// Why it may be given to a program that has the grant.
+    pub reason: &'static str,
+    pub(crate) function: for<'a, 'b, 'c> fn(&'a Call<'b, 'c>) -> Answer,
+}
+
+const fn row(
+    number: u16,
+    name: &'static str,
+    grant: Grant,
+    function: for<'a, 'b, 'c> fn(&'a Call<'b, 'c>) -> Answer,
+    reason: &'static str,
+) -> Row {
+    Row {
+        number,
+        name,
+        grant,
+        reason,
+        function,
+    }
+}
+
+const OWN: &str =
+    "the descriptor is one of the program's own: a stream or a file that it was let open";
+const MEMORY: &str = "pages of its own window, within its limit, never executable";
+const SELF: &str = "its own end, or a constant: there is one thread, one process, and nobody else";
+const BENEATH: &str = "names lead into granted directories only, and the kernel keeps them beneath";
+const CHANGE: &str = "as above, and refused in directories granted for reading only";
+const TIME: &str = "time can be measured with it, which side channels need; so it is a grant";
+
+use Grant::{Always, Clock, Directory};
+
+/// The table, by number.
+#[rustfmt::skip]
+pub const TABLE: &[Row] = &[
+    row(0, "read", Always, files::read, OWN),
+    row(1, "write", Always, files::write, OWN),
+    row(2, "open", Directory, names::open, BENEATH),
+    row(3, "close", Always, files::close, OWN),
+    row(4, "stat", Directory, names::stat, BENEATH),
+    row(5, "fstat", Always, files::fstat, OWN),
+    row(6, "lstat", Directory, names::lstat, BENEATH),
+    row(8, "lseek", Always, files::lseek, OWN),
+    row(9, "mmap", Always, memory::mmap, MEMORY),
+    row(10, "mprotect", Always, memory::mprotect, MEMORY),
+    row(11, "munmap", Always, memory::munmap, MEMORY),
+    row(12, "brk", Always, memory::brk, MEMORY),
+    row(13, "rt_sigaction", Always, process::rt_sigaction, SELF),
+    row(14, "rt_sigprocmask", Always, process::rt_sigprocmask, SELF),
+    row(16, "ioctl", Always, files::ioctl, "tells whether a stream is a terminal and how large; nothing else"),
+    row(17, "pread64", Always, files::pread64, OWN),
+    row(18, "pwrite64", Always, files::pwrite64, OWN),
+    row(19, "readv", Always, files::readv, OWN),
+    row(20, "writev", Always, files::writev, OWN),
+    row(21, "access", Directory, names::access, BENEATH),
+    row(24, "sched_yield", Always, process::nothing, SELF),
+    row(25, "mremap", Always, memory::mremap, MEMORY),
+    row(28, "madvise", Always, memory::madvise, MEMORY),
+    row(32, "dup", Always, files::dup, OWN),
+    row(33, "dup2", Always, files::dup2, OWN),
+    row(35, "nanosleep", Clock, time::nanosleep, TIME),
+    row(39, "getpid", Always, process::own_number, SELF),
+    row(60, "exit", Always, process::exit, SELF),
+    row(62, "kill", Always, process::kill, SELF),
+    row(63, "uname", Always, process::uname, SELF),
+    row(72, "fcntl", Always, files::fcntl, OWN),
+    row(74, "fsync", Always, files::fsync, OWN),
+    row(75, "fdatasync", Always, files::fsync, OWN),
+    row(76, "truncate", Directory, names::truncate, CHANGE),
+    row(77, "ftruncate", Always, files::ftruncate, OWN),
+    row(79, "getcwd", Always, names::getcwd, SELF),
+    row(80, "chdir", Directory, names::chdir, BENEATH),
+    row(81, "fchdir", Directory, names::fchdir, BENEATH),
+    row(82, "rename", Directory, names::rename, CHANGE),
+    row(83, "mkdir", Directory, names::mkdir, CHANGE),
+    row(84, "rmdir", Directory, names::rmdir, CHANGE),
+    row(85, "creat", Directory, names::creat, CHANGE),
+    row(87, "unlink", Directory, names::unlink, CHANGE),
+    row(89, "readlink", Directory, names::readlink, BENEATH),
+    row(90, "chmod", Directory, names::chmod, CHANGE),
+    row(95, "umask", Always, names::umask, SELF),
+    row(96, "gettimeofday", Clock, time::gettimeofday, TIME),
+    row(102, "getuid", Always, process::nobody, SELF),
+    row(104, "getgid", Always, process::nobody, SELF),
+    row(107, "geteuid", Always, process::nobody, SELF),
+    row(108, "getegid", Always, process::nobody, SELF),
+    row(110, "getppid", Always, process::no_parent, SELF),
+    row(186, "gettid", Always, process::own_number, SELF),
+    row(200, "tkill", Always, process::kill, SELF),
+    row(201, "time", Clock, time::time, TIME),
+    row(202, "futex", Always, process::futex, SELF),
+    row(217, "getdents64", Directory, files::getdents64, BENEATH),
+    row(218, "set_tid_address", Always, process::own_number, SELF),
+    row(228, "clock_gettime", Clock, time::clock_gettime, TIME),
+    row(229, "clock_getres", Clock, time::clock_getres, TIME),
+    row(230, "clock_nanosleep", Clock, time::clock_nanosleep, TIME),
+    row(231, "exit_group", Always, process::exit, SELF),
+    row(234, "tgkill", Always, process::tgkill, SELF),
+    row(257, "openat", Directory, names::openat, BENEATH),
+    row(258, "mkdirat", Directory, names::mkdirat, CHANGE),
+    row(262, "newfstatat", Always, names::newfstatat, BENEATH),
+    row(263, "unlinkat", Directory, names::unlinkat, CHANGE),
+    row(264, "renameat", Directory, names::renameat, CHANGE),
+    row(267, "readlinkat", Directory, names::readlinkat, BENEATH),
+    row(268, "fchmodat", Directory, names::fchmodat, CHANGE),
+    row(269, "faccessat", Directory, names::faccessat, BENEATH),
+    row(280, "utimensat", Directory, names::utimensat, CHANGE),
+    row(292, "dup3", Always, files::dup3, OWN),
+    row(316, "renameat2", Directory, names::renameat, CHANGE),
+    row(318, "getrandom", Always, process::getrandom, "tells nothing of the host, and protects the program's own tables"),
+    row(439, "faccessat2", Directory, names::faccessat, BENEATH),
+];
+
+/// The row of a number.
+#[must_use]
+pub fn row_of(number: u64) -> Option<&'static Row> {
+    static BY_NUMBER: LazyLock<Vec<Option<&'static Row>>> = LazyLock::new(|| {
+        let mut list = vec![None; 512];
+        for row in TABLE {
+            if let Some(place) = list.get_mut(usize::from(row.number)) {
+                *place = Some(row);
+            }
+        }
+        list
+    });
+    BY_NUMBER
+        .get(usize::try_from(number).ok()?)
+        .copied()
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_order_and_have_reasons() {
+        assert!(TABLE.is_sorted_by_key(|row| row.number));
+        for row in TABLE {
+            assert!(!row.reason.is_empty(), "{}", row.name);
+            assert_eq!(
+                row_of(u64::from(row.number)).map(|found| found.name),
+                Some(row.name)
+            );
+        }
+    }
+
+    #[test]
+    fn what_has_no_row_is_not_answered() {
+        // fork, execve, socket, ptrace, mount, bpf, and numbers that are none.
+        for number in [57, 59, 41, 101, 165, 321, 511, 512, u64::MAX] {
+            assert!(row_of(number).is_none(), "{number}");
+        }
+    }
+}
