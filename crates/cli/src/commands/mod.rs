@@ -14,6 +14,7 @@ mod model;
 mod module_type;
 mod policy;
 mod rewrite;
+mod run;
 mod sign;
 mod verify;
 mod version;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
     Model(model::Args),
+    /// Run a program extension in a domain.
+    Run(run::Args),
     /// Check that an image keeps to every rule of the window.
     Verify(verify::Args),
     /// Compile and link C like gcc, for a domain (see mullion cc --mullion-help).
@@ -73,6 +76,7 @@ impl Command {
             Command::Map(args) => args.run(),
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),
+            Command::Run(args) => args.run(),
             Command::Verify(args) => args.run(),
             Command::Cc(args) => args.cc(),
             Command::Cxx(args) => args.cxx(),

@@ -1,0 +1,174 @@
+//! `mullion run`: a program extension in a domain of its own.
+
+mod report;
+mod units;
+
+use anyhow::{Context, bail};
+use mullion_loader::{Imports, LoadError, Loaded, Start};
+use mullion_runtime::{Arguments, CallError, Cause, Limits};
+use mullion_system::{Grants, Mount, System};
+use mullion_verifier::{ImageKind, verify};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run a program extension in a domain.
+///
+/// The image is verified, loaded into a window of its own, and started. It has standard input,
+/// output and error, memory, and its own end; every other power is granted by an option. What it
+/// does wrong ends it alone, with a report on standard error.
+///
+/// Exit status: the program's own when it ends by itself; 124 when its time was up; 125 when it
+/// faulted (an abort is a fault); 126 when the image was refused or could not be loaded; 2 for bad
+/// usage.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  mullion run --dir data::/data:ro --max-time 2s tool.mx /data/input.txt"
+)]
+pub(crate) struct Args {
+    /// Grant a directory: HOST::GUEST, or HOST::GUEST:ro for reading only. Repeat for more.
+    #[arg(long, value_name = "HOST::GUEST[:ro]")]
+    dir: Vec<String>,
+    /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME). Repeat for more.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<OsString>,
+    /// Grant the clocks: reading them, and sleeping.
+    #[arg(long)]
+    clock: bool,
+    /// Memory for code, data and heap together, like 64M or 1G (at most 3G).
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::size)]
+    max_memory: u64,
+    /// Time by the clock, like 500ms, 1s or 2m [default: no limit].
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    max_time: Option<Duration>,
+    /// Size of the data stack, like 256K or 4M (at most 8128K).
+    #[arg(long, value_name = "SIZE", default_value = "8128K", value_parser = units::stack)]
+    max_stack: u64,
+    /// Write "window BASE" to standard error before the program starts, for debuggers.
+    #[arg(long)]
+    show_base: bool,
+    /// The image, and the program's arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENTS"])]
+    program: Vec<OsString>,
+}
+
+/// The program's time was up.
+const OUT_OF_TIME: u8 = 124;
+/// The program faulted.
+const FAULTED: u8 = 125;
+/// The image was refused.
+const REFUSED: u8 = 126;
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let path = PathBuf::from(&self.program[0]);
+        match self.load(&path) {
+            Ok(loaded) => self.start(&path, &loaded),
+            Err(error) => {
+                eprintln!("mullion: {}: {error:#}", path.display());
+                Ok(ExitCode::from(REFUSED))
+            }
+        }
+    }
+
+    fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
+        let bytes = std::fs::read(path)?;
+        let verified = match verify(bytes) {
+            Ok(verified) => verified,
+            Err(rejected) => {
+                for violation in rejected.violations.iter().take(5) {
+                    eprintln!("mullion: {}: {violation}", path.display());
+                }
+                bail!(
+                    "refused: it breaks rules of the window (see mullion verify {})",
+                    path.display()
+                );
+            }
+        };
+        if verified.kind() != ImageKind::Program {
+            bail!("refused: it is an extension for a host to call, not a program");
+        }
+        Ok(Loaded::new(verified)?)
+    }
+
+    fn start(&self, path: &Path, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+        let mounts = self.dir.iter().map(|text| Mount::parse(text));
+        let grants = Grants {
+            mounts: mounts.collect::<Result<_, _>>().context("--dir")?,
+            clock: self.clock,
+        };
+        let imports = Imports::new().with("__mullion_system", System::new(grants).into_import());
+        let limits = Limits {
+            memory: self.max_memory,
+            stack: self.max_stack,
+            time: self.max_time,
+            ..Limits::default()
+        };
+        let prepared = || -> Result<_, LoadError> {
+            let instance = loaded.instantiate(&imports, limits)?;
+            let block = self.block().place(&instance)?;
+            Ok((instance, block))
+        };
+        let (instance, block) = match prepared() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                eprintln!("mullion: {}: {error}", path.display());
+                return Ok(ExitCode::from(REFUSED));
+            }
+        };
+        if self.show_base {
+            eprintln!("window {:#x}", instance.domain().memory().base());
+        }
+        let entry = instance.start()?;
+        let ended = instance.domain().call(entry, &Arguments::new(&[block]));
+        match ended {
+            Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
+            Err(CallError::Fault(fault)) => {
+                let verified = instance.verified();
+                report::print(path, verified, &fault);
+                Ok(ExitCode::from(match fault.cause {
+                    Cause::TimeLimit { .. } => OUT_OF_TIME,
+                    _ => FAULTED,
+                }))
+            }
+            Ok(_) => bail!(
+                "{}: its entry returned without ending the program",
+                path.display()
+            ),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn block(&self) -> Start {
+        let variable = |given: &OsString| match given.as_bytes().contains(&b'=') {
+            true => Some(given.as_bytes().to_vec()),
+            // A variable that is not set is not handed over.
+            false => std::env::var_os(given).map(|value| {
+                let mut entry = given.as_bytes().to_vec();
+                entry.push(b'=');
+                entry.extend(value.into_vec());
+                entry
+            }),
+        };
+        Start {
+            arguments: self
+                .program
+                .iter()
+                .map(|text| text.as_bytes().to_vec())
+                .collect(),
+            environment: self.env.iter().filter_map(variable).collect(),
+            random: random(),
+        }
+    }
+}
+
+/// The C library's seed. Without the kernel's random numbers it is zero, which costs the
+/// program some of its protection against itself and its host nothing.
+fn random() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let file = std::fs::File::open("/dev/urandom");
+    let _unseeded = file.and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
+    bytes
+}

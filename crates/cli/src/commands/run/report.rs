@@ -1,0 +1,195 @@
+//! The report of a fault: what happened, where in the source, and by which way.
+//!
+//! Names and lines come from the image's own debug information, which its
+//! author wrote: it is read by a parser in a safe language, only after a fault,
+//! and printed with its control characters escaped.
+
+use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
+use mullion_verifier::Verified;
+use std::path::Path;
+
+/// Lines of backtrace that are printed.
+const FRAMES: usize = 24;
+
+/// Prints the report to standard error.
+pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault) {
+    let source = Source::new(verified.bytes());
+    eprintln!("mullion: {}: {}", path.display(), fault.cause);
+    if let Some(address) = fault.address {
+        eprintln!("  address      {}", place(fault, address));
+    }
+    eprintln!(
+        "  instruction  {}",
+        describe(&source, fault, fault.instruction, 0)
+    );
+    for (index, address) in fault.backtrace.iter().take(FRAMES).enumerate() {
+        let title = if index == 0 { "called from" } else { "" };
+        // A return address is behind its call; the call is what is of interest.
+        eprintln!("  {title:11}  {}", describe(&source, fault, *address, 1));
+    }
+    let left_out = fault.omitted + fault.backtrace.len().saturating_sub(FRAMES) as u64;
+    if left_out > 0 {
+        eprintln!("               ... {left_out} more");
+    }
+    if let Some(registers) = &fault.registers {
+        for row in REGISTER_NAMES.chunks(4).zip(registers.values.chunks(4)) {
+            let cells: Vec<String> = row
+                .0
+                .iter()
+                .zip(row.1)
+                .map(|(name, value)| format!("{name:>6} {value:016x}"))
+                .collect();
+            eprintln!("  {}", cells.join(" "));
+        }
+    }
+    if let Some(hint) = hint(fault) {
+        eprintln!("  hint: {hint}");
+    }
+}
+
+/// An address of the window as an offset, another one as it is.
+fn place(fault: &Fault, address: u64) -> String {
+    match fault.offset(address) {
+        Some(offset) => format!("offset {offset:#x} of the window"),
+        None => format!("{address:#x}, outside of the window"),
+    }
+}
+
+fn describe(source: &Source, fault: &Fault, address: u64, behind: u64) -> String {
+    let Some(offset) = fault.offset(address) else {
+        return format!("{address:#x}");
+    };
+    let found = source.find(offset.saturating_sub(behind));
+    match found.is_empty() {
+        true => format!("{offset:#x}"),
+        false => format!(
+            "{offset:#x} {}",
+            found.join("\n               inlined into ")
+        ),
+    }
+}
+
+/// What the reader may do about it.
+fn hint(fault: &Fault) -> Option<String> {
+    Some(match &fault.cause {
+        Cause::Access { attempt, .. } => {
+            let offset = fault.offset(fault.address?)?;
+            if *attempt == Attempt::Read && is_label_check(fault) {
+                let target = offset + 4;
+                return Some(format!(
+                    "an indirect call or jump to offset {target:#x}, where there is no code"
+                ));
+            }
+            match (offset, attempt) {
+                (0..0x1_0000, _) => format!("a null pointer plus {offset:#x}, or a pointer from outside of the window"),
+                (_, Attempt::Execute) => "data is never executable in a domain".to_owned(),
+                _ => "build with --mullion-protection=trap to see wild pointers before they wrap into the window".to_owned(),
+            }
+        }
+        Cause::DataStackOverflow { .. } => {
+            "deep recursion or large local arrays; see --max-stack".to_owned()
+        }
+        Cause::ControlStackOverflow => "endless recursion, most likely".to_owned(),
+        Cause::FailedLabel => {
+            "a function pointer that is not one: overwritten, uninitialised, or of the host's"
+                .to_owned()
+        }
+        Cause::TimeLimit { .. } => "see --max-time".to_owned(),
+        Cause::Raised { signal: 6 } => {
+            "the program called abort, or an assertion of its own failed".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Whether the faulting read was the one in front of an indirect branch: the complement of the
+/// label waits in a scratch register.
+fn is_label_check(fault: &Fault) -> bool {
+    let complement = u64::from(mullion_abi::LABEL.wrapping_neg());
+    let scratch = ["r10", "r11", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9"];
+    let registers = fault.registers.as_ref();
+    registers.is_some_and(|all| scratch.iter().any(|name| all.get(name) == Some(complement)))
+}
+
+/// Debug information, if the image has any that can be read.
+struct Source<'a> {
+    context: Option<
+        addr2line::Context<addr2line::gimli::EndianSlice<'a, addr2line::gimli::LittleEndian>>,
+    >,
+    symbols: Vec<(u64, u64, String)>,
+}
+
+impl<'a> Source<'a> {
+    fn new(image: &'a [u8]) -> Self {
+        use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
+        use object::{Object, ObjectSection, ObjectSymbol};
+        let Ok(file) = object::File::parse(image) else {
+            return Self {
+                context: None,
+                symbols: Vec::new(),
+            };
+        };
+        let section = |id: SectionId| -> Result<_, std::convert::Infallible> {
+            let data = file
+                .section_by_name(id.name())
+                .and_then(|section| section.data().ok());
+            Ok(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
+        };
+        let Ok(dwarf) = Dwarf::load(section);
+        let symbols = file
+            .symbols()
+            .filter(|symbol| symbol.kind() == object::SymbolKind::Text)
+            .filter_map(|symbol| {
+                Some((symbol.address(), symbol.size(), clean(symbol.name().ok()?)))
+            });
+        let mut symbols: Vec<_> = symbols.collect();
+        symbols.sort();
+        Self {
+            context: addr2line::Context::from_dwarf(dwarf).ok(),
+            symbols,
+        }
+    }
+
+    /// `function (file:line)`, the innermost first where functions were inlined.
+    fn find(&self, offset: u64) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(context) = &self.context
+            && let Ok(mut frames) = context.find_frames(offset).skip_all_loads()
+        {
+            while let Ok(Some(frame)) = frames.next() {
+                let function = frame
+                    .function
+                    .as_ref()
+                    .and_then(|name| name.demangle().ok());
+                let function = function.map(|name| clean(&name));
+                let function = function.or_else(|| self.symbol(offset)).unwrap_or_default();
+                let line = frame.location.and_then(|location| {
+                    Some(format!(" ({}:{})", clean(location.file?), location.line?))
+                });
+                found.push(format!("{function}{}", line.unwrap_or_default()));
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.symbol(offset));
+        }
+        found
+    }
+
+    fn symbol(&self, offset: u64) -> Option<String> {
+        let next = self
+            .symbols
+            .partition_point(|(start, _, _)| *start <= offset);
+        let (start, size, name) = self.symbols.get(next.checked_sub(1)?)?;
+        (offset - start < (*size).max(1)).then(|| name.clone())
+    }
+}
+
+/// Text of the image's author, fit for a terminal.
+fn clean(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match c.is_control() {
+            true => c.escape_default().collect::<Vec<_>>(),
+            false => vec![c],
+        })
+        .collect()
+}
