@@ -79,16 +79,18 @@
     .set LABEL_NOP_LENGTH, 7
 
 # Clears what the host left in registers that carry no argument or result.
+# (`vzeroupper` and sixteen `pxor` take half the time of `vzeroall`.)
 .macro scrub_vectors_sse
     .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     pxor    %xmm\n, %xmm\n
     .endr
 .endm
 .macro scrub_vectors_avx
-    vzeroall
+    vzeroupper
+    scrub_vectors_sse
 .endm
 .macro scrub_vectors_avx512
-    vzeroall
+    scrub_vectors_avx
     .irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
     vpxord  %zmm\n, %zmm\n, %zmm\n
     .endr

@@ -1,0 +1,256 @@
+//! Signals at every instruction of the trampolines.
+//!
+//! The program runs itself again as a child, which calls a domain over and over,
+//! and steps through one call after the other: at the first instruction it
+//! delivers a signal, then at the second, and so on. The child checks what each
+//! call returned. Signals with a handler of the host's, on the alternate stack
+//! and on whatever stack there is, and the signal of a time limit that passed
+//! exactly there. MULLION_LONG=1 leaves no instruction out.
+
+mod support;
+
+use mullion_runtime::{Arguments, CallError, Cause, Claimed, Limits};
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+use std::process::{Child, Command, Stdio};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use support::{Program, host};
+
+const VARIANT: &str = "MULLION_STEPPED_VARIANT";
+
+fn main() {
+    match std::env::var(VARIANT) {
+        Ok(variant) => child(&variant),
+        Err(_) => {
+            for variant in ["returns", "faults", "times-out"] {
+                let steps = trace(variant);
+                assert!(steps > 50, "the trampolines alone are longer");
+            }
+        }
+    }
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+/// A host's handler: uses stack and vector registers, and changes nothing.
+extern "C" fn handler(_: libc::c_int) {
+    let mut buffer = [0_f64; 128];
+    for (index, place) in buffer.iter_mut().enumerate() {
+        *place = std::hint::black_box(index as f64).sqrt();
+    }
+    let sum: f64 = std::hint::black_box(buffer).iter().sum();
+    HANDLED.fetch_add(sum as u64, Ordering::Relaxed);
+}
+
+unsafe extern "C" {
+    fn mullion_enter_sse();
+    fn mullion_copy();
+}
+
+fn child(variant: &str) {
+    let program = Program::new(
+        "
+        import add
+        export returns
+            subq $24, %r15
+            movq %rdi, 8(%r15)
+            call add
+            addq 8(%r15), %rax
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        export faults
+            call add
+            ud2
+        export times_out
+            call add
+        1:  jmp 1b
+        ",
+    );
+    let limits = Limits {
+        time: (variant == "times-out").then_some(Duration::from_millis(1)),
+        ..Limits::default()
+    };
+    let add = host(|caller| Ok(caller.integers()[0] + 1));
+    let mut loaded = program.load_with(vec![add], limits);
+    // Stacks and the watchdog come into being here, not where each step counts.
+    let _ = call(&loaded, variant);
+    loaded.domain.restart().unwrap();
+    let base = loaded.domain.memory().base();
+    println!(
+        "{} {} {base}",
+        mullion_enter_sse as *const () as usize, mullion_copy as *const () as usize
+    );
+    // SAFETY: installs handlers of the right signature, and asks to be traced.
+    unsafe {
+        for (signal, flags) in [(libc::SIGUSR1, 0), (libc::SIGUSR2, libc::SA_ONSTACK)] {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = flags;
+            libc::sigaction(signal, &action, ptr::null_mut());
+        }
+        libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+        libc::raise(libc::SIGSTOP);
+    }
+    loop {
+        // SAFETY: the tracer waits for this breakpoint.
+        unsafe { std::arch::asm!("int3") };
+        let result = call(&loaded, variant);
+        match (variant, &result) {
+            ("returns", Ok(returned)) if returned.integer == 41 + 42 => continue,
+            ("faults", Err(CallError::Fault(fault))) if fault.cause == Cause::Trap => {}
+            ("times-out", Err(CallError::Fault(fault)))
+                if matches!(fault.cause, Cause::TimeLimit { .. }) => {}
+            _ => panic!("{variant}: {result:?}"),
+        }
+        // A new domain: it may have another window, so the old one is kept until then.
+        loaded.domain.restart().unwrap();
+    }
+}
+
+fn call(loaded: &support::Loaded, variant: &str) -> Result<mullion_runtime::Returned, CallError> {
+    let entry = loaded
+        .domain
+        .entry(Claimed(loaded.address(&variant.replace('-', "_"))))?;
+    loaded.domain.call(entry, &Arguments::new(&[41]))
+}
+
+/// Steps the child through its calls; how many instructions had a signal.
+fn trace(variant: &str) -> usize {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .env(VARIANT, variant)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let numbers: Vec<u64> = line
+        .split_whitespace()
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let tracee = Tracee(child.id() as libc::pid_t);
+    assert_eq!(tracee.wait(), libc::SIGSTOP);
+    let marker = tracee.to_marker(0);
+    let trace = tracee.record(marker);
+    let interesting = |address: &u64| {
+        (numbers[0]..numbers[1]).contains(address) || in_windows(*address, numbers[2])
+    };
+    let places: Vec<usize> = (0..trace.len())
+        .filter(|step| interesting(&trace[*step]))
+        .collect();
+    // All of it takes a minute; the short form leaves instructions out, and at
+    // each gives one of the two signals only. 0 stands for the time limit's.
+    let long = std::env::var_os("MULLION_LONG").is_some();
+    let (stride, signals): (usize, &[libc::c_int]) = match variant {
+        "times-out" => (if long { 1 } else { 9 }, &[0]),
+        _ if long => (1, &[libc::SIGUSR1, libc::SIGUSR2]),
+        _ => (3, &[libc::SIGUSR1, libc::SIGUSR2]),
+    };
+    let mut count = 0;
+    for (turn, step) in places.iter().step_by(stride).enumerate() {
+        let alternate = &signals[turn % signals.len()..][..1];
+        for signal in if long { signals } else { alternate } {
+            tracee.step(*step);
+            if *signal == 0 {
+                std::thread::sleep(Duration::from_millis(8));
+            }
+            tracee.to_marker(*signal);
+            count += 1;
+        }
+    }
+    end(&mut child);
+    println!("{variant}: {} instructions, {count} signals", places.len());
+    places.len()
+}
+
+/// The child's windows lie next to each other.
+fn in_windows(address: u64, base: u64) -> bool {
+    let windows: Range<u64> = base - (2 << 32)..base + (3 << 32);
+    windows.contains(&address)
+}
+
+fn end(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+struct Tracee(libc::pid_t);
+
+impl Tracee {
+    /// Waits until it stops; the signal that stopped it.
+    fn wait(&self) -> libc::c_int {
+        let mut status = 0;
+        // SAFETY: `status` is written.
+        assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0);
+        assert!(libc::WIFSTOPPED(status), "the child has ended: {status:#x}");
+        libc::WSTOPSIG(status)
+    }
+
+    fn go(&self, request: libc::c_uint, signal: libc::c_int) {
+        // SAFETY: no memory operands.
+        let result = unsafe { libc::ptrace(request, self.0, 0_usize, signal as usize) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    fn instruction(&self) -> u64 {
+        // SAFETY: the structure is plain and written.
+        unsafe {
+            let mut registers: libc::user_regs_struct = std::mem::zeroed();
+            assert_eq!(
+                libc::ptrace(libc::PTRACE_GETREGS, self.0, 0, &mut registers),
+                0
+            );
+            registers.rip
+        }
+    }
+
+    /// Lets it run, first into a handler of `signal`, to the next breakpoint.
+    fn to_marker(&self, mut signal: libc::c_int) -> u64 {
+        loop {
+            self.go(libc::PTRACE_CONT, signal);
+            signal = self.wait();
+            if signal == libc::SIGTRAP {
+                return self.instruction();
+            }
+        }
+    }
+
+    /// Steps on by one instruction, into a handler if a signal comes.
+    fn step_once(&self, pending: &mut libc::c_int) {
+        self.go(libc::PTRACE_SINGLESTEP, *pending);
+        let signal = self.wait();
+        *pending = if signal == libc::SIGTRAP { 0 } else { signal };
+    }
+
+    /// Where it is after each step, from the breakpoint to the next one.
+    fn record(&self, marker: u64) -> Vec<u64> {
+        let (mut trace, mut pending) = (Vec::new(), 0);
+        while trace.len() < 20_000 {
+            self.step_once(&mut pending);
+            let instruction = self.instruction();
+            trace.push(instruction);
+            if instruction == marker && pending == 0 {
+                break;
+            }
+        }
+        // An endless loop is left where the time limit ends it.
+        if trace.last() != Some(&marker) {
+            self.to_marker(pending);
+        }
+        trace
+    }
+
+    fn step(&self, index: usize) {
+        let mut pending = 0;
+        for _ in 0..=index {
+            self.step_once(&mut pending);
+        }
+        if pending != 0 {
+            self.step_once(&mut pending);
+        }
+    }
+}
