@@ -15,7 +15,9 @@ fuzz_target!(|code: &[u8]| {
     if code.is_empty() {
         return;
     }
-    let Ok(image) = verify(build::build(code, Protection::ReadWriteCall).bytes) else { return };
+    let Ok(image) = verify(build::build(code, Protection::ReadWriteCall).bytes) else {
+        return;
+    };
     // The label in front of the code is one more.
     let mut count = 1;
     for instruction in &mut Decoder::with_ip(64, code, build::ENTRY, DecoderOptions::NONE) {
@@ -24,7 +26,10 @@ fuzz_target!(|code: &[u8]| {
             instruction.flow_control(),
             FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
         );
-        assert!(stack || !instruction.is_stack_instruction(), "{instruction}");
+        assert!(
+            stack || !instruction.is_stack_instruction(),
+            "{instruction}"
+        );
         count += 1;
     }
     assert_eq!(count, image.stats().instructions);
