@@ -280,7 +280,7 @@ impl<'u> Emitter<'u> {
             Some(register) => register,
             None => {
                 let uses = self.uses_ahead(position, base);
-                if !self.worth_a_copy(position, base, role, uses) {
+                if !self.worth_a_copy(position, role, uses) {
                     return None;
                 }
                 put!(self, "movl\t{}, %r11d", Gpr::new(base, 4));
@@ -323,11 +323,11 @@ impl<'u> Emitter<'u> {
         uses
     }
 
-    /// A copy pays for itself from the second access on, and at once where the loaded
-    /// pointer is the next base: there the segment's extra cycle would be waited for.
-    fn worth_a_copy(&self, position: Position, base: u8, role: Role, uses: u32) -> bool {
-        let (_, writes, _) = self.unit.instructions[position].effects();
-        uses >= 2 || (role == Role::Read && writes & (1 << base) != 0)
+    /// A copy pays for itself from the second access on, and at once where an integer is
+    /// read: that is what loops wait for, and the segment costs it a cycle.
+    fn worth_a_copy(&self, position: Position, role: Role, uses: u32) -> bool {
+        let operands = &self.unit.instructions[position].operands;
+        uses >= 2 || (role == Role::Read && operands.iter().any(|o| matches!(o, Operand::Gpr(_))))
     }
 
     /// Form 1: `%gs:` with 32-bit addressing.

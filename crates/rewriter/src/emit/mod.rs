@@ -38,6 +38,7 @@ pub(crate) fn emit(
         traps: vec![None; unit.sections.len()],
         section_starts: vec![false; unit.sections.len()],
         labelled: false,
+        first: first_instructions(unit),
         last: vec![None; unit.sections.len()],
     };
     for (index, (item, section, line)) in unit.items.iter().enumerate() {
@@ -52,6 +53,14 @@ pub(crate) fn emit(
     }
     emitter.finish();
     (emitter.out, emitter.stats)
+}
+
+fn first_instructions(unit: &Unit<'_>) -> Vec<Option<Position>> {
+    let mut first = vec![None; unit.sections.len()];
+    for (position, instruction) in unit.instructions.iter().enumerate().rev() {
+        first[instruction.section] = Some(position);
+    }
+    first
 }
 
 struct Emitter<'u> {
@@ -74,6 +83,8 @@ struct Emitter<'u> {
     section_starts: Vec<bool>,
     /// A label for indirect branches stands right here.
     labelled: bool,
+    /// By section: its first instruction.
+    first: Vec<Option<Position>>,
     /// By section: the instruction written last.
     last: Vec<Option<Position>>,
 }
@@ -122,7 +133,7 @@ impl<'u> Emitter<'u> {
             }
             Item::Align(name, arguments) => self.align(index, name, arguments, section),
             Item::Cfi(name, arguments) => {
-                let delta = self.delta_here(index, section);
+                let delta = self.delta_here(section);
                 self.cfi.directive(&mut self.out, name, arguments, delta);
             }
             Item::Assign(name, expression) => put!(self, "{name} = {expression}"),
@@ -137,14 +148,10 @@ impl<'u> Emitter<'u> {
     }
 
     /// `%r15 - V` where the item stands: as the next instruction of its section finds it.
-    fn delta_here(&self, _index: usize, section: usize) -> i64 {
+    fn delta_here(&self, section: usize) -> i64 {
         let next = match self.last[section] {
             Some(position) => self.unit.next(position),
-            None => self
-                .unit
-                .instructions
-                .iter()
-                .position(|i| i.section == section),
+            None => self.first[section],
         };
         match (next, self.last[section]) {
             (Some(next), _) => self.plans[next].delta,

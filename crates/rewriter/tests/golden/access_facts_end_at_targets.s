@@ -22,10 +22,13 @@ f:
 	jne	.L2
 	movl	4(%r14,%rdi), %ecx
 .L2:
-	movl	%gs:8(%edi), %edx
+	movl	%edi, %r11d
+	movl	8(%r14,%r11), %edx
 	movl	%esi, %esi
 	call	g
-	movl	%gs:(%esi), %eax
+	movl	%esi, %r11d
+	movl	(%r14,%r11), %eax
 	xchgl	%ebx, %ecx
-	movl	%gs:(%ebx), %eax
+	movl	%ebx, %r11d
+	movl	(%r14,%r11), %eax
 	ret

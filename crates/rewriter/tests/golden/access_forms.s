@@ -20,7 +20,8 @@ f:
 	.text
 .Lmullion_start0:
 f:
-	movl	%gs:(%eax), %ecx
+	movl	%eax, %r11d
+	movl	(%r14,%r11), %ecx
 	movl	%ebx, %r11d
 	movl	8(%r14,%r11), %ecx
 	addl	%ecx, 12(%r14,%r11)

@@ -24,7 +24,8 @@ f:
 	leaq	(%r14,%r11), %r15
 	movq	%r15, %rdi
 	call	g
-	movq	%gs:-8(%ebp), %rbx
+	movl	%ebp, %r11d
+	movq	-8(%r14,%r11), %rbx
 	leal	16(%rbp), %r11d
 	movq	-16(%r14,%r11), %rbp
 	leaq	(%r14,%r11), %r15

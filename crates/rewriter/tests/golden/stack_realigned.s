@@ -30,7 +30,8 @@ f:
 	movq	%r10, 40(%r15)
 	movl	%edi, %gs:-48(%ebp)
 	call	g
-	movq	%gs:-8(%ebp), %r10
+	movl	%ebp, %r11d
+	movq	-8(%r14,%r11), %r10
 	leal	8(%rbp), %r11d
 	movq	-8(%r14,%r11), %rbp
 	leaq	(%r14,%r11), %r15
