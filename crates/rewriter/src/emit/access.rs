@@ -247,7 +247,11 @@ impl<'u> Emitter<'u> {
         }
         self.stats.segment += 1;
         if mem.base.is_none() && mem.index.is_none() {
-            put!(self, "movl\t${}, %r11d", mem.disp);
+            match mem.number() {
+                // Only the offset counts, and the assembler warns of what it has to cut off.
+                Some(address) => put!(self, "movl\t${:#x}, %r11d", address & 0xffff_ffff),
+                None => put!(self, "movl\t${}, %r11d", mem.disp),
+            }
             return Ok("%gs:(%r11d)".to_owned());
         }
         if !on_stack && mem.number().is_none() && (mem.base.is_some() || mem.index.is_some()) {

@@ -12,6 +12,7 @@ f:
 	movl	x(%rip), %ecx
 	movl	(,%rdx,8), %ecx
 	movl	0x30000, %ecx
+	movq	$1, 0x7fff00000010
 	leaq	4(%rax,%rbx), %rcx
 	nopw	0(%rax,%rax,1)
 	prefetcht0	(%rax)
@@ -34,6 +35,8 @@ f:
 	movl	%gs:(,%edx,8), %ecx
 	movl	$0x30000, %r11d
 	movl	%gs:(%r11d), %ecx
+	movl	$0x10, %r11d
+	movq	$1, %gs:(%r11d)
 	leaq	4(%rax,%rbx), %rcx
 	nopw	0(%rax,%rax,1)
 	prefetcht0	%gs:(%eax)
