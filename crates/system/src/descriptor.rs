@@ -13,9 +13,17 @@ pub(crate) enum Handle {
     /// Standard input, output or error of the host: 0, 1 or 2.
     Stream(u8),
     /// A regular file.
-    File(Arc<OwnedFd>),
-    /// A directory, by the program's own path, with how many entries have been read.
+    File(Arc<File>),
+    /// A directory, by the program's own path.
     Directory(Arc<Directory>),
+}
+
+/// An open file.
+pub(crate) struct File {
+    pub(crate) descriptor: OwnedFd,
+    /// Whether it lies in a directory that is granted for reading only. The host's descriptor
+    /// does not know: its owner may change a file's times by any descriptor.
+    pub(crate) read_only: bool,
 }
 
 /// An open directory.
@@ -23,8 +31,6 @@ pub(crate) struct Directory {
     pub(crate) descriptor: OwnedFd,
     /// The program's path of it.
     pub(crate) path: String,
-    /// How far `getdents64` has come.
-    pub(crate) position: std::sync::atomic::AtomicUsize,
 }
 
 impl Handle {
@@ -34,7 +40,7 @@ impl Handle {
             Handle::Stream(0) => rustix::stdio::stdin(),
             Handle::Stream(1) => rustix::stdio::stdout(),
             Handle::Stream(_) => rustix::stdio::stderr(),
-            Handle::File(file) => file.as_fd(),
+            Handle::File(file) => file.descriptor.as_fd(),
             Handle::Directory(directory) => directory.descriptor.as_fd(),
         }
     }

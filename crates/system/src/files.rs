@@ -1,13 +1,12 @@
 //! Calls on open descriptors.
 
 use crate::call::Call;
-use crate::descriptor::{Directory, Handle};
+use crate::descriptor::{Directory, File, Handle};
 use crate::{Answer, Stop, stat};
 use mullion_runtime::Claimed;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::fs::{FileType, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
-use std::sync::atomic::Ordering;
 
 /// Most bytes of one read or write, as Linux has it.
 const LONGEST: u64 = 0x7fff_f000;
@@ -80,13 +79,16 @@ fn vector(call: &Call<'_, '_>, write: bool) -> Answer {
         if length == 0 {
             continue;
         }
-        match transfer(call, &handle, (at, length), None, write) {
-            Ok(moved) => done += moved as u64,
+        let moved = match transfer(call, &handle, (at, length), None, write) {
+            Ok(moved) => moved as u64,
             // What has been moved is moved; the error comes with the next call.
             Err(_) if done > 0 => break,
             Err(stop) => return Err(stop),
-        }
-        if done < length {
+        };
+        done += moved;
+        // What came short ends the call. So does what a stream gave: to ask it for more would be
+        // to wait, while the program has something to work on.
+        if moved < length || (!write && matches!(handle, Handle::Stream(_))) {
             break;
         }
     }
@@ -109,11 +111,6 @@ pub(crate) fn close(call: &Call<'_, '_>) -> Answer {
 pub(crate) fn lseek(call: &Call<'_, '_>) -> Answer {
     let offset = call.argument(1) as i64;
     let handle = handle(call)?;
-    if let Handle::Directory(directory) = &handle {
-        let position = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
-        directory.position.store(position, Ordering::Relaxed);
-        return Ok(position as u64);
-    }
     let from = match call.int(2) {
         0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::INVAL)?),
         1 => SeekFrom::Current(offset),
@@ -186,7 +183,7 @@ pub(crate) fn dup3(call: &Call<'_, '_>) -> Answer {
 pub(crate) fn ftruncate(call: &Call<'_, '_>) -> Answer {
     let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
     match handle(call)? {
-        Handle::File(file) => rustix::fs::ftruncate(file, length)?,
+        Handle::File(file) => rustix::fs::ftruncate(&file.descriptor, length)?,
         _ => return Err(Errno::INVAL.into()),
     }
     Ok(0)
@@ -198,31 +195,31 @@ pub(crate) fn fsync(call: &Call<'_, '_>) -> Answer {
     Ok(0)
 }
 
-/// Entries of a directory, as many as fit: inode, position, length, type, name.
+/// Entries of a directory, as many as fit: inode, position, length, type, name. The kernel
+/// counts them into as much room as the program has, and keeps the position, so that entries
+/// that go meanwhile do not make it skip others.
 pub(crate) fn getdents64(call: &Call<'_, '_>) -> Answer {
+    const MOST: u64 = 1 << 16;
     let Handle::Directory(directory) = handle(call)? else {
         return Err(Errno::NOTDIR.into());
     };
-    let room = call.argument(2).min(1 << 20) as usize;
-    let start = directory.position.load(Ordering::Relaxed);
+    let mut buffer = Vec::with_capacity(call.argument(2).min(MOST) as usize);
+    let mut entries = RawDir::new(&directory.descriptor, buffer.spare_capacity_mut());
     let mut bytes = Vec::new();
-    let mut position = start;
-    for entry in rustix::fs::Dir::read_from(&directory.descriptor)?.skip(start) {
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes_with_nul();
         let length = (19 + name.len()).next_multiple_of(8);
-        if bytes.len() + length > room {
-            break;
-        }
-        position += 1;
         let end = bytes.len() + length;
         bytes.extend(entry.ino().to_le_bytes());
-        bytes.extend((position as u64).to_le_bytes());
+        bytes.extend(entry.next_entry_cookie().to_le_bytes());
         bytes.extend((length as u16).to_le_bytes());
         bytes.push(kind(entry.file_type()));
         bytes.extend(name);
         bytes.resize(end, 0);
-        directory.position.store(position, Ordering::Relaxed);
+        if entries.is_buffer_empty() {
+            break;
+        }
     }
     call.memory().write(call.pointer(1), &bytes)?;
     Ok(bytes.len() as u64)
@@ -237,25 +234,32 @@ fn kind(kind: FileType) -> u8 {
     }
 }
 
-/// A handle for what has just been opened. Only files and directories have one:
-/// what waits for a peer, or is a device, is none of the program's.
-pub(crate) fn opened(descriptor: OwnedFd, path: String) -> Result<Handle, Errno> {
-    let stat = rustix::fs::fstat(&descriptor)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            // Files never wait, so what was set for the opening alone goes.
-            let flags = rustix::fs::fcntl_getfl(&descriptor)?;
-            rustix::fs::fcntl_setfl(&descriptor, flags.difference(OFlags::NONBLOCK))?;
-            Ok(Handle::File(descriptor.into()))
-        }
-        FileType::Directory => Ok(Handle::Directory(
-            Directory {
-                descriptor,
-                path,
-                position: 0.into(),
-            }
-            .into(),
-        )),
-        _ => Err(Errno::ACCESS),
+/// Refuses what is neither a file nor a directory: what waits for a peer, or is a device, is
+/// none of the program's. Nor is anything in /proc, where files are other processes' memory,
+/// and its host's. `found` may be a mere name of it (`O_PATH`): opening can have effects.
+pub(crate) fn permitted(found: &OwnedFd) -> Result<FileType, Errno> {
+    const PROC: u64 = 0x9fa0;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode);
+    let usual = matches!(kind, FileType::RegularFile | FileType::Directory);
+    match usual && rustix::fs::fstatfs(found)?.f_type as u64 != PROC {
+        true => Ok(kind),
+        false => Err(Errno::ACCESS),
     }
+}
+
+/// A handle for what has just been opened.
+pub(crate) fn opened(descriptor: OwnedFd, path: String, read_only: bool) -> Result<Handle, Errno> {
+    if permitted(&descriptor)? == FileType::Directory {
+        return Ok(Handle::Directory(Directory { descriptor, path }.into()));
+    }
+    // Files never wait, so what was set for the opening alone goes.
+    let flags = rustix::fs::fcntl_getfl(&descriptor)?;
+    rustix::fs::fcntl_setfl(&descriptor, flags.difference(OFlags::NONBLOCK))?;
+    Ok(Handle::File(
+        File {
+            descriptor,
+            read_only,
+        }
+        .into(),
+    ))
 }

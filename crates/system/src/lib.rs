@@ -38,9 +38,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Default)]
 pub struct Grants {
     /// Directories of the host, each under a path of the program's.
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<Arc<Mount>>,
     /// The clocks: reading them, and sleeping.
     pub clock: bool,
+}
+
+impl Grants {
+    /// Looks for a directory that is granted for reading only and can be written all the same.
+    ///
+    /// # Errors
+    /// One that lies in another one, which is granted for writing.
+    pub fn check(&self) -> Result<(), MountError> {
+        let protected = self.mounts.iter().filter(|mount| mount.is_read_only());
+        for inner in protected {
+            for outer in self.mounts.iter().filter(|mount| !mount.is_read_only()) {
+                inner.check_apart_from(outer)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The system interface of one domain.
@@ -56,6 +72,8 @@ pub(crate) struct State {
     pub(crate) directory: String,
     /// Bits that new files and directories do not get.
     pub(crate) umask: u32,
+    /// Signals that the program ignores: bit `n` for signal `n`.
+    pub(crate) ignored: u128,
 }
 
 impl System {
@@ -68,6 +86,7 @@ impl System {
                 descriptors: Descriptors::new(),
                 directory: "/".to_owned(),
                 umask: 0o022,
+                ignored: 0,
             }),
         }
     }

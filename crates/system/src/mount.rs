@@ -10,10 +10,14 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A directory of the host under a path of the program's.
+#[derive(Debug)]
 pub struct Mount {
     root: OwnedFd,
+    /// Where `root` is on the host, without links.
+    host: PathBuf,
     guest: String,
     read_only: bool,
 }
@@ -32,6 +36,17 @@ pub enum MountError {
         /// What the kernel answered.
         cause: std::io::Error,
     },
+    /// Reading only, and writing by another way.
+    #[error(
+        "{inner} is granted for reading only, but lies in {outer}, which is granted for writing; \
+         grant {outer} for reading only, or a directory beside {inner}"
+    )]
+    Writable {
+        /// The directory to be protected.
+        inner: PathBuf,
+        /// The one it lies in.
+        outer: PathBuf,
+    },
 }
 
 impl Mount {
@@ -49,8 +64,13 @@ impl Mount {
                 path: host.to_owned(),
                 cause: cause.into(),
             })?;
+        let canonical = host.canonicalize().map_err(|cause| MountError::Open {
+            path: host.to_owned(),
+            cause,
+        })?;
         Ok(Self {
             root,
+            host: canonical,
             guest: absolute("/", guest),
             read_only,
         })
@@ -71,6 +91,18 @@ impl Mount {
             return Err(form());
         }
         Self::new(Path::new(host), guest, read_only)
+    }
+
+    /// That this mount, for reading only, does not lie in `outer`, which may be written: by a
+    /// renamed directory or a link within `outer` it could be changed, whatever its own name says.
+    pub(crate) fn check_apart_from(&self, outer: &Mount) -> Result<(), MountError> {
+        match self.host.starts_with(&outer.host) {
+            false => Ok(()),
+            true => Err(MountError::Writable {
+                inner: self.host.clone(),
+                outer: outer.host.clone(),
+            }),
+        }
     }
 
     /// Whether nothing may be changed in it.
@@ -122,12 +154,12 @@ pub(crate) fn absolute(directory: &str, path: &str) -> String {
 
 /// The mount that an absolute path leads into, and the path beneath it.
 pub(crate) fn find<'a, 'b>(
-    mounts: &'a [Mount],
+    mounts: &'a [Arc<Mount>],
     path: &'b str,
 ) -> Result<(&'a Mount, &'b str), Errno> {
     mounts
         .iter()
-        .filter_map(|mount| Some((mount, mount.beneath(path)?)))
+        .filter_map(|mount| Some((&**mount, mount.beneath(path)?)))
         .max_by_key(|(mount, _)| mount.guest.len())
         .ok_or(Errno::NOENT)
 }
@@ -147,7 +179,7 @@ mod tests {
     #[test]
     fn the_longest_mount_is_chosen_and_neighbours_are_not_taken_for_it() {
         let here = std::env::temp_dir();
-        let mount = |guest: &str| Mount::new(&here, guest, true).expect("a directory");
+        let mount = |guest: &str| Arc::new(Mount::new(&here, guest, true).expect("a directory"));
         let mounts = [mount("/data"), mount("/data/deep")];
         let found = |path| find(&mounts, path).map(|(mount, rest)| (mount.guest.clone(), rest));
         assert_eq!(found("/data/x"), Ok(("/data".to_owned(), "x")));

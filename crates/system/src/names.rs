@@ -5,8 +5,8 @@ use crate::descriptor::Handle;
 use crate::mount::{self, Mount};
 use crate::{Answer, Stop, files, stat};
 use mullion_runtime::Claimed;
-use rustix::fd::OwnedFd;
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 const AT_FDCWD: i32 = -100;
@@ -52,6 +52,24 @@ impl<'a> Name<'a> {
 
     fn open(&self, flags: OFlags) -> Result<OwnedFd, Stop> {
         Ok(self.mount.open(&self.rest, flags, Mode::empty())?)
+    }
+
+    /// Opens what a program may open. A look at it by its name goes first, since opening a pipe
+    /// or a device can have effects; who puts one in its place meanwhile is not the program.
+    fn open_content(&self, flags: OFlags, mode: Mode) -> Result<OwnedFd, Stop> {
+        let follow = flags.intersection(OFlags::NOFOLLOW);
+        match self
+            .mount
+            .open(&self.rest, OFlags::PATH | follow, Mode::empty())
+        {
+            Ok(found) if !is_link(&found)? => drop(files::permitted(&found)?),
+            // Not there, or a link that is not to be followed: for the kernel to say.
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Not to wait for the other end of what turns out to be a pipe after all.
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(self.mount.open(&self.rest, flags, mode)?)
     }
 
     /// The directory that holds the name, and the last part of it. The mount
@@ -105,10 +123,8 @@ fn open_name(call: &Call<'_, '_>, name: Name<'_>, flags: u64, mode: Mode) -> Ans
     } else {
         Mode::empty()
     };
-    // Not to wait for the other end of what turns out to be a pipe.
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let descriptor = name.mount.open(&name.rest, flags, mode)?;
-    let handle = files::opened(descriptor, name.path)?;
+    let descriptor = name.open_content(flags, mode)?;
+    let handle = files::opened(descriptor, name.path, name.mount.is_read_only())?;
     Ok(call.state().descriptors.add(handle, 0)?)
 }
 
@@ -169,11 +185,19 @@ fn access_name(name: Name<'_>, wanted: i32) -> Answer {
         name
     };
     let wanted = Access::from_bits(wanted as u32).ok_or(Errno::INVAL)?;
-    // Through the link of our own descriptor: what was resolved is what is asked about.
     let found = name.open(OFlags::PATH)?;
-    let link = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&found));
-    rustix::fs::access(link, wanted)?;
+    rustix::fs::access(link_of(&found), wanted)?;
     Ok(0)
+}
+
+/// A path of our own descriptor: what was resolved is what is asked about.
+fn link_of(found: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", found.as_raw_fd())
+}
+
+fn is_link(found: &OwnedFd) -> Result<bool, Errno> {
+    let mode = rustix::fs::fstat(found)?.st_mode;
+    Ok(FileType::from_raw_mode(mode) == FileType::Symlink)
 }
 
 pub(crate) fn access(call: &Call<'_, '_>) -> Answer {
@@ -267,14 +291,15 @@ pub(crate) fn truncate(call: &Call<'_, '_>) -> Answer {
     let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
     let file = here(call, 0)?
         .writable()?
-        .open(OFlags::WRONLY | OFlags::NONBLOCK)?;
+        .open_content(OFlags::WRONLY, Mode::empty())?;
     rustix::fs::ftruncate(file, length)?;
     Ok(0)
 }
 
 fn change_mode(name: Name<'_>, mode: u64) -> Answer {
-    let file = name.writable()?.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-    rustix::fs::fchmod(file, Mode::from_raw_mode(mode as u32 & 0o777))?;
+    let found = name.writable()?.open(OFlags::PATH)?;
+    files::permitted(&found)?;
+    rustix::fs::chmod(link_of(&found), Mode::from_raw_mode(mode as u32 & 0o777))?;
     Ok(0)
 }
 
@@ -309,9 +334,11 @@ pub(crate) fn utimensat(call: &Call<'_, '_>) -> Answer {
         last_modification: time(1)?,
     };
     if call.argument(1) == 0 {
-        return match call.state().descriptors.get(call.int(0))? {
+        let handle = call.state().descriptors.get(call.int(0))?;
+        return match handle {
+            Handle::File(file) if file.read_only => Err(Errno::ROFS.into()),
             Handle::File(file) => {
-                rustix::fs::futimens(file, &times)?;
+                rustix::fs::futimens(&file.descriptor, &times)?;
                 Ok(0)
             }
             _ => Err(Errno::ACCESS.into()),

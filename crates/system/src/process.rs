@@ -12,6 +12,10 @@ const SELF: u64 = 1;
 /// "nobody", as the identity of everything.
 const NOBODY: u64 = 65534;
 const SIG_IGN: u64 = 1;
+const SIGKILL: i32 = 9;
+const SIGSTOP: i32 = 19;
+/// Signals that do nothing by default: CHLD, CONT, URG, WINCH.
+const HARMLESS: [i32; 4] = [17, 18, 23, 28];
 
 pub(crate) fn exit(call: &Call<'_, '_>) -> Answer {
     Err(Stop::End(End::Exit(call.int(0) & 0xff)))
@@ -35,18 +39,19 @@ pub(crate) fn nothing(_: &Call<'_, '_>) -> Answer {
 
 /// kill(process, signal), tkill(thread, signal).
 pub(crate) fn kill(call: &Call<'_, '_>) -> Answer {
-    raise(call.argument(0), call.int(1))
+    raise(call, call.argument(0), call.int(1))
 }
 
 /// tgkill(process, thread, signal).
 pub(crate) fn tgkill(call: &Call<'_, '_>) -> Answer {
-    raise(call.argument(1), call.int(2))
+    raise(call, call.argument(1), call.int(2))
 }
 
-fn raise(target: u64, signal: i32) -> Answer {
+fn raise(call: &Call<'_, '_>, target: u64, signal: i32) -> Answer {
     match signal {
         _ if target as i32 != SELF as i32 => Err(Errno::SRCH.into()),
         0 => Ok(0),
+        1..=64 if HARMLESS.contains(&signal) || call.state().ignored >> signal & 1 != 0 => Ok(0),
         1..=64 => Err(Stop::End(End::Raised(signal))),
         _ => Err(Errno::INVAL.into()),
     }
@@ -55,11 +60,29 @@ fn raise(target: u64, signal: i32) -> Answer {
 /// No signal is ever delivered, so default and ignoring are what happens; a
 /// handler would never run, and the program is told so.
 pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
-    if call.argument(1) != 0 && call.memory().read_u64(call.pointer(1))? > SIG_IGN {
-        return Err(Errno::NOSYS.into());
+    let signal = call.int(0);
+    if !(1..=64).contains(&signal) {
+        return Err(Errno::INVAL.into());
     }
+    let wanted = match call.argument(1) {
+        0 => None,
+        _ => Some(call.memory().read_u64(call.pointer(1))?),
+    };
+    match wanted {
+        Some(_) if matches!(signal, SIGKILL | SIGSTOP) => return Err(Errno::INVAL.into()),
+        Some(handler) if handler > SIG_IGN => return Err(Errno::NOSYS.into()),
+        _ => {}
+    }
+    let before = call.state().ignored >> signal & 1;
     if call.argument(2) != 0 {
-        call.memory().write(call.pointer(2), &[0; 32])?;
+        let mut action = [0; 32];
+        action[0] = before as u8;
+        call.memory().write(call.pointer(2), &action)?;
+    }
+    if let Some(handler) = wanted {
+        let mut state = call.state();
+        state.ignored &= !(1 << signal);
+        state.ignored |= u128::from(handler) << signal;
     }
     Ok(0)
 }

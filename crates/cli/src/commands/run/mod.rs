@@ -1,18 +1,20 @@
 //! `mullion run`: a program extension in a domain of its own.
 
+mod debugger;
 mod report;
 mod units;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use mullion_loader::{Imports, LoadError, Loaded, Start};
 use mullion_runtime::{Arguments, CallError, Cause, Limits};
-use mullion_system::{Grants, Mount, System};
+use mullion_system::{Grants, Mount, MountError, System};
 use mullion_verifier::{ImageKind, verify};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Run a program extension in a domain.
 ///
@@ -21,7 +23,7 @@ use std::time::Duration;
 /// does wrong ends it alone, with a report on standard error.
 ///
 /// Exit status: the program's own when it ends by itself; 124 when its time was up; 125 when it
-/// faulted (an abort is a fault); 126 when the image was refused or could not be loaded; 2 for bad
+/// faulted (an abort is a fault); 126 when the image was refused or could not be started; 2 for bad
 /// usage.
 #[derive(clap::Args)]
 #[command(
@@ -29,8 +31,10 @@ use std::time::Duration;
 )]
 pub(crate) struct Args {
     /// Grant a directory: HOST::GUEST, or HOST::GUEST:ro for reading only. Repeat for more.
-    #[arg(long, value_name = "HOST::GUEST[:ro]")]
-    dir: Vec<String>,
+    ///
+    /// Links that lead out of it, devices, pipes, sockets and /proc are not granted with it.
+    #[arg(long, value_name = "HOST::GUEST[:ro]", value_parser = granted)]
+    dir: Vec<Arc<Mount>>,
     /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME). Repeat for more.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<OsString>,
@@ -49,6 +53,12 @@ pub(crate) struct Args {
     /// Write "window BASE" to standard error before the program starts, for debuggers.
     #[arg(long)]
     show_base: bool,
+    /// Run under gdb, stopped before the program's first instruction (see docs/debugging.md).
+    #[arg(long, conflicts_with = "max_time")]
+    gdb: bool,
+    /// Write a gdb script with the program's place to this file, then stop. What --gdb starts.
+    #[arg(long, hide = true, value_name = "FILE")]
+    debugger_script: Option<PathBuf>,
     /// The image, and the program's arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENTS"])]
     program: Vec<OsString>,
@@ -64,13 +74,16 @@ const REFUSED: u8 = 126;
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let path = PathBuf::from(&self.program[0]);
-        match self.load(&path) {
-            Ok(loaded) => self.start(&path, &loaded),
-            Err(error) => {
-                eprintln!("mullion: {}: {error:#}", path.display());
-                Ok(ExitCode::from(REFUSED))
-            }
+        if self.gdb {
+            return debugger::start(&path);
         }
+        let ended = self
+            .load(&path)
+            .and_then(|loaded| self.start(&path, &loaded));
+        Ok(ended.unwrap_or_else(|error| {
+            report::say(format_args!("mullion: {}: {error:#}", path.display()));
+            ExitCode::from(REFUSED)
+        }))
     }
 
     fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
@@ -79,7 +92,7 @@ impl Args {
             Ok(verified) => verified,
             Err(rejected) => {
                 for violation in rejected.violations.iter().take(5) {
-                    eprintln!("mullion: {}: {violation}", path.display());
+                    report::say(format_args!("mullion: {}: {violation}", path.display()));
                 }
                 bail!(
                     "refused: it breaks rules of the window (see mullion verify {})",
@@ -94,11 +107,11 @@ impl Args {
     }
 
     fn start(&self, path: &Path, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-        let mounts = self.dir.iter().map(|text| Mount::parse(text));
         let grants = Grants {
-            mounts: mounts.collect::<Result<_, _>>().context("--dir")?,
+            mounts: self.dir.clone(),
             clock: self.clock,
         };
+        grants.check()?;
         let imports = Imports::new().with("__mullion_system", System::new(grants).into_import());
         let limits = Limits {
             memory: self.max_memory,
@@ -111,32 +124,32 @@ impl Args {
             let block = self.block().place(&instance)?;
             Ok((instance, block))
         };
-        let (instance, block) = match prepared() {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                eprintln!("mullion: {}: {error}", path.display());
-                return Ok(ExitCode::from(REFUSED));
-            }
-        };
+        let (instance, block) = prepared()?;
+        let base = instance.domain().memory().base();
         if self.show_base {
-            eprintln!("window {:#x}", instance.domain().memory().base());
+            report::say(format_args!("window {base:#x}"));
+        }
+        if let Some(script) = &self.debugger_script {
+            debugger::hand_over(script, path, base)?;
         }
         let entry = instance.start()?;
+        let begin = Instant::now();
         let ended = instance.domain().call(entry, &Arguments::new(&[block]));
+        let elapsed = begin.elapsed();
         match ended {
             Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
             Err(CallError::Fault(fault)) => {
-                let verified = instance.verified();
-                report::print(path, verified, &fault);
+                report::print(path, instance.verified(), &fault, elapsed);
                 Ok(ExitCode::from(match fault.cause {
                     Cause::TimeLimit { .. } => OUT_OF_TIME,
                     _ => FAULTED,
                 }))
             }
-            Ok(_) => bail!(
-                "{}: its entry returned without ending the program",
-                path.display()
-            ),
+            Ok(_) => {
+                let text = "its entry returned without ending the program";
+                report::say(format_args!("mullion: {}: {text}", path.display()));
+                Ok(ExitCode::from(FAULTED))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -162,6 +175,11 @@ impl Args {
             random: random(),
         }
     }
+}
+
+/// A directory to grant.
+fn granted(text: &str) -> Result<Arc<Mount>, MountError> {
+    Mount::parse(text).map(Arc::new)
 }
 
 /// The C library's seed. Without the kernel's random numbers it is zero, which costs the

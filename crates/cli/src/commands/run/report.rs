@@ -6,30 +6,46 @@
 
 use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
 use mullion_verifier::Verified;
+use std::fmt::Display;
+use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// Lines of backtrace that are printed.
 const FRAMES: usize = 24;
 
-/// Prints the report to standard error.
-pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault) {
-    let source = Source::new(verified.bytes());
-    eprintln!("mullion: {}: {}", path.display(), fault.cause);
-    if let Some(address) = fault.address {
-        eprintln!("  address      {}", place(fault, address));
+/// Writes a line to standard error. Whoever does not want to see it (a closed pipe, a full disk)
+/// still gets the exit status.
+pub(super) fn say(line: impl Display) {
+    let _unseen = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Prints the report to standard error; `elapsed` is how long the program ran.
+pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault, elapsed: Duration) {
+    say(format_args!("mullion: {}: {}", path.display(), fault.cause));
+    if matches!(fault.cause, Cause::TimeLimit { .. }) {
+        say(format_args!("  stopped after {elapsed:.3?}"));
     }
-    eprintln!(
+    if let Some(address) = fault.address {
+        say(format_args!("  address      {}", place(fault, address)));
+    }
+    // What its author wrote is looked at only after what we know without it is told.
+    let source = Source::new(verified.bytes());
+    say(format_args!(
         "  instruction  {}",
         describe(&source, fault, fault.instruction, 0)
-    );
+    ));
     for (index, address) in fault.backtrace.iter().take(FRAMES).enumerate() {
         let title = if index == 0 { "called from" } else { "" };
         // A return address is behind its call; the call is what is of interest.
-        eprintln!("  {title:11}  {}", describe(&source, fault, *address, 1));
+        say(format_args!(
+            "  {title:11}  {}",
+            describe(&source, fault, *address, 1)
+        ));
     }
     let left_out = fault.omitted + fault.backtrace.len().saturating_sub(FRAMES) as u64;
     if left_out > 0 {
-        eprintln!("               ... {left_out} more");
+        say(format_args!("               ... {left_out} more"));
     }
     if let Some(registers) = &fault.registers {
         for row in REGISTER_NAMES.chunks(4).zip(registers.values.chunks(4)) {
@@ -39,11 +55,11 @@ pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault) {
                 .zip(row.1)
                 .map(|(name, value)| format!("{name:>6} {value:016x}"))
                 .collect();
-            eprintln!("  {}", cells.join(" "));
+            say(format_args!("  {}", cells.join(" ")));
         }
     }
     if let Some(hint) = hint(fault) {
-        eprintln!("  hint: {hint}");
+        say(format_args!("  hint: {hint}"));
     }
 }
 
