@@ -101,8 +101,8 @@ impl Builder<'_> {
                 self.tools.mullion.clone().into(),
                 "run".into(),
                 "--clock".into(),
-                image.clone().into(),
                 "--".into(),
+                image.clone().into(),
             ]
         } else {
             vec![image.clone().into()]
