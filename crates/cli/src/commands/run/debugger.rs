@@ -13,7 +13,7 @@ const SETTINGS: [&str; 5] = [
     "set confirm off",
     "set debuginfod enabled off",
     "handle SIG62 SIG63 SIG64 nostop noprint pass",
-    "handle SIGSTOP stop noprint nopass",
+    "handle SIGSTOP stop print nopass",
     "run",
 ];
 
@@ -55,7 +55,11 @@ fn without_gdb(arguments: impl Iterator<Item = OsString>, script: &Path) -> Vec<
 
 /// Tells gdb where the program lies, by the script, and lets it take over.
 pub(super) fn hand_over(script: &Path, image: &Path, base: u64) -> anyhow::Result<()> {
-    let text = format!("add-symbol-file '{}' -o {base:#x}\n", image.display());
+    // First away with our own symbols, so that names are the program's.
+    let text = format!(
+        "symbol-file\nadd-symbol-file '{}' -o {base:#x}\n",
+        image.display()
+    );
     std::fs::write(script, text).with_context(|| script.display().to_string())?;
     kill_process(getpid(), Signal::STOP)?;
     Ok(())

@@ -21,14 +21,13 @@ use std::time::{Duration, Instant};
 /// The image is verified, loaded into a window of its own, and started. It has standard input,
 /// output and error, memory, and its own end; every other power is granted by an option. What it
 /// does wrong ends it alone, with a report on standard error.
-///
-/// Exit status: the program's own when it ends by itself; 124 when its time was up; 125 when it
-/// faulted (an abort is a fault); 126 when the image was refused or could not be started; 2 for bad
-/// usage.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  mullion run --dir data::/data:ro --max-time 2s tool.mx /data/input.txt"
-)]
+#[command(after_help = "Exit status:
+  the program's own when it ends by itself; 124 when its time was up; 125 when it faulted
+  (an abort is a fault); 126 when the image was refused or could not be started;
+  2 for bad usage.
+
+Example:\n  mullion run --dir data::/data:ro --max-time 2s tool.mx /data/input.txt")]
 pub(crate) struct Args {
     /// Grant a directory: HOST::GUEST, or HOST::GUEST:ro for reading only. Repeat for more.
     ///
@@ -74,6 +73,9 @@ const REFUSED: u8 = 126;
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let path = PathBuf::from(&self.program[0]);
+        if self.program[0].as_bytes().starts_with(b"-") {
+            return Ok(misused(&path));
+        }
         if self.gdb {
             return debugger::start(&path);
         }
@@ -175,6 +177,15 @@ impl Args {
             random: random(),
         }
     }
+}
+
+/// What is no option is taken for the program, for whose own options everything behind it is left.
+fn misused(option: &Path) -> ExitCode {
+    let (name, rest) = (option.display(), "see mullion run --help");
+    report::say(format_args!(
+        "mullion: {name} is not an option of run ({rest}; a program of that name is ./{name})"
+    ));
+    ExitCode::from(2)
 }
 
 /// A directory to grant.

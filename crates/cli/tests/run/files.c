@@ -1,0 +1,53 @@
+/* Files of granted directories. Each line of output is one attempt and what came of it. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TRY(what) do { errno = 0; long r = (long)(what); printf("%s: %s\n", #what, r < 0 ? strerror(errno) : "done"); } while (0)
+#define CASE(name) if (!strcmp(which, name))
+
+int main(int count, char **words)
+{
+    const char *which = count > 1 ? words[1] : "";
+    CASE("none") { TRY(open("/etc/passwd", O_RDONLY)); TRY(open(".", O_RDONLY)); TRY(mkdir("/x", 0777)); return 0; }
+    CASE("read-only") {
+        TRY(open("/d/file", O_RDONLY)); /* 3 */
+        TRY(open("/d/file", O_RDONLY | O_TRUNC));
+        TRY(open("/d/file", O_WRONLY)); TRY(open("/d/file", O_RDWR)); TRY(open("/d/new", O_RDONLY | O_CREAT, 0666));
+        TRY(open("/d", O_TMPFILE | O_RDWR, 0600));
+        TRY(truncate("/d/file", 0)); TRY(ftruncate(3, 0)); TRY(write(3, "x", 1)); TRY(chmod("/d/file", 0));
+        TRY(utimensat(AT_FDCWD, "/d/file", 0, 0)); TRY(futimens(3, 0)); TRY(unlink("/d/file")); TRY(mkdir("/d/new", 0777));
+        TRY(rmdir("/d/sub")); TRY(rename("/d/file", "/w/file")); TRY(rename("/w/mine", "/d/mine")); TRY(access("/d/file", W_OK));
+        TRY(fchmod(3, 0)); TRY(link("/d/file", "/w/file")); TRY(symlink("/d", "/w/link"));
+        return 0;
+    }
+    CASE("escape") {
+        TRY(open("/d/out", O_RDONLY)); TRY(open("/d/absolute", O_RDONLY)); TRY(open("/d/up/secret", O_RDONLY));
+        TRY(open("/d/../secret", O_RDONLY)); TRY(open("/d/sub/../../secret", O_RDONLY)); TRY(open("/secret", O_RDONLY));
+        TRY(open("/d/new-by-link", O_WRONLY | O_CREAT, 0666)); TRY(truncate("/d/out", 0)); TRY(chmod("/d/out", 0)); TRY(chdir("/d/up"));
+        TRY(openat(open("/d", O_RDONLY), "../secret", O_RDONLY)); TRY(rename("/d/file", "/d/up/stolen")); TRY(rename("/d", "/e"));
+        TRY(open("/d/inside", O_RDONLY)); TRY(open("/d/fifo", O_RDONLY)); TRY(open("/d/fifo", O_WRONLY)); TRY(truncate("/d/fifo", 0));
+        TRY(open("/p/self/mem", O_RDONLY)); TRY(open("/p/self/root/etc/passwd", O_RDONLY)); TRY(open("/p/version", O_RDONLY));
+        return 0;
+    }
+    CASE("remove-all") { /* removes while it lists */
+        DIR *all = opendir("/w/many"); int n = 0;
+        for (struct dirent *e; (e = readdir(all));) if (e->d_name[0] == 'f') { char path[300]; snprintf(path, sizeof path, "/w/many/%s", e->d_name); n += !unlink(path); }
+        char room[16]; errno = 0; lseek(dirfd(all), 0, SEEK_SET);
+        long r = syscall(SYS_getdents64, dirfd(all), room, sizeof room);
+        printf("%d removed, rmdir %d, %ld %s", n, rmdir("/w/many"), r, strerror(errno)); return 0;
+    }
+    CASE("work") {
+        FILE *f = fopen("/w/text", "w"); fputs("one two three", f); fclose(f); f = fopen("/w/text", "r+"); char buffer[32];
+        fseek(f, 4, SEEK_SET); if (!fgets(buffer, 4, f)) return 1; fclose(f); struct stat s; stat("/w/text", &s);
+        chdir("/w"); rename("text", "moved"); printf("%s %ld %d", buffer, (long)s.st_size, access("moved", R_OK)); return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,131 @@
+//! `--dir`: what is granted works, nothing else is there.
+
+use crate::{changed, expect, run, text};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+/// A directory `d` with a file, a secret beside it, and ways out of it; a directory `w`.
+fn tree() -> tempfile::TempDir {
+    let top = tempfile::tempdir().expect("a temporary directory");
+    let at = |name: &str| top.path().join(name);
+    for name in ["d", "d/sub", "w"] {
+        fs::create_dir(at(name)).expect("a directory");
+    }
+    for name in ["secret", "d/file", "w/mine"] {
+        fs::write(at(name), "content").expect("a file");
+    }
+    for (to, name) in [
+        (Path::new("../secret"), "d/out"),
+        (&at("secret"), "d/absolute"),
+        (Path::new(".."), "d/up"),
+        (Path::new("../not-there-before"), "d/new-by-link"),
+        (Path::new("sub/../file"), "d/inside"),
+    ] {
+        symlink(to, at(name)).expect("a link");
+    }
+    let made = Command::new("mkfifo").arg(at("d/fifo")).status();
+    assert!(made.expect("mkfifo").success());
+    top
+}
+
+fn grant(top: &Path, name: &str, rest: &str) -> String {
+    format!("--dir={}::{rest}", top.join(name).display())
+}
+
+#[test]
+fn nothing_without_a_grant() {
+    let output = run(&[], "files", &["none"]);
+    assert_eq!(output.status.code(), Some(0));
+    let lines = text(&output.stdout);
+    assert_eq!(lines.lines().count(), 3);
+    assert!(
+        lines
+            .lines()
+            .all(|line| line.ends_with(": Operation not permitted")),
+        "{lines}"
+    );
+}
+
+#[test]
+fn a_granted_directory_works() {
+    let top = tree();
+    let output = run(&[&grant(top.path(), "w", "/w")], "files", &["work"]);
+    expect(&output, 0, "two 13 0");
+    assert_eq!(
+        fs::read(top.path().join("w/moved")).expect("a file"),
+        b"one two three"
+    );
+}
+
+#[test]
+fn a_directory_for_reading_stays_as_it_is() {
+    let top = tree();
+    let file = top.path().join("d/file");
+    let past = Command::new("touch")
+        .args(["-d", "2001-01-01"])
+        .arg(&file)
+        .status();
+    assert!(past.expect("touch").success());
+    let before = changed(&file);
+    let grants = [
+        grant(top.path(), "d", "/d:ro"),
+        grant(top.path(), "w", "/w"),
+    ];
+    let output = run(&[&grants[0], &grants[1]], "files", &["read-only"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let done: Vec<&str> = lines
+        .lines()
+        .filter(|line| line.ends_with(": done"))
+        .collect();
+    assert_eq!(done, ["open(\"/d/file\", O_RDONLY): done"], "{lines}");
+    assert_eq!(lines.lines().count(), 21);
+    assert_eq!(fs::read(&file).expect("still there"), b"content");
+    assert_eq!(changed(&file), before);
+    assert!(top.path().join("w/mine").exists());
+}
+
+#[test]
+fn no_way_leads_out() {
+    let top = tree();
+    let grants = [grant(top.path(), "d", "/d"), "--dir=/proc::/p".to_owned()];
+    let output = run(&[&grants[0], &grants[1]], "files", &["escape"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let done: Vec<&str> = lines
+        .lines()
+        .filter(|line| line.ends_with(": done"))
+        .collect();
+    assert_eq!(done, ["open(\"/d/inside\", O_RDONLY): done"], "{lines}");
+    assert_eq!(
+        fs::read(top.path().join("secret")).expect("there"),
+        b"content"
+    );
+    assert!(!top.path().join("not-there-before").exists());
+}
+
+#[test]
+fn removing_while_listing_misses_nothing() {
+    let top = tree();
+    let many = top.path().join("w/many");
+    fs::create_dir(&many).expect("a directory");
+    for number in 0..500 {
+        fs::write(many.join(format!("file-{number}")), "").expect("a file");
+    }
+    let output = run(&[&grant(top.path(), "w", "/w")], "files", &["remove-all"]);
+    expect(&output, 0, "500 removed, rmdir 0, -1 Invalid argument");
+}
+
+#[test]
+fn reading_only_within_writing_is_refused() {
+    let top = tree();
+    let grants = [
+        grant(top.path(), "d", "/d"),
+        grant(top.path(), "d/sub", "/d/sub:ro"),
+    ];
+    let output = run(&[&grants[0], &grants[1]], "files", &["none"]);
+    expect(&output, 126, "");
+    assert!(text(&output.stderr).contains("granted for reading only, but lies in"));
+}

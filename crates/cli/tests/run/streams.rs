@@ -1,0 +1,106 @@
+//! What every program has: its streams, words, environment and status.
+
+use crate::{command, expect, run, text};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+#[test]
+fn the_status_is_the_programs_own() {
+    for status in [0, 1, 2, 124, 126, 255] {
+        expect(
+            &run(&[], "streams", &["status", &status.to_string()]),
+            status,
+            "",
+        );
+    }
+    expect(&run(&[], "streams", &["status", "257"]), 1, "");
+}
+
+#[test]
+fn words_and_environment_are_what_was_given() {
+    let output = run(&[], "streams", &["words", "", "a b", "--dir", "\u{e9}"]);
+    expect(&output, 0, "[][a b][--dir][\u{e9}]");
+    let mut bare = command(&[], "streams", &["environment"]);
+    expect(&bare.env("SECRET", "1").output().expect("started"), 0, "");
+    let given = [
+        "--env",
+        "A=1=2",
+        "--env",
+        "HANDED",
+        "--env",
+        "UNSET_VARIABLE",
+    ];
+    let mut command = command(&given, "streams", &["environment"]);
+    let output = command
+        .env("HANDED", "over")
+        .env_remove("UNSET_VARIABLE")
+        .output();
+    expect(&output.expect("started"), 0, "A=1=2\nHANDED=over\n");
+}
+
+#[test]
+fn streams_are_kept_apart() {
+    let output = run(&[], "streams", &["streams"]);
+    expect(&output, 0, "to output");
+    assert_eq!(text(&output.stderr), "to error");
+}
+
+#[test]
+fn input_is_read_to_its_end() {
+    let mut child = command(&[], "streams", &["echo"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let input: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let sent = input.clone();
+    let writer = std::thread::spawn(move || stdin.write_all(&sent));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("a thread").expect("all is read");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout == input, "what comes out is what went in");
+}
+
+#[test]
+fn what_came_is_had_without_waiting_for_more() {
+    let mut child = command(&[], "streams", &["read"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(&[0; 4095]).expect("it reads");
+    let mut said = String::new();
+    let mut stdout = child.stdout.take().expect("a pipe");
+    stdout.read_to_string(&mut said).expect("it writes");
+    assert_eq!(said, "4095");
+    drop(stdin);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn much_output() {
+    let output = run(&[], "streams", &["much"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout.len(), 400_000 * 13);
+    assert!(output.stdout.ends_with(b"line  399999\n"));
+}
+
+#[test]
+fn outputs_that_take_no_more_are_errors_of_the_program() {
+    const EPIPE: i32 = 32;
+    const ENOSPC: i32 = 28;
+    let mut command = command(&[], "streams", &["write"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(EPIPE));
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let status = command.stdout(full.expect("a full device")).status();
+    assert_eq!(status.expect("it ends").code(), Some(ENOSPC));
+}
+
+#[test]
+fn descriptors_are_limited() {
+    expect(&run(&[], "streams", &["descriptors"]), 0, "253");
+}
