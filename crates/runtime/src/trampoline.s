@@ -138,6 +138,9 @@
     .type   mullion_enter_\kind, @function
 mullion_enter_\kind:
     .cfi_startproc
+    # Stacks change here, in either direction: as in a signal frame, debuggers
+    # must take the return gate's address exactly and not compare addresses.
+    .cfi_signal_frame
     pushq   %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -277,6 +280,7 @@ mullion_abort_\kind:
     .type   mullion_gate_\kind, @function
 mullion_gate_\kind:
     .cfi_startproc
+    .cfi_signal_frame
     cmpl    ${GATE_FIRST_IMPORT}, %r11d
     jb      mullion_builtin
     movq    %rsp, {CONTROL}(%r10)
