@@ -91,14 +91,18 @@ pub(crate) fn mremap(call: &Call<'_, '_>) -> Answer {
         return Err(Errno::NOMEM.into());
     }
     let new = memory.map(None, to, Access::ReadWrite)?;
-    if let Err(stop) = copy(call, old, Claimed(new), from) {
+    let moved = || -> Result<(), Stop> {
+        copy(call, old, Claimed(new), from)?;
+        if access != Access::ReadWrite {
+            memory.protect(Claimed(new), to, access)?;
+        }
+        // The image's pages are refused here.
+        Ok(memory.unmap(old, from)?)
+    };
+    if let Err(stop) = moved() {
         memory.unmap(Claimed(new), to)?;
         return Err(stop);
     }
-    if access != Access::ReadWrite {
-        memory.protect(Claimed(new), to, access)?;
-    }
-    memory.unmap(old, from)?;
     Ok(new)
 }
 
