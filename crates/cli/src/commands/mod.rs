@@ -3,6 +3,7 @@
 mod admit;
 mod cc;
 mod grant;
+mod fetch;
 mod inspect;
 mod key;
 mod keynote;
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Sign(sign::Args),
     /// Check module type files.
     Type(module_type::Args),
+    /// Get the sources of a third-party library, checked against a lock file.
+    Fetch(fetch::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -90,6 +93,7 @@ impl Command {
             Command::Policy(args) => args.run(),
             Command::Sign(args) => args.run(),
             Command::Type(args) => args.run(),
+            Command::Fetch(args) => args.run(),
             Command::Version(args) => args.run(),
         }
     }
