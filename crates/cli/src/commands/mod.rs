@@ -2,8 +2,8 @@
 
 mod admit;
 mod cc;
-mod grant;
 mod fetch;
+mod grant;
 mod inspect;
 mod key;
 mod keynote;
