@@ -1,8 +1,8 @@
-# The four commands: make run, make test, make check, make bench.
+# The commands: make run, make test, make check, make bench.
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all build test check fmt clippy doc deny setup bench clean
+.PHONY: all build run test check fmt clippy doc deny setup bench clean
 
 all: build
 
@@ -12,6 +12,12 @@ setup:            ## install what is missing (Debian packages when root, else sa
 
 build: setup      ## build everything in release mode
 	cargo build --release --workspace
+
+run: setup        ## the tour: a real library in a domain, hostile programs, what the wall costs
+	@scripts/setup-bench
+	@echo "building in release mode"
+	@cargo build --release -p mullion-cli -p mullion-bench
+	@scripts/tour
 
 test: setup       ## run every test there is
 	cargo test --workspace

@@ -1,6 +1,7 @@
 //! What crossing the wall costs. `cargo bench -p mullion-runtime`; a table of
 //! medians on standard output.
 
+mod process;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -32,6 +33,9 @@ extern "C" fn plain(value: u64) -> u64 {
 }
 
 fn main() {
+    if std::env::args().any(|argument| argument == process::ANSWER) {
+        return process::answer();
+    }
     println!("{:44} {:>10}", "median of 51 runs", "ns");
     let function: extern "C" fn(u64) -> u64 = black_box(plain);
     row("plain call", 10_000, || {
@@ -41,6 +45,11 @@ fn main() {
         // SAFETY: the call has no operands.
         black_box(unsafe { libc::getppid() });
     });
+    let mut peer = process::Peer::start().unwrap();
+    row("another process and back, by pipes", 200, || {
+        peer.ask().unwrap();
+    });
+    peer.stop().unwrap();
     let program = Program::new(PROGRAM);
     let load = |limits| program.load_with(vec![host(|_| Ok(0))], limits);
     let (one, two) = (load(Limits::default()), load(Limits::default()));
