@@ -2,7 +2,7 @@
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all build run test check fmt clippy doc deny setup bench clean
+.PHONY: all build run test check fmt clippy doc deny setup bench conformance clean
 
 all: build
 
@@ -21,6 +21,14 @@ run: setup        ## the tour: a real library in a domain, hostile programs, wha
 
 test: setup       ## run every test there is
 	cargo test --workspace
+	cargo build --quiet --release -p mullion-cli -p mullion-conformance
+	target/release/conformance torture --levels O0,O2 --every 40
+	target/release/conformance csmith --levels O2 --protections write-call,read-write-call,trap --count 5
+
+conformance: setup  ## foreign tests, whole: gcc's torture tests at every level, 200 random programs (an hour or more)
+	cargo build --quiet --release -p mullion-cli -p mullion-conformance
+	target/release/conformance torture
+	target/release/conformance csmith --levels O0,O1,O2,O3 --protections write-call,read-write-call,trap
 
 check: fmt clippy doc deny test   ## what continuous integration runs
 

@@ -17,8 +17,8 @@ pub(crate) struct Expectations {
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
-    /// The test's name, without `.c`.
-    pub(crate) test: String,
+    /// The tests' names, without `.c`.
+    pub(crate) tests: Vec<String>,
     /// Levels at which it occurs; empty for all.
     #[serde(default)]
     pub(crate) levels: Vec<String>,
@@ -47,7 +47,9 @@ impl Expectations {
         self.torture.iter().find(|e| {
             let at =
                 |list: &[String], what: &str| list.is_empty() || list.iter().any(|x| x == what);
-            e.test == test && at(&e.levels, level) && at(&e.protections, protection)
+            e.tests.iter().any(|name| name == test)
+                && at(&e.levels, level)
+                && at(&e.protections, protection)
         })
     }
 }
@@ -70,7 +72,7 @@ pub(crate) fn report(title: &str, lines: &[Line], expectations: &Expectations) -
         match entry {
             None if line.outcome == Outcome::Pass => passed += 1,
             Some(e) if e.outcome == line.outcome.kind() => {
-                known.insert(format!("{}: {}: {}", e.test, e.outcome, e.reason));
+                known.insert(format!("{}: {}: {}", line.test, e.outcome, e.reason));
             }
             _ => {
                 unexpected += 1;
