@@ -1,7 +1,7 @@
 //! What crossing the wall costs. `cargo bench -p mullion-runtime`; a table of
 //! medians on standard output.
 
-mod process;
+mod peer;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -33,8 +33,8 @@ extern "C" fn plain(value: u64) -> u64 {
 }
 
 fn main() {
-    if std::env::args().any(|argument| argument == process::ANSWER) {
-        return process::answer();
+    if std::env::args().any(|argument| argument == peer::ANSWER) {
+        return peer::answer();
     }
     println!("{:44} {:>10}", "median of 51 runs", "ns");
     let function: extern "C" fn(u64) -> u64 = black_box(plain);
@@ -45,7 +45,7 @@ fn main() {
         // SAFETY: the call has no operands.
         black_box(unsafe { libc::getppid() });
     });
-    let mut peer = process::Peer::start().unwrap();
+    let mut peer = peer::Peer::start().unwrap();
     row("another process and back, by pipes", 200, || {
         peer.ask().unwrap();
     });
