@@ -11,7 +11,7 @@ use std::process::Command;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// How many programs.
     #[arg(long, default_value_t = 200)]
     count: u64,

@@ -14,6 +14,7 @@ mod pool;
 mod process;
 mod torture;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,16 +56,25 @@ struct Common {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().suite {
-        Suite::Torture(options) => torture::run(&options),
-        Suite::Csmith(options) => csmith::run(&options),
-    };
-    match result {
+    match run(Cli::parse().suite) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
             eprintln!("conformance: {error:#}");
             ExitCode::from(1)
         }
+    }
+}
+
+/// Runs a suite; true if nothing unexpected came up.
+fn run(mut suite: Suite) -> anyhow::Result<bool> {
+    let (Suite::Torture(torture::Options { common, .. })
+    | Suite::Csmith(csmith::Options { common, .. })) = &mut suite;
+    // Programs run in directories of their own, from where a relative path would not lead back.
+    common.mullion = std::fs::canonicalize(&common.mullion)
+        .with_context(|| format!("{} (build it, or give --mullion)", common.mullion.display()))?;
+    match suite {
+        Suite::Torture(options) => torture::run(&options),
+        Suite::Csmith(options) => csmith::run(&options),
     }
 }

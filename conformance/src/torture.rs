@@ -13,7 +13,7 @@ use std::process::Command;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Directory with the tests; by default they are taken out of the gcc-12-source package.
     #[arg(long)]
     tests: Option<PathBuf>,
