@@ -339,3 +339,29 @@ fn protections_are_what_was_asked_for() {
         assert!(told.contains(protection), "{told}");
     }
 }
+
+#[test]
+fn a_program_starts_directly_with_what_it_was_granted() {
+    // What autoconf tries first: run it, and write a file.
+    let text = "#include <stdio.h>\nint main(int count, char **words) {\n\
+        FILE *f = fopen(\"conftest.out\", \"w\");\n\
+        if (!f) return 9;\n\
+        fprintf(f, \"%d %s\", count, words[1]);\n\
+        return fclose(f) != 0;\n}\n";
+    let directory = directory_with(&[("conftest.c", text)]);
+    let here = directory.path();
+    succeeds(here, &["cc", "conftest.c", "-o", "conftest"]);
+    let start = |options: &str| {
+        let mut command = Command::new(here.join("conftest"));
+        command
+            .arg("a b")
+            .current_dir(here)
+            .env("MULLION_RUN", options);
+        command.status().expect("the kernel starts it").code()
+    };
+    assert_eq!(start(""), Some(9));
+    assert!(!here.join("conftest.out").exists());
+    assert_eq!(start("--dir .::/"), Some(0));
+    let written = fs::read_to_string(here.join("conftest.out")).expect("the file");
+    assert_eq!(written, "2 a b");
+}

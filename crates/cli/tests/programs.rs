@@ -1,5 +1,5 @@
 //! Programs built by `mullion cc` at every level of optimisation and in every
-//! protection: they verify.
+//! protection: they verify, and do in a domain what their native build does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,6 +16,9 @@ const BUILDS: &[(&str, &str)] = &[
     ("-O1", "trap"),
     ("-O3", "trap"),
 ];
+
+/// Arguments that every program gets.
+const WORDS: [&str; 2] = ["one", "two three"];
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -34,9 +37,24 @@ fn must(command: &mut Command) -> Output {
     output
 }
 
+/// What a program printed, and its status.
+fn outcome(command: &mut Command) -> (String, Option<i32>) {
+    let output = command.output().expect("the command starts");
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        output.status.code(),
+    )
+}
+
 /// Builds a program in every way and compares what it does with the native one.
 fn agrees(name: &str, compiler: &str) {
     let work = tempfile::tempdir().expect("a temporary directory");
+    let native = work.path().join("native");
+    let host = if compiler == "cc" { "gcc" } else { "g++" };
+    let mut build = Command::new(host);
+    build.args(["-O1", "-w"]).arg(source(name));
+    must(build.arg("-o").arg(&native).arg("-lm"));
+    let expected = outcome(Command::new(&native).args(WORDS));
     for (level, protection) in BUILDS {
         let image = work.path().join(format!("{name}{level}-{protection}.mx"));
         let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
@@ -50,6 +68,9 @@ fn agrees(name: &str, compiler: &str) {
                 .arg("verify")
                 .arg(&image),
         );
+        let mut run = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        let found = outcome(run.arg("run").arg(&image).args(WORDS));
+        assert_eq!(found, expected, "{name} {level} {protection}");
     }
 }
 

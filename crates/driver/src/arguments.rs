@@ -29,7 +29,10 @@ Environment:
   XDG_CACHE_HOME              where the C library is built, once (~/.cache)
 
 A program whose name does not end in .mx can be started like any other: its
-ELF interpreter is `mullion run`, with the options in MULLION_RUN.
+ELF interpreter is `mullion run`, with the options in MULLION_RUN. Scripts made
+by autoconf start what they build and have it write a file:
+
+  MULLION_RUN=\"--dir .::/\" CC=\"mullion cc\" ./configure && make
 
 Not possible in a domain: shared libraries (-shared), 32-bit code (-m32),
 -fsplit-stack, the sanitizers, large code models. -flto, -fstack-protector,
