@@ -1,0 +1,22 @@
+//! Software isolated processes: many small processes in one address space, separated by the language
+//! instead of the MMU, that talk only over typed channels (*Deconstructing Process Isolation*, section 2).
+//!
+//! ```text
+//!   channel/   endpoints whose contract is a state machine        wait, critical, owner only
+//!   exchange/  blocks with one owner, that move by pointer        wait, critical, owner only
+//!   ------------------------------------------------------------- the seam: wait.rs, critical.rs, owner.rs
+//!   process/   table, limits, kill, restart       thread/  coroutines, scheduler, stacks
+//!   heap/      a heap and pages for each process  kernel/  the versioned table of calls
+//! ```
+//!
+//! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
+//! so its heap, its threads and the channels within one worker need no atomic operation.
+
+//!
+//! A rule for code under `channel/` and `exchange/`: a separately built SIP has its own copy of this crate's
+//! statics, so state that all must share hangs on one pointer that the kernel's table hands out, and hot
+//! thread-local state is reached through [`wait`] and [`owner`] only.
+
+pub mod critical;
+pub mod owner;
+pub mod wait;
