@@ -88,7 +88,7 @@ impl Start {
 /// A program header with the image's thread-local template, for the C library.
 /// Its address is the whole one: the library adds no base, as it sees no PT_PHDR.
 fn thread_local_header(instance: &Instance) -> Option<[u8; HEADER as usize]> {
-    let template = instance.verified().tls()?;
+    let template = instance.loaded().image().tls()?;
     let mut header = [0; HEADER as usize];
     let address = instance.domain().memory().base() + template.offset;
     header[..4].copy_from_slice(&PT_TLS.to_le_bytes());

@@ -1,24 +1,29 @@
 //! From a verified image to a protection domain that can be called.
 //!
-//! [`Loaded::new`] takes a [`Verified`] and nothing else: no file reaches a
-//! window that the verifier has not accepted, byte for byte. It is laid out
-//! once; each [`Loaded::instantiate`] maps it into a window of its own, with
-//! the host functions that the [`Imports`] name.
+//! [`Authoriser::admit`] asks who may load, and has the verifier look; what it
+//! lets in is an [`Admitted`], and [`Loaded::new`] takes nothing else. It is
+//! laid out once; each [`Loaded::instantiate`] maps it into a window of its own,
+//! with the host functions that the [`Imports`] name, and with no more than was
+//! granted.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod admission;
 mod block;
+mod granted;
 
+pub use admission::{Admitted, Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use block::Start;
 
 use mullion_runtime::{
     Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError,
     Relocation, Segment,
 };
-use mullion_verifier::{Permission, Verified};
+use mullion_trust::Decision;
+use mullion_verifier::Permission;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Why a verified image did not become a domain.
+/// Why an admitted image did not become a domain.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The image asks for functions that the host does not offer.
@@ -76,10 +81,10 @@ impl Imports {
     }
 }
 
-/// A verified image, laid out for mapping.
+/// An admitted image, laid out for mapping.
 #[derive(Clone)]
 pub struct Loaded {
-    verified: Arc<Verified>,
+    admitted: Arc<Admitted>,
     image: Arc<Image>,
 }
 
@@ -88,8 +93,9 @@ impl Loaded {
     ///
     /// # Errors
     /// The system has no memory for it.
-    pub fn new(verified: Verified) -> Result<Self, LoadError> {
-        let segments: Vec<Segment<'_>> = verified
+    pub fn new(admitted: Admitted) -> Result<Self, LoadError> {
+        let file = admitted.image();
+        let segments: Vec<Segment<'_>> = file
             .segments()
             .iter()
             .map(|segment| Segment {
@@ -97,34 +103,55 @@ impl Loaded {
                 offset: segment.offset() as u32,
                 length: segment.size() as u32,
                 access: access(segment.permission()),
-                content: verified.contents(segment),
+                content: file.contents(segment),
             })
             .collect();
-        let relocations = verified.relocations().map(|relocation| Relocation {
+        let relocations = file.relocations().map(|relocation| Relocation {
             place: relocation.offset as u32,
             addend: relocation.addend as u32,
         });
-        // SAFETY: the segments, their offsets and contents are those of a
-        // `Verified`, which owns the bytes that the verifier accepted.
+        // SAFETY: the segments, their offsets and contents are those of an
+        // `Admitted`, which owns the bytes that were judged. Either the verifier
+        // accepted their code, or type and policy name a compiler that answers
+        // for it in the verifier's place: the operator's own decision, which the
+        // log and `Loaded::is_verified` tell of.
         let image = unsafe { Image::new(&segments, relocations.collect()) }?;
         Ok(Self {
-            verified: Arc::new(verified),
+            admitted: Arc::new(admitted),
             image: Arc::new(image),
         })
     }
 
-    /// The evidence, and what it says of the image.
+    /// What the file says of itself.
     #[must_use]
-    pub fn verified(&self) -> &Verified {
-        &self.verified
+    pub fn image(&self) -> &mullion_verifier::Image {
+        self.admitted.image()
     }
 
-    /// A new domain of the image. Nothing in it has run yet.
+    /// Whether the verifier has accepted every instruction; if not, type and
+    /// policy trust the compiler.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.admitted.is_verified()
+    }
+
+    /// By whose leave, and with which limits; `None` if the host asks nobody.
+    #[must_use]
+    pub fn decision(&self) -> Option<&Decision> {
+        self.admitted.decision()
+    }
+
+    /// A new domain of the image, with `limits` or what was granted, of each
+    /// the stricter. Nothing in it has run yet.
     ///
     /// # Errors
     /// An import that the host does not offer; no window or memory left.
     pub fn instantiate(&self, imports: &Imports, limits: Limits) -> Result<Instance, LoadError> {
-        let functions = imports.bind(self.verified.imports())?;
+        let functions = imports.bind(self.image().imports())?;
+        let limits = match self.decision() {
+            Some(decision) => granted::limits(limits, decision, self.image()),
+            None => limits,
+        };
         let domain = Domain::new(self.image.clone(), functions, limits)?;
         Ok(Instance {
             loaded: self.clone(),
@@ -146,26 +173,26 @@ impl Instance {
         &self.domain
     }
 
-    /// The evidence of its image.
+    /// The image that it came from.
     #[must_use]
-    pub fn verified(&self) -> &Verified {
-        self.loaded.verified()
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
     }
 
     /// The image's entry point.
     ///
     /// # Errors
-    /// None for a verified image; the run time checks again.
+    /// None for an admitted image; the run time checks again.
     pub fn start(&self) -> Result<Entry, mullion_runtime::Error> {
-        self.at(self.verified().entry())
+        self.at(self.loaded.image().entry())
     }
 
     /// The export of that name, if there is one.
     ///
     /// # Errors
-    /// None for a verified image; the run time checks again.
+    /// None for an admitted image; the run time checks again.
     pub fn export(&self, name: &str) -> Result<Option<Entry>, mullion_runtime::Error> {
-        let export = self.verified().export(name);
+        let export = self.loaded.image().export(name);
         export.map(|offset| self.at(offset)).transpose()
     }
 

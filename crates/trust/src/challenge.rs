@@ -69,6 +69,25 @@ pub struct Request {
     pub signature: [u8; 64],
 }
 
+/// A key whose possession has been proven: by a request signed over a fresh
+/// challenge, or by having the secret at hand. Nothing else makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proven(PublicKey);
+
+impl Proven {
+    /// Who has the secret in this process needs no other proof.
+    #[must_use]
+    pub fn by_holding(key: &SecretKey) -> Self {
+        Proven(key.public())
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> PublicKey {
+        self.0
+    }
+}
+
 /// Why an exchange ends. The connection is closed after any of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
@@ -281,7 +300,7 @@ pub enum Event {
     /// The owner of `key` asks this, provably, on this connection, now.
     Asked {
         /// Whose possession has been proven.
-        key: PublicKey,
+        key: Proven,
         /// What is asked.
         request: Request,
     },
@@ -321,7 +340,10 @@ impl Session {
             (State::Requests { key, due }, Frame::Request(request)) => {
                 self.check(&key, due, &request)?;
                 self.state = State::Requests { key, due: due + 1 };
-                Ok(Event::Asked { key, request })
+                Ok(Event::Asked {
+                    key: Proven(key),
+                    request,
+                })
             }
             _ => Err(ProtocolError::Order),
         }

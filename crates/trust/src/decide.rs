@@ -108,7 +108,8 @@ pub struct Decision {
     pub imports: Vec<String>,
     /// What puts the wall up.
     pub mechanism: Mechanism,
-    /// What the image must at least be confined in.
+    /// What the image must at least be confined in: what its record says, which
+    /// is no less than the type demands.
     pub protection: Protection,
     /// Whether the code must be verified. Always, unless type and policy both
     /// trust the compiler.
@@ -551,7 +552,8 @@ impl Asker<'_> {
         ));
         lines.push(format!(
             "mechanism: {}, protection: {}",
-            granted.mechanism, module_type.protection
+            granted.mechanism,
+            self.record.compilation().protection
         ));
         lines.push(match verify {
             true => "the code must pass the verifier".to_owned(),
@@ -566,7 +568,7 @@ impl Asker<'_> {
             limits: granted.limits,
             imports: granted.imports,
             mechanism: granted.mechanism,
-            protection: module_type.protection,
+            protection: self.record.compilation().protection,
             verify,
             chain,
             explanation: lines.join("\n"),

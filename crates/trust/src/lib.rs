@@ -9,9 +9,11 @@
 
 pub mod challenge;
 pub mod clock;
+pub mod credentials;
 pub mod decide;
 mod document;
 pub mod dsse;
+pub mod event;
 pub mod explain;
 pub mod grant;
 pub mod key;

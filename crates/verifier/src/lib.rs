@@ -135,6 +135,25 @@ pub fn verify(bytes: impl Into<Arc<[u8]>>) -> Result<Verified, Rejected> {
     }
 }
 
+/// Reads an image whose code is not to be checked, because somebody else answers
+/// for it: the file's structure is as [`verify`] demands, its instructions may
+/// be anything. No evidence of confinement.
+///
+/// # Errors
+/// [`Rejected`] with at most [`DEFAULT_LIMIT`] violations of the structure's rules.
+pub fn structure(bytes: impl Into<Arc<[u8]>>) -> Result<Image, Rejected> {
+    let mut report = Report::new(DEFAULT_LIMIT);
+    let image = Image::parse(bytes.into(), &mut report);
+    let (violations, truncated) = report.finish();
+    match image {
+        Some(image) if violations.is_empty() && !truncated => Ok(image),
+        _ => Err(Rejected {
+            violations,
+            truncated,
+        }),
+    }
+}
+
 /// Describes an image file, and reports at most `limit` violations.
 #[must_use]
 pub fn survey(bytes: impl Into<Arc<[u8]>>, limit: usize) -> Survey {

@@ -1,11 +1,11 @@
 //! `mullion admit`.
 
+use super::admission::record_of;
 use super::keys::{KeyringArgs, add_credentials, pair};
 use anyhow::Context as _;
 use mullion_trust::log::Log;
 use mullion_trust::module_type::Mechanism;
-use mullion_trust::{Decision, Limit, Policy, Refusal, Request, Sha256Digest, decide};
-use serde_json::{Value, json};
+use mullion_trust::{Limit, Policy, Refusal, Request, Sha256Digest, decide};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,16 +57,16 @@ impl Args {
             add_credentials(&mut store, path)?;
         }
         let image = std::fs::read(&self.image).with_context(|| self.image.display().to_string())?;
-        let record = self.record.clone().unwrap_or_else(|| {
-            let mut path = self.image.clone().into_os_string();
-            path.push(".record");
-            path.into()
-        });
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| record_of(&self.image));
         let record = std::fs::read_to_string(&record)
             .with_context(|| format!("compilation record {}", record.display()))?;
         let request = self.request(&policy, &image)?;
         let answer = decide(&policy, &store, &record, &request);
-        let event = event(&request, answer.as_ref().map_err(AsRef::as_ref));
+        let event = match &answer {
+            Ok(decision) => decision.event(),
+            Err(refusal) => refusal.event(&request.requesters, &request.image),
+        };
         if self.log {
             let path = policy.log().context("the policy names no `log`")?;
             Log::new(path).append(event.clone())?;
@@ -113,32 +113,4 @@ fn print(refusal: &Refusal) {
         eprintln!("  {line}");
     }
     eprintln!("  way out: {}", refusal.way_out);
-}
-
-/// The decision as the log has it.
-fn event(request: &Request, answer: Result<&Decision, &Refusal>) -> Value {
-    let requesters: Vec<_> = request.requesters.iter().map(ToString::to_string).collect();
-    let image = request.image.to_string();
-    match answer {
-        Ok(decision) => {
-            let mut limits = serde_json::Map::new();
-            for limit in Limit::ALL {
-                limits.insert(limit.name().to_owned(), json!(decision.limits.get(limit)));
-            }
-            let compilers: Vec<_> = decision.compilers.iter().map(ToString::to_string).collect();
-            json!({
-                "kind": "admitted", "image": image, "requesters": requesters,
-                "type": decision.module_type, "type_sha256": decision.type_digest.to_string(),
-                "compilers": compilers, "limits": limits, "imports": decision.imports,
-                "mechanism": decision.mechanism.to_string(),
-                "protection": decision.protection.to_string(),
-                "verified": decision.verify, "chain": decision.chain,
-            })
-        }
-        Err(refusal) => json!({
-            "kind": "refused", "image": image, "requesters": requesters,
-            "reason": refusal.reason.to_string(), "way_out": refusal.way_out,
-            "obstacles": refusal.obstacles,
-        }),
-    }
 }

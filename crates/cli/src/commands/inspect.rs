@@ -1,8 +1,10 @@
 //! `mullion inspect`.
 
+use super::provenance::Provenance;
 use crate::listing::{Symbols, print_out};
 use anyhow::{Context, bail};
 use mullion_abi as abi;
+use mullion_trust::Policy;
 use mullion_verifier::{Image, Survey, survey};
 use serde::Serialize;
 use std::fmt::Write;
@@ -14,6 +16,7 @@ use std::process::ExitCode;
 /// Shows the protection and kind that the image's note names, its segments, the functions that it exports and
 /// imports with the number of direct calls to each gate, and how its code accesses memory. An image that does not
 /// verify is described as far as it can be read, and the description says so: then it is a claim, not a fact.
+/// If there is a compilation record beside it (FILE.record), that is described too.
 ///
 /// Exit status: 0 if the file could be described, 1 if not, 2 if the command is misused.
 #[derive(clap::Args)]
@@ -23,6 +26,9 @@ pub(crate) struct Args {
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
+    /// A policy: say whether it has the code verified when the image is loaded.
+    #[arg(long, value_name = "FILE", env = "MULLION_POLICY")]
+    policy: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -42,6 +48,7 @@ struct Description {
     built_in_gates: Vec<GateLine>,
     code: CodeCounts,
     growth: Option<Growth>,
+    record: Option<Provenance>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +110,8 @@ impl Args {
         let name = self.file.display().to_string();
         let bytes = std::fs::read(&self.file).with_context(|| name.clone())?;
         let symbols = Symbols::read(&bytes);
+        let policy = self.policy.as_deref().map(Policy::read).transpose()?;
+        let record = Provenance::read(&self.file, &bytes, policy.as_ref());
         let survey = survey(bytes, 1000);
         let Some(image) = &survey.image else {
             let first = survey
@@ -112,7 +121,8 @@ impl Args {
                 .unwrap_or_default();
             bail!("{name}: not an image: {first}");
         };
-        let description = describe(name, image, &survey, &symbols);
+        let mut description = describe(name, image, &survey, &symbols);
+        description.record = record;
         let mut out = String::new();
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&description)?)?;
@@ -193,6 +203,7 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
             bytes_after: after,
             ratio: f64::from(after) / f64::from(before),
         }),
+        record: None,
     }
 }
 
@@ -256,7 +267,9 @@ impl Description {
                 growth.bytes_before, growth.bytes_after
             )?;
         }
-        Ok(())
+        self.record
+            .as_ref()
+            .map_or(Ok(()), |record| record.write(out))
     }
 }
 

@@ -3,8 +3,9 @@
 
 use anyhow::{Context as _, bail};
 use mullion_trust::SecretKey;
+use mullion_trust::credentials;
 use mullion_trust::explain::Names;
-use mullion_trust::keynote::{self, Store};
+use mullion_trust::keynote::Store;
 use mullion_trust::keyring::Keyring;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -93,30 +94,10 @@ impl KeyringArgs {
     }
 }
 
-/// Adds the credentials in a file, or in all files of a directory that end in
-/// `.kn`. A file that is no credential is told of and left out: credentials
-/// only ever add.
+/// Adds credentials to a store, with a warning for each file that holds none.
 pub(crate) fn add_credentials(store: &mut Store, path: &Path) -> anyhow::Result<()> {
-    let mut files = vec![path.to_owned()];
-    if path.is_dir() {
-        let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-        files = entries
-            .map(|entry| Ok(entry?.path()))
-            .collect::<std::io::Result<_>>()?;
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "kn"));
-        files.sort();
-    }
-    for file in files {
-        let text = std::fs::read(&file).with_context(|| file.display().to_string())?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        match keynote::parse_all(&text) {
-            Ok(found) => {
-                for assertion in found {
-                    store.add_credential(assertion, &name);
-                }
-            }
-            Err(error) => eprintln!("mullion: warning: {}: {error}; left out", file.display()),
-        }
+    for left_out in credentials::read_into(store, path)? {
+        eprintln!("mullion: warning: {left_out}");
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The subcommands. Each lives in a module of its own, with its arguments and its `run`.
 
+mod admission;
 mod admit;
 mod cc;
 mod fetch;
@@ -14,6 +15,7 @@ mod map;
 mod model;
 mod module_type;
 mod policy;
+mod provenance;
 mod rewrite;
 mod run;
 mod sign;

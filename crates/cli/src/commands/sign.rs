@@ -1,5 +1,6 @@
 //! `mullion sign`.
 
+use super::admission::record_of;
 use super::keys::{KeyringArgs, pair};
 use anyhow::Context as _;
 use mullion_trust::Sha256Digest;
@@ -64,11 +65,7 @@ impl Args {
         let key = self.keyring.secret(&self.key)?;
         let name = self.image.file_name().unwrap_or_default().to_string_lossy();
         let text = record::sign(&name, &Sha256Digest::of(&image), &compilation, &key);
-        let output = self.output.unwrap_or_else(|| {
-            let mut path = self.image.into_os_string();
-            path.push(".record");
-            path.into()
-        });
+        let output = self.output.unwrap_or_else(|| record_of(&self.image));
         std::fs::write(&output, text).with_context(|| output.display().to_string())?;
         println!("{}", output.display());
         Ok(ExitCode::SUCCESS)

@@ -195,7 +195,8 @@ impl Search<'_> {
             self.ranks.insert(requester.clone(), self.greatest);
             self.raised.push_back(requester.clone());
         }
-        for id in self.store.open() {
+        let open = self.store.open();
+        for id in &open {
             self.look_at(*id);
         }
         let policy = Principal::policy();
@@ -204,10 +205,10 @@ impl Search<'_> {
                 return;
             }
             for id in self.store.naming(&principal) {
-                self.look_at(*id);
+                self.look_at(id);
             }
             // Licensees that depend on the query are in no index.
-            for id in self.store.open() {
+            for id in &open {
                 if self.store.assertion(*id).licensees.is_some() {
                     self.look_at(*id);
                 }

@@ -4,7 +4,7 @@ use super::principal::{Algorithms, Principal};
 use super::signature::{self, SignatureError};
 use super::syntax::{Assertion, Licensees, PrincipalRef};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Names one assertion of a [`Store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +16,8 @@ pub struct AssertionId(pub(super) usize);
 /// needs it, and never again.
 #[derive(Default)]
 pub struct Store {
+    /// What lies below: its assertions have the first numbers.
+    base: Option<Arc<Store>>,
     entries: Vec<Entry>,
     by_licensee: HashMap<Principal, Vec<AssertionId>>,
     /// Assertions that every query must look at: without a `Licensees` field,
@@ -41,6 +43,17 @@ impl Store {
         }
     }
 
+    /// A store with all that is in `base`, to which more can be added for a
+    /// while: neither copies nor changes it.
+    #[must_use]
+    pub fn over(base: Arc<Store>) -> Self {
+        Store {
+            algorithms: base.algorithms,
+            base: Some(base),
+            ..Store::default()
+        }
+    }
+
     /// Adds an assertion that is trusted because of where it comes from; its
     /// signature, if it has one, is not looked at. `origin` names the place in
     /// explanations.
@@ -54,7 +67,7 @@ impl Store {
     }
 
     fn add(&mut self, assertion: Assertion, origin: &str, trusted: bool) -> AssertionId {
-        let id = AssertionId(self.entries.len());
+        let id = AssertionId(self.len());
         if is_open(&assertion) {
             self.open.push(id);
         } else {
@@ -77,13 +90,24 @@ impl Store {
     /// How many assertions there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.below() + self.entries.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
+    }
+
+    fn below(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.len())
+    }
+
+    fn entry(&self, id: AssertionId) -> &Entry {
+        match (&self.base, id.0.checked_sub(self.below())) {
+            (Some(base), None) => base.entry(id),
+            (_, own) => &self.entries[own.unwrap_or(id.0)],
+        }
     }
 
     /// The assertion of that name.
@@ -92,7 +116,7 @@ impl Store {
     /// If the name is that of another store, and larger.
     #[must_use]
     pub fn assertion(&self, id: AssertionId) -> &Assertion {
-        &self.entries[id.0].assertion
+        &self.entry(id).assertion
     }
 
     /// Where the assertion came from, as given when it was added.
@@ -101,7 +125,7 @@ impl Store {
     /// As [`Store::assertion`].
     #[must_use]
     pub fn origin(&self, id: AssertionId) -> &str {
-        &self.entries[id.0].origin
+        &self.entry(id).origin
     }
 
     /// Whether the assertion is a policy.
@@ -110,12 +134,12 @@ impl Store {
     /// As [`Store::assertion`].
     #[must_use]
     pub fn is_policy(&self, id: AssertionId) -> bool {
-        self.entries[id.0].trusted
+        self.entry(id).trusted
     }
 
     /// Every assertion's name, in the order of adding.
     pub fn ids(&self) -> impl Iterator<Item = AssertionId> + use<> {
-        (0..self.entries.len()).map(AssertionId)
+        (0..self.len()).map(AssertionId)
     }
 
     /// Verifies the signature of a credential whose authorizer and signature
@@ -124,7 +148,7 @@ impl Store {
     /// # Errors
     /// Why it does not count.
     pub fn verify(&self, id: AssertionId) -> Result<(), SignatureError> {
-        let entry = &self.entries[id.0];
+        let entry = self.entry(id);
         let Some(authorizer) = entry.assertion.authorizer() else {
             return Err(SignatureError::Malformed);
         };
@@ -136,7 +160,7 @@ impl Store {
         id: AssertionId,
         authorizer: &Principal,
     ) -> Result<(), SignatureError> {
-        let entry = &self.entries[id.0];
+        let entry = self.entry(id);
         let check = || entry.assertion.verify(authorizer, self.algorithms);
         match entry.assertion.authorizer {
             _ if entry.trusted => Ok(()),
@@ -145,12 +169,20 @@ impl Store {
         }
     }
 
-    pub(super) fn naming(&self, principal: &Principal) -> &[AssertionId] {
-        self.by_licensee.get(principal).map_or(&[], Vec::as_slice)
+    /// Those that name the principal as a licensee.
+    pub(super) fn naming(&self, principal: &Principal) -> Vec<AssertionId> {
+        let mut all = self
+            .base
+            .as_ref()
+            .map_or(Vec::new(), |base| base.naming(principal));
+        all.extend(self.by_licensee.get(principal).into_iter().flatten());
+        all
     }
 
-    pub(super) fn open(&self) -> &[AssertionId] {
-        &self.open
+    pub(super) fn open(&self) -> Vec<AssertionId> {
+        let mut all = self.base.as_ref().map_or(Vec::new(), |base| base.open());
+        all.extend(&self.open);
+        all
     }
 }
 

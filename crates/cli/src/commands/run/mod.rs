@@ -4,12 +4,14 @@ mod debugger;
 mod report;
 mod units;
 
+use super::admission::{AdmissionArgs, explain};
 use anyhow::bail;
 use mullion_loader::{Imports, LoadError, Loaded, Start};
 use mullion_runtime::{Arguments, CallError, Cause, Limits};
 use mullion_system::{Grants, Mount, MountError, System};
-use mullion_verifier::{ImageKind, verify};
+use mullion_verifier::ImageKind;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Run a program extension in a domain.
 ///
-/// The image is verified, loaded into a window of its own, and started. It has standard input,
+/// The image is verified, loaded into a window of its own, and started: if a policy is configured,
+/// only when it lets the keys that ask, and with no more than it grants. It has standard input,
 /// output and error, memory, and its own end; every other power is granted by an option. What it
 /// does wrong ends it alone, with a report on standard error.
 #[derive(clap::Args)]
@@ -49,6 +52,12 @@ pub(crate) struct Args {
     /// Size of the data stack, like 256K or 4M (at most 8128K).
     #[arg(long, value_name = "SIZE", default_value = "8128K", value_parser = units::stack)]
     max_stack: u64,
+    /// Say by whose leave the program runs, and with which limits. (That nobody was asked is
+    /// also said where standard error is a terminal.)
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    admission: AdmissionArgs,
     /// Write "window BASE" to standard error before the program starts, for debuggers.
     #[arg(long)]
     show_base: bool,
@@ -79,33 +88,38 @@ impl Args {
         if self.gdb {
             return debugger::start(&path);
         }
-        let ended = self
-            .load(&path)
-            .and_then(|loaded| self.start(&path, &loaded));
+        let ended = self.load(&path).and_then(|loaded| match loaded {
+            Some(loaded) => self.start(&path, &loaded),
+            None => Ok(ExitCode::from(REFUSED)),
+        });
         Ok(ended.unwrap_or_else(|error| {
             report::say(format_args!("mullion: {}: {error:#}", path.display()));
             ExitCode::from(REFUSED)
         }))
     }
 
-    fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
+    /// `None` if it may not be loaded, which has been explained.
+    fn load(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
         let bytes = std::fs::read(path)?;
-        let verified = match verify(bytes) {
-            Ok(verified) => verified,
-            Err(rejected) => {
-                for violation in rejected.violations.iter().take(5) {
-                    report::say(format_args!("mullion: {}: {violation}", path.display()));
-                }
-                bail!(
-                    "refused: it breaks rules of the window (see mullion verify {})",
-                    path.display()
-                );
+        let authoriser = self.admission.authoriser()?;
+        if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
+            let text = "no policy is configured, so everyone is trusted (see --policy)";
+            report::say(format_args!("mullion: note: {text}"));
+        }
+        let admitted = match self.admission.admit(&authoriser, path, bytes)? {
+            Ok(admitted) => admitted,
+            Err(reason) => {
+                explain(path, &reason, |line| report::say(line));
+                return Ok(None);
             }
         };
-        if verified.kind() != ImageKind::Program {
+        if let Some(decision) = admitted.decision().filter(|_| self.verbose) {
+            report::say(format_args!("mullion: {}", decision.explanation));
+        }
+        if admitted.image().kind() != ImageKind::Program {
             bail!("refused: it is an extension for a host to call, not a program");
         }
-        Ok(Loaded::new(verified)?)
+        Ok(Some(Loaded::new(admitted)?))
     }
 
     fn start(&self, path: &Path, loaded: &Loaded) -> anyhow::Result<ExitCode> {
@@ -141,7 +155,7 @@ impl Args {
         match ended {
             Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
             Err(CallError::Fault(fault)) => {
-                report::print(path, instance.verified(), &fault, elapsed);
+                report::print(path, loaded.image(), &fault, elapsed);
                 Ok(ExitCode::from(match fault.cause {
                     Cause::TimeLimit { .. } => OUT_OF_TIME,
                     _ => FAULTED,

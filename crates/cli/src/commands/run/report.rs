@@ -5,7 +5,7 @@
 //! and printed with its control characters escaped.
 
 use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
-use mullion_verifier::Verified;
+use mullion_verifier::Image;
 use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) fn say(line: impl Display) {
 }
 
 /// Prints the report to standard error; `elapsed` is how long the program ran.
-pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault, elapsed: Duration) {
+pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration) {
     say(format_args!("mullion: {}: {}", path.display(), fault.cause));
     if matches!(fault.cause, Cause::TimeLimit { .. }) {
         say(format_args!("  stopped after {elapsed:.3?}"));
@@ -30,7 +30,7 @@ pub(super) fn print(path: &Path, verified: &Verified, fault: &Fault, elapsed: Du
         say(format_args!("  address      {}", place(fault, address)));
     }
     // What its author wrote is looked at only after what we know without it is told.
-    let source = Source::new(verified.bytes());
+    let source = Source::new(image.bytes());
     say(format_args!(
         "  instruction  {}",
         describe(&source, fault, fault.instruction, 0)

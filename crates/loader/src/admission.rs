@@ -1,0 +1,318 @@
+//! Who may load: the one question in front of every load.
+//!
+//! ```text
+//!   bytes --- Authoriser::admit --- policy, record, credentials, proven keys: leave?
+//!                                |  the verifier: does the code keep to the window?
+//!                                |  imports and protection: what was granted?
+//!                                |  written to the log, whatever came out
+//!                                v
+//!                            Admitted --- Loaded::new --- domains with its limits
+//! ```
+//!
+//! An [`Admitted`] is evidence: nothing else makes one, it owns the bytes that
+//! were judged, and [`crate::Loaded`] takes nothing else. Strangers are turned
+//! away before the verifier looks at what they brought.
+
+use mullion_trust::challenge::Proven;
+use mullion_trust::event::refused;
+use mullion_trust::explain::Names;
+use mullion_trust::keynote::{Attributes, ParseError, Store, parse_all};
+use mullion_trust::log::{Log, LogError};
+use mullion_trust::module_type::{Mechanism, Protection};
+use mullion_trust::{
+    Decision, DocumentError, Limits, Policy, Refusal, Request, Sha256Digest, credentials, decide,
+};
+use mullion_verifier::{Image, Rejected, Verified, structure, verify};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Credentials that one request may bring, at most.
+pub const CREDENTIALS: usize = 64;
+/// Bytes of the smallest data stack that the run time makes.
+const SMALLEST_STACK: u64 = 0x4000;
+
+/// Answers who may load, as one host's operator decided. May be asked from
+/// several threads at once.
+pub struct Authoriser {
+    rules: Option<Rules>,
+}
+
+struct Rules {
+    policy: Policy,
+    /// The policy's assertions, and the credentials that it names.
+    store: Arc<Store>,
+    log: Option<Log>,
+}
+
+/// What is asked, beside the image.
+#[derive(Default)]
+pub struct Asked<'a> {
+    /// Who asks.
+    pub requesters: &'a [Proven],
+    /// The compilation record's text.
+    pub record: Option<&'a str>,
+    /// Credentials beside those that the policy names, at most [`CREDENTIALS`]
+    /// texts.
+    pub credentials: &'a [String],
+    /// Limits that the requesters are content with.
+    pub limits: Limits,
+    /// More attributes, for conditions to look at.
+    pub attributes: Attributes,
+    /// Names of keys for the explanation, beside the policy's.
+    pub names: Names,
+}
+
+/// An image that may be loaded, and leave to do so. Only [`Authoriser::admit`]
+/// makes one, and who says by name that everyone is trusted.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    pub(crate) code: Code,
+    pub(crate) decision: Option<Arc<Decision>>,
+}
+
+/// An image, and who answers for its code.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    /// The verifier.
+    Verified(Verified),
+    /// The compiler, whom type and policy trust: the code may leave its window.
+    Unverified(Image),
+}
+
+impl Code {
+    pub(crate) fn image(&self) -> &Image {
+        match self {
+            Code::Verified(verified) => verified,
+            Code::Unverified(image) => image,
+        }
+    }
+}
+
+/// Why an image may not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAdmitted {
+    /// Nobody asks.
+    #[error("the policy asks who loads, and no key has been proven")]
+    Nobody,
+    /// There is no compilation record.
+    #[error("the policy asks for a compilation record, and there is none")]
+    NoRecord,
+    /// What was brought as a credential is none.
+    #[error("a credential: {0}")]
+    Credential(ParseError),
+    /// Too many credentials.
+    #[error("a request may bring {CREDENTIALS} credentials at most")]
+    Credentials,
+    /// Policy, record and credentials do not allow it.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// The code or the file breaks rules of the window.
+    #[error(transparent)]
+    Rejected(Rejected),
+    /// The image is confined in less than its record says.
+    #[error("the image is confined in {image}, and its compilation record says {record}")]
+    Protection {
+        /// By the image's own note.
+        image: &'static str,
+        /// By the record.
+        record: Protection,
+    },
+    /// The image imports what was not granted.
+    #[error("the image imports `{0}`, which was not granted")]
+    Import(String),
+    /// A stack that small cannot be made.
+    #[error("a stack of {0} bytes was granted, and none can be smaller than {SMALLEST_STACK}")]
+    Stack(u64),
+    /// The decision could not be recorded, so it is none.
+    #[error("the decision could not be written to the log: {0}")]
+    Log(#[from] LogError),
+}
+
+impl Authoriser {
+    /// The authoriser of a host without a policy: whatever the verifier accepts
+    /// may be loaded, by everyone.
+    #[must_use]
+    pub fn trusting_everyone() -> Self {
+        Authoriser { rules: None }
+    }
+
+    /// The authoriser of a policy. Reads the credentials that it names; `warn`
+    /// is told of each file that holds none.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn new(
+        policy: Policy,
+        mut warn: impl FnMut(credentials::LeftOut),
+    ) -> Result<Self, DocumentError> {
+        let mut store = policy.store();
+        for path in policy.credentials() {
+            credentials::read_into(&mut store, path)?
+                .into_iter()
+                .for_each(&mut warn);
+        }
+        let log = policy.log().map(Log::new);
+        Ok(Authoriser {
+            rules: Some(Rules {
+                policy,
+                store: Arc::new(store),
+                log,
+            }),
+        })
+    }
+
+    /// The authoriser of the policy in a file.
+    ///
+    /// # Errors
+    /// What is wrong with the file or one that it names.
+    pub fn read(
+        path: &Path,
+        warn: impl FnMut(credentials::LeftOut),
+    ) -> Result<Self, DocumentError> {
+        Self::new(Policy::read(path)?, warn)
+    }
+
+    /// The policy; without one, everyone is trusted.
+    #[must_use]
+    pub fn policy(&self) -> Option<&Policy> {
+        self.rules.as_ref().map(|rules| &rules.policy)
+    }
+
+    /// Whether an image may be loaded, as what, and with which limits. What
+    /// comes out has been written to the policy's log, if it names one.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn admit(
+        &self,
+        bytes: impl Into<Arc<[u8]>>,
+        asked: &Asked<'_>,
+    ) -> Result<Admitted, NotAdmitted> {
+        let bytes = bytes.into();
+        let Some(rules) = &self.rules else {
+            let verified = verify(bytes).map_err(NotAdmitted::Rejected)?;
+            return Ok(Admitted::trusting_everyone(verified));
+        };
+        let image = Sha256Digest::of(&bytes);
+        let answer = rules.judge(bytes, image, asked);
+        let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
+        rules.note(match &answer {
+            Ok((_, decision)) => decision.event(),
+            Err(NotAdmitted::Refused(refusal)) => refusal.event(&keys, &image),
+            Err(reason) => refused(&reason.to_string(), &keys, &image),
+        })?;
+        let (code, decision) = answer?;
+        Ok(Admitted {
+            code,
+            decision: Some(Arc::new(decision)),
+        })
+    }
+}
+
+impl Rules {
+    fn judge(
+        &self,
+        bytes: Arc<[u8]>,
+        image: Sha256Digest,
+        asked: &Asked<'_>,
+    ) -> Result<(Code, Decision), NotAdmitted> {
+        let decision = self.decide(image, asked)?;
+        let code = match decision.verify {
+            true => verify(bytes).map(Code::Verified),
+            false => structure(bytes).map(Code::Unverified),
+        };
+        let code = code.map_err(NotAdmitted::Rejected)?;
+        check(code.image(), &decision)?;
+        Ok((code, decision))
+    }
+
+    fn decide(&self, image: Sha256Digest, asked: &Asked<'_>) -> Result<Decision, NotAdmitted> {
+        if asked.requesters.is_empty() {
+            return Err(NotAdmitted::Nobody);
+        }
+        if asked.credentials.len() > CREDENTIALS {
+            return Err(NotAdmitted::Credentials);
+        }
+        let record = asked.record.ok_or(NotAdmitted::NoRecord)?;
+        let mut store = Store::over(self.store.clone());
+        for text in asked.credentials {
+            let found = parse_all(text.as_bytes()).map_err(NotAdmitted::Credential)?;
+            for assertion in found {
+                store.add_credential(assertion, "brought");
+            }
+        }
+        let requesters = asked.requesters.iter().map(Proven::key).collect();
+        let mut request = Request::new(requesters, image);
+        // The only one that this loader has.
+        request.mechanism = Some(Mechanism::Window);
+        request.limits = asked.limits;
+        request.attributes = asked.attributes.clone();
+        request.names = asked.names.clone();
+        decide(&self.policy, &store, record, &request).map_err(NotAdmitted::Refused)
+    }
+
+    fn note(&self, event: Value) -> Result<(), LogError> {
+        match &self.log {
+            Some(log) => log.append(event).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the image keeps to what was granted.
+fn check(image: &Image, decision: &Decision) -> Result<(), NotAdmitted> {
+    if protection(image) < decision.protection {
+        return Err(NotAdmitted::Protection {
+            image: image.protection().name(),
+            record: decision.protection,
+        });
+    }
+    let mut imports = image.imports().iter();
+    if let Some(name) = imports.find(|name| !decision.imports.contains(name)) {
+        return Err(NotAdmitted::Import(name.clone()));
+    }
+    match decision.limits.stack {
+        Some(stack) if stack < SMALLEST_STACK => Err(NotAdmitted::Stack(stack)),
+        _ => Ok(()),
+    }
+}
+
+fn protection(image: &Image) -> Protection {
+    match image.protection() {
+        mullion_abi::Protection::WriteCall => Protection::WriteCall,
+        mullion_abi::Protection::ReadWriteCall => Protection::ReadWriteCall,
+        mullion_abi::Protection::Trap => Protection::Trap,
+    }
+}
+
+impl Admitted {
+    /// Leave from a host that asks nobody: what the verifier accepts may be
+    /// loaded, with the limits that the host gives.
+    #[must_use]
+    pub fn trusting_everyone(verified: Verified) -> Self {
+        Admitted {
+            code: Code::Verified(verified),
+            decision: None,
+        }
+    }
+
+    /// What was decided; `None` if nobody was asked.
+    #[must_use]
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_deref()
+    }
+
+    /// What the file says of itself: checked, its instructions only if
+    /// [`Admitted::is_verified`].
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        self.code.image()
+    }
+
+    /// Whether the verifier has accepted every instruction.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        matches!(self.code, Code::Verified(_))
+    }
+}
