@@ -18,11 +18,17 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
                               extension: has exports that a host calls
   --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
   --mullion-keep=DIRECTORY    keeps the assembler text, before and after rewriting
+  --type FILE, --key NAME     signs a compilation record beside each image that is
+                              linked (IMAGE.record): of the module type in FILE,
+                              with that key; also --mullion-type=, --mullion-key=
   --mullion-help              this text
 
 Environment:
 
   MULLION_PROTECTION          the protection, where the option is not given
+                              (otherwise the module type's, if there is one)
+  MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
+  MULLION_PASSPHRASE_FILE     the passphrase of the key, where no terminal is
   MULLION_CC, MULLION_CXX     the compilers to use instead of gcc and g++
   MULLION_SOURCES             a directory with archives of third-party sources,
                               looked at before any package client is asked
@@ -67,6 +73,14 @@ pub struct Arguments {
     pub forwarded: Vec<OsString>,
     /// What is confined.
     pub protection: Protection,
+    /// Whether option or environment say so; otherwise it is the default.
+    pub protection_given: bool,
+    /// The file of the module type that a record is to be signed for.
+    pub module_type: Option<PathBuf>,
+    /// The name of the key that signs.
+    pub key: Option<String>,
+    /// The files on the command line: sources, objects, libraries.
+    pub inputs: Vec<PathBuf>,
     /// What the image is to be.
     pub kind: Kind,
     /// Functions to export.
@@ -214,9 +228,14 @@ impl Arguments {
     /// # Errors
     /// An option that is refused, or a bad value of one of ours.
     pub fn parse(arguments: &[OsString]) -> Result<Self, DriverError> {
+        let protection = protection_from_environment()?;
         let mut sorted = Self {
             forwarded: Vec::with_capacity(arguments.len()),
-            protection: protection_from_environment()?,
+            protection: protection.unwrap_or(Protection::ReadWriteCall),
+            protection_given: protection.is_some(),
+            module_type: None,
+            key: None,
+            inputs: Vec::new(),
             kind: Kind::default(),
             exports: Vec::new(),
             keep: None,
@@ -228,7 +247,17 @@ impl Arguments {
             help: false,
         };
         let mut scan = Scan::default();
-        for argument in arguments {
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            if let Some(name) = short(argument).filter(|_| !scan.expects_value) {
+                let value = match name.split_once('=') {
+                    Some((_, value)) => value.to_owned(),
+                    None => value_of(argument, arguments.next())?,
+                };
+                let name = name.split('=').next().unwrap_or_default();
+                sorted.own(&format!("{name}={value}"))?;
+                continue;
+            }
             if let Some(own) = argument
                 .as_bytes()
                 .strip_prefix(b"--mullion-")
@@ -248,7 +277,12 @@ impl Arguments {
     fn own(&mut self, option: &str) -> Result<(), DriverError> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
-            "protection" => self.protection = protection("--mullion-protection", value)?,
+            "protection" => {
+                self.protection = protection("--mullion-protection", value)?;
+                self.protection_given = true;
+            }
+            "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
+            "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
             "export" => self.exports.extend(
                 value
@@ -262,6 +296,24 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// The options that are also had without their long name: `type` and `key`, with
+/// their value if it is in the same argument.
+fn short(argument: &OsStr) -> Option<String> {
+    let name = argument.to_str()?.strip_prefix("--")?;
+    let known = ["type", "key"].contains(&name.split('=').next().unwrap_or_default());
+    known.then(|| name.to_owned())
+}
+
+fn value_of(option: &OsStr, value: Option<&OsString>) -> Result<String, DriverError> {
+    let value = value.and_then(|value| value.to_str());
+    value
+        .map(str::to_owned)
+        .ok_or_else(|| DriverError::Refused {
+            option: option.to_owned(),
+            reason: "a value must follow, as in --type monitor.toml --key compiler",
+        })
 }
 
 /// Reads a protection's name.
@@ -284,10 +336,10 @@ pub(crate) fn protection(option: &'static str, value: &str) -> Result<Protection
         })
 }
 
-fn protection_from_environment() -> Result<Protection, DriverError> {
+fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
     match std::env::var("MULLION_PROTECTION") {
-        Ok(value) if !value.is_empty() => protection("MULLION_PROTECTION", &value),
-        _ => Ok(Protection::ReadWriteCall),
+        Ok(value) if !value.is_empty() => protection("MULLION_PROTECTION", &value).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -336,6 +388,7 @@ impl Scan {
         }
         if bytes.first() != Some(&b'-') || bytes == b"-" {
             self.inputs = true;
+            sorted.inputs.push(PathBuf::from(argument));
             let extension = Path::new(argument).extension().and_then(OsStr::to_str);
             sorted.cxx |= extension.is_some_and(|extension| CXX_SUFFIXES.contains(&extension));
             return Ok(());
@@ -480,6 +533,25 @@ mod tests {
                 other => panic!("{option}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_record_is_asked_for_in_each_spelling() {
+        for line in [
+            "--type t.toml --key cc a.c",
+            "a.c --type=t.toml --key=cc",
+            "--mullion-type=t.toml a.c --mullion-key=cc",
+        ] {
+            let sorted = parse(line).unwrap();
+            assert_eq!(sorted.module_type.as_deref(), Some(Path::new("t.toml")));
+            assert_eq!(sorted.key.as_deref(), Some("cc"));
+            assert_eq!(sorted.forwarded, ["a.c"]);
+        }
+        assert!(matches!(
+            parse("a.c --key"),
+            Err(DriverError::Refused { .. })
+        ));
+        assert_eq!(parse("-Xlinker --key a.c").unwrap().key, None);
     }
 
     #[test]

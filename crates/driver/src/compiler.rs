@@ -2,6 +2,7 @@
 
 use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::assembler::{KEEP, PROTECTION};
+use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
 use crate::{DriverError, specs};
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// The language that the driver assumes for linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +42,26 @@ pub(crate) const CODE: &[&str] = &[
     "-fno-exceptions",
 ];
 
+/// What became of a command line.
+#[derive(Debug)]
+pub struct Compiled {
+    /// gcc's exit status.
+    pub code: u8,
+    /// What the image was made with, if there is one and a key to sign that with.
+    pub origin: Option<Origin>,
+}
+
 /// Does what `mullion cc` or `mullion c++` was asked for.
 ///
 /// # Errors
 /// What is refused, what is missing; an error of gcc is an exit status.
-pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitCode, DriverError> {
-    let arguments = Arguments::parse(arguments)?;
+pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, DriverError> {
     if arguments.help {
         print!("{OPTIONS_HELP}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Compiled {
+            code: 0,
+            origin: None,
+        });
     }
     let mut gcc = Command::new(match language {
         Language::C => tools::compiler("MULLION_CC", "gcc"),
@@ -63,14 +75,14 @@ pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitCode, D
         let tools = Tools::prepare(&sysroot.overlay())?;
         scratch = tempfile::tempdir().map_err(|cause| DriverError::io(Path::new("/tmp"), cause))?;
         if arguments.task == Task::Link {
-            gcc.arg(link_specs(&arguments, &sysroot, &tools, scratch.path())?);
+            gcc.arg(link_specs(arguments, &sysroot, &tools, scratch.path())?);
         }
         gcc.arg("-B")
             .arg(&tools.directory)
             .arg("-B")
             .arg(sysroot.library());
         gcc.args(&arguments.forwarded);
-        headers(&mut gcc, language, &arguments, &sysroot);
+        headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
         gcc.env(PROTECTION, arguments.protection.name());
         if let Some(directory) = &arguments.keep {
@@ -83,7 +95,11 @@ pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitCode, D
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    let signed = code == 0 && arguments.task == Task::Link && arguments.key.is_some();
+    Ok(Compiled {
+        code: u8::try_from(code).unwrap_or(1),
+        origin: signed.then(|| Origin::of(&gcc, arguments)),
+    })
 }
 
 /// The headers of the sysroot instead of the host's, and a macro to know them by.

@@ -25,13 +25,15 @@ mod assembler;
 mod compiler;
 mod error;
 mod linker;
+mod origin;
 mod response;
 mod specs;
 pub mod sysroot;
 mod tools;
 
-pub use arguments::{Arguments, Kind, OPTIONS_HELP};
+pub use arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 pub use assembler::assemble;
-pub use compiler::{Language, compile};
+pub use compiler::{Compiled, Language, compile};
 pub use error::DriverError;
 pub use linker::link;
+pub use origin::Origin;

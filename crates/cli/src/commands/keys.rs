@@ -19,11 +19,20 @@ pub(crate) struct KeyringArgs {
     /// Read the passphrase of a secret key from this file instead of the
     /// terminal; /dev/fd/3 is file descriptor 3. A newline at the end is not
     /// part of it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "MULLION_PASSPHRASE_FILE")]
     passphrase_file: Option<PathBuf>,
 }
 
 impl KeyringArgs {
+    /// As the environment says, for commands whose options are another's.
+    pub(crate) fn from_environment() -> Self {
+        let path = |name| std::env::var_os(name).filter(|path| !path.is_empty());
+        KeyringArgs {
+            keys: path("MULLION_KEYS").map(PathBuf::from),
+            passphrase_file: path("MULLION_PASSPHRASE_FILE").map(PathBuf::from),
+        }
+    }
+
     pub(crate) fn open(&self) -> anyhow::Result<Keyring> {
         if let Some(directory) = &self.keys {
             return Ok(Keyring::new(directory));

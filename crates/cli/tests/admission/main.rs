@@ -2,6 +2,7 @@
 
 mod limits;
 mod run;
+mod sign;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
