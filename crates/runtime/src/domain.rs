@@ -4,11 +4,10 @@ use crate::control::{self, Tcb};
 use crate::dispatch::{Ending, HostFunction};
 use crate::error::Error;
 use crate::fault::{Cause, Fault};
-use crate::image::Image;
+use crate::image::{Image, Parked};
 use crate::memory::{Claimed, Memory};
 use crate::stacks::Stacks;
 use crate::trampoline::{CallRecord, ended};
-use crate::window::Window;
 use crate::{MAX_STACK_SIZE, MAX_STACKS, signals, watchdog};
 use mullion_abi::LABEL;
 use std::panic::resume_unwind;
@@ -156,14 +155,17 @@ impl Domain {
     ) -> Result<Self, Error> {
         crate::runtime::get()?;
         signals::install_faults()?;
-        let window = Window::new()?;
-        let regions = image.map(&window)?;
-        let memory = Memory::new(window, regions, image.end(), limits.memory, limits.regions)?;
+        let (needed, limit) = (image.regions().accessible(), limits.memory);
+        if needed > limit {
+            return Err(Error::Memory { needed, limit });
+        }
+        let Parked { window, mut stacks } = image.window()?;
+        stacks.reset(&window, Stacks::mapped_size(limits.stack))?;
         Ok(Self {
             inner: Box::new(Inner {
                 serial: next_serial(),
-                memory,
-                stacks: Arc::new(Stacks::new(limits.threads, limits.stack)),
+                memory: Memory::new(window, &image, limits.memory, limits.regions),
+                stacks: Arc::new(Stacks::new(limits.threads, limits.stack, stacks)),
                 imports,
                 image,
                 limits,
@@ -198,20 +200,43 @@ impl Domain {
         self.inner.call(entry, arguments)
     }
 
-    /// Gives the domain the state that it had when it was new. Entries made
-    /// before are void.
+    /// Gives the domain the state that it had when it was new, in the same
+    /// window. Entries made before are void. On an error, which the kernel must
+    /// be very short of memory for, the domain takes no calls.
     pub fn restart(&mut self) -> Result<(), Error> {
-        let inner = &self.inner;
-        *self = Self::new(
-            inner.image.clone(),
-            inner.imports.clone(),
-            inner.limits.clone(),
-        )?;
-        Ok(())
+        self.inner.restart()
+    }
+}
+
+impl Drop for Inner {
+    /// Its window, reset, waits for the next domain of the image.
+    fn drop(&mut self) {
+        let mut stacks = self.stacks.mapped();
+        let reset = self.memory.reset(&self.image);
+        let window = self.memory.take_window();
+        if reset
+            .and_then(|()| stacks.reset(&window, stacks.size()))
+            .is_ok()
+        {
+            self.image.park(Parked { window, stacks });
+        }
     }
 }
 
 impl Inner {
+    fn restart(&mut self) -> Result<(), Error> {
+        self.ended.store(true, Ordering::Relaxed);
+        self.serial = next_serial();
+        self.memory.reset(&self.image)?;
+        let limits = &self.limits;
+        let mut mapped = self.stacks.mapped();
+        mapped.reset(self.memory.window(), mapped.size())?;
+        // The leases of the old ones are void: their threads take stacks anew.
+        self.stacks = Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
+        self.ended.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }

@@ -1,25 +1,10 @@
-//! The gate area: one set of physical pages, mapped read + execute into every window.
+//! The gate area: the same code in every window. It lies in each image's file in
+//! front of the code, so that both are one mapping.
 
-use crate::error::Error;
-use crate::sealed;
 use mullion_abi::{CONTROL_REGION, GATE_AREA_SIZE, GATE_SLOT_SIZE, GATE_SLOTS, LABEL};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
-
-static AREA: OnceLock<OwnedFd> = OnceLock::new();
-
-/// The file with the gate area.
-pub(crate) fn area() -> Result<BorrowedFd<'static>, Error> {
-    if AREA.get().is_none() {
-        let file = sealed::file(c"mullion-gates", &[(0, &contents())], GATE_AREA_SIZE)?;
-        // Another thread may have been first; one of the two files is dropped.
-        let _ = AREA.set(file);
-    }
-    Ok(AREA.get().ok_or(Error::NoFsgsbase)?.as_fd())
-}
 
 /// The code of every slot. It holds no address: `%r10` is found from `%rsp`.
-fn contents() -> Vec<u8> {
+pub(crate) fn contents() -> Vec<u8> {
     let mut area = vec![0xcc; GATE_AREA_SIZE as usize];
     for (number, slot) in area.chunks_exact_mut(GATE_SLOT_SIZE as usize).enumerate() {
         let mut code = Vec::with_capacity(GATE_SLOT_SIZE as usize);

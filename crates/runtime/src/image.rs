@@ -1,16 +1,38 @@
 //! An image laid out in memory, ready to be mapped into windows.
+//!
+//! ```text
+//! the image's sealed file           a window
+//! +-----------------+               +-----------------+ 0x10000
+//! | gate area       |  mapped       | gate area       |
+//! | code            |  privately    | code            |  one mapping, if code comes first
+//! | constants       | ------------> | constants       |
+//! | large data      |               | data            |  the file's pages, or, if there are
+//! +-----------------+               | zero            |  few, copies in anonymous memory:
+//!                                   | heap (brk)      |  then all this is one mapping
+//!                                   +-----------------+
+//! ```
+//! Windows of domains that have gone wait here, mapped and reset, for the next
+//! domain of the image.
 
 use crate::error::Error;
+use crate::gates;
 use crate::regions::{Owner, Regions};
 use crate::sealed;
+use crate::stacks::Mapped;
 use crate::window::{Access, PAGE, Window};
-use mullion_abi::{HEAP_END, IMAGE_BASE};
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 /// What an executable segment's last page is filled with: `int3`.
 const FILL: u8 = 0xcc;
+/// Greatest content of a writable segment that is copied into anonymous memory:
+/// a copy of so much takes as long as a few page faults.
+const COPIED: u64 = 64 << 10;
+/// Windows that wait for the next domain of an image.
+const PARKED: usize = 16;
 
 /// A segment as its file describes it.
 #[derive(Clone, Debug)]
@@ -39,9 +61,18 @@ pub struct Relocation {
 pub struct Image {
     file: OwnedFd,
     parts: Vec<Part>,
-    relocations: Vec<Relocation>,
+    /// What every domain of the image has at first.
+    regions: Regions,
     /// Where the heap begins: behind the last segment.
     end: u64,
+    parked: Mutex<Vec<Parked>>,
+}
+
+/// A window in which the image is mapped as in a new domain.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub(crate) window: Window,
+    pub(crate) stacks: Mapped,
 }
 
 /// A segment with its place in the file.
@@ -53,6 +84,10 @@ struct Part {
     in_file: u64,
     position: u64,
     access: Access,
+    /// The content, if it is copied and not mapped.
+    copied: Option<Vec<u8>>,
+    /// Those within `range`; none in code.
+    relocations: Vec<Relocation>,
 }
 
 impl Image {
@@ -65,9 +100,17 @@ impl Image {
         segments: &[Segment<'_>],
         relocations: Vec<Relocation>,
     ) -> Result<Self, Error> {
-        let mut parts = Vec::new();
-        let mut contents = Vec::new();
-        let (mut end, mut position) = (IMAGE_BASE, 0);
+        let mut parts = vec![Part {
+            range: GATE_BASE..GATE_BASE + GATE_AREA_SIZE,
+            in_file: GATE_AREA_SIZE,
+            position: 0,
+            access: Access::ReadExecute,
+            copied: None,
+            relocations: Vec::new(),
+        }];
+        let mut contents = vec![(0, gates::contents())];
+        let mut regions = Regions::default();
+        let (mut end, mut position) = (IMAGE_BASE, GATE_AREA_SIZE);
         for segment in segments {
             let start = u64::from(segment.offset);
             let range = start..(start + u64::from(segment.length)).next_multiple_of(PAGE);
@@ -78,13 +121,23 @@ impl Image {
                     offset: segment.offset,
                 });
             }
-            let in_file = content.next_multiple_of(PAGE);
-            contents.push((position, padded(segment, in_file as usize)));
+            let copied = segment.access == Access::ReadWrite && content <= COPIED;
+            let in_file = if copied {
+                0
+            } else {
+                content.next_multiple_of(PAGE)
+            };
+            if in_file > 0 {
+                contents.push((position, padded(segment, in_file as usize)));
+            }
+            regions.insert(range.clone(), segment.access, Owner::Image);
             parts.push(Part {
                 range: range.clone(),
                 in_file,
                 position,
                 access: segment.access,
+                copied: copied.then(|| segment.content.to_vec()),
+                relocations: Vec::new(),
             });
             end = range.end;
             position += in_file;
@@ -93,14 +146,16 @@ impl Image {
             .iter()
             .map(|(position, bytes)| (*position, bytes.as_slice()))
             .collect();
-        let image = Self {
+        for relocation in relocations {
+            place(&mut parts, relocation)?;
+        }
+        Ok(Self {
             file: sealed::file(c"mullion-image", &pieces, position)?,
             parts,
-            relocations,
+            regions,
             end,
-        };
-        image.check_relocations()?;
-        Ok(image)
+            parked: Mutex::default(),
+        })
     }
 
     /// Offset of the first page behind the image.
@@ -109,35 +164,51 @@ impl Image {
         self.end
     }
 
-    fn check_relocations(&self) -> Result<(), Error> {
-        for relocation in &self.relocations {
-            let place = u64::from(relocation.place);
-            let inside = |part: &Part| {
-                part.access != Access::ReadExecute
-                    && part.range.start <= place
-                    && place + 8 <= part.range.end
-            };
-            if !self.parts.iter().any(inside) {
-                return Err(Error::Relocation {
-                    offset: relocation.place,
-                });
-            }
-        }
-        Ok(())
+    /// What a new domain of the image has mapped.
+    pub(crate) fn regions(&self) -> &Regions {
+        &self.regions
     }
 
     /// Whether `offset` lies in an executable segment.
     pub(crate) fn is_code(&self, offset: u64) -> bool {
-        let holds =
-            |part: &Part| part.access == Access::ReadExecute && part.range.contains(&offset);
+        let holds = |part: &Part| {
+            part.access == Access::ReadExecute
+                && part.range.start >= IMAGE_BASE
+                && part.range.contains(&offset)
+        };
         self.parts.iter().any(holds)
     }
 
+    /// A window with the image as in a new domain: a parked one, or one newly mapped.
+    pub(crate) fn window(&self) -> Result<Parked, Error> {
+        let parked = self.lock().pop();
+        if let Some(parked) = parked {
+            return Ok(parked);
+        }
+        let window = Window::new()?;
+        self.map(&window)?;
+        Ok(Parked {
+            window,
+            stacks: Mapped::default(),
+        })
+    }
+
+    /// Keeps a window that has been reset for the next domain, or gives it back.
+    pub(crate) fn park(&self, parked: Parked) {
+        let mut all = self.lock();
+        if all.len() < PARKED {
+            all.push(parked);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Maps the image into an empty window, relocated.
-    pub(crate) fn map(&self, window: &Window) -> Result<Regions, Error> {
-        let mut regions = Regions::default();
+    fn map(&self, window: &Window) -> Result<(), Error> {
         for part in &self.parts {
-            let written = part.access != Access::ReadExecute && self.is_relocated(&part.range);
+            let written = !part.relocations.is_empty();
             let access = if written {
                 Access::ReadWrite
             } else {
@@ -155,21 +226,52 @@ impl Image {
             if copied < part.range.end {
                 window.map_zeroed(copied..part.range.end, access)?;
             }
-            regions.insert(part.range.clone(), part.access, Owner::Image);
-        }
-        self.relocate(window);
-        for part in &self.parts {
-            if part.access == Access::Read && self.is_relocated(&part.range) {
-                window.protect(part.range.clone(), part.access)?;
+            part.fill(window);
+            if written {
+                part.relocate(window);
+                if part.access == Access::Read {
+                    window.protect(part.range.clone(), part.access)?;
+                }
             }
         }
-        Ok(regions)
+        Ok(())
     }
 
-    fn is_relocated(&self, range: &Range<u64>) -> bool {
-        self.relocations
-            .iter()
-            .any(|relocation| range.contains(&u64::from(relocation.place)))
+    /// Gives the writable segments of a window the contents that they had at
+    /// first. Nobody runs in the window.
+    pub(crate) fn reset(&self, window: &Window) -> Result<(), Error> {
+        let writable = |part: &&Part| part.access == Access::ReadWrite;
+        for part in self.parts.iter().filter(writable) {
+            let length = part.copied.as_ref().map_or(0, Vec::len) as u64;
+            // The pages with copied content stay: they are overwritten, which
+            // takes less than to free them and to fault for new ones.
+            let kept = part.range.start + length.next_multiple_of(PAGE);
+            if kept < part.range.end {
+                window.discard(kept..part.range.end)?;
+            }
+            part.fill(window);
+            part.relocate(window);
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Copies the content that is not mapped, and zeroes the rest of its last page.
+    fn fill(&self, window: &Window) {
+        let Some(content) = &self.copied else {
+            return;
+        };
+        let to: *mut u8 =
+            ptr::with_exposed_provenance_mut((window.base() + self.range.start) as usize);
+        let rest = content.len().next_multiple_of(PAGE as usize) - content.len();
+        // SAFETY: `new` made the part's range at least as long as the content's
+        // whole pages; `map` has mapped it readable and writable, and domains
+        // cannot change that; nobody runs in the window.
+        unsafe {
+            ptr::copy_nonoverlapping(content.as_ptr(), to, content.len());
+            to.add(content.len()).write_bytes(0, rest);
+        }
     }
 
     fn relocate(&self, window: &Window) {
@@ -177,12 +279,27 @@ impl Image {
             let place: *mut u64 = ptr::with_exposed_provenance_mut(
                 (window.base() + u64::from(relocation.place)) as usize,
             );
-            // SAFETY: `check_relocations` found the word within a segment that is
-            // not code, `map` has just mapped it readable and writable, and
-            // nobody runs in the window yet.
+            // SAFETY: `place` found the word within this segment, which is not code
+            // and mapped readable and writable (in `map`, or for
+            // good), and nobody runs in the window.
             unsafe { place.write_unaligned(window.base() + u64::from(relocation.addend)) };
         }
     }
+}
+
+/// Gives a relocation to the segment that it lies in.
+fn place(parts: &mut [Part], relocation: Relocation) -> Result<(), Error> {
+    let start = u64::from(relocation.place);
+    let holds = |part: &&mut Part| {
+        part.access != Access::ReadExecute
+            && part.range.start <= start
+            && start + 8 <= part.range.end
+    };
+    let part = parts.iter_mut().find(holds).ok_or(Error::Relocation {
+        offset: relocation.place,
+    })?;
+    part.relocations.push(relocation);
+    Ok(())
 }
 
 /// The segment's whole pages, as far as they have content.

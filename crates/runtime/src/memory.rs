@@ -8,6 +8,7 @@
 //! about, and a fault in it is an error and not a crash.
 
 use crate::error::Error;
+use crate::image::Image;
 use crate::regions::{Owner, Regions};
 use crate::trampoline;
 use crate::window::{Access, PAGE, Window};
@@ -77,33 +78,52 @@ struct State {
 }
 
 impl Memory {
-    pub(crate) fn new(
-        window: Window,
-        regions: Regions,
-        heap_start: u64,
-        limit: u64,
-        max_regions: usize,
-    ) -> Result<Self, Error> {
-        let needed = regions.accessible();
-        if needed > limit {
-            return Err(Error::Memory { needed, limit });
-        }
-        Ok(Self {
+    pub(crate) fn new(window: Window, image: &Image, limit: u64, max_regions: usize) -> Self {
+        Self {
             window,
-            state: Mutex::new(State {
-                regions,
-                heap_start,
-                heap_end: heap_start,
-            }),
+            state: Mutex::new(State::of(image)),
             limit,
             max_regions,
-        })
+        }
+    }
+
+    /// Takes away what the domain has mapped and gives the image's pages their
+    /// first contents. On failure the domain must not run again.
+    pub(crate) fn reset(&mut self, image: &Image) -> Result<(), Error> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for mapped in state.regions.domains_own(image.end()) {
+            self.window.unmap(mapped)?;
+        }
+        *state = State::of(image);
+        image.reset(&self.window)
+    }
+
+    /// Takes the window out. Nothing of the memory may be used afterwards.
+    pub(crate) fn take_window(&mut self) -> Window {
+        std::mem::replace(&mut self.window, Window::nowhere())
     }
 
     /// The address of the window's offset 0.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.window.base()
+    }
+
+    /// Fresh zeroed memory right behind the image, which takes no mapping of its
+    /// own: the heap begins behind it. Only before the heap is used.
+    pub fn extend(&self, length: u64) -> Result<u64, MappingError> {
+        let mut state = self.state();
+        let start = state.heap_start;
+        let range = state.range(start, length)?;
+        if state.heap_end != start || state.regions.overlaps(&range) {
+            return Err(MappingError::Range);
+        }
+        self.change(&mut state, &range, Some(Access::ReadWrite), |window| {
+            window.map_zeroed(range.clone(), Access::ReadWrite)
+        })?;
+        state.heap_start = range.end;
+        state.heap_end = range.end;
+        Ok(self.base() + start)
     }
 
     pub(crate) fn window(&self) -> &Window {
@@ -252,11 +272,15 @@ impl Memory {
         })
     }
 
-    /// Makes pages that the domain has mapped zero again.
+    /// Makes pages that the domain has mapped itself zero again. The image's are
+    /// not its to drop: their relocations would be lost.
     pub fn discard(&self, address: Claimed, length: u64) -> Result<(), MappingError> {
         let state = self.state();
         let start = self.offset(address).ok_or(MappingError::Range)?;
         let range = state.range(start, length)?;
+        if !state.regions.is_the_domains(&range) {
+            return Err(MappingError::Image);
+        }
         if !state.regions.covers(&range) {
             return Err(MappingError::NotMapped);
         }
@@ -341,6 +365,15 @@ impl Memory {
 }
 
 impl State {
+    /// As in a new domain.
+    fn of(image: &Image) -> Self {
+        Self {
+            regions: image.regions().clone(),
+            heap_start: image.end(),
+            heap_end: image.end(),
+        }
+    }
+
     /// Whole pages between the image's start and the data stacks.
     fn range(&self, start: u64, length: u64) -> Result<Range<u64>, MappingError> {
         let end = length

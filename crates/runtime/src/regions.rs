@@ -64,6 +64,27 @@ impl Regions {
             .any(|region| region.owner == Owner::Image)
     }
 
+    /// What the domain has mapped itself: in pieces below `end`, in one range above it.
+    pub(crate) fn domains_own(&self, end: u64) -> Vec<Range<u64>> {
+        let own = self
+            .list
+            .iter()
+            .filter(|region| region.owner != Owner::Image);
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for region in own {
+            match ranges.last_mut() {
+                Some(last) if last.start >= end => last.end = region.range.end,
+                _ => ranges.push(region.range.clone()),
+            }
+        }
+        ranges
+    }
+
+    /// Whether some region has a part of `range`.
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+        self.overlapping(range).next().is_some()
+    }
+
     /// Whether all of `range` is in regions.
     pub(crate) fn covers(&self, range: &Range<u64>) -> bool {
         let mut reached = range.start;

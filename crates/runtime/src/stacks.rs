@@ -2,12 +2,14 @@
 //!
 //! A thread leases a stack of a domain at its first call and keeps it until the
 //! thread ends or the domain does, so that a call takes none and gives none back.
+//! Stacks stay mapped when the domain is restarted or its window is used again.
 
 use crate::domain::Inner;
 use crate::error::Error;
+use crate::window::Window;
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Greatest number of data stacks of a domain: as many as there is room for.
 pub const MAX_STACKS: u32 = ((STACK_FIRST - HEAP_END) / STACK_REGION + 1) as u32;
@@ -25,18 +27,66 @@ pub(crate) struct Stacks {
 #[derive(Debug, Default)]
 struct State {
     returned: Vec<u32>,
-    /// How many have ever been handed out: those are mapped.
-    mapped: u32,
+    /// How many have ever been handed out.
+    handed_out: u32,
+    mapped: Mapped,
+}
+
+/// The stacks that are mapped in a window, from the first one on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mapped {
+    count: u32,
+    /// Bytes of each.
+    size: u64,
+}
+
+impl Mapped {
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Drops what the stacks hold; those of another size go away.
+    pub(crate) fn reset(&mut self, window: &Window, size: u64) -> Result<(), Error> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let lowest = Stacks::region(self.count - 1);
+        let all = lowest.end - self.size..STACK_FIRST + STACK_REGION;
+        if self.size == size {
+            return window.discard(all);
+        }
+        window.unmap(all)?;
+        *self = Self::default();
+        Ok(())
+    }
 }
 
 impl Stacks {
-    /// `count` stacks of `size` bytes, both within what the window has room for.
-    pub(crate) fn new(count: u32, size: u64) -> Self {
+    /// `count` stacks of `size` bytes, both within what the window has room for,
+    /// of which some may be mapped and hold zero.
+    pub(crate) fn new(count: u32, size: u64, mapped: Mapped) -> Self {
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                mapped,
+                ..State::default()
+            }),
             count: count.clamp(1, MAX_STACKS),
-            size: size.clamp(0x4000, MAX_STACK_SIZE).next_multiple_of(0x1000),
+            size: Self::mapped_size(size),
         }
+    }
+
+    /// Bytes that a stack has if its limit is `size`.
+    pub(crate) fn mapped_size(size: u64) -> u64 {
+        size.clamp(0x4000, MAX_STACK_SIZE).next_multiple_of(0x1000)
+    }
+
+    /// Those that are mapped.
+    pub(crate) fn mapped(&self) -> Mapped {
+        self.state().mapped
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The region of a stack, of which the upper part is mapped.
@@ -57,26 +107,26 @@ impl Stacks {
     }
 
     fn take(&self, domain: &Inner) -> Result<u32, Error> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = domain.memory().window();
+        let mut state = self.state();
         if let Some(index) = state.returned.pop() {
             let region = Self::region(index);
-            domain
-                .memory()
-                .window()
-                .discard(region.end - self.size..region.end)?;
+            window.discard(region.end - self.size..region.end)?;
             return Ok(index);
         }
-        let index = state.mapped;
+        let index = state.handed_out;
         if index == self.count {
             return Err(Error::NoStack { count: self.count });
         }
-        let region = Self::region(index);
-        let mapped = region.end - self.size..region.end;
-        domain
-            .memory()
-            .window()
-            .map_zeroed(mapped, crate::Access::ReadWrite)?;
-        state.mapped += 1;
+        if index >= state.mapped.count {
+            let region = Self::region(index);
+            window.map_stack(region.end - self.size..region.end)?;
+            state.mapped = Mapped {
+                count: index + 1,
+                size: self.size,
+            };
+        }
+        state.handed_out += 1;
         Ok(index)
     }
 }
@@ -138,8 +188,7 @@ impl Leases {
 impl Lease {
     fn give_back(&self) {
         if let Some(stacks) = self.stacks.upgrade() {
-            let mut state = stacks.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.returned.push(self.index);
+            stacks.state().returned.push(self.index);
         }
     }
 }
@@ -163,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_overflow_is_told_from_what_is_mapped_and_from_other_memory() {
-        let stacks = Stacks::new(2, 0x10000);
+        let stacks = Stacks::new(2, 0x10000, Mapped::default());
         let first = Stacks::region(0);
         assert_eq!(stacks.overflowed(first.end - 1), None);
         assert_eq!(stacks.overflowed(first.end - 0x10000), None);

@@ -11,10 +11,7 @@
 //! one mapping to the kernel, next to nothing of the limit on mappings.
 
 use crate::error::Error;
-use crate::gates;
-use mullion_abi::{
-    GATE_AREA_SIZE, GATE_BASE, GUARD_SIZE, IMAGE_BASE, STACK_FIRST, STACK_REGION, WINDOW_SIZE,
-};
+use mullion_abi::{GUARD_SIZE, STACK_FIRST, STACK_REGION, WINDOW_SIZE};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
@@ -68,7 +65,7 @@ struct Place {
     number: u32,
 }
 
-/// A window with nothing mapped but the gate area. Gives itself back when dropped.
+/// A window, empty at first. Gives itself back when dropped.
 #[derive(Debug)]
 pub(crate) struct Window {
     base: u64,
@@ -84,19 +81,15 @@ impl Window {
         }
         // A reservation that succeeded has put at least one window there.
         let place = pool.free.pop().ok_or(Error::Range { start: 0, end: 0 })?;
-        drop(pool);
-        let window = Self {
+        Ok(Self {
             base: place.base,
             number: place.number,
-        };
-        window.map_file(
-            GATE_BASE..GATE_BASE + GATE_AREA_SIZE,
-            Access::ReadExecute,
-            gates::area()?,
-            0,
-            libc::MAP_SHARED,
-        )?;
-        Ok(window)
+        })
+    }
+
+    /// What stands in the place of a window that has been taken out.
+    pub(crate) const fn nowhere() -> Self {
+        Self { base: 0, number: 0 }
     }
 
     /// The address of offset 0.
@@ -120,6 +113,16 @@ impl Window {
         mapped(result)
     }
 
+    /// A data stack: never in huge pages, of which it would use a small part.
+    pub(crate) fn map_stack(&self, range: Range<u64>) -> Result<(), Error> {
+        self.map_zeroed(range.clone(), Access::ReadWrite)?;
+        let (address, length) = self.place(&range)?;
+        // SAFETY: advice on pages that have just been mapped. Kernels without huge
+        // pages refuse it, and need none.
+        unsafe { libc::madvise(address, length, libc::MADV_NOHUGEPAGE) };
+        Ok(())
+    }
+
     /// Private copies of the file's pages from `position` on, at `range` (offsets).
     pub(crate) fn map_copy(
         &self,
@@ -128,19 +131,8 @@ impl Window {
         file: BorrowedFd,
         position: u64,
     ) -> Result<(), Error> {
-        self.map_file(range, access, file, position, libc::MAP_PRIVATE)
-    }
-
-    fn map_file(
-        &self,
-        range: Range<u64>,
-        access: Access,
-        file: BorrowedFd,
-        position: u64,
-        sharing: libc::c_int,
-    ) -> Result<(), Error> {
         let (address, length) = self.place(&range)?;
-        let flags = sharing | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: as in `map_zeroed`.
         let result = unsafe {
             libc::mmap(
@@ -202,9 +194,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         // A window that could not be emptied is not used again.
-        if self.unmap(GUARD_SIZE..IMAGE_BASE).is_ok()
-            && self.unmap(IMAGE_BASE..MAPPABLE_END).is_ok()
-        {
+        if self.base != 0 && self.unmap(GUARD_SIZE..MAPPABLE_END).is_ok() {
             let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
             pool.free.push(Place {
                 base: self.base,

@@ -144,7 +144,9 @@ fn threads_that_end_give_their_stacks_back() {
     let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
     for _ in 0..20 {
         std::thread::scope(|scope| {
-            scope.spawn(|| loaded.call("count", &[5]).unwrap());
+            // Without `join` the thread may still be ending when the scope does.
+            let thread = scope.spawn(|| loaded.call("count", &[5]));
+            thread.join().unwrap().unwrap();
         });
     }
     loaded.call("count", &[5]).unwrap();

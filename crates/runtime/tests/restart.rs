@@ -1,0 +1,174 @@
+//! Restart in place, and windows used again: nothing of what was is left.
+
+mod support;
+
+use mullion_runtime::{Access, Claimed, Limits, MappingError, PAGE};
+use support::{Loaded, Program};
+
+/// Data that is relocated, data that is not, zeroes, constants with relocations.
+const STATE: &str = "
+    .data
+    .balign 8
+    pointer: .quad value
+    value: .quad 7
+    .bss
+    .balign 4096
+    zero: .skip 0x3000
+    export spoil
+        movq $1, pointer(%rip)
+        addq $1, value(%rip)
+        addq $1, zero(%rip)
+        addq $1, zero+0x2ff8(%rip)
+        subq $64, %r15
+        movq $99, (%r15)
+        addq $64, %r15
+        movq $5, 8(%r15)
+        ret
+    export value_at_pointer
+        movq pointer(%rip), %rax
+        movl %eax, %r11d
+        movq (%r14,%r11), %rax
+        ret
+    export zeroes
+        movq zero(%rip), %rax
+        orq zero+0x2ff8(%rip), %rax
+        orq -64(%r15), %rax
+        orq 8(%r15), %rax
+        ret
+    export fail
+        addq $1, value(%rip)
+        ud2
+    export poke
+        movl %edi, %r11d
+        movq %rsi, (%r14,%r11)
+        ret
+";
+
+/// A large writable segment, whose pages are the file's.
+const LARGE: &str = "
+    .data
+    .balign 8
+    pointer: .quad value
+    .fill 40000, 4, 3
+    value: .quad 7
+    .fill 40000, 4, 3
+    export spoil
+        movq $1, pointer(%rip)
+        addq $1, value(%rip)
+        ret
+    export value_at_pointer
+        movq pointer(%rip), %rax
+        movl %eax, %r11d
+        movq (%r14,%r11), %rax
+        ret
+    export zeroes
+        xorl %eax, %eax
+        ret
+";
+
+fn is_fresh(loaded: &Loaded) {
+    assert_eq!(loaded.call("value_at_pointer", &[]).unwrap().integer, 7);
+    assert_eq!(loaded.call("zeroes", &[]).unwrap().integer, 0);
+}
+
+#[test]
+fn a_restarted_domain_is_as_new_in_the_same_window() {
+    for source in [STATE, LARGE] {
+        let mut loaded = Program::new(source).load();
+        let base = loaded.domain.memory().base();
+        is_fresh(&loaded);
+        for _ in 0..3 {
+            loaded.call("spoil", &[]).unwrap();
+            loaded.domain.restart().unwrap();
+            assert_eq!(loaded.domain.memory().base(), base);
+            is_fresh(&loaded);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_used_again_holds_nothing_of_its_last_domain() {
+    for source in [STATE, LARGE] {
+        let program = Program::new(source);
+        let first = program.load();
+        let base = first.domain.memory().base();
+        first.call("spoil", &[]).unwrap();
+        drop(first);
+        let second = program.load();
+        assert_eq!(second.domain.memory().base(), base, "it was parked");
+        is_fresh(&second);
+        // Another stack size: the parked stack is mapped anew.
+        drop(second);
+        let limits = Limits {
+            stack: 0x10000,
+            ..Limits::default()
+        };
+        is_fresh(&program.load_with(Vec::new(), limits));
+    }
+}
+
+#[test]
+fn after_a_fault_a_restart_gives_the_first_state_and_voids_entries() {
+    let mut loaded = Program::new(STATE).load();
+    let entry = loaded
+        .domain
+        .entry(Claimed(loaded.address("zeroes")))
+        .unwrap();
+    loaded.fault("fail", &[]);
+    assert!(loaded.domain.has_ended());
+    loaded.domain.restart().unwrap();
+    assert!(!loaded.domain.has_ended());
+    is_fresh(&loaded);
+    let refused = loaded.domain.call(entry, &Default::default()).unwrap_err();
+    assert!(refused.to_string().contains("another domain"), "{refused}");
+}
+
+#[test]
+fn what_a_domain_had_mapped_is_gone_after_a_restart() {
+    let mut loaded = Program::new(STATE).load();
+    let memory = loaded.domain.memory();
+    let before = memory.in_use();
+    let mapped = memory.map(None, 3 * PAGE, Access::ReadWrite).unwrap();
+    let end = memory.set_heap_end(Claimed(0));
+    assert_eq!(memory.set_heap_end(Claimed(end + 100)), end + 100);
+    memory.write(Claimed(mapped), &[1]).unwrap();
+    memory.write(Claimed(end), &[1]).unwrap();
+    loaded.domain.restart().unwrap();
+    let memory = loaded.domain.memory();
+    assert_eq!(memory.in_use(), before);
+    assert_eq!(memory.set_heap_end(Claimed(0)), end);
+    for address in [mapped, end] {
+        let memory = loaded.domain.memory();
+        assert!(memory.write(Claimed(address), &[1]).is_err());
+        let offset = memory.offset(Claimed(address)).unwrap();
+        let fault = loaded.fault("poke", &[offset]);
+        assert_eq!(fault.offset(fault.address.unwrap()), Some(offset));
+        loaded.domain.restart().unwrap();
+    }
+}
+
+#[test]
+fn the_images_pages_are_not_the_domains_to_drop() {
+    let loaded = Program::new(STATE).load();
+    let memory = loaded.domain.memory();
+    let data = loaded.call("value_at_pointer", &[]).map(|_| {
+        let end = memory.set_heap_end(Claimed(0));
+        end - 4 * PAGE
+    });
+    let result = memory.discard(Claimed(data.unwrap()), PAGE);
+    assert_eq!(result, Err(MappingError::Image));
+    is_fresh(&loaded);
+}
+
+#[test]
+fn memory_behind_the_image_comes_before_the_heap() {
+    let loaded = Program::new(STATE).load();
+    let memory = loaded.domain.memory();
+    let end = memory.set_heap_end(Claimed(0));
+    let block = memory.extend(100).unwrap();
+    assert_eq!(block, end);
+    memory.write(Claimed(block), &[1; 100]).unwrap();
+    assert_eq!(memory.set_heap_end(Claimed(0)), end + PAGE);
+    memory.set_heap_end(Claimed(end + PAGE + 1));
+    assert_eq!(memory.extend(1), Err(MappingError::Range), "heap in use");
+}
