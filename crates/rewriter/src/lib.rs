@@ -10,15 +10,17 @@
 //!  text -> lexer -> parser -> Unit -> flow  (what is still wanted where)
 //!                              |  \-> stack (how deep the stack is where)
 //!                              v
-//!                            emit -> text
+//!                            emit -> pad -> text
 //! ```
 #![forbid(unsafe_code)]
 
 mod cfi;
 mod emit;
 mod flow;
+mod length;
 mod lexer;
 mod operand;
+mod pad;
 mod parser;
 mod stack;
 mod table;
@@ -243,5 +245,8 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         source.len() * 5 / 4,
         refusals,
     );
-    Rewritten { text, stats }
+    Rewritten {
+        text: pad::loops(&text),
+        stats,
+    }
 }
