@@ -1,5 +1,6 @@
 //! The program's descriptors: numbers of its own, none of the host's.
 
+use crate::streams::{Stream, Streams, null};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ const LIMIT: usize = 256;
 pub(crate) enum Handle {
     /// Standard input, output or error of the host: 0, 1 or 2.
     Stream(u8),
+    /// The same of a program whose streams its host takes (`Streams::Taken`).
+    Taken(Stream),
     /// A regular file.
     File(Arc<File>),
     /// A directory, by the program's own path.
@@ -40,6 +43,7 @@ impl Handle {
             Handle::Stream(0) => rustix::stdio::stdin(),
             Handle::Stream(1) => rustix::stdio::stdout(),
             Handle::Stream(_) => rustix::stdio::stderr(),
+            Handle::Taken(_) => null(),
             Handle::File(file) => file.descriptor.as_fd(),
             Handle::Directory(directory) => directory.descriptor.as_fd(),
         }
@@ -61,10 +65,14 @@ pub(crate) struct Descriptors {
 
 impl Descriptors {
     /// The three streams.
-    pub(crate) fn new() -> Self {
-        Self {
-            list: (0..3).map(|number| Some(Handle::Stream(number))).collect(),
-        }
+    pub(crate) fn new(streams: &Streams) -> Self {
+        let list = match streams {
+            Streams::Host => (0..3).map(Handle::Stream).map(Some).collect(),
+            Streams::Taken(_) => [Stream::Input, Stream::Output, Stream::Error]
+                .map(|stream| Some(Handle::Taken(stream)))
+                .into(),
+        };
+        Self { list }
     }
 
     /// What `number` stands for. A clone, so that the table is not locked while it is used.
@@ -117,7 +125,7 @@ mod tests {
 
     #[test]
     fn numbers_are_the_lowest_free_ones_and_limited() {
-        let mut table = Descriptors::new();
+        let mut table = Descriptors::new(&Streams::Host);
         assert_eq!(table.add(Handle::Stream(1), 0), Ok(3));
         table.close(0).expect("open");
         assert_eq!(table.add(Handle::Stream(1), 0), Ok(0));

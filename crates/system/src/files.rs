@@ -26,6 +26,13 @@ fn transfer(
     position: Option<i64>,
     write: bool,
 ) -> Result<usize, Stop> {
+    if let Handle::Taken(stream) = handle {
+        if position.is_some() {
+            return Err(Errno::SPIPE.into());
+        }
+        let streams = &call.grants().streams;
+        return Ok(streams.transfer(call, *stream, (at, length), write)? as usize);
+    }
     let descriptor = handle.bytes()?;
     let piece = call.memory().piece(at, length.min(LONGEST))?;
     call.retry(|| {

@@ -23,10 +23,12 @@ mod mount;
 mod names;
 mod process;
 mod stat;
+mod streams;
 pub mod table;
 mod time;
 
 pub use mount::{Mount, MountError};
+pub use streams::{Receiver, Stream, Streams};
 
 use call::Call;
 use descriptor::Descriptors;
@@ -35,12 +37,14 @@ use rustix::io::Errno;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a program may use beyond the default.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Grants {
     /// Directories of the host, each under a path of the program's.
     pub mounts: Vec<Arc<Mount>>,
     /// The clocks: reading them, and sleeping.
     pub clock: bool,
+    /// Where its standard input, output and error lead.
+    pub streams: Streams,
 }
 
 impl Grants {
@@ -81,13 +85,13 @@ impl System {
     #[must_use]
     pub fn new(grants: Grants) -> Self {
         Self {
-            grants,
             state: Mutex::new(State {
-                descriptors: Descriptors::new(),
+                descriptors: Descriptors::new(&grants.streams),
                 directory: "/".to_owned(),
                 umask: 0o022,
                 ignored: 0,
             }),
+            grants,
         }
     }
 

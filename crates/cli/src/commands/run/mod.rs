@@ -126,6 +126,7 @@ impl Args {
         let grants = Grants {
             mounts: self.dir.clone(),
             clock: self.clock,
+            ..Grants::default()
         };
         grants.check()?;
         let imports = Imports::new().with("__mullion_system", System::new(grants).into_import());

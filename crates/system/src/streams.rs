@@ -1,0 +1,74 @@
+//! Where a program's standard input, output and error are.
+
+use crate::call::Call;
+use crate::{Answer, Stop};
+use mullion_runtime::{Claimed, End};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
+use std::fs::File;
+use std::sync::{Arc, OnceLock};
+
+/// Most bytes that a receiver is handed at a time.
+const PIECE: u64 = 1 << 16;
+
+/// One of the three streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Descriptor 0.
+    Input,
+    /// Descriptor 1.
+    Output,
+    /// Descriptor 2.
+    Error,
+}
+
+/// What takes the bytes that a program writes to its output and error. It may
+/// end the invocation, for instance when there are too many.
+pub type Receiver = Arc<dyn Fn(Stream, &[u8]) -> Result<(), End> + Send + Sync>;
+
+/// Where a program's streams lead.
+#[derive(Clone, Default)]
+pub enum Streams {
+    /// To those of the host, as `mullion run` has it.
+    #[default]
+    Host,
+    /// What is written goes to a function of the host; input is at its end. To
+    /// the program they look like `/dev/null`.
+    Taken(Receiver),
+}
+
+impl Streams {
+    /// read and write on a taken stream.
+    pub(crate) fn transfer(
+        &self,
+        call: &Call<'_, '_>,
+        stream: Stream,
+        (at, length): (Claimed, u64),
+        write: bool,
+    ) -> Answer {
+        let Self::Taken(receiver) = self else {
+            return Err(Errno::BADF.into());
+        };
+        match (stream, write) {
+            (Stream::Input, false) => return Ok(0),
+            (Stream::Output | Stream::Error, true) => {}
+            _ => return Err(Errno::BADF.into()),
+        }
+        let mut bytes = vec![0; length.min(PIECE) as usize];
+        call.memory()
+            .piece(at, bytes.len() as u64)?
+            .read(&mut bytes)?;
+        receiver(stream, &bytes).map_err(Stop::End)?;
+        Ok(bytes.len() as u64)
+    }
+}
+
+/// What stands for a taken stream where a descriptor of the host is asked:
+/// `/dev/null`, or, on a system without it, standard error.
+pub(crate) fn null() -> BorrowedFd<'static> {
+    static NULL: OnceLock<Option<File>> = OnceLock::new();
+    match NULL.get_or_init(|| File::open("/dev/null").ok()) {
+        Some(file) => file.as_fd(),
+        None => rustix::stdio::stderr(),
+    }
+}
