@@ -5,6 +5,7 @@
 //! and printed with its control characters escaped.
 
 use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
+use mullion_symbols::Symbols;
 use mullion_verifier::Image;
 use std::fmt::Display;
 use std::io::Write;
@@ -30,7 +31,7 @@ pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration
         say(format_args!("  address      {}", place(fault, address)));
     }
     // What its author wrote is looked at only after what we know without it is told.
-    let source = Source::new(image.bytes());
+    let source = Symbols::new(image.bytes());
     say(format_args!(
         "  instruction  {}",
         describe(&source, fault, fault.instruction, 0)
@@ -71,11 +72,12 @@ fn place(fault: &Fault, address: u64) -> String {
     }
 }
 
-fn describe(source: &Source, fault: &Fault, address: u64, behind: u64) -> String {
+fn describe(source: &Symbols, fault: &Fault, address: u64, behind: u64) -> String {
     let Some(offset) = fault.offset(address) else {
         return format!("{address:#x}");
     };
     let found = source.find(offset.saturating_sub(behind));
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     match found.is_empty() {
         true => format!("{offset:#x}"),
         false => format!(
@@ -125,87 +127,4 @@ fn is_label_check(fault: &Fault) -> bool {
     let scratch = ["r10", "r11", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9"];
     let registers = fault.registers.as_ref();
     registers.is_some_and(|all| scratch.iter().any(|name| all.get(name) == Some(complement)))
-}
-
-/// Debug information, if the image has any that can be read.
-struct Source<'a> {
-    context: Option<
-        addr2line::Context<addr2line::gimli::EndianSlice<'a, addr2line::gimli::LittleEndian>>,
-    >,
-    symbols: Vec<(u64, u64, String)>,
-}
-
-impl<'a> Source<'a> {
-    fn new(image: &'a [u8]) -> Self {
-        use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
-        use object::{Object, ObjectSection, ObjectSymbol};
-        let Ok(file) = object::File::parse(image) else {
-            return Self {
-                context: None,
-                symbols: Vec::new(),
-            };
-        };
-        let section = |id: SectionId| -> Result<_, std::convert::Infallible> {
-            let data = file
-                .section_by_name(id.name())
-                .and_then(|section| section.data().ok());
-            Ok(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
-        };
-        let Ok(dwarf) = Dwarf::load(section);
-        let symbols = file
-            .symbols()
-            .filter(|symbol| symbol.kind() == object::SymbolKind::Text)
-            .filter_map(|symbol| {
-                Some((symbol.address(), symbol.size(), clean(symbol.name().ok()?)))
-            });
-        let mut symbols: Vec<_> = symbols.collect();
-        symbols.sort();
-        Self {
-            context: addr2line::Context::from_dwarf(dwarf).ok(),
-            symbols,
-        }
-    }
-
-    /// `function (file:line)`, the innermost first where functions were inlined.
-    fn find(&self, offset: u64) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(context) = &self.context
-            && let Ok(mut frames) = context.find_frames(offset).skip_all_loads()
-        {
-            while let Ok(Some(frame)) = frames.next() {
-                let function = frame
-                    .function
-                    .as_ref()
-                    .and_then(|name| name.demangle().ok());
-                let function = function.map(|name| clean(&name));
-                let function = function.or_else(|| self.symbol(offset)).unwrap_or_default();
-                let line = frame.location.and_then(|location| {
-                    Some(format!(" ({}:{})", clean(location.file?), location.line?))
-                });
-                found.push(format!("{function}{}", line.unwrap_or_default()));
-            }
-        }
-        if found.is_empty() {
-            found.extend(self.symbol(offset));
-        }
-        found
-    }
-
-    fn symbol(&self, offset: u64) -> Option<String> {
-        let next = self
-            .symbols
-            .partition_point(|(start, _, _)| *start <= offset);
-        let (start, size, name) = self.symbols.get(next.checked_sub(1)?)?;
-        (offset - start < (*size).max(1)).then(|| name.clone())
-    }
-}
-
-/// Text of the image's author, fit for a terminal.
-fn clean(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| match c.is_control() {
-            true => c.escape_default().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect()
 }

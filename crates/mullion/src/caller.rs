@@ -1,0 +1,88 @@
+//! A domain that has called a host function.
+
+use crate::error::Error;
+use crate::function::{Callback, Signature};
+use crate::heap::Heap;
+use crate::held::{self, Held};
+use crate::image::Image;
+use crate::within::Access;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What every call from a domain needs to know of it, for as long as it has this
+/// window.
+pub(crate) struct Context {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) heap: Arc<Heap>,
+}
+
+/// What stays the same about a domain, whatever becomes of it.
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) image: Image,
+    pub(crate) user: Option<Box<dyn Any + Send + Sync>>,
+}
+
+/// The domain that has called a host function, for the time of that call: its
+/// memory, its functions, what its host said about it.
+pub struct Caller<'a> {
+    raw: &'a mullion_runtime::Caller<'a>,
+    context: &'a Context,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(raw: &'a mullion_runtime::Caller<'a>, context: &'a Context) -> Self {
+        Self { raw, context }
+    }
+
+    /// The name of the domain.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.context.identity.name
+    }
+
+    /// What the host attached to the domain by
+    /// [`DomainBuilder::user`](crate::DomainBuilder::user), if it is a `T`.
+    #[must_use]
+    pub fn user<T: Any>(&self) -> Option<&T> {
+        self.context.identity.user.as_deref()?.downcast_ref()
+    }
+
+    /// The domain's export of that name, to call back into it on top of what it
+    /// is doing.
+    ///
+    /// # Errors
+    /// [`Error::NoExport`].
+    pub fn export<F: Signature>(&self, name: &str) -> Result<Callback<F>, Error> {
+        let index = self.context.identity.image.export(name)?;
+        let offset = self.context.identity.image.offset_of(index);
+        Ok(Callback::from_address(
+            self.raw.memory().base().wrapping_add(offset),
+        ))
+    }
+
+    /// Keeps `resource` (a lock's guard, a file) with the invocation that called
+    /// this host function: it is dropped when that ends, however it ends, unless
+    /// [`Caller::release`] takes it back before.
+    pub fn hold<T: Any>(&self, resource: T) -> Held<T> {
+        held::hold(resource)
+    }
+
+    /// Takes back what is held; `None` if it is not: it was released already, or its
+    /// invocation has ended.
+    pub fn release<T: Any>(&self, held: Held<T>) -> Option<T> {
+        held::release(held)
+    }
+
+    /// Whether the invocation's time is up, so that it ends when this host
+    /// function returns. What waits for something looks here when a signal has
+    /// interrupted it.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        self.raw.is_out_of_time()
+    }
+
+    pub(crate) fn as_access(&self) -> Access<'_> {
+        Access::called(self.raw, self.context)
+    }
+}

@@ -1,0 +1,175 @@
+//! What can go wrong, as typed data.
+
+use crate::fault::Fault;
+use std::path::PathBuf;
+
+/// Why the host did not get what it asked for.
+///
+/// `domain` is the name that the domain was given when it was loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The image cannot be read.
+    #[error("{}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The image is not what the verifier accepts.
+    #[error("{image}: refused: {source} (see mullion verify)")]
+    Rejected {
+        /// The image's name.
+        image: String,
+        /// The first violations.
+        source: Box<mullion_verifier::Rejected>,
+    },
+    /// The policy does not let the image be loaded.
+    #[error("{image}: not permitted: {source}")]
+    NotPermitted {
+        /// The image's name.
+        image: String,
+        /// The policy's reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The image is a program, to be run once and as a whole, and no extension.
+    #[error("{image}: it is a program, not an extension; build it with --mullion-kind=extension")]
+    NotAnExtension {
+        /// The image's name.
+        image: String,
+    },
+    /// The image asks for functions that the host does not offer.
+    #[error("{image}: it imports {}, which this host does not offer", names.join(", "))]
+    UnknownImports {
+        /// The image's name.
+        image: String,
+        /// What it asks for in vain.
+        names: Vec<String>,
+    },
+    /// The image has no export of that name.
+    #[error("{image}: it exports no `{name}`; it has {}", or_nothing(exports))]
+    NoExport {
+        /// The image's name.
+        image: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        exports: Vec<String>,
+    },
+    /// The domain did something wrong, or its time was up. It takes no calls until
+    /// it is restarted.
+    #[error(transparent)]
+    Fault(Box<Fault>),
+    /// The domain ended by itself, as `exit` does. It takes no calls until it is restarted.
+    #[error("domain {domain}: exited with status {status}")]
+    Exit {
+        /// The domain.
+        domain: String,
+        /// The status that it gave.
+        status: i32,
+    },
+    /// A host function ended the call, with its own reason. The domain can be
+    /// called again; what it was doing was not finished.
+    #[error("domain {domain}: a host function ended the call: {source}")]
+    Refused {
+        /// The domain.
+        domain: String,
+        /// The host function's reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The domain has faulted or exited, and was not restarted since.
+    #[error("domain {domain}: it has ended and takes no calls until it is restarted")]
+    Ended {
+        /// The domain.
+        domain: String,
+    },
+    /// The domain cannot be restarted or unloaded while calls are in it or slices
+    /// of it are held; or it cannot be used, as it is just being restarted.
+    #[error("domain {domain}: it is in use")]
+    InUse {
+        /// The domain.
+        domain: String,
+    },
+    /// The domain was unloaded.
+    #[error("domain {domain}: it was unloaded")]
+    Unloaded {
+        /// The domain.
+        domain: String,
+    },
+    /// Invocations are nested on this thread as deep as the domain's limits allow.
+    #[error("domain {domain}: {depth} invocations are nested on this thread: that is its limit")]
+    Depth {
+        /// The domain.
+        domain: String,
+        /// How many.
+        depth: u32,
+    },
+    /// The address is no function of the domain: no instruction that carries the label.
+    #[error("domain {domain}: {address:#x} is none of its functions")]
+    NotAFunction {
+        /// The domain.
+        domain: String,
+        /// The address.
+        address: u64,
+    },
+    /// The memory is not the domain's, or not to be used so.
+    #[error("domain {domain}: it has no such memory at {address:#x}, {length} bytes long")]
+    Memory {
+        /// The domain.
+        domain: String,
+        /// Where it is claimed to be.
+        address: u64,
+        /// How many bytes.
+        length: u64,
+    },
+    /// A slice has fewer elements.
+    #[error("element {index} of a slice that has {length}")]
+    Index {
+        /// The element that was asked for.
+        index: u64,
+        /// How many there are.
+        length: u64,
+    },
+    /// A string has no end within what was allowed.
+    #[error("the string has no end within {longest} bytes")]
+    LongString {
+        /// What was allowed, in bytes.
+        longest: usize,
+    },
+    /// The domain's memory limit does not allow the allocation.
+    #[error("domain {domain}: no memory left for {count} elements of {size} bytes")]
+    NoMemory {
+        /// The domain.
+        domain: String,
+        /// How many elements.
+        count: u64,
+        /// How large each is, in bytes.
+        size: u64,
+    },
+    /// The run time could not do it: the system has no memory, window or stack left,
+    /// or cannot enter domains at all.
+    #[error(transparent)]
+    Runtime(#[from] mullion_runtime::Error),
+    /// The image could not be mapped or started.
+    #[error(transparent)]
+    Load(mullion_loader::LoadError),
+}
+
+impl Error {
+    /// The fault, if it is one.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+fn or_nothing(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    }
+}

@@ -1,0 +1,196 @@
+//! Functions of a domain, typed.
+
+use crate::domain::Domain;
+use crate::error::Error;
+use crate::value::sealed::Sealed;
+use crate::value::{Outcome, Registers, Value, fits};
+use crate::within::Within;
+use mullion_runtime::{Arguments, Returned};
+use std::fmt;
+use std::marker::PhantomData;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The type of a function in a domain, written as a type of the language:
+/// `fn(u32, Ptr<u8>) -> u64`. Up to eight [`Value`]s, of which at most six are not
+/// floating-point numbers; one more is an error of the compiler.
+pub trait Signature: Sealed + 'static {
+    #[doc(hidden)]
+    const FITS: ();
+}
+
+/// An export of a domain, by name. It stays good when the domain is restarted.
+///
+/// That it exists and may be entered is checked. That it has the type `F` is not:
+/// nothing in an image is evidence of that. A wrong type makes the domain compute
+/// nonsense, or fault, within its walls.
+pub struct Function<F> {
+    raw: RawFunction,
+    kind: PhantomData<F>,
+}
+
+/// An export whose arguments are given as registers.
+#[derive(Clone)]
+pub struct RawFunction {
+    domain: Domain,
+    export: usize,
+}
+
+/// A function pointer as a domain states it: an allegation. When it is called,
+/// it is checked to be an address at which the domain may be entered.
+#[derive(FromBytes, IntoBytes, Immutable)]
+#[repr(transparent)]
+pub struct Callback<F> {
+    address: u64,
+    kind: PhantomData<F>,
+}
+
+impl<F: Signature> Function<F> {
+    pub(crate) fn new(raw: RawFunction) -> Self {
+        const { F::FITS };
+        Self {
+            raw,
+            kind: PhantomData,
+        }
+    }
+
+    /// The domain that it belongs to.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.raw.domain
+    }
+}
+
+impl RawFunction {
+    pub(crate) fn new(domain: Domain, export: usize) -> Self {
+        Self { domain, export }
+    }
+
+    /// Calls it, and waits until it returns.
+    ///
+    /// # Errors
+    /// Whatever keeps the call from returning: see [`Function`]'s `call`.
+    #[inline]
+    pub fn call(&self, arguments: &Arguments) -> Result<Returned, Error> {
+        self.domain.call(self.export, arguments)
+    }
+}
+
+impl<F> Callback<F> {
+    /// An address of a domain. Nothing is checked until it is called.
+    #[must_use]
+    pub const fn from_address(address: u64) -> Self {
+        Self {
+            address,
+            kind: PhantomData,
+        }
+    }
+
+    /// The address, unchecked.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.address
+    }
+}
+
+impl<F> Callback<F> {
+    fn enter(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+        let access = within.access()?;
+        let entry = access.entry(self.address)?;
+        access.call(entry, arguments)
+    }
+}
+
+macro_rules! arities {
+    ($(($($name:ident: $type:ident),*))*) => {$(
+        impl<R: Outcome, $($type: Value),*> Sealed for fn($($type),*) -> R {}
+        impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {
+            const FITS: () = assert!(
+                fits(&[$($type::IS_VECTOR),*]),
+                "a call has room for six integers and pointers, and eight arguments in all"
+            );
+        }
+
+        impl<R: Outcome, $($type: Value),*> Function<fn($($type),*) -> R> {
+            /// Calls it on this thread, and waits until it returns.
+            ///
+            /// # Errors
+            /// [`Error::Fault`], [`Error::Exit`], [`Error::Refused`]: the call did not
+            /// return; [`Error::Ended`], [`Error::Unloaded`], [`Error::InUse`],
+            /// [`Error::Depth`], [`Error::Runtime`]: it was not made.
+            ///
+            /// # Panics
+            /// With the panic of a host function that the domain called.
+            #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
+            #[inline]
+            pub fn call(&self, $($name: $type),*) -> Result<R, Error> {
+                #[allow(unused_mut, reason = "without arguments")]
+                let mut registers = Registers::default();
+                $(registers.push($name);)*
+                self.raw.call(&registers.finish()).map(|returned| R::take(&returned))
+            }
+        }
+
+        impl<R: Outcome, $($type: Value),*> Callback<fn($($type),*) -> R> {
+            /// Calls it, and waits until it returns; in a host function, on top of
+            /// what the domain was doing.
+            ///
+            /// # Errors
+            /// As [`Function`]'s `call`, and [`Error::NotAFunction`].
+            ///
+            /// # Panics
+            /// With the panic of a host function that the domain called.
+            #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
+            pub fn call(self, within: &impl Within, $($name: $type),*) -> Result<R, Error> {
+                const { <fn($($type),*) -> R as Signature>::FITS };
+                #[allow(unused_mut, reason = "without arguments")]
+                let mut registers = Registers::default();
+                $(registers.push($name);)*
+                self.enter(within, &registers.finish()).map(|returned| R::take(&returned))
+            }
+        }
+    )*};
+}
+arities! {
+    ()
+    (a: A)
+    (a: A, b: B)
+    (a: A, b: B, c: C)
+    (a: A, b: B, c: C, d: D)
+    (a: A, b: B, c: C, d: D, e: E)
+    (a: A, b: B, c: C, d: D, e: E, f: F)
+    (a: A, b: B, c: C, d: D, e: E, f: F, g: G)
+    (a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H)
+}
+
+impl<F> Clone for Function<F> {
+    fn clone(&self) -> Self {
+        Self {
+            raw: self.raw.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<F> Clone for Callback<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Callback<F> {}
+
+impl<F> fmt::Debug for Callback<F> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Callback({:#x})", self.address)
+    }
+}
+
+impl<F> Sealed for Callback<F> {}
+impl<F: 'static> Value for Callback<F> {
+    fn into_raw(self) -> u64 {
+        self.address
+    }
+    fn from_raw(raw: u64) -> Self {
+        Self::from_address(raw)
+    }
+}

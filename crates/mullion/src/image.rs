@@ -1,0 +1,143 @@
+//! Verified images, ready to become domains.
+
+use crate::domain::DomainBuilder;
+use crate::error::Error;
+use crate::host::Host;
+use mullion_loader::{Admitted, Loaded};
+use mullion_symbols::Symbols;
+use mullion_verifier::ImageKind;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A verified image, laid out once for all its domains. Cheap to clone.
+#[derive(Clone)]
+pub struct Image {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    host: Host,
+    name: String,
+    loaded: Loaded,
+    exports: HashMap<String, usize>,
+    symbols: LazySymbols,
+}
+
+impl Image {
+    /// Reads, verifies and lays out an image, on a host without policy.
+    ///
+    /// # Errors
+    /// As [`Host::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Host::new().open(path)
+    }
+
+    pub(crate) fn new(host: &Host, name: &str, admitted: Admitted) -> Result<Self, Error> {
+        if admitted.image().kind() != ImageKind::Extension {
+            return Err(Error::NotAnExtension {
+                image: name.to_owned(),
+            });
+        }
+        let exports = admitted.image().exports().iter().enumerate();
+        let exports = exports.map(|(index, export)| (export.name.clone(), index));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                host: host.clone(),
+                name: name.to_owned(),
+                exports: exports.collect(),
+                loaded: Loaded::new(admitted).map_err(Error::Load)?,
+                symbols: LazySymbols::default(),
+            }),
+        })
+    }
+
+    /// A domain of it, to be made.
+    #[must_use]
+    pub fn domain(&self) -> DomainBuilder {
+        DomainBuilder::new(self)
+    }
+
+    /// Its name: the file's, or what it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The names of the functions that it offers.
+    pub fn exports(&self) -> impl Iterator<Item = &str> {
+        let exports = self.file().exports().iter();
+        exports.map(|export| export.name.as_str())
+    }
+
+    /// The names of the functions that it asks for.
+    pub fn imports(&self) -> impl Iterator<Item = &str> {
+        self.file().imports().iter().map(String::as_str)
+    }
+
+    /// What its file says of itself.
+    #[must_use]
+    pub fn file(&self) -> &mullion_verifier::Image {
+        self.inner.loaded.image()
+    }
+
+    /// Whether the verifier has accepted every instruction, as it has unless the
+    /// host's policy trusts the compiler instead.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.inner.loaded.is_verified()
+    }
+
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.inner.loaded
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.inner.host
+    }
+
+    /// The number of the export of that name.
+    pub(crate) fn export(&self, name: &str) -> Result<usize, Error> {
+        let found = self.inner.exports.get(name).copied();
+        found.ok_or_else(|| Error::NoExport {
+            image: self.inner.name.clone(),
+            name: name.to_owned(),
+            exports: self.exports().map(str::to_owned).collect(),
+        })
+    }
+
+    /// The offset of an export that [`Image::export`] has found.
+    pub(crate) fn offset_of(&self, export: usize) -> u64 {
+        self.file().exports()[export].offset
+    }
+
+    pub(crate) fn symbols(&self) -> Borrowed<'_> {
+        Borrowed(self)
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Image({})", self.inner.name)
+    }
+}
+
+/// Names and lines, read when first asked for.
+#[derive(Default)]
+struct LazySymbols(Mutex<Option<Symbols>>);
+
+/// An image's names and lines.
+pub(crate) struct Borrowed<'a>(&'a Image);
+
+impl Borrowed<'_> {
+    pub(crate) fn with<R>(&self, use_them: impl FnOnce(&Symbols) -> R) -> R {
+        let inner = &self.0.inner;
+        let mut symbols = inner
+            .symbols
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        use_them(symbols.get_or_insert_with(|| Symbols::new(inner.loaded.image().bytes())))
+    }
+}

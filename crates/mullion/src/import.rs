@@ -1,0 +1,184 @@
+//! Functions of the host that a domain may call: an explicit list.
+
+use crate::caller::{Caller, Context};
+use crate::value::sealed::Sealed;
+use crate::value::{Outcome, Taker, Value, fits};
+use mullion_runtime::End;
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+/// A function of the list, whatever its type.
+pub(crate) type Import =
+    Arc<dyn Fn(&mut mullion_runtime::Caller<'_>, &Context) -> Result<u64, End> + Send + Sync>;
+
+/// The functions that a host offers to an image, by name. What is not in the list
+/// does not exist for it.
+#[derive(Clone, Default)]
+pub struct Imports {
+    functions: HashMap<String, Import>,
+}
+
+impl Imports {
+    /// Offers nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Offers `function` as `name`, in place of an earlier one.
+    ///
+    /// A function takes the [`Caller`] and up to eight [`Value`]s, of which at most
+    /// six are not floating-point numbers. It returns a `Value`, nothing, or a
+    /// `Result` of those: an error ends the call into the domain, which then returns
+    /// [`Error::Refused`](crate::Error::Refused) with it. A panic goes on in the host's caller.
+    ///
+    /// It may be called from every thread that is in the domain, and may call the
+    /// domain again.
+    ///
+    /// ```
+    /// use mullion::{Caller, Imports, Ptr};
+    ///
+    /// let imports = Imports::new()
+    ///     .function("log", |caller: &Caller<'_>, level: u32, message: Ptr<u8>| {
+    ///         let message = message.string(caller, 1000)?;
+    ///         println!("{}: {level}: {message}", caller.name());
+    ///         Ok::<(), mullion::Error>(())
+    ///     })
+    ///     .function("half", |_: &Caller<'_>, number: f64| number / 2.0);
+    /// # drop(imports);
+    /// ```
+    ///
+    /// That the domain passes what the function's type says is not checked: it
+    /// finds what the registers hold, and each of these is a value.
+    #[must_use]
+    pub fn function<M>(mut self, name: &str, function: impl IntoImport<M>) -> Self {
+        self.functions
+            .insert(name.to_owned(), function.into_import().0);
+        self
+    }
+
+    /// Offers `function` as `name`, which finds its arguments as registers: six
+    /// integers or pointers and eight vectors, whether the domain set them or not.
+    #[must_use]
+    pub fn raw(
+        mut self,
+        name: &str,
+        function: impl Fn(&Caller<'_>, &RawArguments) -> Result<RawResult, BoxedError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let import: Import = Arc::new(move |raw, context| {
+            let arguments = RawArguments {
+                integers: raw.integers(),
+                doubles: std::array::from_fn(|index| raw.double(index)),
+            };
+            let result = function(&Caller::new(raw, context), &arguments).map_err(End::Refused)?;
+            raw.return_double(result.double);
+            Ok(result.integer)
+        });
+        self.functions.insert(name.to_owned(), import);
+        self
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Import> {
+        self.functions.get(name)
+    }
+}
+
+impl fmt::Debug for Imports {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_set()
+            .entries(self.functions.keys())
+            .finish()
+    }
+}
+
+/// An error of any kind.
+pub type BoxedError = Box<dyn StdError + Send + Sync>;
+
+/// The registers in which a domain passes arguments. Nothing about them is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct RawArguments {
+    /// Integers and pointers.
+    pub integers: [u64; 6],
+    /// Floating-point numbers; of an `f32`, the low half of the bits.
+    pub doubles: [f64; 8],
+}
+
+/// What a raw function returns: both registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawResult {
+    /// An integer or pointer.
+    pub integer: u64,
+    /// A floating-point number.
+    pub double: f64,
+}
+
+/// What a host function returns: an [`Outcome`], or a `Result` of one.
+pub trait Answer: Sealed {
+    #[doc(hidden)]
+    type Outcome: Outcome;
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Outcome, End>;
+}
+
+impl<V: Outcome> Answer for V {
+    type Outcome = V;
+    fn into_result(self) -> Result<V, End> {
+        Ok(self)
+    }
+}
+
+impl<V: Outcome, E> Sealed for Result<V, E> {}
+impl<V: Outcome, E: Into<BoxedError> + 'static> Answer for Result<V, E> {
+    type Outcome = V;
+    fn into_result(self) -> Result<V, End> {
+        self.map_err(|error| End::Refused(error.into()))
+    }
+}
+
+/// A closure or function that can be offered to a domain: see [`Imports::function`].
+pub trait IntoImport<M> {
+    #[doc(hidden)]
+    fn into_import(self) -> AnyImport;
+}
+
+/// A host function, whatever its type.
+#[doc(hidden)]
+pub struct AnyImport(Import);
+
+macro_rules! arities {
+    ($(($($type:ident),*))*) => {$(
+        impl<Function, R, $($type),*> IntoImport<fn($($type),*) -> R> for Function
+        where
+            Function: Fn(&Caller<'_>, $($type),*) -> R + Send + Sync + 'static,
+            R: Answer,
+            $($type: Value,)*
+        {
+            #[allow(non_snake_case, reason = "a value for each type")]
+            fn into_import(self) -> AnyImport {
+                const {
+                    assert!(
+                        fits(&[$($type::IS_VECTOR),*]),
+                        "a call has room for six integers and pointers, and eight arguments in all"
+                    );
+                }
+                AnyImport(Arc::new(move |raw, context| {
+                    #[allow(unused_mut, unused_variables, reason = "without arguments")]
+                    let mut taker = Taker::new(raw);
+                    $(let $type: $type = taker.next();)*
+                    let answer = self(&Caller::new(raw, context), $($type),*);
+                    Ok(answer.into_result()?.give(raw))
+                }))
+            }
+        }
+    )*};
+}
+arities! {
+    () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E)
+    (A, B, C, D, E, F) (A, B, C, D, E, F, G) (A, B, C, D, E, F, G, H)
+}

@@ -1,0 +1,94 @@
+//! Load native extensions behind a wall, and call them.
+//!
+//! An [`Image`] is an extension's code, verified: it cannot leave its window of
+//! the address space. A [`Domain`] is an image in a window of its own, with its own
+//! memory and stacks, and the host's functions that its [`Imports`] list. Its
+//! exports are called as typed [`Function`]s; what it does wrong ends that call
+//! alone, with an [`Error::Fault`].
+//!
+//! ```no_run
+//! use mullion::{Caller, Error, Image, Imports, Ptr, Within};
+//!
+//! let image = Image::open("sum.mx")?;
+//! let imports = Imports::new().function("log", |caller: &Caller<'_>, message: Ptr<u8>| {
+//!     println!("{}", message.string(caller, 1000)?);
+//!     Ok::<(), Error>(())
+//! });
+//! let domain = image.domain().imports(imports).load()?;
+//!
+//! let sum = domain.function::<fn(Ptr<u32>, u64) -> u64>("sum")?;
+//! let numbers = domain.copy_in(&[1u32, 2, 3])?;
+//! match sum.call(numbers.ptr(), numbers.len()) {
+//!     Ok(total) => println!("{total}"),
+//!     Err(Error::Fault(fault)) => {
+//!         println!("{fault}");
+//!         domain.restart()?;
+//!     }
+//!     Err(other) => return Err(other),
+//! }
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Why a host in safe Rust cannot be harmed
+//!
+//! - This crate has no `unsafe` code. What it stands on is argued in
+//!   `mullion-runtime` and `mullion-verifier`. Whoever gives the host an
+//!   [`Authoriser`] whose policy trusts a compiler in the verifier's place takes its
+//!   word for all of what follows ([`Image::is_verified`] tells).
+//! - **No reference into a domain is ever made.** The domain's threads may write
+//!   any of its bytes at any time. A [`Ptr`] is a number; [`Slice`] and [`Buffer`] copy.
+//! - **What comes out is a value whatever its bits are**: integers, floating-point
+//!   numbers, `bool` by comparison with 0, [`Data`] by `zerocopy`'s rules. Lengths
+//!   and indices are checked against what was checked, not against what the domain
+//!   says now.
+//! - **A wrong type is not unsound.** Which type an export has cannot be known;
+//!   the domain finds other numbers in its registers, and its walls hold for any.
+//! - **A domain stays while it is used.** Calls, slices and accesses hold a lock
+//!   for reading; [`Domain::restart`] and [`Domain::unload`] need it alone and are refused
+//!   otherwise, at once, so that they cannot deadlock either.
+//! - **Host functions** get a [`Caller`] for the time of the call and cannot keep it.
+//!   Their panics do not pass through the domain: they go on behind it.
+//!
+//! What a domain can still do: use up the memory, time and calls it was granted,
+//! return wrong numbers, call host functions with any arguments in any order. In
+//! `write-call` protection it can read the host's memory; the default confines
+//! reads.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod caller;
+mod domain;
+mod error;
+mod fault;
+mod function;
+mod heap;
+mod held;
+mod host;
+mod image;
+mod import;
+mod output;
+mod perf;
+mod pointer;
+mod value;
+mod within;
+
+pub use buffer::Buffer;
+pub use caller::Caller;
+pub use domain::{Domain, DomainBuilder};
+pub use error::Error;
+pub use fault::{Fault, Frame};
+pub use function::{Callback, Function, RawFunction, Signature};
+pub use held::Held;
+pub use host::{Candidate, Host, HostBuilder, Policy};
+pub use image::Image;
+pub use import::{Answer, BoxedError, Imports, IntoImport, RawArguments, RawResult};
+pub use mullion_loader::{Asked, Authoriser};
+pub use mullion_runtime::{
+    Access as Permission, Arguments, Attempt, Cause, Limits, Registers, Returned,
+};
+pub use mullion_symbols::Location;
+pub use mullion_system::{Mount, MountError, Stream, Streams};
+pub use pointer::{Character, Data, Ptr, Slice};
+pub use value::{Outcome, Value};
+pub use within::Within;
+pub use zerocopy;

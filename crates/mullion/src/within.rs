@@ -1,0 +1,174 @@
+//! Where a pointer is used: in a domain, or in the one that has just called.
+
+use crate::buffer::Buffer;
+use crate::caller::{Caller, Context, Identity};
+use crate::domain::{Domain, State};
+use crate::error::Error;
+use crate::heap::Heap;
+use crate::held;
+use crate::pointer::Data;
+use crate::value::sealed::Sealed;
+use mullion_runtime::{Arguments, BadAddress, Claimed, Entry, Memory, Returned};
+use std::sync::{Arc, RwLockReadGuard};
+use zerocopy::IntoBytes;
+
+/// A domain whose memory is used: a [`Domain`], or a [`Caller`] in a host function.
+pub trait Within: Sealed {
+    #[doc(hidden)]
+    fn access(&self) -> Result<Access<'_>, Error>;
+
+    /// Zeroed memory for `count` elements in the domain, given back when the
+    /// buffer is dropped.
+    ///
+    /// The books of these allocations are the host's: nothing that the domain
+    /// does to its own heap confuses them, and no code of the domain runs. The
+    /// domain's `free` must not be given such memory.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`]: the domain's limit.
+    fn alloc<T: Data>(&self, count: u64) -> Result<Buffer<T>, Error> {
+        let access = self.access()?;
+        Buffer::new(&access, count)
+    }
+
+    /// A copy of `data` in the domain.
+    ///
+    /// # Errors
+    /// As [`Within::alloc`].
+    fn copy_in<T: Data>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        let access = self.access()?;
+        let buffer = Buffer::new(&access, data.len() as u64)?;
+        let written = access.memory().write(buffer.claimed(), data.as_bytes());
+        access.check(written)?;
+        Ok(buffer)
+    }
+
+    /// A copy of `text` in the domain, with a terminating zero behind it, which
+    /// [`Buffer::len`] counts. Zeros inside end the string early, as C has it.
+    ///
+    /// # Errors
+    /// As [`Within::alloc`].
+    fn string_in(&self, text: &str) -> Result<Buffer<u8>, Error> {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.push(0);
+        self.copy_in(&bytes)
+    }
+}
+
+/// The right to use a domain's memory: while there is one, the domain stays.
+#[doc(hidden)]
+pub struct Access<'a>(Kind<'a>);
+
+enum Kind<'a> {
+    /// From outside. The state is there.
+    Held(RwLockReadGuard<'a, Option<State>>, &'a Identity),
+    /// During a call from the domain, which keeps it in place.
+    Called(&'a mullion_runtime::Caller<'a>, &'a Context),
+}
+
+impl<'a> Access<'a> {
+    pub(crate) fn held(guard: RwLockReadGuard<'a, Option<State>>, identity: &'a Identity) -> Self {
+        Self(Kind::Held(guard, identity))
+    }
+
+    pub(crate) fn called(caller: &'a mullion_runtime::Caller<'_>, context: &'a Context) -> Self {
+        Self(Kind::Called(caller, context))
+    }
+}
+
+impl Access<'_> {
+    pub(crate) fn memory(&self) -> &Memory {
+        match &self.0 {
+            Kind::Held(guard, _) => state(guard).domain().memory(),
+            Kind::Called(caller, ..) => caller.memory(),
+        }
+    }
+
+    pub(crate) fn heap(&self) -> &Arc<Heap> {
+        match &self.0 {
+            Kind::Held(guard, _) => state(guard).heap(),
+            Kind::Called(_, context) => &context.heap,
+        }
+    }
+
+    fn identity(&self) -> &Identity {
+        match &self.0 {
+            Kind::Held(_, identity) => identity,
+            Kind::Called(_, context) => &context.identity,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.identity().name
+    }
+
+    /// Whether the domain has ended; who is just calling has not.
+    pub(crate) fn is_ended(&self) -> bool {
+        match &self.0 {
+            Kind::Held(guard, _) => state(guard).domain().has_ended(),
+            Kind::Called(..) => false,
+        }
+    }
+
+    /// Where an export is entered.
+    #[inline]
+    pub(crate) fn export(&self, export: usize) -> Result<Entry, Error> {
+        let image = &self.identity().image;
+        match &self.0 {
+            Kind::Held(guard, _) => state(guard).entry(export, image),
+            Kind::Called(caller, _) => {
+                self.entry(caller.memory().base().wrapping_add(image.offset_of(export)))
+            }
+        }
+    }
+
+    pub(crate) fn entry(&self, address: u64) -> Result<Entry, Error> {
+        let address = Claimed(address);
+        let entry = match &self.0 {
+            Kind::Held(guard, _) => state(guard).domain().entry(address),
+            Kind::Called(caller, ..) => caller.entry(address),
+        };
+        entry.map_err(|_| Error::NotAFunction {
+            domain: self.name().to_owned(),
+            address: address.0,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, Error> {
+        let called = held::invocation(|| match &self.0 {
+            Kind::Held(guard, _) => state(guard).domain().call(entry, arguments),
+            Kind::Called(caller, _) => caller.call(entry, arguments),
+        });
+        called.map_err(|error| self.identity().explain(error))
+    }
+
+    /// The error of a copy, with the domain's name.
+    pub(crate) fn check<T>(&self, result: Result<T, BadAddress>) -> Result<T, Error> {
+        result.map_err(|bad| Error::Memory {
+            domain: self.name().to_owned(),
+            address: bad.address.0,
+            length: bad.length,
+        })
+    }
+}
+
+fn state<'a>(guard: &'a RwLockReadGuard<'_, Option<State>>) -> &'a State {
+    guard
+        .as_ref()
+        .expect("looked at when the guard was made, and nobody has written since")
+}
+
+impl Sealed for Domain {}
+impl Within for Domain {
+    fn access(&self) -> Result<Access<'_>, Error> {
+        self.hold()
+    }
+}
+
+impl Sealed for Caller<'_> {}
+impl Within for Caller<'_> {
+    fn access(&self) -> Result<Access<'_>, Error> {
+        Ok(self.as_access())
+    }
+}

@@ -1,0 +1,113 @@
+//! What the host's log holds of a domain.
+
+use crate::{IMAGE, imports};
+use mullion::{Host, Within};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Metadata, Subscriber, span};
+
+/// Keeps every event as one line.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn during(run: impl FnOnce()) -> Vec<String> {
+        let log = Self::default();
+        tracing::subscriber::with_default(log.clone(), run);
+        let lines = log.0.lock().unwrap();
+        lines.clone()
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        write!(self.0, " {field}={value:?}").unwrap();
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let data = event.metadata();
+        let mut line = Line(format!("{} {}", data.level(), data.target()));
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+fn has(lines: &[String], parts: &[&str]) -> bool {
+    lines
+        .iter()
+        .any(|line| parts.iter().all(|part| line.contains(part)))
+}
+
+#[test]
+fn output_calls_faults_and_restarts_are_logged() {
+    let lines = Log::during(|| {
+        let host = Host::new();
+        let image = host.image("loud", IMAGE.file().bytes().clone()).unwrap();
+        let domain = image.domain().imports(imports()).load().unwrap();
+        let text = domain.string_in("first\nsecond \x1b[31m").unwrap();
+        let speak = domain
+            .function::<fn(mullion::Ptr<u8>) -> i32>("speak")
+            .unwrap();
+        assert_eq!(speak.call(text.ptr()).unwrap(), 0);
+        domain
+            .function::<fn()>("fault")
+            .unwrap()
+            .call()
+            .unwrap_err();
+        domain.restart().unwrap();
+        domain.unload().unwrap();
+    });
+    assert!(has(&lines, &["WARN mullion", "no policy"]), "{lines:#?}");
+    assert!(has(
+        &lines,
+        &[
+            "INFO mullion::output",
+            "domain=\"loud\"",
+            "stdout",
+            "message=first"
+        ]
+    ));
+    assert!(has(&lines, &["message=second \\u{1b}[31m"]), "{lines:#?}");
+    assert!(has(
+        &lines,
+        &["WARN mullion::output", "stderr", "message=to stderr"]
+    ));
+    assert!(
+        has(&lines, &["message=no end"]),
+        "the last line has none: {lines:#?}"
+    );
+    assert!(has(
+        &lines,
+        &[
+            "TRACE mullion::call",
+            "domain=\"loud\"",
+            "function=\"speak\""
+        ]
+    ));
+    let fault = [
+        "ERROR mullion::fault",
+        "domain=\"loud\"",
+        "write to memory",
+        "scribble (",
+    ];
+    assert!(has(&lines, &fault), "{lines:#?}");
+    assert!(
+        has(&lines, &["INFO mullion::domain", "restarted"]),
+        "{lines:#?}"
+    );
+}

@@ -1,0 +1,109 @@
+//! What a host does wrong: typed errors, at once.
+
+use crate::{IMAGE, domain, imports};
+use mullion::{Caller, Domain, Error, Ptr, Within};
+use std::sync::{Arc, Mutex, OnceLock};
+
+#[test]
+fn a_domain_is_neither_restarted_nor_unloaded_during_a_call() {
+    let own: Arc<OnceLock<Domain>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Error>>> = Arc::default();
+    let (inside, errors) = (own.clone(), seen.clone());
+    let imports = imports().function("host_again", move |_: &Caller<'_>, _: i32| {
+        let domain = inside.get().expect("set before the call");
+        let mut errors = errors.lock().unwrap();
+        errors.extend(domain.unload().err());
+        errors.extend(domain.restart().err());
+        // From another thread as well.
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| domain.unload().err());
+            errors.extend(other.join().unwrap());
+        });
+        0
+    });
+    let domain = IMAGE.domain().imports(imports).load().unwrap();
+    own.set(domain.clone()).expect("set once");
+    assert_eq!(
+        domain
+            .function::<fn(i32) -> i32>("down")
+            .unwrap()
+            .call(1)
+            .unwrap(),
+        1
+    );
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 3);
+    assert!(
+        seen.iter()
+            .all(|error| matches!(error, Error::InUse { .. })),
+        "{seen:?}"
+    );
+    domain.unload().expect("the call is over");
+}
+
+#[test]
+fn a_slice_keeps_its_domain() {
+    let domain = domain();
+    let buffer = domain.copy_in(&[1u8, 2, 3]).unwrap();
+    let slice = buffer.slice(&domain).unwrap();
+    assert!(matches!(domain.restart(), Err(Error::InUse { .. })));
+    assert!(matches!(domain.unload(), Err(Error::InUse { .. })));
+    assert_eq!(slice.to_vec().unwrap(), [1, 2, 3]);
+    drop(slice);
+    domain.restart().unwrap();
+}
+
+#[test]
+fn what_was_unloaded_is_gone_for_everything_that_refers_to_it() {
+    let domain = domain();
+    let count = domain.function::<fn() -> i32>("count").unwrap();
+    let buffer = domain.copy_in(b"abc").unwrap();
+    domain.clone().unload().unwrap();
+    assert!(matches!(count.call(), Err(Error::Unloaded { .. })));
+    assert!(matches!(
+        buffer.to_vec(&domain),
+        Err(Error::Unloaded { .. })
+    ));
+    assert!(matches!(domain.restart(), Err(Error::Unloaded { .. })));
+    assert!(matches!(domain.unload(), Err(Error::Unloaded { .. })));
+    assert!(matches!(domain.has_ended(), Err(Error::Unloaded { .. })));
+    assert!(matches!(
+        domain.alloc::<u8>(1).err(),
+        Some(Error::Unloaded { .. })
+    ));
+}
+
+#[test]
+fn a_wrong_type_gives_a_wrong_number_or_a_fault_and_nothing_else() {
+    let domain = domain();
+    let count = domain
+        .function::<fn(u64, f64, Ptr<u8>) -> f64>("count")
+        .unwrap();
+    assert!(count.call(1, 2.0, Ptr::null()).is_ok());
+    let sum = domain.function::<fn() -> u64>("sum").unwrap();
+    assert_eq!(
+        sum.call().unwrap(),
+        0,
+        "registers that are not arguments are 0"
+    );
+    let length = domain.function::<fn(f64) -> u64>("length").unwrap();
+    crate::fault(length.call(1.0));
+}
+
+#[test]
+fn a_callback_into_data_is_no_function() {
+    let domain = domain();
+    let text = domain
+        .function::<fn() -> Ptr<u8>>("greeting")
+        .unwrap()
+        .call()
+        .unwrap();
+    for address in [0, 1, text.address(), text.address() + 4, u64::MAX] {
+        let callback = mullion::Callback::<fn()>::from_address(address);
+        let called = callback.call(&domain);
+        assert!(
+            matches!(called, Err(Error::NotAFunction { .. })),
+            "{address:#x}: {called:?}"
+        );
+    }
+}
