@@ -103,7 +103,7 @@ mod tests {
             };
             assert!(size <= most, "{size} for {length}");
             assert_eq!(size % SMALLEST, 0);
-            assert!(size < PAGE || size % PAGE == 0);
+            assert!(size < PAGE || size.is_multiple_of(PAGE));
         }
         assert_eq!(block_size(u64::MAX), None);
     }

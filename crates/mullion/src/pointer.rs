@@ -116,7 +116,7 @@ impl<T: Data> Ptr<T> {
     /// [`Error::Memory`]: they do not lie in the domain.
     pub fn slice(self, within: &impl Within, count: u64) -> Result<Slice<'_, T>, Error> {
         let access = within.access()?;
-        let bytes = count.checked_mul(size_of::<T>() as u64).unwrap_or(u64::MAX);
+        let bytes = count.saturating_mul(size_of::<T>() as u64);
         access.check(access.memory().piece(self.claimed(), bytes).map(drop))?;
         Ok(Slice {
             access,
