@@ -28,6 +28,7 @@ fn a_write_through_null() {
             "faults.c:14)",
             "called from",
             " main (",
+            "(/sysroot/musl/src/env/__libc_start_main.c:",
             "hint: a null pointer plus 0x8",
         ],
     );

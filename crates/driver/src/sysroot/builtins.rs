@@ -66,7 +66,13 @@ fn options(stem: &str, source: &Path) -> Vec<OsString> {
         "-g1",
     ];
     let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    options.push(format!("-ffile-prefix-map={}=compiler-rt", source.display()).into());
+    options.push(
+        format!(
+            "-ffile-prefix-map={}=/sysroot/compiler-rt",
+            source.display()
+        )
+        .into(),
+    );
     options.push("-I".into());
     options.push(source.into());
     if is_quad(stem) {

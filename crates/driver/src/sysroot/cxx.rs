@@ -30,7 +30,7 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
         "-g1",
     ];
     let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    options.push(format!("-ffile-prefix-map={}=mullion", overlay.display()).into());
+    options.push(format!("-ffile-prefix-map={}=/sysroot/mullion", overlay.display()).into());
     let own = overlay.join("cxx/include");
     for directory in std::iter::once(own).chain(directories.iter().map(PathBuf::from)) {
         options.push("-isystem".into());

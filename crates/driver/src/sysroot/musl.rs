@@ -161,8 +161,8 @@ fn options(library: &Path, own: &Path, work: &Path) -> Result<Vec<OsString>, Dri
         "-D_XOPEN_SOURCE=700",
     ];
     let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    options.push(format!("-ffile-prefix-map={}=musl", library.display()).into());
-    options.push(format!("-ffile-prefix-map={}=mullion", own.display()).into());
+    options.push(format!("-ffile-prefix-map={}=/sysroot/musl", library.display()).into());
+    options.push(format!("-ffile-prefix-map={}=/sysroot/mullion", own.display()).into());
     let directories = [
         own.join("arch"),
         own.join("src/string"),
