@@ -153,7 +153,10 @@ impl Contract {
             ));
         }
         if self.states[..index].iter().any(|other| other.name == *name) {
-            return Err(Error::new(name.span(), format!("two states named `{name}`")));
+            return Err(Error::new(
+                name.span(),
+                format!("two states named `{name}`"),
+            ));
         }
         for (index, message) in state.messages.iter().enumerate() {
             if state.messages[..index]

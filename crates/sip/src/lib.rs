@@ -17,6 +17,19 @@
 //! statics, so state that all must share hangs on one pointer that the kernel's table hands out, and hot
 //! thread-local state is reached through [`wait`] and [`owner`] only.
 
+extern crate self as mullion_sip;
+
+pub mod channel;
 pub mod critical;
+mod digest;
+pub mod exchange;
 pub mod owner;
 pub mod wait;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
+pub use digest::{Digest, Hasher};
+pub use exchange::{ExBox, ExString, ExVec, Exchange, Parcel};
+pub use mullion_sip_macros::{Exchange, contract};

@@ -1,0 +1,181 @@
+//! What a channel knows of its contract when it runs.
+
+use std::fmt;
+
+use crate::Digest;
+use crate::exchange::walk::Visitor;
+
+/// Which end of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// The first endpoint of `channel()`.
+    Client,
+    /// The second.
+    Server,
+}
+
+impl Side {
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+
+    #[inline]
+    pub(crate) const fn peer(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        })
+    }
+}
+
+/// A contract as a type; made by [`contract!`](crate::contract) only.
+///
+/// # Safety
+/// [`Contract::INFO`] describes the state machine that the endpoints keep to: `rings` have room for the most
+/// messages that can wait, and `visit` knows each message's payload by its number.
+pub unsafe trait Contract: 'static {
+    /// Its text, digest and queues.
+    const INFO: &'static Info;
+}
+
+/// The description of a contract.
+#[derive(Debug)]
+pub struct Info {
+    /// The name of its module.
+    pub name: &'static str,
+    /// It in one spelling, whatever its layout in the source.
+    pub text: &'static str,
+    /// Covers the text, and the layout of everything that is sent. Sides that agree on it agree on everything.
+    pub digest: Digest,
+    /// Each state's name and sender; a channel starts in the first.
+    pub states: &'static [(&'static str, Side)],
+    /// The queues, by receiver: the client's and the server's.
+    pub(crate) rings: [Ring; 2],
+    /// The whole channel, in bytes.
+    pub(crate) size: usize,
+    /// Visits a message's payload.
+    pub(crate) visit: Visit,
+}
+
+/// Visits the payload of a message with a certain number.
+///
+/// # Safety of calls
+/// `payload` points to such a payload.
+pub type Visit = unsafe fn(number: u16, payload: *const u8, visitor: &mut dyn Visitor);
+
+impl Info {
+    /// The most messages that can wait for a side.
+    pub const fn bound(&self, receiver: Side) -> usize {
+        self.rings[receiver.index()].bound
+    }
+}
+
+/// A queue: a ring of slots, each with a word that says which message is in it, and room for its payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring {
+    bound: usize,
+    /// The bound, rounded up to a power of two; 0 for a side that never receives.
+    pub(crate) slots: u32,
+    /// Bytes from one slot to the next.
+    pub(crate) stride: usize,
+    /// Where the first slot is, from the beginning of the channel.
+    pub(crate) start: usize,
+    /// Where the payload is in its slot, behind the word.
+    pub(crate) payload: usize,
+}
+
+/// Size and alignment of a payload.
+pub type Slot = (usize, usize);
+
+/// What a payload of type `T` needs of a slot.
+pub const fn slot<T>() -> Slot {
+    assert!(
+        align_of::<T>() <= LINE,
+        "a payload's alignment is at most 64 bytes"
+    );
+    (size_of::<T>(), align_of::<T>())
+}
+
+/// A cache line.
+pub(crate) const LINE: usize = 64;
+/// The word in front of a slot's payload.
+const WORD: usize = 8;
+/// More than a large page for messages in place is a mistake: payloads of that size go by pointer.
+const LARGEST_CHANNEL: usize = 1 << 21;
+
+impl Ring {
+    /// A ring for `bound` messages of these kinds; placed by [`info`].
+    pub const fn new(bound: usize, payloads: &[Slot]) -> Ring {
+        let (mut size, mut align) = (0, WORD);
+        let mut index = 0;
+        while index < payloads.len() {
+            let (needed, aligned) = payloads[index];
+            size = if needed > size { needed } else { size };
+            align = if aligned > align { aligned } else { align };
+            index += 1;
+        }
+        Ring {
+            bound,
+            slots: if bound == 0 {
+                0
+            } else {
+                bound.next_power_of_two() as u32
+            },
+            stride: (align + size).next_multiple_of(align),
+            start: 0,
+            payload: align,
+        }
+    }
+
+    const fn bytes(&self) -> usize {
+        self.slots as usize * self.stride
+    }
+
+    const fn at(mut self, start: usize) -> Ring {
+        self.start = start.next_multiple_of(LINE);
+        self
+    }
+}
+
+/// A contract's description, with its queues behind the two lines that the sides share.
+pub const fn info(
+    name: &'static str,
+    text: &'static str,
+    payloads: &[Digest],
+    states: &'static [(&'static str, Side)],
+    rings: [Ring; 2],
+    visit: Visit,
+) -> Info {
+    let mut digest = Digest::new().text(text);
+    let mut index = 0;
+    while index < payloads.len() {
+        digest = digest.digest(payloads[index]);
+        index += 1;
+    }
+    let client = rings[0].at(2 * LINE);
+    let server = rings[1].at(client.start + client.bytes());
+    let size = server.start + server.bytes();
+    assert!(
+        size <= LARGEST_CHANNEL,
+        "the queues of this contract take more than 2 MiB: send large payloads as ExBox or ExVec"
+    );
+    Info {
+        name,
+        text,
+        digest: digest.finish(),
+        states,
+        rings: [client, server],
+        size,
+        visit,
+    }
+}

@@ -1,0 +1,285 @@
+//! Endpoints of a contract, below the types that name their states.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use crate::critical::critical;
+use crate::exchange::region::Region;
+use crate::exchange::sendable::Handles;
+use crate::exchange::walk::{Adopt, Release, Visitor};
+use crate::exchange::{self, HeapError, ledger};
+use crate::{owner, wait};
+
+use super::contract::{Contract, Info, Ring, Side};
+use super::place::{self, Place};
+use super::select::Port;
+use super::{AnyEndpoint, ChannelClosed, Mismatch};
+
+/// An endpoint of contract `C`. The generated endpoint types wrap it, and know its side and state.
+pub struct Endpoint<C: Contract> {
+    place: NonNull<Place>,
+    _contract: PhantomData<C>,
+}
+
+/// A new channel: the client's and the server's endpoint.
+///
+/// # Errors
+/// The caller's share, or the heap, is used up.
+pub fn channel<C: Contract>() -> Result<(Endpoint<C>, Endpoint<C>), HeapError> {
+    let _critical = critical();
+    let [client, server] = place::create(C::INFO, ledger::of(owner::current()))?;
+    Ok((Endpoint::at(client), Endpoint::at(server)))
+}
+
+impl<C: Contract> Endpoint<C> {
+    const RINGS: &'static [Ring; 2] = &C::INFO.rings;
+
+    #[inline]
+    fn at(place: NonNull<Place>) -> Self {
+        Endpoint {
+            place,
+            _contract: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn place(&self) -> &Place {
+        // SAFETY: the endpoint has its place alone, on this thread.
+        unsafe { self.place.as_ref() }
+    }
+
+    #[inline]
+    fn place_mut(&mut self) -> &mut Place {
+        // SAFETY: as above.
+        unsafe { self.place.as_mut() }
+    }
+
+    /// Sends a message, and goes to state `next`.
+    ///
+    /// # Safety
+    /// The contract has a message `number` with payload `T` that leads from this state to `next`.
+    ///
+    /// # Errors
+    /// The peer has gone.
+    #[inline]
+    pub unsafe fn send<T: Handles>(
+        mut self,
+        number: u16,
+        next: u16,
+        payload: T,
+    ) -> Result<Self, ChannelClosed> {
+        let _critical = critical();
+        // SAFETY: by the caller.
+        unsafe { self.push(number, payload)? };
+        self.place_mut().state = next;
+        self.place_mut().announce();
+        Ok(self)
+    }
+
+    /// Sends the last message.
+    ///
+    /// # Safety
+    /// The contract has a message `number` with payload `T` that leads from this state to the end.
+    ///
+    /// # Errors
+    /// The peer has gone.
+    #[inline]
+    pub unsafe fn send_last<T: Handles>(
+        mut self,
+        number: u16,
+        payload: T,
+    ) -> Result<(), ChannelClosed> {
+        let _critical = critical();
+        // SAFETY: by the caller.
+        unsafe { self.push(number, payload)? };
+        self.place_mut().announce();
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Endpoint::send`].
+    #[inline]
+    unsafe fn push<T: Handles>(&mut self, number: u16, payload: T) -> Result<(), ChannelClosed> {
+        let place = self.place_mut();
+        if place.peer_gone() {
+            return Err(ChannelClosed);
+        }
+        if T::HOLDS {
+            let mut release = Release::new(Region::around(NonNull::from(&*place)));
+            payload.visit(&mut release);
+            place.owe(release.finish());
+        }
+        // SAFETY: by the caller.
+        unsafe { place.push(Self::RINGS, number, payload) };
+        Ok(())
+    }
+
+    /// The number of the next message, if there is one.
+    ///
+    /// # Errors
+    /// There is none, and the peer has gone.
+    #[inline]
+    pub fn poll(&self) -> Result<Option<u16>, ChannelClosed> {
+        let place = self.place();
+        if let Some(number) = place.next(Self::RINGS) {
+            return Ok(Some(number));
+        }
+        if place.peer_gone() {
+            // It may have sent before it went.
+            return place.next(Self::RINGS).map(Some).ok_or(ChannelClosed);
+        }
+        Ok(None)
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// There is none, and the peer has gone.
+    #[inline]
+    pub fn wait(&self) -> Result<u16, ChannelClosed> {
+        let mut found = self.poll()?;
+        loop {
+            if let Some(number) = found {
+                return Ok(number);
+            }
+            found = self.wait_until(None)?;
+        }
+    }
+
+    /// Waits for the next message, but not longer than `timeout`.
+    ///
+    /// # Errors
+    /// There is none, and the peer has gone.
+    pub fn wait_for(&self, timeout: Duration) -> Result<Option<u16>, ChannelClosed> {
+        match self.poll()? {
+            Some(number) => Ok(Some(number)),
+            None => self.wait_until(super::deadline(timeout)),
+        }
+    }
+
+    /// Parks until there is a message, or `deadline` has passed.
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<Option<u16>, ChannelClosed> {
+        loop {
+            self.place().register(wait::current());
+            let found = self.poll();
+            if !matches!(found, Ok(None)) {
+                self.place().unregister();
+                return found;
+            }
+            match deadline {
+                None => wait::park(),
+                Some(deadline) if Instant::now() < deadline => wait::park_until(deadline),
+                Some(_) => {
+                    self.place().unregister();
+                    return self.poll();
+                }
+            }
+        }
+    }
+
+    /// Takes the next message's payload, and goes to state `next`.
+    ///
+    /// # Safety
+    /// The next message is there, carries a `T` and leads to `next`.
+    ///
+    /// # Panics
+    /// [`HeapError::Limit`] if the payload has blocks and the process holds more than it may already.
+    #[inline]
+    pub unsafe fn take<T: Handles>(mut self, next: u16) -> (T, Self) {
+        let _critical = critical();
+        // SAFETY: by the caller.
+        let payload = unsafe { self.pull() };
+        self.place_mut().state = next;
+        (payload, self)
+    }
+
+    /// Takes the last message's payload.
+    ///
+    /// # Safety
+    /// The next message is there, carries a `T` and leads to the end.
+    ///
+    /// # Panics
+    /// As for [`Endpoint::take`].
+    #[inline]
+    pub unsafe fn take_last<T: Handles>(mut self) -> T {
+        let _critical = critical();
+        // SAFETY: by the caller.
+        unsafe { self.pull() }
+    }
+
+    /// # Safety
+    /// As for [`Endpoint::take`].
+    #[inline]
+    unsafe fn pull<T: Handles>(&mut self) -> T {
+        let place = self.place_mut();
+        place.settle();
+        if T::HOLDS {
+            place.book().demand_within_limit();
+        }
+        // SAFETY: the message is there and carries a `T`; counting it makes it be read once.
+        let payload = unsafe { place.payload(Self::RINGS).cast::<T>().read() };
+        place.count_received();
+        if T::HOLDS {
+            let mut adopt = Adopt::new(place.book(), place.here());
+            payload.visit(&mut adopt);
+            adopt.finish();
+        }
+        payload
+    }
+
+    /// The peer has sent what the contract does not allow: the channel ends.
+    #[cold]
+    pub fn violated(self) -> ChannelClosed {
+        ChannelClosed
+    }
+
+    /// Forgets contract and state.
+    pub fn into_any(self) -> AnyEndpoint {
+        AnyEndpoint::at(ManuallyDrop::new(self).place)
+    }
+
+    /// What `select` needs of it.
+    pub fn port(&self) -> Port<'_> {
+        Port::of(self.place(), Self::RINGS)
+    }
+}
+
+impl AnyEndpoint {
+    /// An endpoint of contract `C`, if it is one on that side and in that state.
+    ///
+    /// # Errors
+    /// It is another's.
+    pub fn narrow<C: Contract>(self, side: Side, state: u16) -> Result<Endpoint<C>, Mismatch> {
+        let info: &Info = C::INFO;
+        if self.info().digest == info.digest && self.side() == side && self.number() == state {
+            Ok(Endpoint::at(self.into_place()))
+        } else {
+            Err(Mismatch(self))
+        }
+    }
+}
+
+impl<C: Contract> Drop for Endpoint<C> {
+    #[inline]
+    fn drop(&mut self) {
+        exchange::discard(|visitor| self.visit(visitor));
+    }
+}
+
+// SAFETY: it is one handle, of its place.
+unsafe impl<C: Contract> Handles for Endpoint<C> {
+    const HOLDS: bool = true;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        visitor.handle(self.place.cast(), None, 0);
+    }
+}
+
+impl<C: Contract> fmt::Debug for Endpoint<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place().fmt(formatter)
+    }
+}

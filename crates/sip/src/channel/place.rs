@@ -1,0 +1,447 @@
+//! A channel in memory, and how it ends.
+//!
+//! ```text
+//!   place (64 bytes, one for each side)        channel (one block, for both)
+//!   ├─ channel, contract, side                 ├─ line 0: what the peer may tell the client
+//!   ├─ sent, received, state                   ├─ line 1: what the peer may tell the server
+//!   └─ unanswered                              ├─ ring of messages to the client
+//!                                              └─ ring of messages to the server
+//! ```
+//! An endpoint is a handle of its place, which is on its owner's list like any block: a place that is leaked is
+//! still closed when its process ends. What matters to a side is in its place, where the peer cannot write. A
+//! slot's word is the message's count (from 1) above its number: a receiver knows from the slot alone whether
+//! its next message is there, so a message travels in one cache line, and neither side reads the other's counts.
+//!
+//! Two endpoints whose holders live on one OS thread need no fence: neither can run while the other does. Who
+//! is where is written on the thread itself whenever an endpoint leaves or arrives, so no thread can be wrong
+//! about what is on itself. Otherwise a sender orders its message before its look at the waiter, and a receiver
+//! its note before its second look at the slot: one of the two sees the other.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::exchange::ledger::{Book, Debtor};
+use crate::exchange::region::{Holder, Region};
+use crate::exchange::sizes::{Class, Id, SMALLEST};
+use crate::exchange::walk::Discard;
+use crate::exchange::worker;
+use crate::exchange::{self, HeapError};
+use crate::wait::{self, Waiter};
+
+use super::contract::{Info, Ring, Side};
+
+/// A side's own half of a channel. Only the thread that holds the endpoint touches it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Place {
+    channel: NonNull<Channel>,
+    pub(super) contract: &'static Info,
+    /// Messages ever sent and received, wrapping.
+    sent: u32,
+    received: u32,
+    /// The state's number.
+    pub(super) state: u16,
+    pub(super) side: Side,
+    /// The OS thread of the holder, as in [`Shared::here`].
+    here: u64,
+    /// Bytes of messages sent since the peer last answered.
+    unanswered: u64,
+}
+const _: () = assert!(size_of::<Place>() <= SMALLEST);
+
+/// The front of a channel; the rings follow.
+#[repr(C)]
+struct Channel {
+    sides: [Shared; 2],
+}
+const _: () = assert!(size_of::<Channel>() == 2 * super::contract::LINE);
+
+/// What the two sides of a channel tell each other about one of them.
+#[repr(C, align(64))]
+struct Shared {
+    /// Who waits here for a message; by its holder, and cleared by who wakes it.
+    waiter: AtomicU64,
+    /// The OS thread of the endpoint's holder; 0 while it is in flight.
+    here: AtomicU64,
+    /// Not 0 once the peer has closed.
+    peer_gone: AtomicU32,
+    /// At the end, how many messages this side has received.
+    received: AtomicU32,
+    /// At the end, who still pays for what this side has sent, and how much.
+    debtor: std::cell::Cell<Debtor>,
+    debt: std::cell::Cell<u64>,
+    /// In the first side's line: how many endpoints there are.
+    open: AtomicU32,
+}
+
+impl Shared {
+    fn new(here: u64) -> Shared {
+        Shared {
+            waiter: AtomicU64::new(0),
+            here: AtomicU64::new(here),
+            peer_gone: AtomicU32::new(0),
+            received: AtomicU32::new(0),
+            debtor: Default::default(),
+            debt: Default::default(),
+            open: AtomicU32::new(2),
+        }
+    }
+}
+
+/// The word of a slot with the `count`-th message, which has this number.
+#[inline]
+fn word(count: u32, number: u16) -> u64 {
+    u64::from(count) << 16 | u64::from(number)
+}
+
+/// Makes a channel for the calling thread's owner.
+pub(super) fn create(
+    contract: &'static Info,
+    book: Book,
+) -> Result<[NonNull<Place>; 2], HeapError> {
+    let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
+    book.check((class.bytes() + 2 * SMALLEST) as u64)?;
+    let region = book.region();
+    let worker = worker::current();
+    let here = worker::here();
+    let mut taken = [class, Class::all()[0], Class::all()[0]].map(|class| worker.take(class));
+    if let Some(error) = taken.iter().find_map(|id| id.err()) {
+        for id in taken.iter_mut().filter_map(|id| id.ok()) {
+            // SAFETY: fresh, and nobody's.
+            unsafe { worker.give(id) };
+        }
+        return Err(error);
+    }
+    let [channel, client, server] = taken.map(|id| id.unwrap_or(Id::NONE));
+    let block: NonNull<Channel> = region.block(channel).cast();
+    // SAFETY: fresh blocks that are large enough and nobody else's. The words of the rings start as no message's.
+    unsafe {
+        block.write(Channel {
+            sides: [Shared::new(here), Shared::new(here)],
+        });
+        for ring in contract.rings {
+            for slot in 0..ring.slots {
+                word_at(block, ring, slot).store(0, Ordering::Relaxed);
+            }
+        }
+        Ok(
+            [(client, Side::Client), (server, Side::Server)].map(|(id, side)| {
+                let place = region.block(id).cast::<Place>();
+                place.write(Place {
+                    channel: block,
+                    contract,
+                    sent: 0,
+                    received: 0,
+                    state: 0,
+                    side,
+                    here,
+                    unanswered: 0,
+                });
+                book.link(id, Holder::FREE.endpoint());
+                book.add(half(contract));
+                place
+            }),
+        )
+    }
+}
+
+/// What each endpoint counts for, besides its place.
+#[inline]
+fn half(contract: &Info) -> u64 {
+    (contract.size.next_power_of_two() / 2) as u64
+}
+
+/// The word of a slot.
+///
+/// # Safety
+/// `ring` is one of the channel's contract's.
+#[inline]
+unsafe fn word_at<'a>(channel: NonNull<Channel>, ring: Ring, slot: u32) -> &'a AtomicU64 {
+    // SAFETY: the channel's block has room for its rings; words are aligned, as strides are.
+    unsafe {
+        channel
+            .cast::<u8>()
+            .add(ring.start + slot as usize * ring.stride)
+            .cast()
+            .as_ref()
+    }
+}
+
+impl Place {
+    #[inline]
+    fn mine(&self) -> &Shared {
+        // SAFETY: the channel lives until both its endpoints are closed.
+        unsafe { &(*self.channel.as_ptr()).sides[self.side.index()] }
+    }
+
+    #[inline]
+    fn theirs(&self) -> &Shared {
+        // SAFETY: as above.
+        unsafe { &(*self.channel.as_ptr()).sides[self.side.peer().index()] }
+    }
+
+    /// The list that this place is on.
+    #[inline]
+    pub(super) fn book(&self) -> Book {
+        let own = NonNull::from(self);
+        let region = Region::around(own);
+        // SAFETY: every block has a record.
+        Book::holding(region, unsafe { (*region.record(Region::id(own))).holder })
+    }
+
+    #[inline]
+    pub(super) fn here(&self) -> u64 {
+        self.here
+    }
+
+    /// How many endpoints are open.
+    fn open(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { &(*self.channel.as_ptr()).sides[0].open }
+    }
+
+    /// Whether the peer's holder is on another OS thread, or in flight.
+    #[inline]
+    fn peer_elsewhere(&self) -> bool {
+        self.theirs().here.load(Ordering::Relaxed) != self.here
+    }
+
+    #[inline]
+    pub(super) fn peer_gone(&self) -> bool {
+        self.mine().peer_gone.load(Ordering::Acquire) != 0
+    }
+
+    /// Puts a message into the queue, and wakes the peer if it waits.
+    ///
+    /// # Safety
+    /// The contract allows it now and `number` goes with `T`; `rings` are the contract's.
+    #[inline]
+    pub(super) unsafe fn push<T>(&mut self, rings: &[Ring; 2], number: u16, payload: T) {
+        let ring = rings[self.side.peer().index()];
+        let slot = self.sent & (ring.slots - 1);
+        self.sent = self.sent.wrapping_add(1);
+        // SAFETY: the slot is free: the bound is the most that can wait, and has been received since.
+        unsafe {
+            let word_of_slot = word_at(self.channel, ring, slot);
+            NonNull::from(word_of_slot)
+                .cast::<u8>()
+                .add(ring.payload)
+                .cast::<T>()
+                .write(payload);
+            word_of_slot.store(word(self.sent, number), Ordering::Release);
+        }
+    }
+
+    /// After a push: makes sure that the peer sees it.
+    #[inline]
+    pub(super) fn announce(&mut self) {
+        if self.peer_elsewhere() {
+            return self.announce_elsewhere();
+        }
+        let theirs = self.theirs();
+        let waiter = theirs.waiter.load(Ordering::Relaxed);
+        if waiter != 0 {
+            theirs.waiter.store(0, Ordering::Relaxed);
+            wait::unpark(Waiter::from_bits(waiter));
+        }
+    }
+
+    fn announce_elsewhere(&mut self) {
+        fence(Ordering::SeqCst);
+        wake(self.theirs());
+        if self.peer_gone() {
+            self.take_back();
+        }
+    }
+
+    /// The peer closed while a message was sent, and may have missed it: an endpoint in it would wait here
+    /// until this side closes too. The peer's close does not park, so the wait for its end is short.
+    #[cold]
+    fn take_back(&mut self) {
+        while self.open().load(Ordering::Acquire) == 2 {
+            std::thread::yield_now();
+        }
+        exchange::discard(|discard| {
+            // SAFETY: the peer has closed, so this side has both queues.
+            unsafe { self.drop_sent(discard) }
+        });
+    }
+
+    /// Drops what the peer has not received.
+    ///
+    /// # Safety
+    /// The peer has closed.
+    unsafe fn drop_sent(&mut self, discard: &mut Discard) {
+        let theirs = self.theirs();
+        let mut peer = Place {
+            side: self.side.peer(),
+            received: theirs.received.load(Ordering::Relaxed),
+            ..*self
+        };
+        // SAFETY: nobody else receives there any more.
+        unsafe { peer.drop_incoming(discard) };
+        theirs.received.store(peer.received, Ordering::Relaxed);
+    }
+
+    /// Drops what waits for this side.
+    ///
+    /// # Safety
+    /// The caller is the only one that receives here.
+    unsafe fn drop_incoming(&mut self, discard: &mut Discard) {
+        let rings = &self.contract.rings;
+        while let Some(number) = self.next(rings) {
+            // SAFETY: the number says which type of payload there is; it is visited once, and then counted.
+            unsafe { (self.contract.visit)(number, self.payload(rings).as_ptr(), discard) };
+            self.count_received();
+        }
+    }
+
+    /// The number of the next message, if it is there.
+    #[inline]
+    pub(super) fn next(&self, rings: &[Ring; 2]) -> Option<u16> {
+        let ring = rings[self.side.index()];
+        let slot = self.received & (ring.slots.wrapping_sub(1));
+        // SAFETY: the ring is the contract's; who receives has slots.
+        let found = unsafe { word_at(self.channel, ring, slot) }.load(Ordering::Acquire);
+        (found >> 16 == u64::from(self.received.wrapping_add(1))).then_some(found as u16)
+    }
+
+    /// Where the payload of the next message is.
+    ///
+    /// # Safety
+    /// `rings` are the contract's.
+    #[inline]
+    pub(super) unsafe fn payload(&self, rings: &[Ring; 2]) -> NonNull<u8> {
+        let ring = rings[self.side.index()];
+        let slot = self.received & (ring.slots.wrapping_sub(1));
+        // SAFETY: within the slot.
+        unsafe {
+            NonNull::from(word_at(self.channel, ring, slot))
+                .cast::<u8>()
+                .add(ring.payload)
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_received(&mut self) {
+        self.received = self.received.wrapping_add(1);
+    }
+
+    /// Counts bytes that were sent, until the peer answers.
+    #[inline]
+    pub(super) fn owe(&mut self, bytes: u64) {
+        self.unanswered += bytes;
+    }
+
+    /// The peer has answered: it has received everything.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if self.unanswered != 0 {
+            self.book().subtract(self.unanswered);
+            self.unanswered = 0;
+        }
+    }
+
+    /// Notes who is to be woken by the next message.
+    pub(super) fn register(&self, waiter: Waiter) {
+        self.mine()
+            .waiter
+            .store(waiter.to_bits(), Ordering::Relaxed);
+        if self.peer_elsewhere() {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    pub(super) fn unregister(&self) {
+        self.mine().waiter.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Wakes who waits there.
+fn wake(side: &Shared) {
+    if side.waiter.load(Ordering::Relaxed) != 0 {
+        wait::unpark(Waiter::from_bits(side.waiter.swap(0, Ordering::AcqRel)));
+    }
+}
+
+/// An endpoint leaves its holder's thread. Returns what it counts for, besides its place.
+///
+/// # Safety
+/// `place` is one, and its holder's.
+pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
+    // SAFETY: by the caller.
+    let place = unsafe { place.cast::<Place>().as_mut() };
+    place.here = 0;
+    place.mine().here.store(0, Ordering::Relaxed);
+    half(place.contract) + place.unanswered
+}
+
+/// An endpoint arrives at a holder's thread. Returns what it counts for, besides its place.
+///
+/// # Safety
+/// `place` is one, and the caller's.
+pub(crate) unsafe fn arrive(place: NonNull<()>, here: u64) -> u64 {
+    // SAFETY: by the caller.
+    let place = unsafe { place.cast::<Place>().as_mut() };
+    place.here = here;
+    place.mine().here.store(here, Ordering::Relaxed);
+    half(place.contract) + place.unanswered
+}
+
+/// Closes an endpoint: drops what waits for it, tells the peer, and frees what only it has kept.
+///
+/// # Safety
+/// `place` is one that nobody uses any more; it is on its owner's list, on this worker, or in flight.
+pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
+    let place = place.cast::<Place>();
+    let id = Region::id(place);
+    let region = Region::around(place);
+    // SAFETY: by the caller. The channel is there until `open` says that this was the last endpoint.
+    unsafe {
+        let own = &mut *place.as_ptr();
+        let (mine, theirs) = (own.mine(), own.theirs());
+        theirs.peer_gone.store(1, Ordering::Release);
+        mine.waiter.store(0, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        own.drop_incoming(discard);
+        let (mine, theirs) = (own.mine(), own.theirs());
+        wake(theirs);
+        mine.received.store(own.received, Ordering::Relaxed);
+        let holder = (*region.record(id)).holder;
+        if !holder.is_in_flight() {
+            let book = Book::holding(region, holder);
+            book.unlink(id);
+            book.subtract(SMALLEST as u64 + half(own.contract));
+            if own.peer_gone() {
+                book.subtract(own.unanswered);
+            } else {
+                mine.debtor.set(book.debtor());
+                mine.debt.set(own.unanswered);
+            }
+        }
+        if own.open().fetch_sub(1, Ordering::AcqRel) == 1 {
+            destroy(own, discard);
+        }
+        discard.free(id);
+    }
+}
+
+/// Frees a channel whose second endpoint closes: what the first has left, and the channel.
+///
+/// # Safety
+/// Both endpoints are closed, and `last` is the one that has not gone yet.
+unsafe fn destroy(last: &mut Place, discard: &mut Discard) {
+    // SAFETY: nobody else has the channel any more.
+    unsafe {
+        let (mine, theirs) = (last.mine(), last.theirs());
+        for side in [mine, theirs] {
+            if side.debt.get() > 0 {
+                side.debtor.get().give_back(side.debt.get());
+            }
+        }
+        // What came for the last after it had looked, and what it has sent that the first did not receive.
+        last.drop_incoming(discard);
+        last.drop_sent(discard);
+        discard.free(Region::id(last.channel));
+    }
+}

@@ -1,0 +1,99 @@
+//! The exchange heap: blocks that move between processes by pointer.
+//!
+//! ```text
+//!   one reservation of address space, aligned to its size
+//!   ├─ records   32 bytes for each block that there could be: links, owner, ...
+//!   ├─ ledgers   what each owner holds and may hold
+//!   └─ blocks    one span for each size, 64 bytes to 128 MiB
+//! ```
+//! Everything the heap itself relies on is in the records, apart from the blocks: what a peer may write is
+//! payload only. A block's size and record follow from its address by arithmetic.
+//!
+//! **Owners.** Every block is on the list of its owner, inner blocks of a tree as well, so that the end of a
+//! process frees each of its blocks once, at a cost in their number alone, and also those that it has leaked
+//! (`mem::forget`) or hung into a tree somewhere. Only the owner's worker touches a list: a sent block leaves
+//! the sender's list on the sender's worker and joins the receiver's on the receiver's, and in between it is
+//! on none, found through the queue it waits in. So no list needs a lock or an atomic operation. The price is
+//! that a tree is visited, node by node, when it is sent and received (it is not copied, and without
+//! recursion, so a deep tree costs no stack); a message of one block costs two unlinks and two links.
+//!
+//! **Limits.** What a process holds counts against its share; what it has sent counts until its peer answers,
+//! so that a queue is nobody's hiding place.
+
+use crate::critical::critical;
+use crate::owner::{self, Owner};
+
+pub use block::ExBox;
+pub use parcel::Parcel;
+pub use sendable::{Exchange, Handles};
+pub use text::{ExString, NotText};
+pub use vector::ExVec;
+
+mod block;
+pub(crate) mod census;
+pub(crate) mod ledger;
+mod parcel;
+pub(crate) mod region;
+pub(crate) mod sendable;
+pub(crate) mod sizes;
+mod text;
+mod vector;
+pub(crate) mod walk;
+pub(crate) mod worker;
+
+pub(crate) use block::discard;
+pub use census::{Census, census};
+
+/// Why a block was not to be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HeapError {
+    /// The owner's share is used up.
+    #[error(
+        "the process holds {held} of {limit} bytes in the exchange heap; {wanted} more were asked for"
+    )]
+    Limit {
+        /// Bytes that it holds, and has sent without an answer.
+        held: u64,
+        /// Bytes that it may hold.
+        limit: u64,
+        /// Bytes asked for, as the heap rounds them up.
+        wanted: u64,
+    },
+    /// More than the largest block.
+    #[error("{0} bytes are more than the largest block of the exchange heap ({largest})", largest = sizes::LARGEST)]
+    TooLarge(usize),
+    /// The span of blocks of this size is full.
+    #[error("no more blocks of {0} bytes in the exchange heap")]
+    Exhausted(usize),
+}
+
+/// What an owner holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Share {
+    /// Bytes that it holds, and has sent without an answer.
+    pub held: u64,
+    /// Bytes that it may hold.
+    pub limit: u64,
+}
+
+/// Lets a process hold `limit` bytes from now on; what it holds already it keeps.
+/// To be called on the process's worker, or before it runs.
+pub fn set_limit(owner: Owner, limit: u64) {
+    let _critical = critical();
+    owner::on_end(end_of);
+    ledger::of(owner).set_limit(limit);
+}
+
+/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share.
+pub fn share(owner: Owner) -> Share {
+    ledger::of(owner).share()
+}
+
+/// Frees everything that an owner still holds, and closes its endpoints: the end of a process.
+/// To be called on its worker, when none of its threads runs any more; [`set_limit`] has it done.
+pub fn end_of(owner: Owner) {
+    let _critical = critical();
+    if owner != Owner::HOST {
+        walk::end(ledger::of(owner));
+    }
+}

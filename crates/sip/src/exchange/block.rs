@@ -1,0 +1,140 @@
+//! One value in the exchange heap.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::critical::critical;
+use crate::{Digest, owner};
+
+use super::sendable::{Exchange, Handles, scan, start};
+use super::sizes::{Class, Id, SMALLEST};
+use super::walk::{Discard, Visitor};
+use super::{HeapError, ledger, worker};
+
+/// A value in the exchange heap, which moves by pointer when it is sent. Like a [`Box`] otherwise.
+///
+/// It stays on the thread that has it, unless it is sent.
+pub struct ExBox<T: Exchange> {
+    value: NonNull<T>,
+    _owns: PhantomData<T>,
+}
+
+impl<T: Exchange> ExBox<T> {
+    /// Moves a value into the exchange heap.
+    ///
+    /// # Panics
+    /// [`HeapError`]; see [`ExBox::try_new`].
+    #[inline]
+    pub fn new(value: T) -> ExBox<T> {
+        Self::try_new(value).unwrap_or_else(|error| std::panic::panic_any(error))
+    }
+
+    /// Moves a value into the exchange heap.
+    ///
+    /// # Errors
+    /// The process's share or the heap is used up.
+    #[inline]
+    pub fn try_new(value: T) -> Result<ExBox<T>, HeapError> {
+        const { assert!(align_of::<T>() <= SMALLEST, "alignment of at most 64 bytes") };
+        let block = allocate(size_of::<T>())?.cast::<T>();
+        // SAFETY: the block is fresh, large enough and aligned to 64 bytes.
+        unsafe { block.write(value) };
+        Ok(ExBox {
+            value: block,
+            _owns: PhantomData,
+        })
+    }
+
+    /// Takes the value out, and frees its block.
+    pub fn into_inner(self) -> T {
+        // SAFETY: the value moves out, and the handle is forgotten.
+        let value = unsafe { self.value.read() };
+        release(self.value.cast());
+        std::mem::forget(self);
+        value
+    }
+}
+
+/// A fresh block for `bytes` on the caller's list.
+pub(super) fn allocate(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+    let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
+    let _critical = critical();
+    let book = ledger::of(owner::current());
+    book.check(class.bytes() as u64)?;
+    let id = worker::current().take(class)?;
+    // SAFETY: the block is fresh, and the calling thread is its owner's worker.
+    unsafe { book.link(id, super::region::Holder::FREE) };
+    Ok(book.region().block(id))
+}
+
+/// Frees a block of the caller's, whatever is in it.
+pub(super) fn release(block: NonNull<u8>) {
+    discard(|visitor| visitor.handle(block, None, 0));
+}
+
+/// Frees what `visit` shows.
+pub(crate) fn discard(visit: impl FnOnce(&mut Discard)) {
+    let _critical = critical();
+    let mut discard = Discard::new(worker::current());
+    visit(&mut discard);
+    discard.finish();
+}
+
+/// Room in a block, in bytes.
+pub(super) fn room(block: NonNull<u8>) -> usize {
+    let id: Id = super::region::Region::id(block);
+    id.class().bytes()
+}
+
+impl<T: Exchange> Drop for ExBox<T> {
+    #[inline]
+    fn drop(&mut self) {
+        discard(|visitor| self.visit(visitor));
+    }
+}
+
+// SAFETY: it is one handle, whose block holds one `T`.
+unsafe impl<T: Exchange> Handles for ExBox<T> {
+    const HOLDS: bool = true;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
+        visitor.handle(self.value.cast(), scan, 1);
+    }
+}
+
+// SAFETY: the block moves with it, and holds an exchangeable value.
+unsafe impl<T: Exchange> Exchange for ExBox<T> {
+    const DIGEST: Digest = start::<Self>("box").digest(T::DIGEST).finish();
+}
+
+impl<T: Exchange> Deref for ExBox<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: it owns the value.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: Exchange> DerefMut for ExBox<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: it owns the value.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+impl<T: Exchange + fmt::Debug> fmt::Debug for ExBox<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+impl<T: Exchange + PartialEq> PartialEq for ExBox<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}

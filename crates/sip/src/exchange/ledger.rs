@@ -1,0 +1,238 @@
+//! Owners' lists, and what each owner holds and may hold.
+
+use std::sync::atomic::Ordering;
+
+use crate::owner::Owner;
+
+use super::region::{Holder, Ledger, Record, Region};
+use super::sizes::{Id, PLACE_BITS, SMALLEST};
+use super::worker::Worker;
+use super::{HeapError, Share, worker};
+
+/// An owner's ledger and list. Only its worker changes them, apart from [`Book::give_back`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Book {
+    region: Region,
+    number: u32,
+}
+
+/// Who is to be given back what it has sent: a ledger in one of its lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Debtor {
+    number: u32,
+    generation: u32,
+}
+
+/// Threads of the host have no process: each has a ledger of its own, numbered from the middle.
+const HOST_THREADS: u32 = 1 << (PLACE_BITS - 1);
+
+/// The ledger of an owner; of the calling thread, if that is the host.
+pub(crate) fn of(owner: Owner) -> Book {
+    let worker = worker::current();
+    let book = if owner == Owner::HOST {
+        of_thread(worker)
+    } else {
+        Book {
+            region: worker.region(),
+            number: owner.index(),
+        }
+    };
+    book.open();
+    book
+}
+
+/// The ledger of a thread of the host.
+pub(super) fn of_thread(worker: &Worker) -> Book {
+    Book {
+        region: worker.region(),
+        number: HOST_THREADS + worker.number(),
+    }
+}
+
+impl Book {
+    /// The ledger of a block's holder, which has been opened when it came to hold anything.
+    #[inline]
+    pub(crate) fn holding(region: Region, holder: Holder) -> Book {
+        Book {
+            region,
+            number: holder.number(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn region(self) -> Region {
+        self.region
+    }
+
+    /// Makes the list of a ledger that was never used.
+    #[inline]
+    fn open(self) {
+        let head = Id::head(self.number);
+        let record = self.region.record(head);
+        // SAFETY: heads have records; only this owner's worker touches this one.
+        unsafe {
+            if (*record).next == Id::NONE {
+                (*record).next = head;
+                (*record).previous = head;
+                self.ledger().limit.store(u64::MAX, Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline]
+    fn ledger(self) -> &'static Ledger {
+        self.region.ledger(self.number)
+    }
+
+    /// Puts a block on the list, and counts it.
+    ///
+    /// # Safety
+    /// The block is on no list and the caller's alone; the calling worker is the owner's.
+    #[inline]
+    pub(crate) unsafe fn link(self, id: Id, holder: Holder) {
+        let head = self.region.record(Id::head(self.number));
+        let record = self.region.record(id);
+        // SAFETY: the list is whole and this worker's, the block the caller's.
+        unsafe {
+            let first = (*head).next;
+            (*record).next = first;
+            (*record).previous = Id::head(self.number);
+            (*record).holder = holder.held_by(self.number);
+            (*self.region.record(first)).previous = id;
+            (*head).next = id;
+        }
+        self.add(id.class().bytes() as u64);
+    }
+
+    /// Takes a block off the list; it still counts.
+    ///
+    /// # Safety
+    /// The block is on this list, and the calling worker is the owner's.
+    #[inline]
+    pub(crate) unsafe fn unlink(self, id: Id) {
+        // SAFETY: the list is whole and this worker's.
+        unsafe {
+            let Record { next, previous, .. } = *self.region.record(id);
+            (*self.region.record(previous)).next = next;
+            (*self.region.record(next)).previous = previous;
+        }
+    }
+
+    /// The first block of the list.
+    pub(crate) fn first(self) -> Option<Id> {
+        // SAFETY: heads have records, and this worker is the owner's.
+        let first = unsafe { (*self.region.record(Id::head(self.number))).next };
+        (first.as_head().is_none() && first != Id::NONE).then_some(first)
+    }
+
+    /// Whether `bytes` more are within the limit.
+    #[inline]
+    pub(crate) fn check(self, bytes: u64) -> Result<(), HeapError> {
+        let ledger = self.ledger();
+        if ledger.held().saturating_add(bytes) <= ledger.limit.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.check_again(bytes)
+    }
+
+    #[cold]
+    fn check_again(self, bytes: u64) -> Result<(), HeapError> {
+        self.collect();
+        let Share { held, limit } = self.share();
+        if held.saturating_add(bytes) <= limit {
+            return Ok(());
+        }
+        Err(HeapError::Limit {
+            held,
+            limit,
+            wanted: bytes,
+        })
+    }
+
+    /// Whether the owner holds no more than it may.
+    ///
+    /// # Panics
+    /// If it holds more: the process ends. What it receives is taken beyond the limit, so that a message is
+    /// never stuck, but nothing more until it has freed as much.
+    #[inline]
+    pub(crate) fn demand_within_limit(self) {
+        if let Err(error) = self.check(0) {
+            over_limit(error);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add(self, bytes: u64) {
+        let held = &self.ledger().held;
+        held.store(held.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn subtract(self, bytes: u64) {
+        let held = &self.ledger().held;
+        held.store(
+            held.load(Ordering::Relaxed).saturating_sub(bytes),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Takes what others have given back.
+    fn collect(self) {
+        let credit = &self.ledger().credit;
+        let units = credit.load(Ordering::Relaxed) as u32;
+        credit.fetch_sub(units.into(), Ordering::Relaxed);
+        self.subtract(u64::from(units) * SMALLEST as u64);
+    }
+
+    pub(crate) fn debtor(self) -> Debtor {
+        Debtor {
+            number: self.number,
+            generation: (self.ledger().credit.load(Ordering::Relaxed) >> 32) as u32,
+        }
+    }
+
+    pub(crate) fn set_limit(self, limit: u64) {
+        self.ledger().limit.store(limit, Ordering::Relaxed);
+    }
+
+    pub(crate) fn share(self) -> Share {
+        let ledger = self.ledger();
+        let returned = u64::from(ledger.credit.load(Ordering::Relaxed) as u32) * SMALLEST as u64;
+        Share {
+            held: ledger.held().saturating_sub(returned),
+            limit: ledger.limit.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Empty again, for the next process with this number.
+    pub(crate) fn reset(self) {
+        let ledger = self.ledger();
+        let generation = (ledger.credit.load(Ordering::Relaxed) >> 32) as u32;
+        let next = u64::from(generation.wrapping_add(1)) << 32;
+        ledger.credit.store(next, Ordering::Relaxed);
+        ledger.held.store(0, Ordering::Relaxed);
+        ledger.limit.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+impl Debtor {
+    /// Gives back `bytes`, from any worker; nothing if the owner has ended.
+    pub(crate) fn give_back(self, bytes: u64) {
+        let credit = &Region::get().ledger(self.number).credit;
+        let units = bytes / SMALLEST as u64;
+        let add = |now: u64| {
+            let collected = u64::from(now as u32) + units;
+            let fits = collected <= u64::from(u32::MAX);
+            (now >> 32 == u64::from(self.generation) && fits).then_some(now + units)
+        };
+        // A stale generation is the answer that the owner has ended.
+        let _ = credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn over_limit(error: HeapError) -> ! {
+    std::panic::panic_any(error)
+}

@@ -1,0 +1,67 @@
+//! Values on their way between threads without a channel: to a process that is about to start.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+
+use crate::critical::critical;
+use crate::owner;
+
+use super::region::Region;
+use super::sendable::Handles;
+use super::walk::{Adopt, Release};
+use super::{ledger, worker};
+
+/// A value that is in flight: packed by one owner, opened by another, maybe on another OS thread.
+///
+/// Unlike a message it may hold endpoints in any state, as a process gets them when it starts. A parcel that is
+/// dropped closes and frees what is in it. While packed, its blocks count for nobody.
+pub struct Parcel<T: Handles>(ManuallyDrop<T>);
+
+// SAFETY: what is packed is on no list and belongs to no thread; opening puts it on the opener's.
+unsafe impl<T: Handles> Send for Parcel<T> {}
+
+impl<T: Handles> Parcel<T> {
+    /// Gives up a value.
+    pub fn pack(value: T) -> Parcel<T> {
+        if T::HOLDS {
+            let _critical = critical();
+            let mut release = Release::new(Region::get());
+            value.visit(&mut release);
+            let bytes = release.finish();
+            ledger::of(owner::current()).subtract(bytes);
+        }
+        Parcel(ManuallyDrop::new(value))
+    }
+
+    /// Takes the value, for the calling thread's owner.
+    pub fn open(mut self) -> T {
+        self.adopt();
+        // SAFETY: taken once; `forget` keeps the parcel from dropping it again.
+        let value = unsafe { ManuallyDrop::take(&mut self.0) };
+        std::mem::forget(self);
+        value
+    }
+
+    fn adopt(&mut self) {
+        if T::HOLDS {
+            let _critical = critical();
+            let mut adopt = Adopt::new(ledger::of(owner::current()), worker::here());
+            self.0.visit(&mut adopt);
+            adopt.finish();
+        }
+    }
+}
+
+impl<T: Handles> Drop for Parcel<T> {
+    fn drop(&mut self) {
+        if T::HOLDS {
+            super::block::discard(|visitor| self.0.visit(visitor));
+        }
+    }
+}
+
+impl<T: Handles> fmt::Debug for Parcel<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Parcel")
+    }
+}

@@ -1,0 +1,216 @@
+//! What may be sent.
+
+use std::ptr::NonNull;
+
+use crate::Digest;
+use crate::digest::Hasher;
+
+use super::walk::Visitor;
+
+/// A type whose handles (boxes, vectors and endpoints in the exchange heap) can be found.
+///
+/// # Safety
+/// `visit` visits each handle that the value holds directly, once; [`Handles::HOLDS`] is true if there can be
+/// any; the value holds nothing else of its process, and nothing but its handles needs to be dropped.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent to another process",
+    label = "not exchangeable",
+    note = "messages hold numbers, arrays, tuples, `Option`, `ExBox`, `ExVec`, `ExString`, endpoints that are to send, \
+            and types with `#[derive(Exchange)]`; references, raw pointers, functions and `Box`, `Vec`, `Rc` belong to \
+            their process"
+)]
+pub unsafe trait Handles: Sized + 'static {
+    /// Whether a value can hold handles.
+    const HOLDS: bool;
+
+    /// Visits each handle that the value holds directly.
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V);
+}
+
+/// What may be sent over a channel: plain data, and trees of it in the exchange heap.
+///
+/// Derive it; the derive refuses references, raw pointers, functions, closures and whatever lives in the heap of
+/// a process, as well as types with a destructor of their own:
+///
+/// ```
+/// use mullion_sip::{ExBox, ExVec, Exchange};
+///
+/// #[derive(Exchange)]
+/// struct Request {
+///     file: u32,
+///     buffer: ExVec<u8>,
+///     after: Option<ExBox<Request>>,
+/// }
+/// ```
+/// ```compile_fail
+/// # use mullion_sip::Exchange;
+/// #[derive(Exchange)]
+/// struct Leak {
+///     shared: std::rc::Rc<u8>,
+/// }
+/// ```
+///
+/// # Safety
+/// As for [`Handles`]. The digest differs between types that differ in layout or meaning. A message in flight
+/// is nobody's: whoever holds the value can do with it what its owner could.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent to another process",
+    label = "not exchangeable",
+    note = "messages hold numbers, arrays, tuples, `Option`, `ExBox`, `ExVec`, `ExString`, endpoints that are to send, \
+            and types with `#[derive(Exchange)]`; references, raw pointers, functions and `Box`, `Vec`, `Rc` belong to \
+            their process"
+)]
+pub unsafe trait Exchange: Handles {
+    /// Covers the type's name and its layout, and those of its parts.
+    const DIGEST: Digest;
+}
+
+/// Types without handles and without anything of a process, by name; size and alignment are theirs.
+macro_rules! plain {
+    ($($kind:ty),*) => {$(
+        // SAFETY: plain data.
+        unsafe impl Handles for $kind {
+            const HOLDS: bool = false;
+            #[inline]
+            fn visit<V: Visitor + ?Sized>(&self, _: &mut V) {}
+        }
+
+        // SAFETY: plain data; the digest has name and layout.
+        unsafe impl Exchange for $kind {
+            const DIGEST: Digest = start::<$kind>(stringify!($kind)).finish();
+        }
+    )*};
+}
+
+plain!(
+    (),
+    bool,
+    char,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    usize,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    isize,
+    f32,
+    f64
+);
+
+/// A digest with the name and layout of `T`.
+pub(super) const fn start<T>(name: &str) -> Hasher {
+    Digest::new()
+        .text(name)
+        .number(size_of::<T>() as u64)
+        .number(align_of::<T>() as u64)
+}
+
+// SAFETY: its elements are all it has.
+unsafe impl<T: Handles, const N: usize> Handles for [T; N] {
+    const HOLDS: bool = T::HOLDS;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        if T::HOLDS {
+            self.iter().for_each(|value| value.visit(visitor));
+        }
+    }
+}
+
+// SAFETY: its elements are all it has, one behind the other.
+unsafe impl<T: Exchange, const N: usize> Exchange for [T; N] {
+    const DIGEST: Digest = start::<Self>("array").digest(T::DIGEST).finish();
+}
+
+// SAFETY: its value is all it has.
+unsafe impl<T: Handles> Handles for Option<T> {
+    const HOLDS: bool = T::HOLDS;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        if let Some(value) = self {
+            value.visit(visitor);
+        }
+    }
+}
+
+// SAFETY: its value is all it has. Where `None` is kept is the compiler's choice, the same for one compiler.
+unsafe impl<T: Exchange> Exchange for Option<T> {
+    const DIGEST: Digest = start::<Self>("option").digest(T::DIGEST).finish();
+}
+
+// SAFETY: its value is all it has.
+unsafe impl<T: Handles, E: Handles> Handles for Result<T, E> {
+    const HOLDS: bool = T::HOLDS || E::HOLDS;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        match self {
+            Ok(value) => value.visit(visitor),
+            Err(error) => error.visit(visitor),
+        }
+    }
+}
+
+// SAFETY: its value is all it has; which it is, as for `Option`.
+unsafe impl<T: Exchange, E: Exchange> Exchange for Result<T, E> {
+    const DIGEST: Digest = start::<Self>("result")
+        .digest(T::DIGEST)
+        .digest(E::DIGEST)
+        .finish();
+}
+
+/// Tuples, with the offset of each field.
+macro_rules! tuple {
+    ($($name:ident $index:tt),*) => {
+        // SAFETY: its fields are all it has.
+        unsafe impl<$($name: Handles),*> Handles for ($($name,)*) {
+            const HOLDS: bool = $($name::HOLDS)||*;
+            #[inline]
+            fn visit<Vis: Visitor + ?Sized>(&self, visitor: &mut Vis) {
+                $(self.$index.visit(visitor);)*
+            }
+        }
+
+        // SAFETY: its fields are all it has; the digest has their places.
+        unsafe impl<$($name: Exchange),*> Exchange for ($($name,)*) {
+            const DIGEST: Digest = start::<Self>("tuple")
+                $(.number(std::mem::offset_of!(Self, $index) as u64).digest($name::DIGEST))*
+                .finish();
+        }
+    };
+}
+
+tuple!(A 0);
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+/// Asks the compiler whether `T` may be sent.
+pub const fn must_be_exchange<T: Exchange>() {}
+
+/// Visits the value at `value`.
+///
+/// # Safety
+/// There is a `T`.
+pub unsafe fn visit_at<T: Handles>(value: *const u8, visitor: &mut dyn Visitor) {
+    // SAFETY: by the caller.
+    unsafe { (*value.cast::<T>()).visit(visitor) };
+}
+
+/// Visits `count` values of type `T` at `values`.
+///
+/// # Safety
+/// There are that many.
+pub(super) unsafe fn scan<T: Handles>(
+    values: NonNull<u8>,
+    count: usize,
+    visitor: &mut dyn Visitor,
+) {
+    for index in 0..count {
+        // SAFETY: by the caller.
+        unsafe { (*values.cast::<T>().as_ptr().add(index)).visit(visitor) };
+    }
+}

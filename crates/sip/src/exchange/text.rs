@@ -1,0 +1,86 @@
+//! Text in the exchange heap.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::Digest;
+
+use super::sendable::{Exchange, Handles, start};
+use super::vector::ExVec;
+use super::walk::Visitor;
+
+/// UTF-8 text in the exchange heap. Like a [`String`], as far as it goes.
+#[derive(Default, PartialEq)]
+pub struct ExString(ExVec<u8>);
+
+/// The bytes were not UTF-8: here they are again.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("the bytes are not UTF-8")]
+pub struct NotText(pub ExVec<u8>);
+
+impl ExString {
+    /// Adds a text at the end.
+    ///
+    /// # Panics
+    /// [`super::HeapError`].
+    pub fn push_str(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// The text's bytes.
+    pub fn into_bytes(self) -> ExVec<u8> {
+        self.0
+    }
+}
+
+impl From<&str> for ExString {
+    fn from(text: &str) -> Self {
+        ExString(ExVec::copy_of(text.as_bytes()))
+    }
+}
+
+impl TryFrom<ExVec<u8>> for ExString {
+    type Error = NotText;
+
+    fn try_from(bytes: ExVec<u8>) -> Result<Self, NotText> {
+        match std::str::from_utf8(&bytes) {
+            Ok(_) => Ok(ExString(bytes)),
+            Err(_) => Err(NotText(bytes)),
+        }
+    }
+}
+
+impl Deref for ExString {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        // SAFETY: only texts were put in.
+        unsafe { std::str::from_utf8_unchecked(&self.0) }
+    }
+}
+
+impl fmt::Debug for ExString {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+impl fmt::Display for ExString {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+// SAFETY: its vector is all it has.
+unsafe impl Handles for ExString {
+    const HOLDS: bool = true;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        self.0.visit(visitor);
+    }
+}
+
+// SAFETY: its vector is all it has.
+unsafe impl Exchange for ExString {
+    const DIGEST: Digest = start::<Self>("text").digest(ExVec::<u8>::DIGEST).finish();
+}

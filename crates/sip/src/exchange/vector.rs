@@ -1,0 +1,223 @@
+//! Values in a row in the exchange heap.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::Digest;
+
+use super::HeapError;
+use super::block::{allocate, discard, release, room};
+use super::sendable::{Exchange, Handles, scan, start};
+use super::sizes::SMALLEST;
+use super::walk::Visitor;
+
+/// Values in a row in the exchange heap, which move by pointer when they are sent. Like a [`Vec`] otherwise; it
+/// grows by powers of two. An empty one has no block.
+pub struct ExVec<T: Exchange> {
+    /// The values' block; dangling while there is room for none.
+    values: NonNull<T>,
+    count: usize,
+    room: usize,
+    _owns: PhantomData<T>,
+}
+
+impl<T: Exchange> ExVec<T> {
+    /// An empty one.
+    pub const fn new() -> ExVec<T> {
+        const { assert!(align_of::<T>() <= SMALLEST, "alignment of at most 64 bytes") };
+        const { assert!(size_of::<T>() > 0, "values without a size need no vector") };
+        ExVec {
+            values: NonNull::dangling(),
+            count: 0,
+            room: 0,
+            _owns: PhantomData,
+        }
+    }
+
+    /// An empty one, with room for `count` values.
+    ///
+    /// # Panics
+    /// [`HeapError`]; see [`ExVec::try_with_capacity`].
+    pub fn with_capacity(count: usize) -> ExVec<T> {
+        Self::try_with_capacity(count).unwrap_or_else(|error| std::panic::panic_any(error))
+    }
+
+    /// An empty one, with room for `count` values.
+    ///
+    /// # Errors
+    /// The process's share or the heap is used up.
+    pub fn try_with_capacity(count: usize) -> Result<ExVec<T>, HeapError> {
+        let mut vector = ExVec::new();
+        if count > 0 {
+            vector.move_to_room_for(count)?;
+        }
+        Ok(vector)
+    }
+
+    /// How many values there is room for without moving.
+    pub fn capacity(&self) -> usize {
+        self.room
+    }
+
+    /// Adds a value at the end.
+    ///
+    /// # Panics
+    /// [`HeapError`]; see [`ExVec::try_push`].
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        self.try_push(value)
+            .unwrap_or_else(|error| std::panic::panic_any(error));
+    }
+
+    /// Adds a value at the end; if there is no room, all move to a block of twice the size.
+    ///
+    /// # Errors
+    /// The process's share or the heap is used up; the value is dropped.
+    #[inline]
+    pub fn try_push(&mut self, value: T) -> Result<(), HeapError> {
+        if self.count == self.room {
+            self.move_to_room_for(self.count + 1)?;
+        }
+        // SAFETY: there is room behind the last value.
+        unsafe { self.values.add(self.count).write(value) };
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Takes the last value.
+    pub fn pop(&mut self) -> Option<T> {
+        self.count = self.count.checked_sub(1)?;
+        // SAFETY: the value was the last and is now behind the end.
+        Some(unsafe { self.values.add(self.count).read() })
+    }
+
+    /// Drops the values from `count` on.
+    pub fn truncate(&mut self, count: usize) {
+        while self.count > count {
+            self.pop();
+        }
+    }
+
+    fn move_to_room_for(&mut self, count: usize) -> Result<(), HeapError> {
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or(HeapError::TooLarge(usize::MAX))?;
+        let block = allocate(bytes)?;
+        let values = block.cast::<T>();
+        // SAFETY: the values move to a fresh block with room for more.
+        unsafe { values.copy_from_nonoverlapping(self.values, self.count) };
+        if self.room > 0 {
+            release(self.values.cast());
+        }
+        self.values = values;
+        self.room = room(block) / size_of::<T>();
+        Ok(())
+    }
+}
+
+impl<T: Exchange + Copy> ExVec<T> {
+    /// A copy of some values.
+    ///
+    /// # Panics
+    /// [`HeapError`].
+    pub fn copy_of(values: &[T]) -> ExVec<T> {
+        let mut vector = ExVec::with_capacity(values.len());
+        vector.extend_from_slice(values);
+        vector
+    }
+
+    /// Adds copies of some values at the end.
+    ///
+    /// # Panics
+    /// [`HeapError`].
+    pub fn extend_from_slice(&mut self, values: &[T]) {
+        let count = self.count + values.len();
+        if count > self.room {
+            self.move_to_room_for(count)
+                .unwrap_or_else(|error| std::panic::panic_any(error));
+        }
+        // SAFETY: there is room for them behind the last value.
+        unsafe {
+            let end = self.values.add(self.count).as_ptr();
+            std::ptr::copy_nonoverlapping(values.as_ptr(), end, values.len());
+        }
+        self.count = count;
+    }
+}
+
+impl<T: Exchange> Default for ExVec<T> {
+    fn default() -> Self {
+        ExVec::new()
+    }
+}
+
+impl<T: Exchange> Drop for ExVec<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.room > 0 {
+            discard(|visitor| self.visit(visitor));
+        }
+    }
+}
+
+// SAFETY: it is one handle, or none, whose block holds `count` values.
+unsafe impl<T: Exchange> Handles for ExVec<T> {
+    const HOLDS: bool = true;
+    #[inline]
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        if self.room > 0 {
+            let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
+            visitor.handle(self.values.cast(), scan, self.count);
+        }
+    }
+}
+
+// SAFETY: the block moves with it, and holds exchangeable values.
+unsafe impl<T: Exchange> Exchange for ExVec<T> {
+    const DIGEST: Digest = start::<Self>("vector").digest(T::DIGEST).finish();
+}
+
+impl<T: Exchange> Deref for ExVec<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `count` values are there, and it owns them.
+        unsafe { std::slice::from_raw_parts(self.values.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Exchange> DerefMut for ExVec<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: `count` values are there, and it owns them.
+        unsafe { std::slice::from_raw_parts_mut(self.values.as_ptr(), self.count) }
+    }
+}
+
+impl<T: Exchange> FromIterator<T> for ExVec<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut vector = ExVec::new();
+        vector.extend(values);
+        vector
+    }
+}
+
+impl<T: Exchange> Extend<T> for ExVec<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
+    }
+}
+
+impl<T: Exchange + fmt::Debug> fmt::Debug for ExVec<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+impl<T: Exchange + PartialEq> PartialEq for ExVec<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}

@@ -1,0 +1,252 @@
+//! Walks over trees of blocks: leaving an owner, joining one, being freed.
+//!
+//! A walk keeps the blocks that it has yet to look into on a list through their records, so it needs no
+//! memory and no stack however deep the tree. It sees the handles of each type and runs nobody's code: types
+//! that may be sent have no destructors of their own.
+
+use std::ptr::NonNull;
+
+use crate::channel;
+
+use super::ledger::Book;
+use super::region::Region;
+use super::sizes::Id;
+use super::worker::Worker;
+
+/// How to visit the handles in a block: `count` values of the type that it is made for.
+pub type Scan = unsafe fn(values: NonNull<u8>, count: usize, visitor: &mut dyn Visitor);
+
+/// Is shown each handle of a value.
+pub trait Visitor {
+    /// A handle of `block`; with `scan`, `count` values in it hold handles themselves.
+    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize);
+}
+
+/// Blocks that a walk has yet to look into, linked by their records.
+struct Work(Id);
+
+impl Work {
+    /// # Safety
+    /// The block is the caller's, and on no walk's list.
+    unsafe fn push(&mut self, region: Region, id: Id, scan: Scan, count: usize) {
+        // SAFETY: by the caller.
+        unsafe {
+            let record = region.record(id);
+            (*record).work = self.0;
+            (*record).scan = Some(scan);
+            (*record).count = count;
+        }
+        self.0 = id;
+    }
+
+    /// Looks into the next block with `visitor`, which holds this list and gets it back for the time.
+    fn pop(&mut self, region: Region) -> Option<Todo> {
+        let id = self.0;
+        if id == Id::NONE {
+            return None;
+        }
+        // SAFETY: it was pushed, and since then belongs to the walk.
+        let record = unsafe { &*region.record(id) };
+        self.0 = record.work;
+        Some(Todo {
+            id,
+            values: region.block(id),
+            scan: record.scan?,
+            count: record.count,
+        })
+    }
+}
+
+struct Todo {
+    id: Id,
+    values: NonNull<u8>,
+    scan: Scan,
+    count: usize,
+}
+
+impl Todo {
+    fn visit(&self, visitor: &mut dyn Visitor) {
+        // SAFETY: the handle that was visited said what is in its block, which nobody has touched since.
+        unsafe { (self.scan)(self.values, self.count, visitor) };
+    }
+}
+
+/// Takes a tree from its owner: from here on it is in flight, and found only through what it was put into.
+pub(crate) struct Release {
+    region: Region,
+    work: Work,
+    /// Bytes of the tree, which its owner's ledger still counts.
+    pub(crate) bytes: u64,
+}
+
+impl Release {
+    #[inline]
+    pub(crate) fn new(region: Region) -> Release {
+        Release {
+            region,
+            work: Work(Id::NONE),
+            bytes: 0,
+        }
+    }
+
+    /// Looks into everything that was found.
+    #[inline]
+    pub(crate) fn finish(mut self) -> u64 {
+        while let Some(todo) = self.work.pop(self.region) {
+            todo.visit(&mut self);
+        }
+        self.bytes
+    }
+}
+
+impl Visitor for Release {
+    #[inline]
+    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+        let id = Region::id(block);
+        let record = self.region.record(id);
+        // SAFETY: whoever has the handle owns the block, on this worker.
+        unsafe {
+            let holder = (*record).holder;
+            Book::holding(self.region, holder).unlink(id);
+            (*record).holder = holder.in_flight();
+            self.bytes += id.class().bytes() as u64;
+            if holder.is_endpoint() {
+                self.bytes += channel::depart(block.cast());
+            }
+            if let Some(scan) = scan {
+                self.work.push(self.region, id, scan, count);
+            }
+        }
+    }
+}
+
+/// Gives a tree in flight to an owner, on that owner's worker.
+pub(crate) struct Adopt {
+    book: Book,
+    work: Work,
+    here: u64,
+}
+
+impl Adopt {
+    #[inline]
+    pub(crate) fn new(book: Book, here: u64) -> Adopt {
+        Adopt {
+            book,
+            work: Work(Id::NONE),
+            here,
+        }
+    }
+
+    /// Looks into everything that was found.
+    #[inline]
+    pub(crate) fn finish(mut self) {
+        while let Some(todo) = self.work.pop(self.book.region()) {
+            todo.visit(&mut self);
+        }
+    }
+}
+
+impl Visitor for Adopt {
+    #[inline]
+    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+        let region = self.book.region();
+        let id = Region::id(block);
+        // SAFETY: what was released by its former owner is on no list, and whoever took it out of its queue
+        // has it alone.
+        unsafe {
+            let holder = (*region.record(id)).holder;
+            self.book.link(id, holder);
+            if holder.is_endpoint() {
+                self.book.add(channel::arrive(block.cast(), self.here));
+            }
+            if let Some(scan) = scan {
+                self.work.push(region, id, scan, count);
+            }
+        }
+    }
+}
+
+/// Frees trees, whether they belong to the calling worker's owner or are in flight, and closes endpoints.
+pub(crate) struct Discard {
+    worker: &'static Worker,
+    work: Work,
+    closing: Work,
+}
+
+impl Discard {
+    #[inline]
+    pub(crate) fn new(worker: &'static Worker) -> Discard {
+        Discard {
+            worker,
+            work: Work(Id::NONE),
+            closing: Work(Id::NONE),
+        }
+    }
+
+    /// Frees a block that is the caller's alone and has no handles in it.
+    ///
+    /// # Safety
+    /// So it is, and on no list.
+    pub(crate) unsafe fn free(&mut self, id: Id) {
+        // SAFETY: by the caller.
+        unsafe { self.worker.give(id) };
+    }
+
+    /// Looks into everything that was found. Closing an endpoint finds what waits in its queue, which may hold
+    /// endpoints again: those go on the list too.
+    pub(crate) fn finish(mut self) {
+        let region = self.worker.region();
+        loop {
+            if let Some(todo) = self.work.pop(region) {
+                todo.visit(&mut self);
+                // SAFETY: it was taken off its list when it was found.
+                unsafe { self.free(todo.id) };
+            } else if let Some(todo) = self.closing.pop(region) {
+                // SAFETY: an endpoint's block that nobody has any more.
+                unsafe { channel::close(todo.values.cast(), &mut self) };
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Visitor for Discard {
+    #[inline]
+    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+        let region = self.worker.region();
+        let id = Region::id(block);
+        // SAFETY: whoever has the handle has the block: as its owner on this worker, or out of a queue.
+        unsafe {
+            let holder = (*region.record(id)).holder;
+            if holder.is_endpoint() {
+                return self.closing.push(region, id, nothing_to_scan, 0);
+            }
+            if !holder.is_in_flight() {
+                let book = Book::holding(region, holder);
+                book.unlink(id);
+                book.subtract(id.class().bytes() as u64);
+            }
+            match scan {
+                Some(scan) => self.work.push(region, id, scan, count),
+                None => self.free(id),
+            }
+        }
+    }
+}
+
+/// An endpoint's block is not looked into but closed.
+unsafe fn nothing_to_scan(_: NonNull<u8>, _: usize, _: &mut dyn Visitor) {}
+
+/// Frees every block on an owner's list and closes its endpoints. Blocks are not looked into: what is in them
+/// is on the list too.
+pub(crate) fn end(book: Book) {
+    let region = book.region();
+    let worker = super::worker::current();
+    while let Some(id) = book.first() {
+        let mut discard = Discard::new(worker);
+        discard.handle(region.block(id), None, 0);
+        discard.finish();
+    }
+    book.reset();
+}

@@ -1,0 +1,15 @@
+mullion_sip::contract! {
+    pub mod ask {
+        Ask: client { Question(u32) -> Answer, Stop -> end }
+        Answer: server { Reply(u32) -> Ask }
+    }
+}
+
+fn main() {
+    let (client, server) = ask::channel().unwrap();
+    // A receive where one is to send, a send where one is to receive, and a second use of an endpoint.
+    client.recv();
+    server.reply(1);
+    let waiting = client.question(1);
+    drop(waiting);
+}

@@ -1,0 +1,8 @@
+mullion_sip::contract! {
+    pub mod lost {
+        Start: client { Stop -> end }
+        Island: server { Stop -> end }
+    }
+}
+
+fn main() {}
