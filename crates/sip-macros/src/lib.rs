@@ -1,7 +1,7 @@
 //! The macros of `mullion-sip`, which exports and documents them for its users.
 //!
-//! `contract!` reads a state machine ([`syntax`]), refuses what could deadlock or flood ([`graph`]), and writes
-//! one module of endpoint types ([`expand`]). `derive(Exchange)` ([`exchange`]) says what may be sent.
+//! `contract!` reads a state machine (`syntax`), refuses what could deadlock or flood (`graph`), and writes
+//! one module of endpoint types (`expand`). `derive(Exchange)` ([`exchange`]) says what may be sent.
 //! The generated code calls `mullion_sip::__private` by its absolute path.
 
 #![forbid(unsafe_code)]

@@ -34,7 +34,7 @@ contract! {
 }
 
 #[derive(Exchange)]
-struct Node {
+pub struct Node {
     value: u64,
     left: Option<ExBox<Node>>,
     right: Option<ExBox<Node>>,
@@ -42,7 +42,7 @@ struct Node {
 
 #[derive(Exchange, Clone, Copy, PartialEq, Debug)]
 #[repr(align(32))]
-struct Wide([u64; 4]);
+pub struct Wide([u64; 4]);
 
 fn tree(depth: u32) -> ExBox<Node> {
     let child = || (depth > 0).then(|| tree(depth - 1));
