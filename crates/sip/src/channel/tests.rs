@@ -12,7 +12,7 @@ use super::{ChannelClosed, TryRecvError, select, select_for};
 
 contract! {
     /// One question, one answer, as often as you like.
-    pub mod ask {
+    mod ask {
         Ask: client { Question(u32) -> Answer, Bye -> end }
         Answer: server { Reply(u64) -> Ask }
     }
@@ -20,7 +20,7 @@ contract! {
 
 contract! {
     /// Whatever can be sent.
-    pub mod goods {
+    mod goods {
         Ready: client {
             Bytes(ExVec<u8>) -> Ready2,
             Tree(ExBox<Node>) -> Ready2,
@@ -34,7 +34,7 @@ contract! {
 }
 
 #[derive(Exchange)]
-pub struct Node {
+struct Node {
     value: u64,
     left: Option<ExBox<Node>>,
     right: Option<ExBox<Node>>,
@@ -42,7 +42,7 @@ pub struct Node {
 
 #[derive(Exchange, Clone, Copy, PartialEq, Debug)]
 #[repr(align(32))]
-pub struct Wide([u64; 4]);
+struct Wide([u64; 4]);
 
 fn tree(depth: u32) -> ExBox<Node> {
     let child = || (depth > 0).then(|| tree(depth - 1));
