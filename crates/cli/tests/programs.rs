@@ -20,6 +20,9 @@ const BUILDS: &[(&str, &str)] = &[
 /// Arguments that every program gets.
 const WORDS: [&str; 2] = ["one", "two three"];
 
+/// Libraries that every program gets.
+const LIBRARIES: [&str; 2] = ["-lm", "-latomic"];
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
@@ -53,7 +56,7 @@ fn agrees(name: &str, compiler: &str) {
     let host = if compiler == "cc" { "gcc" } else { "g++" };
     let mut build = Command::new(host);
     build.args(["-O1", "-w"]).arg(source(name));
-    must(build.arg("-o").arg(&native).arg("-lm"));
+    must(build.arg("-o").arg(&native).args(LIBRARIES));
     let expected = outcome(Command::new(&native).args(WORDS));
     for (level, protection) in BUILDS {
         let image = work.path().join(format!("{name}{level}-{protection}.mx"));
@@ -62,7 +65,13 @@ fn agrees(name: &str, compiler: &str) {
             .arg(compiler)
             .args([level, "-g", "-w"])
             .arg(format!("--mullion-protection={protection}"));
-        must(build.arg(source(name)).arg("-o").arg(&image).arg("-lm"));
+        must(
+            build
+                .arg(source(name))
+                .arg("-o")
+                .arg(&image)
+                .args(LIBRARIES),
+        );
         must(
             Command::new(env!("CARGO_BIN_EXE_mullion"))
                 .arg("verify")
@@ -97,6 +106,11 @@ fn control_flow() {
 #[test]
 fn memory_and_strings() {
     agrees("memory.c", "cc");
+}
+
+#[test]
+fn compiler_helpers() {
+    agrees("helpers.c", "cc");
 }
 
 #[test]

@@ -4,10 +4,11 @@
 use super::build::{Unit, entries};
 use crate::DriverError;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files that are of no use in a domain: other systems, other compilers, a
-/// processor query by `cpuid`, executable stacks, unwinding tables.
+/// processor query by `cpuid`, executable stacks, unwinding tables; and those
+/// on `_Float16`, whose calling convention with gcc they do not know.
 const LEFT_OUT: &[&str] = &[
     "apple_versioning",
     "atomic_flag_clear",
@@ -16,7 +17,6 @@ const LEFT_OUT: &[&str] = &[
     "atomic_flag_test_and_set_explicit",
     "atomic_signal_fence",
     "atomic_thread_fence",
-    "clear_cache",
     "cpu_model",
     "crtbegin",
     "crtend",
@@ -26,18 +26,24 @@ const LEFT_OUT: &[&str] = &[
     "gcc_personality_v0",
     "os_version_check",
     "trampoline_setup",
+    "extendhfsf2",
+    "extendhftf2",
     "truncdfbf2",
+    "truncdfhf2",
     "truncsfbf2",
+    "truncsfhf2",
+    "trunctfhf2",
 ];
 
 /// Everything that `libgcc.a` consists of.
 pub(super) fn units(helpers: &Path, overlay: &Path) -> Result<Vec<Unit>, DriverError> {
     let source = helpers.join("builtins");
     let mut units = Vec::new();
-    for path in entries(&source)?
-        .into_iter()
-        .chain(entries(&overlay.join("builtins"))?)
-    {
+    let own = entries(&overlay.join("builtins"))?;
+    let theirs = entries(&source)?;
+    // A file of ours stands in the place of theirs by the same name.
+    let replaced = |path: &PathBuf| own.iter().any(|ours| ours.file_name() == path.file_name());
+    for path in theirs.iter().filter(|path| !replaced(path)).chain(&own) {
         let stem = path
             .file_stem()
             .unwrap_or_default()
@@ -50,7 +56,7 @@ pub(super) fn units(helpers: &Path, overlay: &Path) -> Result<Vec<Unit>, DriverE
                 product: "libgcc.a",
                 name: stem.clone(),
                 options: options(&stem, &source),
-                source: path,
+                source: path.clone(),
             });
         }
     }
