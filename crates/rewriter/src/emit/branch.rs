@@ -3,7 +3,7 @@
 use super::access::SPILL;
 use super::{Emitter, put};
 use crate::Reason;
-use crate::operand::{Gpr, Mem, Operand, Segment, number};
+use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::{Position, prefix};
 use mullion_abi::{LABEL, Protection};
@@ -84,6 +84,14 @@ impl<'u> Emitter<'u> {
                 self.labels
             }),
         };
+        // A case of a switch may begin with a conditional branch on what was compared in front of the
+        // jump. (No function looks at the flags of its caller.)
+        let flags = self.unit.instructions[position].row.class == Class::Jmp
+            && self.live.after(position) & FLAGS != 0;
+        let delta = self.plans[position].delta;
+        if flags {
+            self.save_flags(delta);
+        }
         let free = |r: u8| self.live.is_free_at_indirect_branch(self.unit, position, r);
         let scratch = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9]
             .into_iter()
@@ -111,7 +119,7 @@ impl<'u> Emitter<'u> {
             }
             (None, None) => {
                 // Nothing is free: below the red zone there is room for one register.
-                let spill = SPILL - self.plans[position].delta;
+                let spill = SPILL - delta;
                 put!(self, "movq\t%r10, {spill}(%r15)");
                 put!(self, "movl\t%r11d, %r10d");
                 put!(self, "movl\t${complement:#x}, %r11d");
@@ -121,7 +129,12 @@ impl<'u> Emitter<'u> {
                 put!(self, "movq\t{spill}(%r15), %r10");
             }
         }
-        put!(self, "addq\t%r14, %r11");
+        if flags {
+            put!(self, "leaq\t(%r14,%r11), %r11");
+            self.restore_flags(delta);
+        } else {
+            put!(self, "addq\t%r14, %r11");
+        }
         put!(self, "{mnemonic}\t*%r11");
         self.stats.checks += 1;
     }

@@ -77,6 +77,17 @@ static APART uint64_t loops(uint64_t n) {
     return sum;
 }
 
+/* Flags live across the jump of a switch: gcc moves a comparison with which all cases begin in front of it. */
+uint64_t across_a_jump(uint64_t which, uint64_t a, uint64_t b);
+__asm__(".text\n\t.type across_a_jump, @function\nacross_a_jump:\n\t"
+        "leaq .Lcases(%rip), %rcx\n\tmovslq (%rcx,%rdi,4), %rax\n\taddq %rcx, %rax\n\t"
+        "cmpq %rdx, %rsi\n\tjmp *%rax\n\t"
+        ".section .rodata\n\t.balign 4\n.Lcases:\n\t.long .Lbelow-.Lcases, .Lless-.Lcases, .Lequal-.Lcases\n\t"
+        ".text\n.Lbelow:\n\tjb .Lyes\n.Lno:\n\tmovl $5, %eax\n\tret\n"
+        ".Lless:\n\tjl .Lyes\n\tjmp .Lno\n"
+        ".Lequal:\n\tjne .Lno\n.Lyes:\n\tmovl $9, %eax\n\tret\n\t"
+        ".size across_a_jump, .-across_a_jump");
+
 uint64_t entry(void) {
     char from[64], to[64] = {0};
     for (int i = 0; i < 64; i++)
@@ -90,5 +101,9 @@ uint64_t entry(void) {
     sum = mix(sum, high_bytes(0x12345678, bytes));
     _Alignas(16) uint64_t pair[2] = {1, 2};
     sum = mix(sum, wide_swap(pair));
+    for (uint64_t which = 0; which < 3; which++)
+        for (uint64_t a = 0; a < 4; a++)
+            for (uint64_t b = 0; b < 4; b++)
+                sum = mix(sum, across_a_jump(which, a << 62, b << 62));
     return mix(sum, loops(17));
 }
