@@ -2,7 +2,7 @@
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all build run test check fmt clippy doc deny setup bench conformance clean
+.PHONY: all install build run test check fmt clippy doc deny setup bench conformance clean
 
 all: build
 
@@ -12,6 +12,9 @@ setup:            ## install what is missing (Debian packages when root, else sa
 
 build: setup      ## build everything in release mode
 	cargo build --release --workspace
+
+install: build    ## the command, the headers and the libraries, to PREFIX (/usr/local)
+	@scripts/install --prefix $(or $(PREFIX),/usr/local)
 
 run: setup        ## the tour: a real library in a domain, hostile programs, what the wall costs
 	@scripts/setup-bench

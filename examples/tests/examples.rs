@@ -4,7 +4,8 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use tempfile::TempDir;
 
 fn source(name: &str) -> PathBuf {
@@ -25,7 +26,11 @@ fn extension(source_name: &str) -> (TempDir, PathBuf) {
 
 /// What a host prints; it must succeed.
 fn run(host: &Path, arguments: &[&Path]) -> String {
-    let output = Command::new(host).args(arguments).output();
+    run_with_input(host, arguments, Stdio::null())
+}
+
+fn run_with_input(host: &Path, arguments: &[&Path], input: Stdio) -> String {
+    let output = Command::new(host).args(arguments).stdin(input).output();
     let output = output.expect("the host starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", host.display());
@@ -75,4 +80,114 @@ fn pipeline() {
         std::fs::read(picture).expect("a picture").len(),
         15 + 256 * 256
     );
+}
+
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    support::cargo_build(&["--package", "mullion-capi"]);
+    support::target().join("libmullion.a")
+});
+
+/// Builds a host in C or C++.
+fn compile(name: &str, directory: &Path) -> PathBuf {
+    let (compiler, standard) = match name.ends_with(".cc") {
+        true => ("g++", "-std=c++17"),
+        false => ("gcc", "-std=c99"),
+    };
+    let program = directory.join("host");
+    let output = Command::new(compiler)
+        .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-I"])
+        .arg(source("../include"))
+        .arg(source(name))
+        .arg(&*LIBRARY)
+        .args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-o"])
+        .arg(&program)
+        .output()
+        .expect("a compiler");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {said}");
+    program
+}
+
+#[test]
+fn limits() {
+    let (_directory, image) = extension("limits/extension.c");
+    let printed = run(Path::new(env!("CARGO_BIN_EXE_limits")), &[&image]);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 4, "{printed}");
+    assert!(
+        lines[0].starts_with("time: domain extension.mx: time limit of 100ms exceeded"),
+        "{printed}"
+    );
+    let megabytes = lines[1]
+        .strip_prefix("memory: ")
+        .and_then(|rest| rest.split(' ').next());
+    assert!(
+        (1..8).contains(&megabytes.and_then(|count| count.parse().ok()).unwrap_or(0)),
+        "{printed}"
+    );
+    assert!(
+        lines[2].contains("data stack overflow (256 KiB)"),
+        "{printed}"
+    );
+    assert!(lines[3].contains("10 invocations are nested"), "{printed}");
+}
+
+#[test]
+fn plugins() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let images = ["shout", "reverse", "curious"].map(|name| {
+        let image = directory.path().join(format!("{name}.mx"));
+        support::build(&source(&format!("plugins/{name}.c")), &image, &["-O2"]);
+        image
+    });
+    let stranger = directory.path().join("stranger.mx");
+    support::build(&source("hello/extension.c"), &stranger, &["-O2"]);
+    let arguments: Vec<&Path> = images
+        .iter()
+        .chain([&stranger])
+        .map(PathBuf::as_path)
+        .collect();
+    let printed = run(Path::new(env!("CARGO_BIN_EXE_plugins")), &arguments);
+    let expected = "12 characters\n\
+        curious.mx: it imports read_secret, which this host does not offer\n\
+        stranger.mx: not permitted: it does not export `transform`\n\
+        DLROW ,OLLEH\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn hello_in_c() {
+    let (directory, image) = extension("hello/extension.c");
+    let host = compile("hello-c/host.c", directory.path());
+    assert_eq!(run(&host, &[&image]), "2 + 3 = 5\n");
+}
+
+#[test]
+fn words_in_c() {
+    let (directory, image) = extension("words-c/extension.c");
+    let host = compile("words-c/host.c", directory.path());
+    let text = directory.path().join("text");
+    std::fs::write(
+        &text,
+        "the quick\nDonaudampfschifffahrtsgesellschaft\nbrown fox\n",
+    )
+    .expect("written");
+    let input = std::fs::File::open(text).expect("a text");
+    let printed = run_with_input(&host, &[&image], input.into());
+    assert!(printed.contains(" The Quick\n"), "{printed}");
+    assert!(
+        printed.contains("overran the buffer by 10 bytes"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("; starting again)\n Brown Fox\n4 words\n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn tainted_values_in_cxx() {
+    let (directory, image) = extension("tainted-cc/extension.cc");
+    let host = compile("tainted-cc/host.cc", directory.path());
+    assert_eq!(run(&host, &[&image]), "##..\n####\n...#\nnot taken\n");
 }

@@ -41,6 +41,12 @@ impl<'a> Caller<'a> {
         &self.context.identity.name
     }
 
+    /// The image that the domain came from.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.context.identity.image
+    }
+
     /// What the host attached to the domain by
     /// [`DomainBuilder::user`](crate::DomainBuilder::user), if it is a `T`.
     #[must_use]

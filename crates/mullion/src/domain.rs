@@ -3,7 +3,7 @@
 use crate::caller::{Context, Identity};
 use crate::error::Error;
 use crate::fault::Fault;
-use crate::function::{Function, RawFunction, Signature};
+use crate::function::{Function, Signature};
 use crate::heap::Heap;
 use crate::image::Image;
 use crate::import::Imports;
@@ -190,16 +190,8 @@ impl Domain {
     /// # Errors
     /// [`Error::NoExport`].
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        self.raw_function(name).map(Function::new)
-    }
-
-    /// As [`Domain::function`], with registers for arguments.
-    ///
-    /// # Errors
-    /// [`Error::NoExport`].
-    pub fn raw_function(&self, name: &str) -> Result<RawFunction, Error> {
         let export = self.core.identity.image.export(name)?;
-        Ok(RawFunction::new(self.clone(), export))
+        Ok(Function::new(self.clone(), export))
     }
 
     /// Whether it has faulted or exited, and takes no calls until it is restarted.

@@ -2,6 +2,7 @@
 
 use crate::domain::Domain;
 use crate::error::Error;
+use crate::image::Image;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value, fits};
 use crate::within::Within;
@@ -24,15 +25,17 @@ pub trait Signature: Sealed + 'static {
 /// nothing in an image is evidence of that. A wrong type makes the domain compute
 /// nonsense, or fault, within its walls.
 pub struct Function<F> {
-    raw: RawFunction,
+    domain: Domain,
+    export: usize,
     kind: PhantomData<F>,
 }
 
-/// An export whose arguments are given as registers.
-#[derive(Clone)]
-pub struct RawFunction {
-    domain: Domain,
-    export: usize,
+/// An export of an image, to be called in any domain of it, with registers for
+/// arguments: for hosts that learn its type only when they run.
+#[derive(Clone, Debug)]
+pub struct Export {
+    image: Image,
+    number: usize,
 }
 
 /// A function pointer as a domain states it: an allegation. When it is called,
@@ -45,10 +48,11 @@ pub struct Callback<F> {
 }
 
 impl<F: Signature> Function<F> {
-    pub(crate) fn new(raw: RawFunction) -> Self {
+    pub(crate) fn new(domain: Domain, export: usize) -> Self {
         const { F::FITS };
         Self {
-            raw,
+            domain,
+            export,
             kind: PhantomData,
         }
     }
@@ -56,22 +60,26 @@ impl<F: Signature> Function<F> {
     /// The domain that it belongs to.
     #[must_use]
     pub fn domain(&self) -> &Domain {
-        &self.raw.domain
+        &self.domain
     }
 }
 
-impl RawFunction {
-    pub(crate) fn new(domain: Domain, export: usize) -> Self {
-        Self { domain, export }
+impl Export {
+    pub(crate) fn new(image: Image, number: usize) -> Self {
+        Self { image, number }
     }
 
-    /// Calls it, and waits until it returns.
+    /// Calls it in a domain of its image, and waits until it returns.
     ///
     /// # Errors
-    /// Whatever keeps the call from returning: see [`Function`]'s `call`.
-    #[inline]
-    pub fn call(&self, arguments: &Arguments) -> Result<Returned, Error> {
-        self.domain.call(self.export, arguments)
+    /// As [`Function`]'s `call`; [`Error::NoExport`]: the domain is another image's.
+    pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+        let access = within.access()?;
+        if *access.image() != self.image {
+            let name = &self.image.file().exports()[self.number].name;
+            return Err(access.image().no_export(name));
+        }
+        access.call(access.export(self.number)?, arguments)
     }
 }
 
@@ -93,7 +101,11 @@ impl<F> Callback<F> {
 }
 
 impl<F> Callback<F> {
-    fn enter(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+    /// Calls it with registers for arguments, whatever `F` says.
+    ///
+    /// # Errors
+    /// As [`Function`]'s `call`, and [`Error::NotAFunction`].
+    pub fn call_raw(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
         let access = within.access()?;
         let entry = access.entry(self.address)?;
         access.call(entry, arguments)
@@ -126,7 +138,7 @@ macro_rules! arities {
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*
-                self.raw.call(&registers.finish()).map(|returned| R::take(&returned))
+                self.domain.call(self.export, &registers.finish()).map(|returned| R::take(&returned))
             }
         }
 
@@ -145,7 +157,7 @@ macro_rules! arities {
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*
-                self.enter(within, &registers.finish()).map(|returned| R::take(&returned))
+                self.call_raw(within, &registers.finish()).map(|returned| R::take(&returned))
             }
         }
     )*};
@@ -165,7 +177,8 @@ arities! {
 impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
         Self {
-            raw: self.raw.clone(),
+            domain: self.domain.clone(),
+            export: self.export,
             kind: PhantomData,
         }
     }

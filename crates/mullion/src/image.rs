@@ -2,6 +2,7 @@
 
 use crate::domain::DomainBuilder;
 use crate::error::Error;
+use crate::function::Export;
 use crate::host::Host;
 use mullion_loader::{Admitted, Loaded};
 use mullion_symbols::Symbols;
@@ -76,6 +77,14 @@ impl Image {
         self.file().imports().iter().map(String::as_str)
     }
 
+    /// The function that it exports as `name`, for calls with registers.
+    ///
+    /// # Errors
+    /// [`Error::NoExport`].
+    pub fn find(&self, name: &str) -> Result<Export, Error> {
+        Ok(Export::new(self.clone(), self.export(name)?))
+    }
+
     /// What its file says of itself.
     #[must_use]
     pub fn file(&self) -> &mullion_verifier::Image {
@@ -100,11 +109,16 @@ impl Image {
     /// The number of the export of that name.
     pub(crate) fn export(&self, name: &str) -> Result<usize, Error> {
         let found = self.inner.exports.get(name).copied();
-        found.ok_or_else(|| Error::NoExport {
+        found.ok_or_else(|| self.no_export(name))
+    }
+
+    #[cold]
+    pub(crate) fn no_export(&self, name: &str) -> Error {
+        Error::NoExport {
             image: self.inner.name.clone(),
             name: name.to_owned(),
             exports: self.exports().map(str::to_owned).collect(),
-        })
+        }
     }
 
     /// The offset of an export that [`Image::export`] has found.
@@ -116,6 +130,15 @@ impl Image {
         Borrowed(self)
     }
 }
+
+/// Whether it is the same image, not an equal one.
+impl PartialEq for Image {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Image {}
 
 impl fmt::Debug for Image {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -55,6 +55,11 @@
 //! reads.
 #![forbid(unsafe_code)]
 
+/// The code of the guide is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/host-rust.md")]
+mod guide {}
+
 mod buffer;
 mod caller;
 mod domain;
@@ -77,7 +82,7 @@ pub use caller::Caller;
 pub use domain::{Domain, DomainBuilder};
 pub use error::Error;
 pub use fault::{Fault, Frame};
-pub use function::{Callback, Function, RawFunction, Signature};
+pub use function::{Callback, Export, Function, Signature};
 pub use held::Held;
 pub use host::{Candidate, Host, HostBuilder, Policy};
 pub use image::Image;
@@ -90,5 +95,5 @@ pub use mullion_symbols::Location;
 pub use mullion_system::{Mount, MountError, Stream, Streams};
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use value::{Outcome, Value};
-pub use within::Within;
+pub use within::{Target, Within};
 pub use zerocopy;

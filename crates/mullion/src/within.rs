@@ -6,6 +6,7 @@ use crate::domain::{Domain, State};
 use crate::error::Error;
 use crate::heap::Heap;
 use crate::held;
+use crate::image::Image;
 use crate::pointer::Data;
 use crate::value::sealed::Sealed;
 use mullion_runtime::{Arguments, BadAddress, Claimed, Entry, Memory, Returned};
@@ -102,6 +103,10 @@ impl Access<'_> {
         &self.identity().name
     }
 
+    pub(crate) fn image(&self) -> &Image {
+        &self.identity().image
+    }
+
     /// Whether the domain has ended; who is just calling has not.
     pub(crate) fn is_ended(&self) -> bool {
         match &self.0 {
@@ -113,7 +118,7 @@ impl Access<'_> {
     /// Where an export is entered.
     #[inline]
     pub(crate) fn export(&self, export: usize) -> Result<Entry, Error> {
-        let image = &self.identity().image;
+        let image = self.image();
         match &self.0 {
             Kind::Held(guard, _) => state(guard).entry(export, image),
             Kind::Called(caller, _) => {
@@ -157,6 +162,36 @@ fn state<'a>(guard: &'a RwLockReadGuard<'_, Option<State>>) -> &'a State {
     guard
         .as_ref()
         .expect("looked at when the guard was made, and nobody has written since")
+}
+
+/// A domain from outside or in a host function, for hosts that do not know which
+/// before they run.
+pub enum Target<'a> {
+    /// From outside.
+    Domain(&'a Domain),
+    /// In a host function that it has called.
+    Caller(&'a Caller<'a>),
+}
+
+impl Target<'_> {
+    /// The image that the domain came from.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        match self {
+            Self::Domain(domain) => domain.image(),
+            Self::Caller(caller) => caller.image(),
+        }
+    }
+}
+
+impl Sealed for Target<'_> {}
+impl Within for Target<'_> {
+    fn access(&self) -> Result<Access<'_>, Error> {
+        match self {
+            Self::Domain(domain) => domain.access(),
+            Self::Caller(caller) => caller.access(),
+        }
+    }
 }
 
 impl Sealed for Domain {}

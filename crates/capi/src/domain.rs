@@ -1,0 +1,236 @@
+//! Domains behind handles, and the host functions that they call.
+
+use crate::status::{Failure, HostRefused, OK, Status};
+use crate::table::{self, Handle, Object};
+use crate::value::{self, HostArguments, Pointer, User, Value};
+use mullion_host as host;
+use mullion_host::{
+    Arguments, BoxedError, Buffer, Callback, Caller, DomainBuilder, Export, Ptr, RawArguments,
+    RawResult, Returned, Target, Within,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a handle of a domain stands for. There before the domain is, since its
+/// constructors may call host functions, which are told the handle.
+pub(crate) struct Domain {
+    loaded: OnceLock<host::Domain>,
+    own: Arc<Own>,
+}
+
+/// What the domain and its host functions both know of it.
+struct Own {
+    number: OnceLock<u64>,
+    /// What `mullion_alloc` gave, by address.
+    buffers: Mutex<HashMap<u64, Buffer<u8>>>,
+}
+
+/// An export, of one domain.
+pub(crate) struct Function {
+    domain: Arc<Domain>,
+    export: Export,
+}
+
+thread_local! {
+    /// The callers on whose behalf host functions are running on this thread, the
+    /// innermost last: number of the domain, and the caller.
+    static CALLERS: RefCell<Vec<(u64, *const c_void)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Domain {
+    /// Makes a domain and its handle.
+    pub(crate) fn load(builder: DomainBuilder) -> Result<Handle, Failure> {
+        let own = Arc::new(Own {
+            number: OnceLock::new(),
+            buffers: Mutex::default(),
+        });
+        let domain = Arc::new(Self {
+            loaded: OnceLock::new(),
+            own: own.clone(),
+        });
+        let handle = table::add(Object::Domain(domain.clone()))?;
+        own.number.get_or_init(|| handle.number);
+        match builder.user(own).load() {
+            Ok(loaded) => {
+                domain.loaded.get_or_init(|| loaded);
+                Ok(handle)
+            }
+            Err(error) => {
+                // A constructor's host function may have unloaded it before.
+                let _taken = table::take(handle, Object::domain);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The domain, unless its constructors are still running.
+    pub(crate) fn loaded(&self) -> Result<&host::Domain, Failure> {
+        self.loaded.get().ok_or_else(Failure::loading)
+    }
+
+    pub(crate) fn restart(&self) -> Result<(), Failure> {
+        self.loaded()?.restart()?;
+        self.buffers(|buffers| buffers.clear());
+        Ok(())
+    }
+
+    pub(crate) fn unload(&self) -> Result<(), Failure> {
+        self.loaded()?.unload()?;
+        self.buffers(|buffers| buffers.clear());
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, from: Pointer, to: &mut [u8]) -> Result<(), Failure> {
+        self.within(|target| {
+            let from = Ptr::<u8>::from_address(from.address);
+            from.slice(target, to.len() as u64)?.copy_to(to)
+        })
+    }
+
+    pub(crate) fn write(&self, to: Pointer, from: &[u8]) -> Result<(), Failure> {
+        self.within(|target| {
+            let to = Ptr::<u8>::from_address(to.address);
+            to.slice(target, from.len() as u64)?.copy_from(from)
+        })
+    }
+
+    pub(crate) fn read_string(&self, from: Pointer, longest: usize) -> Result<CString, Failure> {
+        self.within(|target| Ptr::<u8>::from_address(from.address).c_string(target, longest))
+    }
+
+    pub(crate) fn alloc(&self, length: u64) -> Result<Pointer, Failure> {
+        let buffer = self.within(|target| target.alloc(length))?;
+        Ok(self.keep(buffer))
+    }
+
+    pub(crate) fn copy_in(&self, content: &[u8]) -> Result<Pointer, Failure> {
+        let buffer = self.within(|target| target.copy_in(content))?;
+        Ok(self.keep(buffer))
+    }
+
+    pub(crate) fn free(&self, pointer: Pointer) -> Result<(), Failure> {
+        let taken = self.buffers(|buffers| buffers.remove(&pointer.address));
+        match taken {
+            None if pointer.address != 0 => Err(Failure::not_allocated(pointer.address)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn call_pointer(
+        &self,
+        function: Pointer,
+        arguments: &Arguments,
+    ) -> Result<Returned, Failure> {
+        let function = Callback::<fn()>::from_address(function.address);
+        self.within(|target| function.call_raw(target, arguments))
+    }
+
+    fn keep(&self, buffer: Buffer<u8>) -> Pointer {
+        let address = buffer.ptr().address();
+        self.buffers(|buffers| buffers.insert(address, buffer));
+        Pointer { address }
+    }
+
+    fn buffers<R>(&self, change: impl FnOnce(&mut HashMap<u64, Buffer<u8>>) -> R) -> R {
+        let mut buffers = self
+            .own
+            .buffers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        change(&mut buffers)
+    }
+
+    /// Uses the domain: as the one that has called on this thread, if it has.
+    fn within<R>(
+        &self,
+        run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
+    ) -> Result<R, Failure> {
+        let number = self.own.number.get().copied().unwrap_or(0);
+        let caller = CALLERS.with_borrow(|callers| {
+            let mut all = callers.iter().rev();
+            all.find(|(of, _)| *of == number).map(|(_, caller)| *caller)
+        });
+        let answer = match caller {
+            // SAFETY: `call_host` has put it there from a reference, and takes it
+            // away before that ends; it has not returned, as we are called by
+            // the host function that it called, on the same thread.
+            Some(caller) => run(&Target::Caller(unsafe { &*caller.cast::<Caller<'_>>() })),
+            None => run(&Target::Domain(self.loaded()?)),
+        };
+        Ok(answer?)
+    }
+}
+
+impl Function {
+    pub(crate) fn find(domain: Arc<Domain>, name: &str) -> Result<Self, Failure> {
+        let export = domain.within(|target| target.image().find(name))?;
+        Ok(Self { domain, export })
+    }
+
+    pub(crate) fn call(&self, arguments: &Arguments) -> Result<Returned, Failure> {
+        self.domain
+            .within(|target| self.export.call(target, arguments))
+    }
+}
+
+/// `mullion_host_function`.
+pub(crate) type HostFunction =
+    unsafe extern "C" fn(Handle, *mut c_void, *const HostArguments, *mut Value) -> Status;
+
+/// Takes the innermost caller off the list, however the host function ends.
+struct Pop;
+
+impl Drop for Pop {
+    fn drop(&mut self) {
+        CALLERS.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Calls a function of the host for a domain.
+///
+/// # Safety
+/// `function` may be called with `user` on any thread.
+pub(crate) unsafe fn call_host(
+    function: HostFunction,
+    user: User,
+    caller: &Caller<'_>,
+    arguments: &RawArguments,
+) -> Result<RawResult, BoxedError> {
+    let own = caller.user::<Arc<Own>>();
+    let number = own.and_then(|own| own.number.get().copied()).unwrap_or(0);
+    let arguments = HostArguments {
+        integers: arguments.integers,
+        reals: arguments.doubles,
+    };
+    let mut result = Value {
+        kind: value::NOTHING,
+        reserved: 0,
+        bits: 0,
+    };
+    let place = std::ptr::from_ref(caller).cast();
+    CALLERS.with_borrow_mut(|callers| callers.push((number, place)));
+    let pop = Pop;
+    // SAFETY: by the caller's promise; both structures live until it returns.
+    let status = unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
+    drop(pop);
+    if status != OK {
+        return Err(Box::new(HostRefused(status)));
+    }
+    Ok(match result.kind {
+        value::INTEGER => RawResult {
+            integer: result.bits,
+            double: 0.0,
+        },
+        value::DOUBLE => RawResult {
+            integer: 0,
+            double: f64::from_bits(result.bits),
+        },
+        value::FLOAT => RawResult {
+            integer: 0,
+            double: f64::from_bits(result.bits & 0xffff_ffff),
+        },
+        _ => RawResult::default(),
+    })
+}

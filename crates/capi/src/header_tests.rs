@@ -1,0 +1,164 @@
+//! The header and this library agree on every number: a C program that does not
+//! compile if they do not.
+
+use crate::{status, table, value};
+use std::ffi::{CStr, c_int};
+use std::fmt::Write as _;
+use std::mem::offset_of;
+use std::path::Path;
+use std::process::Command;
+
+/// Compiles `text` with warnings as errors; what the compiler said.
+fn compile(compiler: &str, standard: &str, kind: &str, text: &str) -> Result<(), String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join(format!("check.{kind}"));
+    std::fs::write(&source, text).expect("written");
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+    let output = Command::new(compiler)
+        .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-c"])
+        .arg("-I")
+        .arg(include)
+        .arg(&source)
+        .args(["-o", "/dev/null"])
+        .output()
+        .expect("a C compiler");
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// Lines that compile only if each expression has its value.
+fn checks(header: &str, expected: &[(String, i64)]) -> String {
+    let mut text = format!("#include <{header}>\n");
+    for (index, (expression, number)) in expected.iter().enumerate() {
+        writeln!(
+            text,
+            "typedef char check_{index}[({expression}) == {number} ? 1 : -1];"
+        )
+        .expect("a string");
+    }
+    text
+}
+
+fn layout() -> Vec<(String, i64)> {
+    let mut list = Vec::new();
+    macro_rules! structure {
+        ($c:literal, $rust:ty, $($field:ident: $name:literal),*) => {
+            list.push((concat!("sizeof(", $c, ")").to_owned(), size_of::<$rust>()));
+            $(list.push((
+                concat!("offsetof(", $c, ", ", $name, ")").to_owned(),
+                offset_of!($rust, $field),
+            ));)*
+        };
+    }
+    for handle in ["image", "imports", "domain", "function"] {
+        let of = format!("sizeof(mullion_{handle})");
+        list.push((of, size_of::<table::Handle>()));
+    }
+    structure!("mullion_pointer", value::Pointer, address: "address");
+    structure!("mullion_value", value::Value, kind: "kind", reserved: "reserved", bits: "as");
+    structure!("mullion_arguments", value::HostArguments, integers: "integers", reals: "reals");
+    structure!("mullion_limits", value::Limits, size: "size", memory: "memory", stack: "stack",
+        nanoseconds: "nanoseconds", threads: "threads", depth: "depth");
+    structure!("mullion_candidate", value::Candidate, size: "size", name: "name", path: "path",
+        bytes: "bytes", length: "length");
+    structure!("mullion_fault", status::Fault, size: "size", cause: "cause", line: "line",
+        address: "address", instruction: "instruction", message: "message", domain: "domain",
+        symbol: "symbol", file: "file", backtrace: "backtrace");
+    list.push((
+        "sizeof(mullion_status)".to_owned(),
+        size_of::<status::Status>(),
+    ));
+    list.push(("sizeof(int)".to_owned(), size_of::<c_int>()));
+    list.into_iter()
+        .map(|(text, number)| (text, number as i64))
+        .collect()
+}
+
+fn constants() -> Vec<(String, i64)> {
+    let mut list: Vec<(String, i64)> = (0..)
+        .map(|number| (status::name(number), number))
+        .take_while(|(name, _)| *name != c"unknown status")
+        .map(|(name, number): (&CStr, i32)| (name.to_string_lossy().into_owned(), number.into()))
+        .collect();
+    assert_eq!(list.len(), 22, "every status has a name");
+    for (name, number) in [
+        ("INTEGER", value::INTEGER),
+        ("DOUBLE", value::DOUBLE),
+        ("FLOAT", value::FLOAT),
+        ("NOTHING", value::NOTHING),
+    ] {
+        list.push((format!("MULLION_{name}"), number.into()));
+    }
+    list
+}
+
+#[test]
+fn structures_and_constants_are_those_of_the_header() {
+    let expected = [layout(), constants()].concat();
+    let text = checks("mullion.h", &expected) + "int unit_is_not_empty;\n";
+    compile("gcc", "-std=c99", "c", &text).expect("as C");
+    compile("g++", "-std=c++17", "cc", &text).expect("as C++");
+    let text = checks("mullion.hpp", &expected) + "int unit_is_not_empty;\n";
+    compile("g++", "-std=c++17", "cc", &text).expect("with mullion.hpp");
+}
+
+#[test]
+fn the_check_can_fail() {
+    let wrong = [("sizeof(mullion_value)".to_owned(), 24)];
+    let text = checks("mullion.h", &wrong);
+    compile("gcc", "-std=c99", "c", &text).expect_err("a wrong size is an error");
+}
+
+#[test]
+fn every_function_of_the_header_is_in_the_library_and_no_other() {
+    let declared = functions(include_str!("../../../include/mullion.h"), "mullion_");
+    let defined = functions(include_str!("lib.rs"), "extern \"C\" fn mullion_");
+    assert_eq!(declared, defined);
+    assert!(declared.len() == 30, "{declared:?}");
+}
+
+/// Names of functions that lines declare.
+fn functions(text: &str, before: &str) -> Vec<String> {
+    let mut names: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with([' ', '\t', '/', '#']) && !line.contains("typedef"))
+        .filter(|line| !line.contains("static inline") && !line.contains("(*"))
+        .filter_map(|line| {
+            let (head, _) = line.split_once('(')?;
+            let start = head.rfind(before)? + before.len();
+            Some(head[start..].to_owned())
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_must_not_compile_does_not() {
+    let use_of = |line: &str| {
+        format!(
+            "#include <mullion.hpp>\nvoid f(mullion::tainted<int> number, mullion::tainted<int *> pointer,\n\
+            mullion::function<int(int)> function) {{ (void)number; (void)pointer; (void)function; {line} }}\n"
+        )
+    };
+    let good = "int a = number.unverified(); (void)a; (void)pointer[1].unverified(); function(number); function(2);";
+    compile("g++", "-std=c++17", "cc", &use_of(good))
+        .expect("what may be done with a tainted value");
+    for bad in [
+        "int a = number; (void)a;",
+        "if (number) {}",
+        "int a = number + 1; (void)a;",
+        "bool a = number == 1; (void)a;",
+        "*pointer = 1;",
+        "int a = *pointer; (void)a;",
+        "int a = pointer[0]; (void)a;",
+        "int *a = pointer; (void)a;",
+        "int a = function(1); (void)a;",
+        "int a = 0; function(&a);",
+    ] {
+        let result = compile("g++", "-std=c++17", "cc", &use_of(bad));
+        assert!(result.is_err(), "it compiles: {bad}");
+    }
+}

@@ -1,0 +1,582 @@
+//! `include/mullion.h`: the host's interface in C. The header describes every
+//! function; here is how it is kept.
+//!
+//! ```text
+//! lib.rs      the functions of the header, each guarded: no panic leaves it
+//! table.rs    handles: numbers with a generation, checked at each use
+//! domain.rs   domains, and the host functions that they call
+//! value.rs    values and structures as C lays them out
+//! status.rs   statuses; what went wrong last on this thread
+//! log.rs      the library's log, handed to a function of the host's
+//! ```
+//!
+//! Handles are never dereferenced, only looked up; so a stale one is an error.
+//! What remains to be believed are C's own pointers: that each points to what the
+//! header says, for the time of the call.
+
+mod domain;
+mod log;
+mod status;
+mod table;
+mod value;
+
+#[cfg(test)]
+mod header_tests;
+
+use domain::{Domain, Function};
+use mullion_host::{BoxedError, Candidate, Host, Imports, Limits, Policy};
+use status::{Failure, Status, guarded};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use table::{Handle, Object};
+use value::{Pointer, User, Value};
+
+use status::OK;
+
+/// Where C wants a result: not null.
+///
+/// # Safety
+/// If it is not null, it points to a place for a `T` that this call may write.
+unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>, Failure> {
+    // SAFETY: by the caller's promise; nothing is assumed about what is there.
+    unsafe { pointer.cast::<std::mem::MaybeUninit<T>>().as_mut() }.ok_or_else(Failure::null)
+}
+
+/// C's bytes; none may be null.
+///
+/// # Safety
+/// If it is not null, it points to `length` bytes that nobody changes meanwhile.
+unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Result<&'a [u8], Failure> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() || isize::try_from(length).is_err() {
+        return Err(Failure::null());
+    }
+    // SAFETY: by the caller's promise, and the length is not too large.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
+}
+
+/// A string of C's, not null.
+///
+/// # Safety
+/// If it is not null, it is a string that nobody changes meanwhile.
+unsafe fn string<'a>(pointer: *const c_char) -> Result<&'a CStr, Failure> {
+    if pointer.is_null() {
+        return Err(Failure::null());
+    }
+    // SAFETY: by the caller's promise.
+    Ok(unsafe { CStr::from_ptr(pointer) })
+}
+
+/// As [`string`], as text.
+///
+/// # Safety
+/// As [`string`].
+unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure> {
+    // SAFETY: by the caller's promise.
+    let string = unsafe { string(pointer) }?;
+    string
+        .to_str()
+        .map_err(|_| Failure::argument("a name is not UTF-8"))
+}
+
+// ---- Results
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_error_message() -> *const c_char {
+    status::message()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_status_name(status: Status) -> *const c_char {
+    status::name(status).as_ptr()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_refusal() -> Status {
+    status::refusal()
+}
+
+/// # Safety
+/// `fault` is null or points to a structure whose `size` is set.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
+    // SAFETY: by the caller's promise.
+    guarded(|| unsafe { status::last_fault(fault) })
+}
+
+// ---- Images
+
+/// What images are opened by: changed by the functions that configure it.
+static HOST: Mutex<Option<Configured>> = Mutex::new(None);
+
+#[derive(Clone, Default)]
+struct Configured {
+    policy: Option<CPolicy>,
+    perf_map: bool,
+    host: Option<Host>,
+}
+
+fn configure<R>(change: impl FnOnce(&mut Configured) -> R) -> R {
+    let mut configured = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    change(configured.get_or_insert_default())
+}
+
+fn host() -> Host {
+    configure(|configured| {
+        let make = || {
+            let mut builder = Host::builder().perf_map(configured.perf_map);
+            if let Some(policy) = configured.policy.clone() {
+                builder = builder.policy(policy);
+            }
+            builder.build()
+        };
+        configured.host.get_or_insert_with(make).clone()
+    })
+}
+
+/// # Safety
+/// As the header has it: `path` is a string, `image` a place for a handle.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_image_open(path: *const c_char, image: *mut Handle) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (path, place) = unsafe { (string(path)?, place(image)?) };
+        let path = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes());
+        place.write(table::add(Object::Image(host().open(path)?))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_image_from_memory(
+    name: *const c_char,
+    content: *const c_void,
+    length: usize,
+    image: *mut Handle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (name, content, place) =
+            unsafe { (text(name)?, bytes(content, length)?, place(image)?) };
+        place.write(table::add(Object::Image(host().image(name, content)?))?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_image_free(image: Handle) -> Status {
+    guarded(|| table::take(image, Object::image).map(drop))
+}
+
+// ---- Functions of the host
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_imports_new(imports: *mut Handle) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(imports) }?;
+        let list = Arc::new(Mutex::new(Imports::new()));
+        place.write(table::add(Object::Imports(list))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it: `function` may be called with `user` from every thread
+/// that calls a domain loaded with the list.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_imports_add(
+    imports: Handle,
+    name: *const c_char,
+    function: Option<domain::HostFunction>,
+    user: *mut c_void,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let name = unsafe { text(name) }?;
+        let function = function.ok_or_else(Failure::null)?;
+        let imports = table::find(imports, Object::imports)?;
+        let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
+        let user = User(user);
+        *list = std::mem::take(&mut *list).raw(name, move |caller, arguments| {
+            // SAFETY: the host's promise when it added the function.
+            unsafe { domain::call_host(function, user, caller, arguments) }
+        });
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_imports_free(imports: Handle) -> Status {
+    guarded(|| table::take(imports, Object::imports).map(drop))
+}
+
+// ---- Domains
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_domain_load(
+    image: Handle,
+    name: *const c_char,
+    imports: Handle,
+    limits: *const value::Limits,
+    domain: *mut Handle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (place, limits) = unsafe { (place(domain)?, limits_of(limits)?) };
+        let mut builder = table::find(image, Object::image)?.domain().limits(limits);
+        if !name.is_null() {
+            // SAFETY: by the caller's promise.
+            builder = builder.name(unsafe { text(name) }?);
+        }
+        if !imports.is_none() {
+            let list = table::find(imports, Object::imports)?;
+            let list = list.lock().unwrap_or_else(PoisonError::into_inner);
+            builder = builder.imports(list.clone());
+        }
+        place.write(Domain::load(builder)?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The pointer is null or points to a structure whose `size` is set.
+unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
+    let mut limits = Limits::default();
+    // SAFETY: the first member is there in every version of the structure.
+    let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
+        return Ok(limits);
+    };
+    if *size != size_of::<value::Limits>() {
+        return Err(Failure::argument(
+            "`size` of the limits is not sizeof(mullion_limits)",
+        ));
+    }
+    // SAFETY: by the caller's promise, of the size that it says.
+    let given = unsafe { given.read() };
+    let or = |given: u64, default: u64| if given == 0 { default } else { given };
+    limits.memory = or(given.memory, limits.memory);
+    limits.stack = or(given.stack, limits.stack);
+    limits.threads = or(given.threads.into(), limits.threads.into()) as u32;
+    limits.depth = or(given.depth.into(), limits.depth.into()) as u32;
+    let time = Duration::from_nanos(given.nanoseconds);
+    limits.time = (!time.is_zero()).then_some(time);
+    Ok(limits)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_domain_restart(domain: Handle) -> Status {
+    guarded(|| table::find(domain, Object::domain)?.restart())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_domain_unload(domain: Handle) -> Status {
+    guarded(|| {
+        table::find(domain, Object::domain)?.unload()?;
+        table::take(domain, Object::domain).map(drop)
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(ended) }?;
+        place.write(
+            table::find(domain, Object::domain)?
+                .loaded()?
+                .has_ended()?
+                .into(),
+        );
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_domain_memory(domain: Handle, in_use: *mut u64) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(in_use) }?;
+        place.write(
+            table::find(domain, Object::domain)?
+                .loaded()?
+                .memory_in_use()?,
+        );
+        Ok(())
+    })
+}
+
+// ---- Calls
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_function_find(
+    domain: Handle,
+    name: *const c_char,
+    function: *mut Handle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (name, place) = unsafe { (text(name)?, place(function)?) };
+        let found = Function::find(table::find(domain, Object::domain)?, name)?;
+        place.write(table::add(Object::Function(Arc::new(found)))?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_function_free(function: Handle) -> Status {
+    guarded(|| table::take(function, Object::function).map(drop))
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_call(
+    function: Handle,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Status {
+    guarded(|| {
+        let function = table::find(function, Object::function)?;
+        // SAFETY: by the caller's promise.
+        let arguments = unsafe { value::arguments(arguments, count) }?;
+        // SAFETY: by the caller's promise.
+        unsafe { value::check_result(result) }?;
+        let returned = function.call(&arguments)?;
+        // SAFETY: by the caller's promise.
+        unsafe { value::set_result(result, &returned) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_call_pointer(
+    domain: Handle,
+    function: Pointer,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        // SAFETY: by the caller's promise.
+        let arguments = unsafe { value::arguments(arguments, count) }?;
+        // SAFETY: by the caller's promise.
+        unsafe { value::check_result(result) }?;
+        let returned = domain.call_pointer(function, &arguments)?;
+        // SAFETY: by the caller's promise.
+        unsafe { value::set_result(result, &returned) };
+        Ok(())
+    })
+}
+
+// ---- Memory of domains
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_read(
+    domain: Handle,
+    from: Pointer,
+    to: *mut c_void,
+    length: usize,
+) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        if length == 0 {
+            return Ok(());
+        }
+        // SAFETY: by the caller's promise, `to` is null or has room for `length` bytes.
+        let to = unsafe { value::room(to.cast(), length) }?;
+        domain.read(from, to)
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_write(
+    domain: Handle,
+    to: Pointer,
+    from: *const c_void,
+    length: usize,
+) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        // SAFETY: by the caller's promise.
+        domain.write(to, unsafe { bytes(from, length) }?)
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_read_string(
+    domain: Handle,
+    from: Pointer,
+    to: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        // SAFETY: by the caller's promise, `to` is null or has room for `capacity` bytes.
+        let to = unsafe { value::room(to.cast(), capacity) }?;
+        let string = domain.read_string(from, capacity)?;
+        let with_zero = string.as_bytes_with_nul();
+        to[..with_zero.len()].copy_from_slice(with_zero);
+        if !length.is_null() {
+            // SAFETY: by the caller's promise.
+            unsafe { length.write(with_zero.len() - 1) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_alloc(domain: Handle, length: u64, pointer: *mut Pointer) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(pointer) }?;
+        place.write(table::find(domain, Object::domain)?.alloc(length)?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_copy_in(
+    domain: Handle,
+    from: *const c_void,
+    length: usize,
+    pointer: *mut Pointer,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (place, content) = unsafe { (place(pointer)?, bytes(from, length)?) };
+        place.write(table::find(domain, Object::domain)?.copy_in(content)?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_string_in(
+    domain: Handle,
+    content: *const c_char,
+    pointer: *mut Pointer,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (place, content) = unsafe { (place(pointer)?, string(content)?) };
+        let domain = table::find(domain, Object::domain)?;
+        place.write(domain.copy_in(content.to_bytes_with_nul())?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_free(domain: Handle, pointer: Pointer) -> Status {
+    guarded(|| table::find(domain, Object::domain)?.free(pointer))
+}
+
+// ---- The host's log, policy and profiles
+
+/// # Safety
+/// As the header has it: `log` may be called with `user` from every thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_set_log(
+    function: Option<log::Function>,
+    user: *mut c_void,
+    level: c_int,
+) -> Status {
+    guarded(|| {
+        let function = function.ok_or_else(Failure::null)?;
+        // SAFETY: by the caller's promise.
+        unsafe { log::set(function, User(user), level) }
+    })
+}
+
+/// # Safety
+/// As the header has it: `policy` may be called with `user` from every thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_set_policy(
+    function: Option<PolicyFunction>,
+    user: *mut c_void,
+) -> Status {
+    guarded(|| {
+        configure(|configured| {
+            configured.policy = function.map(|function| CPolicy(function, User(user)));
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_enable_perf_map() -> Status {
+    guarded(|| {
+        configure(|configured| {
+            configured.perf_map = true;
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+/// `mullion_policy_function`.
+type PolicyFunction = unsafe extern "C" fn(*mut c_void, *const value::Candidate) -> Status;
+
+#[derive(Clone)]
+struct CPolicy(PolicyFunction, User);
+
+impl Policy for CPolicy {
+    fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError> {
+        let name = CString::new(candidate.name.replace('\0', ""))?;
+        let path = candidate
+            .path
+            .map(|path| path.as_os_str().as_encoded_bytes());
+        let path = CString::new(path.unwrap_or_default())?;
+        let bytes = candidate.file.bytes();
+        let candidate = value::Candidate {
+            size: size_of::<value::Candidate>(),
+            name: name.as_ptr(),
+            path: path.as_ptr(),
+            bytes: bytes.as_ptr().cast(),
+            length: bytes.len(),
+        };
+        // SAFETY: the host's promise when it set the policy; what the structure
+        // points to lives until the call returns.
+        match unsafe { (self.0)(self.1.0, &candidate) } {
+            OK => Ok(()),
+            other => Err(format!("the policy answered {other}").into()),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+/* The C interface, function by function, and what a host may do wrong. */
+#include <mullion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, mullion_error_message()); \
+			exit(1); \
+		} \
+	} while (0)
+#define OK(call) EXPECT((call) == MULLION_OK)
+#define FAILS(status, call) EXPECT((call) == (status) && mullion_error_message()[0])
+
+static char logged[1 << 16];
+static void keep_log(void *user, int level, const char *target, const char *line)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	size_t used;
+	pthread_mutex_lock(&lock);
+	used = strlen(logged);
+	snprintf(logged + used, sizeof logged - used, "%s%d %s %s\n", (const char *)user, level, target, line);
+	pthread_mutex_unlock(&lock);
+}
+
+static int reports;
+static mullion_domain seen;
+static mullion_status report(mullion_domain domain, void *user, const mullion_arguments *arguments, mullion_value *result)
+{
+	char text[16];
+	float single;
+	mullion_pointer from = { arguments->integers[0] };
+	size_t length;
+	EXPECT(user == &reports);
+	OK(mullion_read_string(domain, from, text, sizeof text, &length));
+	EXPECT(length == strlen(text));
+	memcpy(&single, &arguments->reals[1], sizeof single);
+	if (!strcmp(text, "begin")) {
+		/* In a constructor: memory can be used, the domain itself not yet. */
+		int ended;
+		mullion_pointer memory;
+		EXPECT(arguments->integers[1] == 5 && arguments->reals[0] == 0.5 && single == 0.25f);
+		OK(mullion_alloc(domain, 10, &memory));
+		OK(mullion_free(domain, memory));
+		FAILS(MULLION_IN_USE, mullion_domain_has_ended(domain, &ended));
+		FAILS(MULLION_IN_USE, mullion_domain_unload(domain));
+	} else {
+		EXPECT(arguments->reals[0] == 1.5 && single == 2.5f);
+		FAILS(MULLION_IN_USE, mullion_domain_unload(domain));
+		FAILS(MULLION_IN_USE, mullion_domain_restart(domain));
+	}
+	if ((int32_t)arguments->integers[1] == -1)
+		return 77;
+	seen = domain;
+	reports++;
+	*result = mullion_integer(1000 + reports);
+	return MULLION_OK;
+}
+
+static mullion_status nested(mullion_domain domain, void *user, const mullion_arguments *arguments, mullion_value *result)
+{
+	mullion_pointer function = { arguments->integers[0] };
+	mullion_value value = mullion_integer(arguments->integers[1]);
+	mullion_function add;
+	mullion_value both[2];
+	(void)user;
+	*result = mullion_integer(0);
+	OK(mullion_call_pointer(domain, function, &value, 1, result));
+	OK(mullion_function_find(domain, "add", &add));
+	both[0] = *result;
+	both[1] = mullion_integer(100);
+	OK(mullion_call(add, both, 2, result));
+	OK(mullion_function_free(add));
+	return MULLION_OK;
+}
+
+static mullion_status refuse(void *user, const mullion_candidate *candidate)
+{
+	EXPECT(candidate->size == sizeof *candidate && candidate->length > 1000);
+	EXPECT(!memcmp(candidate->bytes, "\177ELF", 4));
+	return strcmp(candidate->name, user) ? MULLION_OK : 1;
+}
+
+static mullion_value call(mullion_domain domain, const char *name, const mullion_value *arguments, size_t count, uint32_t kind)
+{
+	mullion_function function;
+	mullion_value result = MULLION_INTEGER_RESULT;
+	result.kind = kind;
+	OK(mullion_function_find(domain, name, &function));
+	OK(mullion_call(function, arguments, count, &result));
+	OK(mullion_function_free(function));
+	FAILS(MULLION_BAD_HANDLE, mullion_call(function, arguments, count, &result));
+	return result;
+}
+
+static void values(mullion_domain domain)
+{
+	mullion_value two[] = { mullion_integer((uint64_t)-7), mullion_integer(3) };
+	mullion_value three[] = { mullion_double(1.5), mullion_float(-2.0f), mullion_integer(4) };
+	mullion_value seven[9];
+	mullion_value one = mullion_float(9);
+	mullion_function function;
+	int i;
+	EXPECT((int)call(domain, "add", two, 2, MULLION_INTEGER).as.integer == -4);
+	EXPECT(call(domain, "scale", three, 3, MULLION_DOUBLE).as.real == -12);
+	EXPECT(call(domain, "third", &one, 1, MULLION_FLOAT).as.single == 3);
+	call(domain, "next", NULL, 0, MULLION_NOTHING);
+	OK(mullion_function_find(domain, "add", &function));
+	for (i = 0; i < 9; i++)
+		seven[i] = mullion_integer(1);
+	OK(mullion_call(function, seven, 6, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call(function, seven, 7, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call(function, seven, 9, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call(function, NULL, 1, NULL));
+	seven[0].kind = MULLION_NOTHING;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call(function, seven, 1, NULL));
+	seven[0].kind = 99;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call(function, seven + 1, 1, seven));
+	OK(mullion_function_free(function));
+}
+
+static void memory(mullion_domain domain)
+{
+	int64_t list[] = { 1, -2, 300 };
+	char text[32];
+	mullion_pointer place, other, wild = { 8 }, host = { (uint64_t)(uintptr_t)list };
+	mullion_value arguments[2];
+	size_t length = 99;
+	OK(mullion_copy_in(domain, list, sizeof list, &place));
+	arguments[0] = mullion_address(place);
+	arguments[1] = mullion_integer(3);
+	EXPECT((int64_t)call(domain, "total", arguments, 2, MULLION_INTEGER).as.integer == 299);
+	OK(mullion_write(domain, place, &list[2], sizeof list[2]));
+	OK(mullion_read(domain, place, list, sizeof list));
+	EXPECT(list[0] == 300 && list[1] == -2);
+	OK(mullion_free(domain, place));
+	FAILS(MULLION_BAD_ADDRESS, mullion_free(domain, place));
+	FAILS(MULLION_BAD_ADDRESS, mullion_free(domain, wild));
+	place.address = 0;
+	OK(mullion_free(domain, place));
+
+	OK(mullion_string_in(domain, "shout", &other));
+	arguments[0] = mullion_address(other);
+	call(domain, "upper", arguments, 1, MULLION_NOTHING);
+	OK(mullion_read_string(domain, other, text, sizeof text, &length));
+	EXPECT(!strcmp(text, "SHOUT") && length == 5);
+	OK(mullion_read_string(domain, other, text, 6, NULL));
+	FAILS(MULLION_LONG_STRING, mullion_read_string(domain, other, text, 5, NULL));
+	OK(mullion_free(domain, other));
+
+	other = mullion_as_pointer(call(domain, "name", NULL, 0, MULLION_INTEGER));
+	OK(mullion_read_string(domain, other, text, sizeof text, NULL));
+	EXPECT(!strcmp(text, "everything"));
+	FAILS(MULLION_BAD_ADDRESS, mullion_write(domain, other, "x", 1));
+	FAILS(MULLION_BAD_ADDRESS, mullion_read(domain, wild, text, 1));
+	FAILS(MULLION_BAD_ADDRESS, mullion_read(domain, host, text, 1));
+	FAILS(MULLION_BAD_ADDRESS, mullion_write(domain, host, text, 1));
+	FAILS(MULLION_BAD_ADDRESS, mullion_read_string(domain, host, text, sizeof text, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_read(domain, other, NULL, 1));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_read(domain, other, text, SIZE_MAX));
+	FAILS(MULLION_NO_MEMORY, mullion_alloc(domain, UINT64_MAX, &place));
+	FAILS(MULLION_NOT_A_FUNCTION, mullion_call_pointer(domain, other, NULL, 0, NULL));
+}
+
+static void faults(mullion_domain domain)
+{
+	mullion_function crash, next;
+	mullion_value place = mullion_integer(0x18), result = MULLION_INTEGER_RESULT;
+	mullion_fault fault;
+	int ended = 9;
+	memset(&fault, 0, sizeof fault);
+	OK(mullion_function_find(domain, "crash", &crash));
+	OK(mullion_function_find(domain, "next", &next));
+	OK(mullion_call(next, NULL, 0, &result));
+	EXPECT(result.as.integer != 6);
+	FAILS(MULLION_FAULT, mullion_call(crash, &place, 1, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_last_fault(&fault));
+	FAILS(MULLION_ENDED, mullion_call(next, NULL, 0, NULL));
+	OK(mullion_domain_has_ended(domain, &ended));
+	EXPECT(ended == 1);
+	OK(mullion_domain_restart(domain));
+	OK(mullion_domain_has_ended(domain, &ended));
+	EXPECT(ended == 0);
+	OK(mullion_call(next, NULL, 0, &result));
+	EXPECT(result.as.integer == 6);
+
+	FAILS(MULLION_FAULT, mullion_call(crash, &place, 1, NULL));
+	fault.size = sizeof fault;
+	OK(mullion_last_fault(&fault));
+	EXPECT(fault.cause == MULLION_CAUSE_WRITE && (fault.address & 0xffffffff) == 0x18);
+	EXPECT(!strcmp(fault.domain, "tested") && !strcmp(fault.symbol, "crash"));
+	EXPECT(strstr(fault.file, "extension.c") && fault.line > 10);
+	EXPECT(strstr(fault.backtrace, "crash (") && strstr(fault.message, "write to memory"));
+	FAILS(MULLION_BAD_HANDLE, mullion_image_free((mullion_image){ 12345 }));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_last_fault(&fault));
+	OK(mullion_domain_restart(domain));
+	OK(mullion_function_free(crash));
+	OK(mullion_function_free(next));
+}
+
+static void handles(mullion_image image, mullion_domain domain)
+{
+	mullion_domain other, freed;
+	mullion_imports imports = { domain.number };
+	mullion_function function = { image.number };
+	uint64_t bits;
+	int ended;
+	FAILS(MULLION_BAD_HANDLE, mullion_imports_free(imports));
+	FAILS(MULLION_BAD_HANDLE, mullion_call(function, NULL, 0, NULL));
+	FAILS(MULLION_BAD_HANDLE, mullion_domain_restart((mullion_domain){ 0 }));
+	FAILS(MULLION_BAD_HANDLE, mullion_domain_restart((mullion_domain){ image.number }));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_image_open(NULL, &image));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_image_open("x", NULL));
+	for (bits = 1; bits < 1u << 20; bits = bits * 3 + 1) {
+		FAILS(MULLION_BAD_HANDLE, mullion_domain_has_ended((mullion_domain){ domain.number ^ bits << 33 }, &ended));
+		FAILS(MULLION_BAD_HANDLE, mullion_domain_has_ended((mullion_domain){ domain.number + (bits << 8) }, &ended));
+	}
+	OK(mullion_imports_new(&imports));
+	FAILS(MULLION_UNKNOWN_IMPORTS, mullion_domain_load(image, NULL, imports, NULL, &other));
+	OK(mullion_imports_add(imports, "host_report", report, &reports));
+	OK(mullion_imports_add(imports, "host_nested", nested, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_imports_add(imports, "nothing", NULL, NULL));
+	OK(mullion_domain_load(image, NULL, imports, NULL, &other));
+	OK(mullion_imports_free(imports));
+	FAILS(MULLION_BAD_HANDLE, mullion_imports_add(imports, "late", report, NULL));
+	freed = other;
+	OK(mullion_function_find(other, "add", &function));
+	OK(mullion_domain_unload(other));
+	FAILS(MULLION_UNLOADED, mullion_call(function, NULL, 0, NULL));
+	OK(mullion_function_free(function));
+	FAILS(MULLION_UNKNOWN_IMPORTS, mullion_domain_load(image, NULL, MULLION_NO_IMPORTS, NULL, &other));
+	FAILS(MULLION_BAD_HANDLE, mullion_domain_unload(freed));
+}
+
+static void *elsewhere(void *argument)
+{
+	mullion_function add = { *(uint64_t *)argument };
+	mullion_value two[] = { mullion_integer(20), mullion_integer(22) }, result = MULLION_INTEGER_RESULT;
+	int round;
+	EXPECT(!mullion_error_message()[0]);
+	for (round = 0; round < 1000; round++) {
+		OK(mullion_call(add, two, 2, &result));
+		EXPECT(result.as.integer == 42);
+	}
+	return NULL;
+}
+
+int main(int count, char **words)
+{
+	mullion_image image, other;
+	mullion_imports imports;
+	mullion_domain domain, limited;
+	mullion_function function;
+	mullion_limits limits = MULLION_LIMITS_DEFAULT;
+	mullion_value number = mullion_integer(1), result;
+	mullion_pointer text;
+	pthread_t threads[4];
+	uint64_t bytes;
+	int i;
+
+	EXPECT(count == 2 && mullion_version()[0] && !mullion_error_message()[0]);
+	EXPECT(!strcmp(mullion_status_name(MULLION_FAULT), "MULLION_FAULT"));
+	EXPECT(!strcmp(mullion_status_name(-5), "unknown status"));
+	OK(mullion_set_log(keep_log, "> ", MULLION_LOG_INFO));
+	FAILS(MULLION_IN_USE, mullion_set_log(keep_log, "> ", MULLION_LOG_INFO));
+
+	FAILS(MULLION_CANNOT_OPEN, mullion_image_open("/nonexistent", &image));
+	EXPECT(strstr(mullion_error_message(), "/nonexistent: No such file"));
+	FAILS(MULLION_REJECTED, mullion_image_from_memory("junk", "junk", 4, &image));
+	OK(mullion_image_open(words[1], &image));
+
+	OK(mullion_imports_new(&imports));
+	OK(mullion_imports_add(imports, "host_report", report, &reports));
+	OK(mullion_imports_add(imports, "host_nested", nested, NULL));
+	OK(mullion_domain_load(image, "tested", imports, NULL, &domain));
+	EXPECT(reports == 1 && seen.number == domain.number);
+	EXPECT(call(domain, "at_start", NULL, 0, MULLION_INTEGER).as.integer == 1001);
+	FAILS(MULLION_NO_EXPORT, mullion_function_find(domain, "nothing", &function));
+
+	values(domain);
+	memory(domain);
+
+	result = call(domain, "report", &number, 1, MULLION_INTEGER);
+	EXPECT(result.as.integer == 1002);
+	number = mullion_integer((uint64_t)-1);
+	OK(mullion_function_find(domain, "report", &function));
+	FAILS(MULLION_REFUSED, mullion_call(function, &number, 1, NULL));
+	EXPECT(mullion_refusal() == 77);
+	OK(mullion_function_free(function));
+	number = mullion_integer(21);
+	EXPECT(call(domain, "nest", &number, 1, MULLION_INTEGER).as.integer == 2 * 21 + 100 + 1);
+
+	faults(domain);
+	EXPECT(strstr(logged, "> 3 mullion::domain tested: restarted"));
+	EXPECT(strstr(logged, "> 1 mullion::fault tested: write to memory"));
+	EXPECT(strstr(logged, "> 2 mullion::host no policy"));
+	OK(mullion_string_in(domain, "hello, log", &text));
+	number = mullion_address(text);
+	call(domain, "say", &number, 1, MULLION_NOTHING);
+	EXPECT(strstr(logged, "> 3 mullion::output tested: hello, log"));
+
+	handles(image, domain);
+
+	limits.nanoseconds = 50 * 1000 * 1000;
+	limits.memory = 1 << 20;
+	OK(mullion_domain_load(image, NULL, imports, &limits, &limited));
+	OK(mullion_domain_memory(limited, &bytes));
+	EXPECT(bytes > 0 && bytes <= 1 << 20);
+	FAILS(MULLION_NO_MEMORY, mullion_alloc(limited, 1 << 20, &text));
+	OK(mullion_function_find(limited, "spin", &function));
+	FAILS(MULLION_FAULT, mullion_call(function, NULL, 0, NULL));
+	OK(mullion_function_free(function));
+	OK(mullion_domain_unload(limited));
+	limits.size = 8;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_load(image, NULL, imports, &limits, &limited));
+
+	OK(mullion_set_policy(refuse, (void *)"evil"));
+	OK(mullion_image_open(words[1], &other));
+	OK(mullion_image_free(other));
+	FAILS(MULLION_BAD_HANDLE, mullion_image_free(other));
+	{
+		static char content[1 << 20];
+		FILE *file = fopen(words[1], "rb");
+		size_t length = file ? fread(content, 1, sizeof content, file) : 0;
+		EXPECT(file && length > 1000);
+		fclose(file);
+		OK(mullion_image_from_memory("good", content, length, &other));
+		FAILS(MULLION_NOT_PERMITTED, mullion_image_from_memory("evil", content, length, &other));
+	}
+	OK(mullion_set_policy(NULL, NULL));
+
+	OK(mullion_function_find(domain, "add", &function));
+	for (i = 0; i < 4; i++)
+		EXPECT(!pthread_create(&threads[i], NULL, elsewhere, &function.number));
+	for (i = 0; i < 4; i++)
+		EXPECT(!pthread_join(threads[i], NULL));
+	OK(mullion_function_free(function));
+	OK(mullion_image_free(image));
+	OK(mullion_domain_unload(domain));
+	FAILS(MULLION_BAD_HANDLE, mullion_domain_unload(domain));
+	OK(mullion_imports_free(imports));
+	puts("all as the header says");
+	return 0;
+}

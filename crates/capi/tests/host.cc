@@ -1,0 +1,114 @@
+// The C++ interface: tainted values, exceptions, ownership.
+#include <mullion.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+
+#define EXPECT(condition)                                                               \
+    do {                                                                                \
+        if (!(condition)) {                                                             \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
+            std::exit(1);                                                               \
+        }                                                                               \
+    } while (0)
+
+template <class E, class F>
+E thrown(F &&function)
+{
+    try {
+        function();
+    } catch (const E &error) {
+        return error;
+    }
+    std::fprintf(stderr, "nothing was thrown\n");
+    std::exit(1);
+}
+
+template <class F>
+mullion_status status_of(F &&function)
+{
+    return thrown<mullion::error>(std::forward<F>(function)).status();
+}
+
+int main(int count, char **words)
+{
+    EXPECT(count == 2);
+    const auto same = [](auto value) { return value; };
+
+    mullion::image image(words[1]);
+    std::string reported;
+    mullion::imports imports;
+    imports
+        .add<int(const char *, int, double, float)>(
+            "host_report",
+            [&](mullion::tainted<const char *> text, mullion::tainted<int> number, mullion::tainted<double> real,
+                mullion::tainted<float> single) {
+                reported = text.copy_and_verify_string(20, same);
+                if (number.unverified() == -1)
+                    throw std::out_of_range("minus one");
+                return static_cast<int>(number.unverified() + 10 * real.unverified() + 100 * single.unverified());
+            })
+        .add<int(std::int64_t, int)>("host_nested", [](auto, auto value) { return -value.unverified(); });
+    EXPECT(status_of([&] { mullion::domain incomplete(image); }) == MULLION_UNKNOWN_IMPORTS);
+    mullion::domain domain(image, imports);
+    EXPECT(reported == "begin");
+
+    // Numbers.
+    auto add = domain.find<int(int, int)>("add");
+    EXPECT(add(-7, 3).unverified() == -4);
+    EXPECT(add(add(1, 2), 3).copy_and_verify([](int sum) { return sum * 2; }) == 12);
+    EXPECT(domain.find<double(double, float, int)>("scale")(1.5, -2.0f, 4).unverified() == -12);
+    EXPECT(domain.find<float(float)>("third")(9.0f).unverified() == 3.0f);
+    EXPECT(domain.find<int(int)>("report")(5).unverified() == 5 + 15 + 250);
+    EXPECT(domain.find<int(int)>("nest")(5).unverified() == -4);
+
+    // Memory and strings.
+    auto total = domain.find<std::int64_t(const std::int64_t *, std::uint64_t)>("total");
+    {
+        auto list = domain.copy_in(std::vector<std::int64_t>{1, -2, 300});
+        EXPECT(total(list, list.size()).unverified() == 299);
+        list.ptr().write(1000);
+        EXPECT(list.ptr()[0].unverified() == 1000);
+        EXPECT((list.ptr() + 2).copy_and_verify(same) == 300);
+        EXPECT(list.copy_and_verify([](std::vector<std::int64_t> all) { return all.size(); }) == 3);
+        auto text = domain.copy_in(std::string("shout"));
+        domain.find<void(char *)>("upper")(text);
+        EXPECT(text.ptr().copy_and_verify_string(10, same) == "SHOUT");
+        EXPECT(status_of([&] { text.ptr().copy_and_verify_string(4, same); }) == MULLION_LONG_STRING);
+    }
+    auto name = domain.find<const char *()>("name")();
+    EXPECT(!name.is_null() && name.copy_and_verify_string(20, same) == "everything");
+    EXPECT(status_of([&] { (name + (1ull << 40))[0]; }) == MULLION_BAD_ADDRESS);
+
+    // An exception goes around the domain.
+    auto report = domain.find<int(int)>("report");
+    EXPECT(thrown<std::out_of_range>([&] { report(-1); }).what() == std::string("minus one"));
+    EXPECT(report(0).unverified() == 265);
+
+    // Faults.
+    auto crash = domain.find<void(int *)>("crash");
+    auto next = domain.find<int()>("next");
+    EXPECT(next().unverified() == 6);
+    auto fault = thrown<mullion::fault>([&] { crash(nullptr); });
+    EXPECT(fault.status() == MULLION_FAULT && fault.cause() == MULLION_CAUSE_WRITE);
+    EXPECT(fault.symbol() == "crash" && fault.line() > 0 && fault.file().find("extension.c") != std::string::npos);
+    EXPECT(domain.has_ended());
+    EXPECT(status_of([&] { next(); }) == MULLION_ENDED);
+    domain.restart();
+    EXPECT(next().unverified() == 6);
+
+    // Ownership.
+    mullion::domain moved = std::move(domain);
+    EXPECT(next().unverified() == 7);
+    EXPECT(status_of([&] { domain.restart(); }) == MULLION_BAD_HANDLE);
+    moved.unload();
+    EXPECT(status_of([&] { next(); }) == MULLION_UNLOADED);
+    mullion::limits limits;
+    limits.nanoseconds = 50'000'000;
+    mullion::domain limited(image, imports, limits, "limited");
+    auto spin = thrown<mullion::fault>([&] { limited.find<void()>("spin")(); });
+    EXPECT(spin.cause() == MULLION_CAUSE_TIME && spin.domain() == "limited");
+    std::cout << "all as the header says\n";
+}

@@ -1,0 +1,439 @@
+/* mullion.h: load native extensions behind a wall, and call them, from C.
+ *
+ *     #include <mullion.h>
+ *
+ *     mullion_image image;
+ *     mullion_domain domain;
+ *     mullion_function add;
+ *     mullion_value sum = MULLION_INTEGER_RESULT;
+ *     mullion_value numbers[] = { mullion_integer(2), mullion_integer(3) };
+ *
+ *     if (mullion_image_open("add.mx", &image)
+ *         || mullion_domain_load(image, NULL, MULLION_NO_IMPORTS, NULL, &domain)
+ *         || mullion_function_find(domain, "add", &add)
+ *         || mullion_call(add, numbers, 2, &sum))
+ *         fprintf(stderr, "%s\n", mullion_error_message());
+ *
+ *     cc host.c $(pkg-config --cflags --libs mullion)
+ *
+ * RULES
+ *
+ * Every function that can fail returns a mullion_status: MULLION_OK, which is
+ * 0, or why it failed; mullion_error_message() then has the details, for the
+ * calling thread. What a function returns through a pointer is written only if
+ * it succeeded, unless it says otherwise. No function keeps a pointer that it
+ * was given, except `user` pointers and functions of the host's.
+ *
+ * Images, import lists, domains and functions are handles: numbers in a
+ * structure, which are checked at each use. A handle that was freed, was never
+ * made, or is of something else, gives MULLION_BAD_HANDLE, and no more. All
+ * may be used from every thread.
+ *
+ * What comes from a domain is not trusted. An address that a domain states is
+ * a mullion_pointer, which C cannot dereference: mullion_read(), mullion_write()
+ * and mullion_read_string() check that it lies in the domain, and copy. Between
+ * two calls the domain's other threads may have changed what is there: what
+ * was copied is what to look at.
+ *
+ * Given a null pointer where the description does not allow it, a function
+ * returns MULLION_BAD_ARGUMENT. A pointer that is not null is believed: it must
+ * point to what the description says. That is all that a host can do wrong
+ * here without being told.
+ */
+#ifndef MULLION_H
+#define MULLION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Results ------------------------------------------------------------ */
+
+typedef int32_t mullion_status;
+
+#define MULLION_OK 0
+/* The handle was freed, or is none, or of something else. */
+#define MULLION_BAD_HANDLE 1
+/* A null pointer, a length, a kind or a size that the description does not allow. */
+#define MULLION_BAD_ARGUMENT 2
+/* The file cannot be read. */
+#define MULLION_CANNOT_OPEN 3
+/* The verifier does not accept the image. */
+#define MULLION_REJECTED 4
+/* The policy does not let the image be loaded. */
+#define MULLION_NOT_PERMITTED 5
+/* The image is a program, not an extension. */
+#define MULLION_NOT_AN_EXTENSION 6
+/* The image asks for functions that are not in the import list. */
+#define MULLION_UNKNOWN_IMPORTS 7
+/* The image has no export of that name. */
+#define MULLION_NO_EXPORT 8
+/* The domain faulted, or its time was up: see mullion_last_fault(). It takes no
+ * calls until mullion_domain_restart(). */
+#define MULLION_FAULT 9
+/* The domain ended by itself, as exit() does. It takes no calls until it is restarted. */
+#define MULLION_EXITED 10
+/* A host function ended the call by returning something else than MULLION_OK. */
+#define MULLION_REFUSED 11
+/* The domain has faulted or exited earlier, and was not restarted. */
+#define MULLION_ENDED 12
+/* The domain cannot be restarted or unloaded while calls are in it, nor used
+ * while it is restarted. */
+#define MULLION_IN_USE 13
+/* The domain was unloaded. */
+#define MULLION_UNLOADED 14
+/* Calls are nested as deep as the limits allow. */
+#define MULLION_DEPTH 15
+/* The address is no function of the domain. */
+#define MULLION_NOT_A_FUNCTION 16
+/* The memory is not the domain's, or not to be used so. */
+#define MULLION_BAD_ADDRESS 17
+/* The string has no end within what was allowed. */
+#define MULLION_LONG_STRING 18
+/* The domain's memory limit, or the system's memory. */
+#define MULLION_NO_MEMORY 19
+/* The system or the processor could not do it. */
+#define MULLION_SYSTEM 20
+/* A defect of the library: please report it. */
+#define MULLION_INTERNAL 21
+
+/* What went wrong in the last function of this library that failed on this
+ * thread, in words; "" if none has. Never null; good until the next failure on
+ * this thread, or its end. */
+const char *mullion_error_message(void);
+
+/* The name of a status, like "MULLION_FAULT"; "unknown status" for what is none. */
+const char *mullion_status_name(mullion_status status);
+
+/* The version of the library, like "0.1.0". */
+const char *mullion_version(void);
+
+/* ---- Handles ------------------------------------------------------------ */
+
+/* A handle whose number is 0 is none. */
+typedef struct mullion_image { uint64_t number; } mullion_image;
+typedef struct mullion_imports { uint64_t number; } mullion_imports;
+typedef struct mullion_domain { uint64_t number; } mullion_domain;
+typedef struct mullion_function { uint64_t number; } mullion_function;
+
+/* An address as a domain states it. */
+typedef struct mullion_pointer { uint64_t address; } mullion_pointer;
+
+/* ---- Values ------------------------------------------------------------- */
+
+/* Kinds of values: integers of any size, pointers and bool; double; float. */
+#define MULLION_INTEGER 0u
+#define MULLION_DOUBLE 1u
+#define MULLION_FLOAT 2u
+/* As a result only: the function returns nothing that is of interest. */
+#define MULLION_NOTHING 3u
+
+/* What crosses the wall in one register. */
+typedef struct mullion_value {
+	uint32_t kind;
+	uint32_t reserved; /* 0 */
+	union {
+		uint64_t integer; /* small ones extended by their sign, or by zeros */
+		double real;
+		float single;
+	} as;
+} mullion_value;
+
+/* ---- Images ------------------------------------------------------------- */
+
+/* Reads, verifies and lays out the image in a file. If no policy was set, the
+ * first image is logged as being loaded without one.
+ *
+ * Errors: MULLION_CANNOT_OPEN, MULLION_REJECTED, MULLION_NOT_PERMITTED,
+ * MULLION_NOT_AN_EXTENSION, MULLION_SYSTEM. */
+mullion_status mullion_image_open(const char *path, mullion_image *image);
+
+/* As mullion_image_open(), for `length` bytes in memory, which are copied, under
+ * a name for errors and logs. */
+mullion_status mullion_image_from_memory(const char *name, const void *bytes, size_t length,
+                                         mullion_image *image);
+
+/* Frees the handle. Domains of the image go on. */
+mullion_status mullion_image_free(mullion_image image);
+
+/* ---- Functions of the host ---------------------------------------------- */
+
+/* The registers in which a domain passes arguments, set or not: integers and
+ * pointers in `integers`, double in `reals`, float in the low half of the bits
+ * of `reals`. Nothing about them is checked. */
+typedef struct mullion_arguments {
+	uint64_t integers[6];
+	double reals[8];
+} mullion_arguments;
+
+/* A function of the host that a domain has called. `domain` is good until the
+ * function returns, for everything but restarting, unloading and freeing it,
+ * on this thread: the domain's memory and its functions, which are called on top of what it
+ * is doing. `user` is what mullion_imports_add() was given. `result` is
+ * MULLION_NOTHING at first; what it is set to is what the domain finds.
+ *
+ * Anything but MULLION_OK ends the call into the domain, which returns
+ * MULLION_REFUSED; mullion_refusal() then has the function's status.
+ *
+ * It is called on the thread that called the domain, on several at once if
+ * several did. It must not throw a C++ exception nor longjmp out of itself. */
+typedef mullion_status (*mullion_host_function)(mullion_domain domain, void *user,
+                                                const mullion_arguments *arguments,
+                                                mullion_value *result);
+
+#define MULLION_NO_IMPORTS mullion_no_imports()
+
+/* A new, empty list of functions that a host offers. */
+mullion_status mullion_imports_new(mullion_imports *imports);
+
+/* Offers `function` as `name`, in place of an earlier one. Domains that were
+ * loaded with the list earlier do not see it. */
+mullion_status mullion_imports_add(mullion_imports imports, const char *name,
+                                   mullion_host_function function, void *user);
+
+/* Frees the handle. Domains keep the functions that they were loaded with. */
+mullion_status mullion_imports_free(mullion_imports imports);
+
+/* What the host function returned that ended the last call with MULLION_REFUSED
+ * on this thread. */
+mullion_status mullion_refusal(void);
+
+/* ---- Domains ------------------------------------------------------------ */
+
+/* What a domain may use; 0 in a member stands for its default. */
+typedef struct mullion_limits {
+	size_t size;          /* sizeof(mullion_limits), so that the structure can grow */
+	uint64_t memory;      /* bytes of image and heap together; 1 GiB */
+	uint64_t stack;       /* bytes of each data stack, at most 8128 KiB; so much */
+	uint64_t nanoseconds; /* by the clock, for each call from the host; no limit */
+	uint32_t threads;     /* that may have a data stack at once; 95 */
+	uint32_t depth;       /* of calls nested on a thread, of all domains; 100 */
+} mullion_limits;
+
+#define MULLION_LIMITS_DEFAULT { sizeof(mullion_limits), 0, 0, 0, 0, 0 }
+
+/* Makes a domain of an image and runs its constructors. `name`, for errors and
+ * logs, may be null: then it is the image's. `limits` may be null. The C library
+ * in the domain has memory, random numbers, its own end, and standard output
+ * and error, whose lines go to the log; nothing else.
+ *
+ * Errors: MULLION_UNKNOWN_IMPORTS, MULLION_NO_MEMORY, MULLION_SYSTEM, and what
+ * mullion_call() may answer, if a constructor does. */
+mullion_status mullion_domain_load(mullion_image image, const char *name, mullion_imports imports,
+                                   const mullion_limits *limits, mullion_domain *domain);
+
+/* Gives the domain the state that it had when it was loaded. Functions stay
+ * good; pointers into it do not, and what mullion_alloc() gave is free.
+ *
+ * Errors: MULLION_IN_USE, MULLION_UNLOADED; and as mullion_domain_load(): then
+ * it is as it was. */
+mullion_status mullion_domain_restart(mullion_domain domain);
+
+/* Takes the domain out of memory and frees its handle. Functions of it answer
+ * MULLION_UNLOADED. Errors: MULLION_IN_USE: then nothing has changed. */
+mullion_status mullion_domain_unload(mullion_domain domain);
+
+/* Sets `ended` to 1 if the domain has faulted or exited and was not restarted, else to 0. */
+mullion_status mullion_domain_has_ended(mullion_domain domain, int *ended);
+
+/* Sets `bytes` to what the domain's image and heap take now. */
+mullion_status mullion_domain_memory(mullion_domain domain, uint64_t *bytes);
+
+/* ---- Calls -------------------------------------------------------------- */
+
+/* The function that a domain exports as `name`. That it exists and may be
+ * entered is checked; its type cannot be: with wrong arguments it computes
+ * nonsense, or faults, within its walls.
+ *
+ * Errors: MULLION_NO_EXPORT. */
+mullion_status mullion_function_find(mullion_domain domain, const char *name,
+                                     mullion_function *function);
+
+/* Frees the handle. */
+mullion_status mullion_function_free(mullion_function function);
+
+/* Calls a function on this thread, and waits until it returns. There are at
+ * most eight arguments, of which at most six are integers. `result` says by its
+ * kind which register is of interest, and finds it; it may be null.
+ *
+ * Errors: MULLION_FAULT, MULLION_EXITED, MULLION_REFUSED: it did not return;
+ * MULLION_ENDED, MULLION_UNLOADED, MULLION_IN_USE, MULLION_DEPTH, MULLION_SYSTEM,
+ * MULLION_BAD_ARGUMENT: it was not called. */
+mullion_status mullion_call(mullion_function function, const mullion_value *arguments, size_t count,
+                            mullion_value *result);
+
+/* As mullion_call(), for a function pointer that the domain passed or returned.
+ * Errors, besides: MULLION_NOT_A_FUNCTION. */
+mullion_status mullion_call_pointer(mullion_domain domain, mullion_pointer function,
+                                    const mullion_value *arguments, size_t count,
+                                    mullion_value *result);
+
+/* ---- Memory of domains --------------------------------------------------- */
+
+/* Copies `length` bytes at `from` in the domain to `to`.
+ * Errors: MULLION_BAD_ADDRESS: then `to` may have been written in part. */
+mullion_status mullion_read(mullion_domain domain, mullion_pointer from, void *to, size_t length);
+
+/* Copies `length` bytes at `from` to `to` in the domain.
+ * Errors: MULLION_BAD_ADDRESS: then `to` may have been written in part. */
+mullion_status mullion_write(mullion_domain domain, mullion_pointer to, const void *from,
+                             size_t length);
+
+/* Copies the string at `from` in the domain to `to`, which has room for
+ * `capacity` bytes, its terminating zero included. `length`, without the zero,
+ * may be null. Errors: MULLION_BAD_ADDRESS; MULLION_LONG_STRING. */
+mullion_status mullion_read_string(mullion_domain domain, mullion_pointer from, char *to,
+                                   size_t capacity, size_t *length);
+
+/* Zeroed memory in the domain, aligned to 16 bytes. The host's books of it are
+ * out of the domain's reach, and no code of the domain runs; the domain's own
+ * free() must not be given such memory. Errors: MULLION_NO_MEMORY. */
+mullion_status mullion_alloc(mullion_domain domain, uint64_t length, mullion_pointer *pointer);
+
+/* mullion_alloc(), then a copy of `length` bytes. */
+mullion_status mullion_copy_in(mullion_domain domain, const void *from, size_t length,
+                               mullion_pointer *pointer);
+
+/* mullion_copy_in() of a string and its terminating zero. */
+mullion_status mullion_string_in(mullion_domain domain, const char *text, mullion_pointer *pointer);
+
+/* Gives memory back. A null pointer is nothing to do. Errors: MULLION_BAD_ADDRESS:
+ * mullion_alloc() did not give it, or it was given back, or its domain restarted. */
+mullion_status mullion_free(mullion_domain domain, mullion_pointer pointer);
+
+/* ---- Faults -------------------------------------------------------------- */
+
+#define MULLION_CAUSE_READ 1u           /* of memory that it may not read */
+#define MULLION_CAUSE_WRITE 2u
+#define MULLION_CAUSE_EXECUTE 3u
+#define MULLION_CAUSE_DATA_STACK 4u     /* overflow */
+#define MULLION_CAUSE_CONTROL_STACK 5u  /* overflow: calls nested too deep */
+#define MULLION_CAUSE_LABEL 6u          /* an indirect call of what is no function */
+#define MULLION_CAUSE_TRAP 7u           /* __builtin_trap() */
+#define MULLION_CAUSE_INSTRUCTION 8u    /* that the processor does not have */
+#define MULLION_CAUSE_ARITHMETIC 9u     /* division by zero or overflow */
+#define MULLION_CAUSE_SIGNAL 10u        /* that it raised against itself, as abort() does */
+#define MULLION_CAUSE_TIME 11u          /* limit */
+#define MULLION_CAUSE_OTHER 12u         /* see `message` */
+
+/* A fault. The strings are good until the next failure on this thread, or its
+ * end; where nothing is known they are "". */
+typedef struct mullion_fault {
+	size_t size;           /* sizeof(mullion_fault), set by the caller */
+	uint32_t cause;        /* MULLION_CAUSE_... */
+	uint32_t line;         /* in `file`; 0: unknown */
+	uint64_t address;      /* that was accessed; 0 if no access is to blame */
+	uint64_t instruction;
+	const char *message;   /* in words */
+	const char *domain;    /* its name */
+	const char *symbol;    /* the function, by the image's own symbols */
+	const char *file;      /* and by its debug information */
+	const char *backtrace; /* a line for each frame, the innermost first */
+} mullion_fault;
+
+/* The fault that was the last failure on this thread. The names come from the
+ * image, whose author wrote them: they are for people to read.
+ *
+ * Errors: MULLION_BAD_ARGUMENT: `size` is not set, or the last failure was none. */
+mullion_status mullion_last_fault(mullion_fault *fault);
+
+/* ---- The host's log, policy and profiles -------------------------------- */
+
+#define MULLION_LOG_ERROR 1 /* faults */
+#define MULLION_LOG_WARN 2  /* a domain's standard error; what an operator should know */
+#define MULLION_LOG_INFO 3  /* a domain's standard output; restarts */
+#define MULLION_LOG_DEBUG 4
+#define MULLION_LOG_TRACE 5 /* every call */
+
+/* `target` says what the line is about: "mullion::output", "mullion::fault",
+ * "mullion::call" or another name. Both strings are good until it returns. It
+ * must not call this library. */
+typedef void (*mullion_log_function)(void *user, int level, const char *target, const char *line);
+
+/* Has the library's log, up to `level`, handed to `log`, from every thread. Once
+ * per process, before anything else; without it there is none.
+ * Errors: MULLION_IN_USE: there is a log already. */
+mullion_status mullion_set_log(mullion_log_function log, void *user, int level);
+
+/* An image that asks to be loaded: verified already. */
+typedef struct mullion_candidate {
+	size_t size;       /* sizeof(mullion_candidate) of the library */
+	const char *name;
+	const char *path;  /* "" if its bytes were given */
+	const void *bytes;
+	size_t length;
+} mullion_candidate;
+
+/* Whether an image may be loaded: MULLION_OK, or anything else for no. */
+typedef mullion_status (*mullion_policy_function)(void *user, const mullion_candidate *candidate);
+
+/* Has `policy` asked about every image that is opened from now on. Null: nobody is. */
+mullion_status mullion_set_policy(mullion_policy_function policy, void *user);
+
+/* Names the functions of every domain whose image is opened from now on in
+ * /tmp/perf-PID.map, for perf(1). */
+mullion_status mullion_enable_perf_map(void);
+
+/* ---- Values, made ------------------------------------------------------- */
+
+static inline mullion_value mullion_integer(uint64_t integer)
+{
+	mullion_value value;
+	value.kind = MULLION_INTEGER;
+	value.reserved = 0;
+	value.as.integer = integer;
+	return value;
+}
+
+static inline mullion_value mullion_double(double real)
+{
+	mullion_value value;
+	value.kind = MULLION_DOUBLE;
+	value.reserved = 0;
+	value.as.real = real;
+	return value;
+}
+
+static inline mullion_value mullion_float(float single)
+{
+	mullion_value value;
+	value.kind = MULLION_FLOAT;
+	value.reserved = 0;
+	value.as.integer = 0;
+	value.as.single = single;
+	return value;
+}
+
+/* An address as an argument. */
+static inline mullion_value mullion_address(mullion_pointer pointer)
+{
+	return mullion_integer(pointer.address);
+}
+
+/* A result that is an address. */
+static inline mullion_pointer mullion_as_pointer(mullion_value value)
+{
+	mullion_pointer pointer;
+	pointer.address = value.as.integer;
+	return pointer;
+}
+
+static inline mullion_imports mullion_no_imports(void)
+{
+	mullion_imports none;
+	none.number = 0;
+	return none;
+}
+
+#define MULLION_INTEGER_RESULT { MULLION_INTEGER, 0, { 0 } }
+#define MULLION_DOUBLE_RESULT { MULLION_DOUBLE, 0, { 0 } }
+#define MULLION_FLOAT_RESULT { MULLION_FLOAT, 0, { 0 } }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,544 @@
+// mullion.hpp: mullion.h for C++17, with types that keep what comes from a
+// domain apart from what has been checked.
+//
+//     mullion::image image("sum.mx");
+//     mullion::imports imports;
+//     imports.add<void(const char *)>("log", [](auto message) {
+//         std::cout << message.copy_and_verify_string(100, [](std::string text) { return text; });
+//     });
+//     mullion::domain domain(image, imports);
+//
+//     auto sum = domain.find<std::uint64_t(const std::uint32_t *, std::uint64_t)>("sum");
+//     auto numbers = domain.copy_in(std::vector<std::uint32_t>{1, 2, 3});
+//     try {
+//         mullion::tainted<std::uint64_t> total = sum(numbers, numbers.size());
+//         std::cout << total.copy_and_verify([](auto value) { return std::min<std::uint64_t>(value, 100); });
+//     } catch (const mullion::fault &fault) {
+//         std::cerr << fault.what() << '\n';
+//         domain.restart();
+//     }
+//
+// Everything that a domain returns or passes is a tainted<T>. It converts to
+// nothing: copy_and_verify() hands a copy to a function that decides what to
+// make of it, unverified() says by its name what it does. A tainted<T *> cannot be
+// dereferenced; what lies there is copied, after it was checked to lie in the
+// domain.
+//
+// Errors are exceptions: mullion::error with its status, mullion::fault for
+// faults. An exception that a host function throws ends the call into the domain
+// and goes on behind it.
+#ifndef MULLION_HPP
+#define MULLION_HPP
+
+#include "mullion.h"
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mullion {
+
+// ---- Errors ----------------------------------------------------------------
+
+// What a function of mullion.h answered if not MULLION_OK.
+class error : public std::runtime_error {
+public:
+    error(mullion_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
+    mullion_status status() const noexcept { return status_; }
+
+private:
+    mullion_status status_;
+};
+
+// A domain faulted, or its time was up. It takes no calls until it is restarted.
+class fault : public error {
+public:
+    explicit fault(const mullion_fault &what)
+        : error(MULLION_FAULT, what.message), cause_(what.cause), line_(what.line), address_(what.address),
+          domain_(what.domain), symbol_(what.symbol), file_(what.file), backtrace_(what.backtrace) {}
+    std::uint32_t cause() const noexcept { return cause_; } // MULLION_CAUSE_...
+    std::uint32_t line() const noexcept { return line_; }   // 0: unknown
+    std::uint64_t address() const noexcept { return address_; }
+    const std::string &domain() const noexcept { return domain_; }
+    const std::string &symbol() const noexcept { return symbol_; }
+    const std::string &file() const noexcept { return file_; }
+    const std::string &backtrace() const noexcept { return backtrace_; }
+
+private:
+    std::uint32_t cause_, line_;
+    std::uint64_t address_;
+    std::string domain_, symbol_, file_, backtrace_;
+};
+
+namespace detail {
+
+// The exception that a host function has thrown, on its way around the domain.
+inline std::exception_ptr &pending()
+{
+    thread_local std::exception_ptr exception;
+    return exception;
+}
+
+[[noreturn]] inline void raise(mullion_status status)
+{
+    if (status == MULLION_FAULT) {
+        mullion_fault what{};
+        what.size = sizeof what;
+        if (mullion_last_fault(&what) == MULLION_OK)
+            throw fault(what);
+    }
+    throw error(status, mullion_error_message());
+}
+
+inline void check(mullion_status status)
+{
+    if (status == MULLION_REFUSED && pending())
+        std::rethrow_exception(std::exchange(pending(), nullptr));
+    if (status != MULLION_OK)
+        raise(status);
+}
+
+template <class T>
+inline constexpr bool is_scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+// What can be copied: no references, no virtual functions. Pointers in it are the
+// domain's, and must be handled as such: declare them as mullion_pointer.
+template <class T>
+constexpr void check_data()
+{
+    static_assert(std::is_trivially_copyable_v<T>, "only plain data can be copied across the wall");
+    static_assert(!std::is_pointer_v<T>, "a pointer in a domain is a mullion_pointer");
+}
+
+template <class T>
+mullion_value to_value(T value)
+{
+    static_assert(is_scalar<T>, "numbers, enumerations and pointers cross the wall in registers");
+    if constexpr (std::is_same_v<T, double>)
+        return mullion_double(value);
+    else if constexpr (std::is_same_v<T, float>)
+        return mullion_float(value);
+    else if constexpr (std::is_enum_v<T>)
+        return to_value(static_cast<std::underlying_type_t<T>>(value));
+    else if constexpr (std::is_signed_v<T>)
+        return mullion_integer(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
+    else
+        return mullion_integer(static_cast<std::uint64_t>(value));
+}
+
+template <class T>
+constexpr std::uint32_t kind_of()
+{
+    if constexpr (std::is_void_v<T>)
+        return MULLION_NOTHING;
+    else if constexpr (std::is_same_v<T, double>)
+        return MULLION_DOUBLE;
+    else if constexpr (std::is_same_v<T, float>)
+        return MULLION_FLOAT;
+    else
+        return MULLION_INTEGER;
+}
+
+template <class T>
+T from_value(const mullion_value &value)
+{
+    if constexpr (std::is_same_v<T, double>)
+        return value.as.real;
+    else if constexpr (std::is_same_v<T, float>)
+        return value.as.single;
+    else if constexpr (std::is_same_v<T, bool>)
+        return static_cast<std::uint8_t>(value.as.integer) != 0;
+    else if constexpr (std::is_enum_v<T>)
+        return static_cast<T>(static_cast<std::underlying_type_t<T>>(value.as.integer));
+    else
+        return static_cast<T>(value.as.integer);
+}
+
+} // namespace detail
+
+// ---- What comes from a domain ------------------------------------------------
+
+// A value that a domain states.
+template <class T>
+class tainted {
+    static_assert(detail::is_scalar<T> || std::is_trivially_copyable_v<T>);
+
+public:
+    explicit tainted(T value) : value_(value) {}
+
+    // Whatever `verify` makes of a copy.
+    template <class F>
+    auto copy_and_verify(F &&verify) const
+    {
+        return std::forward<F>(verify)(T(value_));
+    }
+    // The value, whatever it is. Who writes this vouches for what follows.
+    T unverified() const { return value_; }
+
+private:
+    T value_;
+};
+
+// An address that a domain states: of a T, they say.
+template <class T>
+class tainted<T *> {
+public:
+    using element = std::remove_const_t<T>;
+
+    tainted(mullion_domain domain, mullion_pointer pointer) : domain_(domain), pointer_(pointer) {}
+    // A T * of a domain is a const T * as well.
+    template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
+    tainted(const tainted<U *> &other) : domain_(other.domain()), pointer_(other.unverified()) {}
+
+    std::add_lvalue_reference_t<T> operator*() const = delete;
+    T *operator->() const = delete;
+
+    bool is_null() const noexcept { return pointer_.address == 0; }
+    // `count` elements further, wherever that is.
+    tainted operator+(std::uint64_t count) const
+    {
+        return tainted(domain_, mullion_pointer{pointer_.address + count * sizeof(element)});
+    }
+    // A copy of the element `index`. Throws if it does not lie in the domain.
+    template <class U = element, class = std::enable_if_t<!std::is_void_v<U>>>
+    tainted<U> operator[](std::uint64_t index) const
+    {
+        detail::check_data<U>();
+        U copy;
+        detail::check(mullion_read(domain_, (*this + index).pointer_, &copy, sizeof copy));
+        return tainted<U>(copy);
+    }
+    // Whatever `verify` makes of a copy of what is there.
+    template <class F>
+    auto copy_and_verify(F &&verify) const
+    {
+        return (*this)[0].copy_and_verify(std::forward<F>(verify));
+    }
+    // ... of a std::vector of `count` elements. `count` has been checked by whoever
+    // calls: a domain must not choose how much memory its host takes.
+    template <class F>
+    auto copy_and_verify_range(std::size_t count, F &&verify) const
+    {
+        detail::check_data<element>();
+        std::vector<element> copy(count);
+        detail::check(mullion_read(domain_, pointer_, copy.data(), count * sizeof(element)));
+        return std::forward<F>(verify)(std::move(copy));
+    }
+    // ... of the std::string that begins there and ends within `longest` bytes.
+    template <class F>
+    auto copy_and_verify_string(std::size_t longest, F &&verify) const
+    {
+        static_assert(sizeof(element) == 1, "strings are made of characters");
+        std::vector<char> copy(longest + 1);
+        std::size_t length = 0;
+        detail::check(mullion_read_string(domain_, pointer_, copy.data(), copy.size(), &length));
+        return std::forward<F>(verify)(std::string(copy.data(), length));
+    }
+    // Copies `value` there. Throws if it does not lie in the domain.
+    template <class U = element, class = std::enable_if_t<!std::is_void_v<U> && !std::is_const_v<T>>>
+    void write(const std::enable_if_t<true, U> &value) const
+    {
+        detail::check_data<U>();
+        detail::check(mullion_write(domain_, pointer_, &value, sizeof value));
+    }
+    // The address.
+    mullion_pointer unverified() const noexcept { return pointer_; }
+    mullion_domain domain() const noexcept { return domain_; }
+
+private:
+    mullion_domain domain_;
+    mullion_pointer pointer_;
+};
+
+namespace detail {
+
+template <class T>
+auto taint(mullion_domain domain, const mullion_value &value)
+{
+    if constexpr (std::is_pointer_v<T>)
+        return tainted<T>(domain, mullion_as_pointer(value));
+    else
+        return tainted<T>(from_value<T>(value));
+}
+
+} // namespace detail
+
+// ---- Images ----------------------------------------------------------------------
+
+// A verified image.
+class image {
+public:
+    explicit image(const std::string &path) { detail::check(mullion_image_open(path.c_str(), &handle_)); }
+    image(const std::string &name, const void *bytes, std::size_t length)
+    {
+        detail::check(mullion_image_from_memory(name.c_str(), bytes, length, &handle_));
+    }
+    image(image &&other) noexcept : handle_(std::exchange(other.handle_, mullion_image{0})) {}
+    image &operator=(image &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~image() { mullion_image_free(handle_); }
+    mullion_image handle() const noexcept { return handle_; }
+
+private:
+    mullion_image handle_{0};
+};
+
+// ---- Memory in domains, owned by the host ------------------------------------------
+
+// `size()` elements in a domain, which it may change at any time.
+template <class T>
+class buffer {
+public:
+    buffer(mullion_domain domain, mullion_pointer pointer, std::size_t size)
+        : domain_(domain), pointer_(pointer), size_(size) {}
+    buffer(buffer &&other) noexcept
+        : domain_(other.domain_), pointer_(std::exchange(other.pointer_, mullion_pointer{0})), size_(other.size_) {}
+    buffer &operator=(buffer &&) = delete;
+    // After a restart of the domain it is not there any more: no error here.
+    ~buffer() { mullion_free(domain_, pointer_); }
+
+    std::size_t size() const noexcept { return size_; }
+    // A copy of the elements: tainted, as the domain may have written them.
+    template <class F>
+    auto copy_and_verify(F &&verify) const
+    {
+        return ptr().copy_and_verify_range(size_, std::forward<F>(verify));
+    }
+    tainted<T *> ptr() const { return tainted<T *>(domain_, pointer_); }
+
+private:
+    mullion_domain domain_;
+    mullion_pointer pointer_;
+    std::size_t size_;
+};
+
+namespace detail {
+
+// What can be passed where a function takes a T.
+template <class T>
+struct argument {
+    argument(T value) : value_(to_value(value)) {}
+    argument(const tainted<T> &value) : argument(value.unverified()) {}
+    mullion_value value_;
+};
+
+template <class T>
+struct argument<T *> {
+    argument(std::nullptr_t) : value_(mullion_integer(0)) {}
+    argument(const tainted<T *> &pointer) : value_(mullion_address(pointer.unverified())) {}
+    argument(const buffer<std::remove_const_t<T>> &memory) : argument(memory.ptr()) {}
+    // void * takes a pointer to anything.
+    template <class U, class = std::enable_if_t<std::is_void_v<T> && !std::is_void_v<U>>>
+    argument(const tainted<U *> &pointer) : value_(mullion_address(pointer.unverified())) {}
+    mullion_value value_;
+};
+
+} // namespace detail
+
+// ---- Functions of domains --------------------------------------------------------------
+
+template <class Signature>
+class function;
+
+// A function that a domain exports. Its type is what the host says; that it has it
+// cannot be checked.
+template <class R, class... A>
+class function<R(A...)> {
+public:
+    function(mullion_domain domain, const std::string &name)
+        : domain_(domain), handle_(new mullion_function{0}, [](mullion_function *handle) {
+              mullion_function_free(*handle);
+              delete handle;
+          })
+    {
+        detail::check(mullion_function_find(domain, name.c_str(), handle_.get()));
+    }
+
+    // Calls it. What it returns is tainted, unless that is nothing.
+    auto operator()(detail::argument<A>... arguments) const
+    {
+        const mullion_value values[sizeof...(A) + 1] = {arguments.value_..., mullion_integer(0)};
+        mullion_value result{detail::kind_of<R>(), 0, {0}};
+        detail::check(mullion_call(*handle_, values, sizeof...(A), &result));
+        if constexpr (!std::is_void_v<R>)
+            return detail::taint<R>(domain_, result);
+    }
+
+private:
+    mullion_domain domain_;
+    std::shared_ptr<mullion_function> handle_;
+};
+
+// ---- Functions of the host ------------------------------------------------------------
+
+// The functions that a host offers to a domain, by name.
+class imports {
+public:
+    imports() : list_(std::make_shared<list>()) {}
+
+    // Offers `function`, which is called with a tainted<A> for each A and returns an
+    // R. It may be called from every thread that is in the domain.
+    template <class Signature, class F>
+    imports &add(const std::string &name, F &&function)
+    {
+        auto made = std::make_shared<callable<Signature>>(std::forward<F>(function));
+        detail::check(mullion_imports_add(list_->handle, name.c_str(), callable<Signature>::call, made.get()));
+        list_->functions.emplace_back(std::move(made));
+        return *this;
+    }
+    mullion_imports handle() const noexcept { return list_->handle; }
+
+private:
+    friend class domain;
+    // The library keeps pointers to the functions: they live as long as the list
+    // and every domain that was loaded with it.
+    struct list {
+        mullion_imports handle{0};
+        std::vector<std::shared_ptr<void>> functions;
+        list() { detail::check(mullion_imports_new(&handle)); }
+        ~list() { mullion_imports_free(handle); }
+    };
+
+    template <class Signature>
+    struct callable;
+    template <class R, class... A>
+    struct callable<R(A...)> {
+        std::function<R(decltype(detail::taint<A>(mullion_domain{}, mullion_value{}))...)> function;
+
+        template <class F>
+        explicit callable(F &&given) : function(std::forward<F>(given)) {}
+
+        static mullion_status call(mullion_domain domain, void *user, const mullion_arguments *arguments,
+                                   mullion_value *result)
+        {
+            try {
+                unsigned integers = 0, reals = 0;
+                // In braces, so that they are taken in order.
+                std::tuple<decltype(detail::taint<A>(domain, mullion_value{}))...> taken{
+                    detail::taint<A>(domain, next<A>(*arguments, integers, reals))...};
+                const auto &function = static_cast<callable *>(user)->function;
+                if constexpr (std::is_void_v<R>)
+                    std::apply(function, taken);
+                else if constexpr (std::is_pointer_v<R>)
+                    static_assert(!std::is_pointer_v<R>, "return a mullion_pointer's address as std::uint64_t");
+                else
+                    *result = detail::to_value<R>(std::apply(function, taken));
+                return MULLION_OK;
+            } catch (...) {
+                // It must not pass through the domain; detail::check() takes it up behind.
+                detail::pending() = std::current_exception();
+                return MULLION_REFUSED;
+            }
+        }
+
+        template <class T>
+        static mullion_value next(const mullion_arguments &arguments, unsigned &integers, unsigned &reals)
+        {
+            mullion_value value{detail::kind_of<T>(), 0, {0}};
+            if constexpr (std::is_floating_point_v<T>)
+                std::memcpy(&value.as, &arguments.reals[reals++], sizeof value.as);
+            else
+                value.as.integer = arguments.integers[integers++];
+            return value;
+        }
+    };
+
+    std::shared_ptr<list> list_;
+};
+
+// ---- Domains ----------------------------------------------------------------------------
+
+// What a domain may use: mullion_limits with its defaults.
+struct limits : mullion_limits {
+    limits() : mullion_limits{sizeof(mullion_limits), 0, 0, 0, 0, 0} {}
+};
+
+// An image in a window of its own. Unloaded when it goes; if calls are in it then,
+// it stays.
+class domain {
+public:
+    explicit domain(const image &image, const imports &functions = imports(), const limits &limits = {},
+                    const char *name = nullptr)
+        : functions_(functions.list_)
+    {
+        detail::check(mullion_domain_load(image.handle(), name, functions.handle(), &limits, &handle_));
+    }
+    domain(domain &&other) noexcept
+        : handle_(std::exchange(other.handle_, mullion_domain{0})), functions_(std::move(other.functions_)) {}
+    domain &operator=(domain &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        std::swap(functions_, other.functions_);
+        return *this;
+    }
+    ~domain() { mullion_domain_unload(handle_); }
+
+    mullion_domain handle() const noexcept { return handle_; }
+    // The state that it had when it was loaded. Functions stay good.
+    void restart() { detail::check(mullion_domain_restart(handle_)); }
+    void unload()
+    {
+        detail::check(mullion_domain_unload(handle_));
+        handle_ = mullion_domain{0};
+    }
+    bool has_ended() const
+    {
+        int ended = 0;
+        detail::check(mullion_domain_has_ended(handle_, &ended));
+        return ended != 0;
+    }
+
+    // find<double(int, const char *)>("name")
+    template <class Signature>
+    function<Signature> find(const std::string &name) const
+    {
+        return function<Signature>(handle_, name);
+    }
+
+    // `count` elements, zeroed.
+    template <class T>
+    buffer<T> alloc(std::size_t count) const
+    {
+        detail::check_data<T>();
+        if (count > SIZE_MAX / sizeof(T))
+            throw error(MULLION_NO_MEMORY, "more elements than there is memory");
+        mullion_pointer pointer{0};
+        detail::check(mullion_alloc(handle_, count * sizeof(T), &pointer));
+        return buffer<T>(handle_, pointer, count);
+    }
+    template <class T>
+    buffer<T> copy_in(const T *data, std::size_t count) const
+    {
+        detail::check_data<T>();
+        mullion_pointer pointer{0};
+        detail::check(mullion_copy_in(handle_, data, count * sizeof(T), &pointer));
+        return buffer<T>(handle_, pointer, count);
+    }
+    template <class T>
+    buffer<T> copy_in(const std::vector<T> &data) const
+    {
+        return copy_in(data.data(), data.size());
+    }
+    // With its terminating zero.
+    buffer<char> copy_in(const std::string &text) const { return copy_in(text.c_str(), text.size() + 1); }
+
+private:
+    mullion_domain handle_{0};
+    std::shared_ptr<imports::list> functions_;
+};
+
+} // namespace mullion
+
+#endif
