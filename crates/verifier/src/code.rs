@@ -1,15 +1,15 @@
 //! The linear pass over executable segments.
 //!
 //! Each instruction is decoded once, in ascending order. Branches mark their
-//! targets in a bitmap; an instruction that is already known as a target starts
-//! a new straight line. A branch back to an instruction that is passed is
-//! checked at the end, against the instructions' starts and against the
-//! intervals in which something relied on what came before.
+//! targets; an instruction that is already known as a target starts a new
+//! straight line. A branch back to an instruction that is passed is checked at
+//! the end, against the instructions' starts and against the intervals in which
+//! something relied on what came before.
 
-use crate::bitmap::Bitmap;
-use crate::decode::{self, Instruction, R14, R15, RIP, RSP, WINDOW};
+use crate::decode::{self, Instruction, NONE, R14, R15, RIP, RSP, WINDOW};
 use crate::image::{Image, Segment};
-use crate::line::{Line, Value};
+use crate::line::{Check, Line, Value};
+use crate::marks::Marks;
 use crate::report::Report;
 use crate::row::{self, Kind};
 use crate::rule::{Place, Rule, Violation};
@@ -27,43 +27,25 @@ enum Form {
 }
 
 /// An executable segment and what the pass has learnt about it.
+#[derive(Default)]
 struct Code<'a> {
     start: u32,
     bytes: &'a [u8],
-    starts: Bitmap,
-    targets: Bitmap,
-    /// Where no branch may enter.
-    closed: Bitmap,
+    marks: Marks,
 }
 
 impl Code<'_> {
+    #[inline]
     fn position(&self, offset: u64) -> Option<usize> {
         let position = usize::try_from(offset.checked_sub(u64::from(self.start))?).ok()?;
         (position < self.bytes.len()).then_some(position)
-    }
-
-    /// Positions that are branched to but must not be.
-    fn conflicts(&self) -> Bitmap {
-        let mut conflicts = Bitmap::new(self.bytes.len());
-        let words = self
-            .targets
-            .words()
-            .iter()
-            .zip(self.starts.words())
-            .zip(self.closed.words());
-        for (number, ((targets, starts), closed)) in words.enumerate() {
-            let mut word = targets & (closed | !starts);
-            while word != 0 {
-                conflicts.set(number * 64 + word.trailing_zeros() as usize);
-                word &= word - 1;
-            }
-        }
-        conflicts
     }
 }
 
 /// Everything that the pass carries along.
 struct Pass<'a> {
+    /// The segment that is passed over; an empty one stands in its place in `codes`.
+    code: Code<'a>,
     codes: Vec<Code<'a>>,
     confine_reads: bool,
     imports: u64,
@@ -78,6 +60,7 @@ pub(crate) fn check(image: &Image, report: &mut Report) -> Stats {
         .iter()
         .filter(|segment| segment.permission().is_executable());
     let mut pass = Pass {
+        code: Code::default(),
         codes: codes.map(|segment| code(image, segment)).collect(),
         confine_reads: image.protection() != abi::Protection::WriteCall,
         imports: image.imports().len() as u64,
@@ -85,7 +68,9 @@ pub(crate) fn check(image: &Image, report: &mut Report) -> Stats {
         stats: Stats::new(image.imports().len()),
     };
     for number in 0..pass.codes.len() {
-        pass.scan(number, report);
+        pass.exchange(number);
+        pass.scan(report);
+        pass.exchange(number);
     }
     pass.branches(report);
     pass.labels(report);
@@ -94,28 +79,28 @@ pub(crate) fn check(image: &Image, report: &mut Report) -> Stats {
 
 fn code<'a>(image: &'a Image, segment: &Segment) -> Code<'a> {
     let bytes = image.contents(segment);
-    let bitmap = || Bitmap::new(bytes.len());
     // A segment ends below 4 GiB; the image's checks saw to it.
     Code {
         start: segment.offset() as u32,
         bytes,
-        starts: bitmap(),
-        targets: bitmap(),
-        closed: bitmap(),
+        marks: Marks::new(bytes.len()),
     }
 }
 
-/// The first [`WINDOW`] bytes, zero-filled behind the end.
-#[inline]
-fn window(bytes: &[u8]) -> [u8; WINDOW] {
-    bytes.first_chunk().copied().unwrap_or_else(|| {
-        let mut window = [0; WINDOW];
-        window
-            .iter_mut()
-            .zip(bytes)
-            .for_each(|(to, from)| *to = *from);
-        window
-    })
+/// The first [`WINDOW`] bytes, and how many an instruction may have; where there
+/// are fewer, the zeros of `copy` follow them.
+#[inline(always)]
+fn window<'a>(bytes: &'a [u8], copy: &'a mut [u8; WINDOW]) -> (&'a [u8; WINDOW], usize) {
+    match bytes.first_chunk() {
+        Some(window) => (window, decode::LONGEST),
+        None => {
+            *copy = [0; WINDOW];
+            copy.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            (copy, bytes.len().min(decode::LONGEST))
+        }
+    }
 }
 
 fn violation(code: &Code, position: usize, length: usize, rule: Rule) -> Violation {
@@ -134,65 +119,60 @@ fn violation(code: &Code, position: usize, length: usize, rule: Rule) -> Violati
 }
 
 impl Pass<'_> {
-    fn scan(&mut self, number: usize, report: &mut Report) {
-        let Some((start, bytes)) = self.codes.get(number).map(|code| (code.start, code.bytes))
-        else {
-            return;
-        };
+    /// Takes segment `number` out of the list, or puts it back.
+    fn exchange(&mut self, number: usize) {
+        if let Some(code) = self.codes.get_mut(number) {
+            std::mem::swap(code, &mut self.code);
+        }
+    }
+
+    fn scan(&mut self, report: &mut Report) {
+        let (start, bytes) = (self.code.start, self.code.bytes);
         let mut position = 0;
+        let mut copy = [0; WINDOW];
         self.line = Line::new();
         while let Some(rest @ [_, ..]) = bytes.get(position..) {
-            let Some(code) = self.codes.get_mut(number) else {
-                return;
-            };
-            code.starts.set(position);
             let mut broken = None;
-            if code.targets.get(position) {
+            if self.code.marks.start(position) {
                 broken = self.settle().err();
-                self.line = Line::new();
+                self.line.restart();
             }
-            let window = window(rest);
-            let mut instruction = Instruction::blank();
-            let length = match decode::decode_into(&mut instruction, &window, rest.len()) {
-                Ok(()) => {
+            let length = match decode::decode(window(rest, &mut copy)) {
+                Ok(instruction) => {
                     let at = start + position as u32;
-                    let outcome = self.instruction(number, &instruction, at, &window);
+                    let outcome = self.instruction(&instruction, at, rest);
                     broken = broken.or(outcome.err());
                     usize::from(instruction.length)
                 }
                 Err(rule) => {
                     broken = Some(rule);
-                    self.resume(number, position)
+                    self.resume(position)
                 }
             };
             if let Some(rule) = broken {
-                self.line = Line::new();
-                if let Some(code) = self.codes.get(number) {
-                    report.add(|| violation(code, position, length.min(15), rule));
-                }
+                self.line.restart();
+                report.add(|| violation(&self.code, position, length.min(15), rule));
             }
             position += length;
         }
-        if let (Err(rule), Some(code)) = (self.settle(), self.codes.get(number)) {
-            report.add(|| violation(code, bytes.len(), 0, rule));
+        if let Err(rule) = self.settle() {
+            report.add(|| violation(&self.code, bytes.len(), 0, rule));
         }
         report.next_phase();
     }
 
     /// After bytes that cannot be decoded: how far it is to the next place that
     /// is surely an instruction, so that one hole is one violation.
-    fn resume(&mut self, number: usize, position: usize) -> usize {
-        let Some(code) = self.codes.get_mut(number) else {
-            return 1;
-        };
+    #[cold]
+    fn resume(&mut self, position: usize) -> usize {
         let mut end = position + 1;
-        while let Some(rest @ [_, ..]) = code.bytes.get(end..) {
-            if code.targets.get(end) || rest.starts_with(&abi::LABEL_NOP) {
+        while let Some(rest @ [_, ..]) = self.code.bytes.get(end..) {
+            if self.code.marks.is_target(end) || rest.starts_with(&abi::LABEL_NOP) {
                 break;
             }
+            self.code.marks.start(end);
             end += 1;
         }
-        code.starts.set_range(position, end);
         end - position
     }
 
@@ -210,63 +190,57 @@ impl Pass<'_> {
 
     /// No branch may go behind `from` up to `at`.
     #[inline]
-    fn close(&mut self, number: usize, from: u32, at: u32) {
-        if let Some(code) = self.codes.get_mut(number) {
-            let position = |offset: u32| offset.saturating_sub(code.start) as usize;
-            code.closed.set_range(position(from) + 1, position(at) + 1);
-        }
+    fn close(&mut self, from: u32, at: u32) {
+        let position = |offset: u32| offset.saturating_sub(self.code.start) as usize;
+        let (from, to) = (position(from) + 1, position(at) + 1);
+        self.code.marks.close(from, to);
     }
 
     #[inline]
-    fn rely(&mut self, number: usize, register: u8, at: u32) {
+    fn rely(&mut self, register: u8, at: u32) {
         let from = self.line.rely(register, at);
-        self.close(number, from, at);
+        self.close(from, at);
     }
 
     #[inline]
     fn instruction(
         &mut self,
-        number: usize,
         instruction: &Instruction,
         at: u32,
-        window: &[u8; WINDOW],
+        bytes: &[u8],
     ) -> Result<(), Rule> {
         self.stats.instructions += 1;
         let row = instruction.row;
-        operands(instruction)?;
-        let check = self.line.check.take();
+        if instruction.names(RSP) {
+            operands(instruction)?;
+        }
         if instruction.memory && !row.has(row::NO_ACCESS) {
-            self.access(number, instruction, at)?;
+            self.access(instruction, at)?;
         }
         if row.has(row::X87 | row::MXCSR) {
             self.stats.x87 |= row.has(row::X87);
             self.stats.mxcsr |= row.has(row::MXCSR);
         }
-        if row.kind != Kind::Plain && self.special(number, instruction, at, window, check)? {
+        let done = match row.kind {
+            Kind::Plain => false,
+            Kind::Move => self.line.labelled && self.copy(instruction, at),
+            _ => self.special(instruction, at, bytes)?,
+        };
+        if done {
             return Ok(());
         }
-        self.writes(instruction, at)
+        self.writes(instruction, at, bytes)
     }
 
     /// Instructions that mean more than their operands say. True: nothing is left to do.
     #[inline]
-    fn special(
-        &mut self,
-        number: usize,
-        instruction: &Instruction,
-        at: u32,
-        window: &[u8; WINDOW],
-        check: Option<(u8, u32)>,
-    ) -> Result<bool, Rule> {
+    fn special(&mut self, instruction: &Instruction, at: u32, bytes: &[u8]) -> Result<bool, Rule> {
         let wide = instruction.size == 8;
         let registers = !instruction.memory;
         match instruction.row.kind {
-            Kind::Move if registers && instruction.size == 4 => {
-                return Ok(self.copy(number, instruction, at));
-            }
             Kind::MoveImmediate
                 if instruction.size == 4
-                    && instruction.immediate as u32 == abi::LABEL.wrapping_neg() =>
+                    && instruction.immediate(bytes) as u32 == abi::LABEL.wrapping_neg() =>
             {
                 if instruction.rm == R15 {
                     return Ok(false);
@@ -275,13 +249,13 @@ impl Pass<'_> {
                 return Ok(instruction.rm != R14);
             }
             Kind::AddTo if registers && wide && instruction.reg == R14 => {
-                return self.base_added(number, instruction.rm, instruction.rm, at);
+                return self.base_added(instruction.rm, instruction.rm, at);
             }
             Kind::AddFrom if registers && wide && instruction.rm == R14 => {
-                return self.base_added(number, instruction.reg, instruction.reg, at);
+                return self.base_added(instruction.reg, instruction.reg, at);
             }
             Kind::AddFrom if instruction.memory && instruction.size == 4 => {
-                self.label_load(number, instruction, at)?;
+                self.label_load(instruction, at)?;
                 return Ok(false);
             }
             Kind::Arithmetic
@@ -291,27 +265,30 @@ impl Pass<'_> {
                     && matches!(instruction.reg & 7, 0 | 5) =>
             {
                 let step = if instruction.reg & 7 == 0 {
-                    instruction.immediate
+                    instruction.immediate(bytes)
                 } else {
-                    -instruction.immediate
+                    -instruction.immediate(bytes)
                 };
                 return self.step(step, at);
             }
-            Kind::Lea if wide => return self.lea(number, instruction, at),
-            Kind::Nop if window.starts_with(&abi::LABEL_NOP) => {
+            Kind::Lea if wide => return self.lea(instruction, at),
+            Kind::Nop if bytes.starts_with(&abi::LABEL_NOP) => {
                 self.stats.labels += 1;
                 self.end()?;
             }
             Kind::Conditional => {
                 self.settle()?;
-                self.target(number, instruction, at)?;
-                if let (Some((register, made)), 5) = (check, instruction.opcode & 15) {
-                    self.close(number, made, at);
-                    self.labelled(number, register, at);
+                self.target(instruction.branch(bytes, at))?;
+                if let Some(check) = self.line.check
+                    && check.end == at
+                    && instruction.opcode & 15 == 5
+                {
+                    self.close(check.made, at);
+                    self.labelled(check.register, at);
                 }
             }
             Kind::Jump | Kind::Call => {
-                self.target(number, instruction, at)?;
+                self.target(instruction.branch(bytes, at))?;
                 self.end()?;
             }
             Kind::Return => self.end()?,
@@ -319,19 +296,17 @@ impl Pass<'_> {
                 if self.line.value(instruction.rm) != Value::WindowLabelled {
                     return Err(Rule::IndirectUnchecked);
                 }
-                self.rely(number, instruction.rm, at);
+                self.rely(instruction.rm, at);
                 self.stats.indirect += 1;
                 self.end()?;
             }
             Kind::Movs | Kind::Cmps => {
-                self.string(number, at, &[(7, true), (6, false)], instruction.row.kind)?
+                self.string(at, &[(7, true), (6, false)], instruction.row.kind)?
             }
-            Kind::Stos | Kind::Scas => {
-                self.string(number, at, &[(7, true)], instruction.row.kind)?
-            }
-            Kind::Lods => self.string(number, at, &[(6, false)], instruction.row.kind)?,
+            Kind::Stos | Kind::Scas => self.string(at, &[(7, true)], instruction.row.kind)?,
+            Kind::Lods => self.string(at, &[(6, false)], instruction.row.kind)?,
             // Nothing behind it in this line is ever executed.
-            Kind::Stop => self.line = Line::new(),
+            Kind::Stop => self.line.restart(),
             Kind::Breakpoint => self.end()?,
             _ => {}
         }
@@ -340,9 +315,10 @@ impl Pass<'_> {
 
     /// `jne` was not taken: `register` holds the offset of a labelled place.
     #[inline]
-    fn labelled(&mut self, number: usize, register: u8, at: u32) {
+    fn labelled(&mut self, register: u8, at: u32) {
+        self.line.labelled = true;
         if self.line.value(register).is_zero_extended() {
-            self.rely(number, register, at);
+            self.rely(register, at);
             self.line.set(register, Value::ZeroLabelled, at);
         } else {
             self.line.set(register, Value::LowLabelled, at);
@@ -353,35 +329,36 @@ impl Pass<'_> {
     #[inline]
     fn end(&mut self) -> Result<(), Rule> {
         self.settle()?;
-        self.line = Line::new();
+        self.line.restart();
         Ok(())
     }
 
     /// `movl` between registers hands a label check on.
     #[inline]
-    fn copy(&mut self, number: usize, instruction: &Instruction, at: u32) -> bool {
+    fn copy(&mut self, instruction: &Instruction, at: u32) -> bool {
         let load = instruction.opcode == 0x8b;
         let (to, from) = if load {
             (instruction.reg, instruction.rm)
         } else {
             (instruction.rm, instruction.reg)
         };
-        if !self.line.value(from).is_labelled() || to == R14 || to == R15 {
+        let narrow = !instruction.memory && instruction.size == 4;
+        if !narrow || !self.line.value(from).is_labelled() || to == R14 || to == R15 {
             return false;
         }
-        self.rely(number, from, at);
+        self.rely(from, at);
         self.line.set(to, Value::ZeroLabelled, at);
         true
     }
 
     /// `to` becomes the sum of the window's base and `offset`.
     #[inline]
-    fn base_added(&mut self, number: usize, to: u8, offset: u8, at: u32) -> Result<bool, Rule> {
+    fn base_added(&mut self, to: u8, offset: u8, at: u32) -> Result<bool, Rule> {
         let value = self.line.value(offset);
         if to == R14 || !value.is_zero_extended() {
             return Ok(false);
         }
-        self.rely(number, offset, at);
+        self.rely(offset, at);
         if to == R15 {
             self.line.stepped = None;
             self.line.steps = 0;
@@ -396,12 +373,12 @@ impl Pass<'_> {
 
     /// `leaq`: a step of the data stack pointer, or the making of a window pointer.
     #[inline]
-    fn lea(&mut self, number: usize, instruction: &Instruction, at: u32) -> Result<bool, Rule> {
-        if instruction.reg == R15 && instruction.base == R15 && instruction.index == decode::NONE {
+    fn lea(&mut self, instruction: &Instruction, at: u32) -> Result<bool, Rule> {
+        if instruction.reg == R15 && instruction.base == R15 && instruction.index == NONE {
             return self.step(i64::from(instruction.displacement), at);
         }
         if instruction.base == R14 && instruction.scale == 0 && instruction.displacement == 0 {
-            return self.base_added(number, instruction.reg, instruction.index, at);
+            return self.base_added(instruction.reg, instruction.index, at);
         }
         Ok(false)
     }
@@ -422,18 +399,13 @@ impl Pass<'_> {
 
     /// The load of a label check, if it is one: `addl` of the four bytes in front
     /// of the target to the label's complement.
-    fn label_load(
-        &mut self,
-        number: usize,
-        instruction: &Instruction,
-        at: u32,
-    ) -> Result<(), Rule> {
+    fn label_load(&mut self, instruction: &Instruction, at: u32) -> Result<(), Rule> {
         let (sum, base, index) = (instruction.reg, instruction.base, instruction.index);
         if self.line.value(sum) != Value::Complement || instruction.displacement != -4 {
             return Ok(());
         }
         let offset = match (instruction.gs, base, index) {
-            (true, base, decode::NONE) if base < decode::NONE => base,
+            (true, base, NONE) if base < NONE => base,
             (false, R14, index)
                 if instruction.scale == 0 && self.line.value(index).is_zero_extended() =>
             {
@@ -444,22 +416,20 @@ impl Pass<'_> {
         if offset == sum || offset == R14 || offset == R15 {
             return Ok(());
         }
-        self.rely(number, sum, at);
+        self.rely(sum, at);
         if !instruction.gs {
-            self.rely(number, offset, at);
+            self.rely(offset, at);
         }
-        self.line.check = Some((offset, at));
+        self.line.check = Some(Check {
+            register: offset,
+            made: at,
+            end: at + u32::from(instruction.length),
+        });
         Ok(())
     }
 
     #[inline]
-    fn string(
-        &mut self,
-        number: usize,
-        at: u32,
-        pointers: &[(u8, bool)],
-        kind: Kind,
-    ) -> Result<(), Rule> {
+    fn string(&mut self, at: u32, pointers: &[(u8, bool)], kind: Kind) -> Result<(), Rule> {
         self.stats.strings += 1;
         for &(register, destination) in pointers {
             let written = destination && matches!(kind, Kind::Movs | Kind::Stos);
@@ -469,21 +439,17 @@ impl Pass<'_> {
             if !self.line.value(register).is_window() {
                 return Err(Rule::StringUnconfined);
             }
-            self.rely(number, register, at);
+            self.rely(register, at);
         }
         Ok(())
     }
 
     /// A direct branch.
     #[inline]
-    fn target(&mut self, number: usize, instruction: &Instruction, at: u32) -> Result<(), Rule> {
-        let target = i64::from(at) + i64::from(instruction.length) + instruction.immediate;
+    fn target(&mut self, target: i64) -> Result<(), Rule> {
         let target = u64::try_from(target).map_err(|_| Rule::BranchOutside)?;
-        let own = self.codes.get_mut(number);
-        if let Some((code, position)) =
-            own.and_then(|code| code.position(target).map(|position| (code, position)))
-        {
-            code.targets.set(position);
+        if let Some(position) = self.code.position(target) {
+            self.code.marks.target(position);
             return Ok(());
         }
         if (abi::GATE_BASE..abi::GATE_BASE + abi::GATE_AREA_SIZE).contains(&target) {
@@ -491,7 +457,7 @@ impl Pass<'_> {
         }
         for code in &mut self.codes {
             if let Some(position) = code.position(target) {
-                code.targets.set(position);
+                code.marks.target(position);
                 return Ok(());
             }
         }
@@ -512,64 +478,66 @@ impl Pass<'_> {
 
     /// Whether a memory operand is confined as far as it must be.
     #[inline]
-    fn access(&mut self, number: usize, instruction: &Instruction, at: u32) -> Result<(), Rule> {
-        let row = instruction.row;
-        let write = row.has(row::RM_WRITE);
-        let form = self.form(instruction, at);
-        if form == Ok(Form::Stack) && !row.has(row::LAZY) {
-            self.probe(number, at);
-        }
+    fn access(&mut self, instruction: &Instruction, at: u32) -> Result<(), Rule> {
+        let write = instruction.row.has(row::RM_WRITE);
         if !write && !self.confine_reads {
-            self.stats.reads_unconfined += 1;
+            self.unconfined_read(instruction, at);
             return Ok(());
         }
-        match form.map_err(|rule| {
-            if rule == Rule::ReadUnconfined && write {
-                Rule::WriteUnconfined
-            } else {
-                rule
+        match self.form(instruction, at) {
+            Ok(Form::Stack) => {
+                self.probe(instruction, at);
+                self.stats.stack += 1;
             }
-        })? {
-            Form::Gs => self.stats.gs += 1,
-            Form::Offset => {
-                self.rely(number, instruction.index, at);
+            Ok(Form::Offset) => {
+                self.rely(instruction.index, at);
                 self.stats.offset += 1;
             }
-            Form::Pointer => {
-                self.rely(number, instruction.base, at);
+            Ok(Form::Gs) => self.stats.gs += 1,
+            Ok(Form::Rip) => self.stats.rip += 1,
+            Ok(Form::Pointer) => {
+                self.rely(instruction.base, at);
                 self.stats.pointer += 1;
             }
-            Form::Stack => self.stats.stack += 1,
-            Form::Rip => self.stats.rip += 1,
+            Err(Rule::ReadUnconfined) if write => return Err(Rule::WriteUnconfined),
+            Err(rule) => return Err(rule),
         }
         Ok(())
     }
 
-    #[inline]
+    /// A read that may go anywhere; of the data stack it is a probe all the same.
+    fn unconfined_read(&mut self, instruction: &Instruction, at: u32) {
+        self.stats.reads_unconfined += 1;
+        if self.form(instruction, at) == Ok(Form::Stack) {
+            self.probe(instruction, at);
+        }
+    }
+
+    #[inline(always)]
     fn form(&self, instruction: &Instruction, at: u32) -> Result<Form, Rule> {
         let (base, index) = (instruction.base, instruction.index);
         let displacement = i64::from(instruction.displacement);
-        if instruction.gs {
+        let form = if instruction.gs {
             return Ok(Form::Gs);
-        }
-        if base == RIP {
-            let target = i64::from(at) + i64::from(instruction.length) + displacement;
-            let inside = (abi::GUARD_SIZE as i64..(abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64)
-                .contains(&target);
-            return if inside {
-                Ok(Form::Rip)
-            } else {
-                Err(Rule::RipTarget)
-            };
-        }
-        let form = match (base, index) {
-            (R15, decode::NONE) if self.line.unfinished() => return Err(Rule::StackUnfinished),
-            (R15, decode::NONE) => Form::Stack,
-            (R14, index) if instruction.scale == 0 && self.line.value(index).is_zero_extended() => {
-                Form::Offset
+        } else if base == R15 && index == NONE {
+            if self.line.unfinished() {
+                return Err(Rule::StackUnfinished);
             }
-            (base, decode::NONE) if self.line.value(base).is_window() => Form::Pointer,
-            _ => return Err(Rule::ReadUnconfined),
+            Form::Stack
+        } else if base == R14 && instruction.scale == 0 && self.line.value(index).is_zero_extended()
+        {
+            Form::Offset
+        } else if base == RIP {
+            let target = i64::from(at) + i64::from(instruction.length) + displacement;
+            let inside = abi::GUARD_SIZE as i64..(abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64;
+            return match inside.contains(&target) {
+                true => Ok(Form::Rip),
+                false => Err(Rule::RipTarget),
+            };
+        } else if index == NONE && self.line.value(base).is_window() {
+            Form::Pointer
+        } else {
+            return Err(Rule::ReadUnconfined);
         };
         if displacement.abs() > abi::MAX_DISPLACEMENT {
             return Err(Rule::Displacement);
@@ -577,39 +545,54 @@ impl Pass<'_> {
         Ok(form)
     }
 
+    /// An access to the data stack, which faults if the steps left the window.
     #[inline]
-    fn probe(&mut self, number: usize, at: u32) {
-        if let Some(from) = self.line.stepped.take() {
+    fn probe(&mut self, instruction: &Instruction, at: u32) {
+        if self.line.stepped.is_some()
+            && !instruction.row.has(row::LAZY)
+            && let Some(from) = self.line.stepped.take()
+        {
             self.line.steps = 0;
-            self.close(number, from, at);
+            self.close(from, at);
         }
     }
 
     /// What the instruction does to general registers.
     #[inline]
-    fn writes(&mut self, instruction: &Instruction, at: u32) -> Result<(), Rule> {
+    fn writes(&mut self, instruction: &Instruction, at: u32, bytes: &[u8]) -> Result<(), Rule> {
         let row = instruction.row;
-        if row.clobbers != 0 {
-            self.line.clobber(row.clobbers, at);
+        if row.has(row::INTRICATE) {
+            return self.intricate_writes(instruction, at, bytes);
         }
+        let (register, loose) = if row.has(row::REG_WRITE) {
+            (instruction.reg, row.has(row::REG_LOOSE))
+        } else if row.has(row::RM_WRITE) {
+            (instruction.rm, row.has(row::RM_LOOSE))
+        } else {
+            return Ok(());
+        };
+        self.write(register, loose, instruction, at)
+    }
+
+    /// As above, where there may be several registers, or one of 8 bits.
+    fn intricate_writes(
+        &mut self,
+        instruction: &Instruction,
+        at: u32,
+        bytes: &[u8],
+    ) -> Result<(), Rule> {
+        let row = instruction.row;
+        self.line.clobber(row.clobbers, at);
         if row.has(row::REG_WRITE) {
+            let register = byte_register(instruction, instruction.reg, row::REG_BYTE);
             let loose = row.has(row::REG_LOOSE | row::REG_BYTE);
-            self.write(
-                byte_register(instruction, instruction.reg, row::REG_BYTE),
-                loose,
-                instruction,
-                at,
-            )?;
+            self.write(register, loose, instruction, at)?;
         }
         if row.has(row::RM_WRITE) && row.has(row::RM_GPR) && !instruction.memory {
-            let by_zero = row.kind == Kind::Shift && instruction.immediate & 31 == 0;
+            let register = byte_register(instruction, instruction.rm, row::RM_BYTE);
+            let by_zero = row.kind == Kind::Shift && instruction.immediate(bytes) & 31 == 0;
             let loose = row.has(row::RM_LOOSE | row::RM_BYTE) || by_zero;
-            self.write(
-                byte_register(instruction, instruction.rm, row::RM_BYTE),
-                loose,
-                instruction,
-                at,
-            )?;
+            self.write(register, loose, instruction, at)?;
         }
         if row.has(row::V_WRITE) {
             self.write(instruction.vvvv, false, instruction, at)?;
@@ -625,40 +608,36 @@ impl Pass<'_> {
         instruction: &Instruction,
         at: u32,
     ) -> Result<(), Rule> {
-        let zero_extends = !loose && (instruction.size == 4 || instruction.row.has(row::FIXED32));
-        match register {
-            R14 => return Err(Rule::RegisterR14),
-            R15 if !zero_extends => return Err(Rule::RegisterR15),
-            R15 => {
-                self.line.stepped = None;
-                self.line.steps = 0;
-            }
-            _ => {}
+        let zero_extends = !loose & ((instruction.size == 4) | instruction.row.has(row::FIXED32));
+        if register == R14 {
+            return Err(Rule::RegisterR14);
         }
-        self.line.set(
-            register,
-            if zero_extends {
-                Value::Zero
-            } else {
-                Value::Any
-            },
-            at,
-        );
+        if register == R15 {
+            if !zero_extends {
+                return Err(Rule::RegisterR15);
+            }
+            self.line.stepped = None;
+            self.line.steps = 0;
+        }
+        let value = match zero_extends {
+            true => Value::Zero,
+            false => Value::Any,
+        };
+        self.line.set(register, value, at);
         Ok(())
     }
 
     /// Branches to where none may go.
     fn branches(&self, report: &mut Report) {
-        let conflicts: Vec<_> = self.codes.iter().map(Code::conflicts).collect();
-        if conflicts.iter().all(|bitmap| bitmap.next(0).is_none()) {
+        if !self.codes.iter().any(|code| code.marks.has_conflict()) {
             return;
         }
         for code in &self.codes {
             let mut position = 0;
-            while let Some(start) = code.starts.next(position) {
+            while let Some(start) = code.marks.next_start(position) {
                 position = start + 1;
                 let rest = code.bytes.get(start..).unwrap_or(&[]);
-                let Ok(instruction) = decode::decode(&window(rest), rest.len()) else {
+                let Ok(instruction) = decode::decode(window(rest, &mut [0; WINDOW])) else {
                     continue;
                 };
                 let length = usize::from(instruction.length);
@@ -668,19 +647,15 @@ impl Pass<'_> {
                 ) {
                     continue;
                 }
-                let target =
-                    i64::from(code.start) + (start + length) as i64 + instruction.immediate;
+                let target = instruction.branch(rest, code.start + start as u32);
                 let place = u64::try_from(target).ok().and_then(|target| {
-                    let mut places = self.codes.iter().zip(&conflicts);
-                    places.find_map(|(code, bitmap)| {
-                        code.position(target)
-                            .map(|position| (code, bitmap, position))
-                    })
+                    let mut codes = self.codes.iter();
+                    codes.find_map(|code| Some((code, code.position(target)?)))
                 });
-                if let Some((other, bitmap, position)) = place
-                    && bitmap.get(position)
+                if let Some((other, position)) = place
+                    && other.marks.is_conflict(position)
                 {
-                    let known = other.starts.get(position);
+                    let known = other.marks.is_start(position);
                     let rule = if known {
                         Rule::BranchSequence
                     } else {
@@ -708,7 +683,7 @@ impl Pass<'_> {
             for found in crate::label::occurrences(code.bytes) {
                 let nop = found.checked_sub(abi::LABEL_NOP.len() - label.len());
                 let proper = nop.is_some_and(|start| {
-                    code.starts.get(start)
+                    code.marks.is_start(start)
                         && code
                             .bytes
                             .get(start..)
@@ -725,7 +700,7 @@ impl Pass<'_> {
 
 /// The register of an operand that may be one of `%ah`, `%ch`, `%dh`, `%bh`.
 #[inline]
-fn byte_register(instruction: &Instruction, register: u8, byte: u32) -> u8 {
+fn byte_register(instruction: &Instruction, register: u8, byte: u64) -> u8 {
     match instruction.row.has(byte) && !instruction.rex && register >= 4 {
         true => register - 4,
         false => register,

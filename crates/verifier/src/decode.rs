@@ -7,14 +7,21 @@
 //! Nothing else is decoded: other segment overrides, a prefix that the row has
 //! no use for, and a REX that is not the last prefix are all rejected, so that
 //! processors have nothing to disagree about.
+//!
+//! This is where the verifier spends its time. What differs from one instruction
+//! to the next without a pattern (REX, the size of displacement and immediate)
+//! is computed, not branched on.
 
-use crate::row::{self, INDEX, Kind, ROWS, Row, X87_REGISTER_FORMS, slot};
+use crate::row::{self, INDEX, Kind, NO_ROW, ROWS, Row, X87_REGISTER_FORMS};
 use crate::rule::Rule;
 
-/// Bytes that the decoder looks at; the longest instruction has 15.
-pub(crate) const WINDOW: usize = 16;
+/// Bytes that the decoder looks at. Reads start at
+/// one of the first 16, and take 4 at most.
+pub(crate) const WINDOW: usize = 20;
+/// Bytes of the longest instruction.
+pub(crate) const LONGEST: usize = 15;
 
-/// No register, where a memory operand might have one.
+/// No register.
 pub(crate) const NONE: u8 = 16;
 /// The instruction pointer as a base.
 pub(crate) const RIP: u8 = 17;
@@ -31,6 +38,8 @@ const P65: u8 = 4;
 const LOCK: u8 = 8;
 const F2: u8 = 16;
 const F3: u8 = 32;
+/// A segment override that is never accepted.
+const OVERRIDE: u8 = 64;
 const REX_W: u8 = 8;
 const REX_R: u8 = 4;
 const REX_X: u8 = 2;
@@ -52,9 +61,9 @@ pub(crate) struct Instruction {
     pub(crate) gs: bool,
     /// Register number of the reg field, or the digit.
     pub(crate) reg: u8,
-    /// Register number of the r/m field, when it is a register.
+    /// Register number of the r/m field; [`NONE`] when it is memory.
     pub(crate) rm: u8,
-    /// Register number of VEX.vvvv.
+    /// Register number of VEX.vvvv, or [`NONE`].
     pub(crate) vvvv: u8,
     /// Base register of the memory operand, [`NONE`] or [`RIP`].
     pub(crate) base: u8,
@@ -64,44 +73,44 @@ pub(crate) struct Instruction {
     pub(crate) scale: u8,
     pub(crate) opcode: u8,
     pub(crate) displacement: i32,
-    /// Sign-extended, except a full 64-bit one.
-    pub(crate) immediate: i64,
+    /// Bytes of the immediate, which are the instruction's last ones.
+    immediate: u8,
 }
 
-/// The cursor over an instruction's bytes; reading past the window gives zeros,
-/// and the length check rejects what did so.
+/// The cursor over an instruction's bytes. A read that starts behind the 16th byte
+/// gives others of them: the length check rejects what did so.
+#[derive(Clone, Copy)]
 struct Cursor<'a> {
     window: &'a [u8; WINDOW],
     at: usize,
 }
 
 impl Cursor<'_> {
-    #[inline]
+    #[inline(always)]
     fn peek(&self) -> u8 {
-        self.window.get(self.at).copied().unwrap_or(0)
+        self.window.get(self.at & 15).copied().unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn byte(&mut self) -> u8 {
         let byte = self.peek();
         self.at += 1;
         byte
     }
 
-    #[inline]
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        let bytes = self
-            .window
-            .get(self.at..)
-            .and_then(|tail| tail.first_chunk())
-            .copied()
-            .unwrap_or([0; N]);
-        self.at += N;
-        bytes
+    /// A signed number of `size` bytes, 4 at most; 0 if there are none.
+    #[inline(always)]
+    fn number(&mut self, size: u8) -> i32 {
+        let tail = self.window.get(self.at & 15..);
+        let bytes = tail.and_then(|tail| tail.first_chunk()).copied();
+        let raw = u64::from(u32::from_le_bytes(bytes.unwrap_or([0; 4])));
+        self.at += usize::from(size);
+        // In two steps, since a shift by 64 is none.
+        let above = 63 - 8 * u32::from(size & 7);
+        ((raw << above << 1) as i64 >> above >> 1) as i32
     }
 }
 
-#[inline]
 const fn prefix(byte: u8) -> u8 {
     match byte {
         0x66 => P66,
@@ -110,6 +119,7 @@ const fn prefix(byte: u8) -> u8 {
         0xf0 => LOCK,
         0xf2 => F2,
         0xf3 => F3,
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64 => OVERRIDE,
         _ => 0,
     }
 }
@@ -125,178 +135,180 @@ static PREFIXES: [u8; 256] = {
     table
 };
 
-/// Decodes the instruction at the start of `window`, of which the first
-/// `available` bytes belong to the segment.
-pub(crate) fn decode(window: &[u8; WINDOW], available: usize) -> Result<Instruction, Rule> {
-    let mut instruction = Instruction::blank();
-    decode_into(&mut instruction, window, available)?;
+/// Decodes the instruction at the start of `window`, which may have the first
+/// `available` bytes of it.
+#[inline(always)]
+pub(crate) fn decode((window, available): (&[u8; WINDOW], usize)) -> Result<Instruction, Rule> {
+    let mut cursor = Cursor { window, at: 0 };
+    let instruction = match legacy_prefixes(&mut cursor) {
+        Ok(prefixes) => encoding(cursor, prefixes)?,
+        Err(rule) => alignment_nop(window).ok_or(rule)?,
+    };
+    let length = usize::from(instruction.length);
+    if length > available {
+        return Err(match length > LONGEST {
+            true => Rule::InstructionLength,
+            false => Rule::InstructionTruncated,
+        });
+    }
     Ok(instruction)
 }
 
-/// As [`decode`], into a blank `instruction`: the pass does without a copy.
-#[inline]
-pub(crate) fn decode_into(
-    instruction: &mut Instruction,
-    window: &[u8; WINDOW],
-    available: usize,
-) -> Result<(), Rule> {
-    if !(matches!(window, [0x66 | 0x2e, ..]) && alignment_nop(instruction, window)) {
-        encoding(instruction, Cursor { window, at: 0 })?;
-    }
-    match usize::from(instruction.length) {
-        length if length > 15 => Err(Rule::InstructionLength),
-        length if length > available => Err(Rule::InstructionTruncated),
-        _ => Ok(()),
-    }
-}
-
-#[inline]
-fn encoding(instruction: &mut Instruction, mut cursor: Cursor) -> Result<(), Rule> {
-    let prefixes = legacy_prefixes(&mut cursor)?;
-    let next = cursor.peek();
-    if next & 0xfe == 0xc4 {
-        return decode_vex(instruction, cursor, prefixes);
-    }
-    let rex = if next & 0xf0 == 0x40 {
-        cursor.byte()
-    } else {
-        0
-    };
-    let (map, opcode) = opcode(&mut cursor);
-    let (repeats, narrow, wide) = (prefixes & (F2 | F3), prefixes & P66 != 0, rex & REX_W != 0);
-    let column = match (repeats, narrow) {
-        (0, false) => 0,
-        (0, true) => 1,
-        (F3, _) => 2,
-        (F2, _) => 3,
-        _ => return Err(Rule::Prefix),
-    };
-    select(
-        instruction,
-        &mut cursor,
-        slot(map, column, opcode),
-        opcode,
-        rex,
-    )?;
-    let row = instruction.row;
-    if prefixes & !(P65 | P67) != 0 || opcode == 0x90 {
-        let misused = (map == 0 && repeats != 0 && !row.has(row::REP))
-            || (narrow && (map == 0 || column > 1) && !row.has(row::OP16))
-            || (narrow && row.has(row::OP16) && wide)
-            || (prefixes & LOCK != 0 && !(row.has(row::LOCK) && instruction.memory))
-            || (opcode == 0x90 && map == 0 && rex & REX_B != 0);
-        if misused {
-            return Err(Rule::Prefix);
-        }
-    }
-    let rex_useless = !row.has(row::MODRM | row::OPCODE_REGISTER | row::ACCUMULATOR | row::OP16);
-    if (row.has(row::W1) && !wide) || (rex != 0 && rex_useless) {
-        return Err(Rule::Prefix);
-    }
-    instruction.size = match (wide, narrow && row.has(row::OP16)) {
-        (true, _) => 8,
-        (false, true) => 2,
-        (false, false) => 4,
-    };
-    instruction.rex = rex != 0;
-    finish(instruction, cursor, prefixes)
-}
-
-#[inline]
+#[inline(always)]
 fn legacy_prefixes(cursor: &mut Cursor) -> Result<u8, Rule> {
     let mut seen = 0;
     loop {
-        let byte = cursor.peek();
-        let bit = PREFIXES.get(usize::from(byte)).copied().unwrap_or(0);
-        if bit == 0 {
-            return match byte {
-                0x26 | 0x2e | 0x36 | 0x3e | 0x64 => Err(Rule::SegmentOverride),
-                _ => Ok(seen),
-            };
+        let bit = PREFIXES.get(usize::from(cursor.peek())).copied();
+        match bit.unwrap_or(OVERRIDE) {
+            0 => return Ok(seen),
+            OVERRIDE => return Err(Rule::SegmentOverride),
+            bit if seen & bit != 0 => return Err(Rule::Prefix),
+            bit => seen |= bit,
         }
-        if seen & bit != 0 {
-            return Err(Rule::Prefix);
-        }
-        seen |= bit;
         cursor.at += 1;
     }
 }
 
-#[inline]
-fn opcode(cursor: &mut Cursor) -> (usize, u8) {
-    match cursor.byte() {
-        0x0f => match cursor.byte() {
-            0x38 => (2, cursor.byte()),
-            0x3a => (3, cursor.byte()),
-            opcode => (1, opcode),
-        },
+/// Everything behind the legacy prefixes.
+#[inline(always)]
+fn encoding(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
+    let first = cursor.peek();
+    let has_rex = first & 0xf0 == 0x40;
+    let rex = if has_rex { first } else { 0 };
+    cursor.at += usize::from(has_rex);
+    let (plane, opcode) = match cursor.byte() {
+        0x0f => escape(&mut cursor, prefixes),
         opcode => (0, opcode),
+    };
+    let row = match select(plane, opcode) {
+        Ok(row) => row,
+        Err(_) if plane == 0 && !has_rex && matches!(opcode, 0xc4 | 0xc5) => {
+            return vex(cursor, prefixes, opcode == 0xc5);
+        }
+        Err(first) => choose(first, opcode, cursor.peek())?,
+    };
+    if (rex & row.rex_denied) | (!rex & row.rex_demanded) != 0 {
+        return Err(Rule::Prefix);
     }
+    let mut size = if rex & REX_W != 0 { 8 } else { 4 };
+    if prefixes & !(P65 | P67) != 0 {
+        let memory = row.has(row::MODRM) && cursor.peek() < 0xc0;
+        let repeats = prefixes & (F2 | F3);
+        let narrow = prefixes & P66 != 0;
+        let misused = (plane == 0 && repeats != 0 && !row.has(row::REP))
+            || (narrow && (plane == 0 || repeats != 0) && !row.has(row::OP16))
+            || (narrow && row.has(row::OP16) && size == 8)
+            || (prefixes & LOCK != 0 && !(row.has(row::LOCK) && memory))
+            || repeats == F2 | F3;
+        if misused {
+            return Err(Rule::Prefix);
+        }
+        if narrow && row.has(row::OP16) {
+            size = 2;
+        }
+    }
+    let head = Instruction {
+        rex: has_rex,
+        ..Instruction::new(row, opcode, size)
+    };
+    operands(head, cursor, rex, prefixes)
+}
+
+/// The opcode behind `0F`, and where the table has its map.
+#[inline]
+fn escape(cursor: &mut Cursor, prefixes: u8) -> (usize, u8) {
+    let (map, opcode) = match cursor.byte() {
+        0x38 => (2, cursor.byte()),
+        0x3a => (3, cursor.byte()),
+        opcode => (1, opcode),
+    };
+    let column = match prefixes & (P66 | F2 | F3) {
+        0 => 0,
+        P66 => 1,
+        column if column & F3 != 0 => 2,
+        _ => 3,
+    };
+    (row::plane(map, column), opcode)
 }
 
 /// `nopw %cs:0(%rax,%rax)` with any number of further 66 prefixes, which
 /// assemblers use to align code: the one place for a useless prefix.
-fn alignment_nop(instruction: &mut Instruction, window: &[u8; WINDOW]) -> bool {
+#[cold]
+fn alignment_nop(window: &[u8; WINDOW]) -> Option<Instruction> {
     let count = window.iter().take_while(|&&byte| byte == 0x66).count();
-    let rest = window.get(count..).and_then(|tail| tail.first_chunk::<9>());
-    let plain = INDEX
-        .get(slot(0, 0, 0x90))
-        .and_then(|number| ROWS.get(usize::from(*number)));
-    match (rest, plain) {
-        (Some(&[0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]), Some(row)) => {
-            instruction.row = row;
-            instruction.length = count as u8 + 9;
-            true
-        }
-        _ => false,
-    }
+    let rest = window.get(count..)?.first_chunk::<9>()?;
+    let plain = ROWS.get(usize::from(*INDEX.get(0x90)?))?;
+    (*rest == [0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]).then(|| Instruction {
+        length: count as u8 + 9,
+        ..Instruction::new(plain, 0x90, 4)
+    })
 }
 
-/// No row: nothing is permitted.
-static NO_ROW: Row = Row {
-    flags: 0,
-    clobbers: 0,
-    next: 0,
-    digits: 0,
-    immediate: 0,
-    kind: Kind::Plain,
-};
-
 impl Instruction {
-    /// What [`decode_into`] starts from.
-    #[inline]
-    pub(crate) const fn blank() -> Self {
+    /// Whether some operand has this number, register or not.
+    #[inline(always)]
+    pub(crate) const fn names(&self, register: u8) -> bool {
+        (self.reg == register)
+            | (self.rm == register)
+            | (self.base == register)
+            | (self.vvvv == register)
+    }
+
+    /// Without operands.
+    #[inline(always)]
+    const fn new(row: &'static Row, opcode: u8, size: u8) -> Self {
         Self {
-            row: &NO_ROW,
+            row,
             length: 0,
-            size: 4,
+            size,
             rex: false,
             memory: false,
             gs: false,
             reg: 0,
-            rm: 0,
-            vvvv: 0,
+            rm: NONE,
+            vvvv: NONE,
             base: NONE,
             index: NONE,
             scale: 0,
-            opcode: 0,
+            opcode,
             displacement: 0,
             immediate: 0,
         }
     }
+
+    /// The immediate of the instruction at the start of `bytes`, sign-extended
+    /// unless it has 64 bits; 0 if there is none. Few callers want it.
+    pub(crate) fn immediate(&self, bytes: &[u8]) -> i64 {
+        let all = bytes.get(..usize::from(self.length)).unwrap_or(&[]);
+        match self.immediate {
+            0 => 0,
+            1 => all.last().map_or(0, |byte| i64::from(*byte as i8)),
+            2 => all
+                .last_chunk()
+                .map_or(0, |short| i64::from(i16::from_le_bytes(*short))),
+            4 => all
+                .last_chunk()
+                .map_or(0, |word| i64::from(i32::from_le_bytes(*word))),
+            _ => all.last_chunk().map_or(0, |long| i64::from_le_bytes(*long)),
+        }
+    }
+
+    /// Where the direct branch at offset `at`, whose bytes are the first of `bytes`, goes.
+    pub(crate) fn branch(&self, bytes: &[u8], at: u32) -> i64 {
+        i64::from(at) + i64::from(self.length) + self.immediate(bytes)
+    }
 }
 
-#[inline]
-fn decode_vex(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -> Result<(), Rule> {
+/// Everything behind the byte C4, or C5 (the `short` form).
+fn vex(mut cursor: Cursor, prefixes: u8, short: bool) -> Result<Instruction, Rule> {
     if prefixes & !(P67 | P65) != 0 {
         return Err(Rule::Prefix);
     }
     // The payload inverts R, X, B and vvvv.
-    let (map, first, last) = if cursor.byte() == 0xc5 {
-        let byte = cursor.byte();
+    let byte = cursor.byte();
+    let (map, first, last) = if short {
         (1, (byte & 0x80) | 0x60, byte & 0x7f)
     } else {
-        let byte = cursor.byte();
         (usize::from(byte & 0x1f), byte & 0xe0, cursor.byte())
     };
     if !(1..=3).contains(&map) {
@@ -307,14 +319,8 @@ fn decode_vex(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -
     let vvvv = !(last >> 3) & 15;
     let rex = (!first >> 5) & 7 | if wide { REX_W } else { 0 };
     let opcode = cursor.byte();
-    select(
-        instruction,
-        &mut cursor,
-        slot(map + 3, usize::from(last & 3), opcode),
-        opcode,
-        rex,
-    )?;
-    let row = instruction.row;
+    let plane = row::plane(map + 3, usize::from(last & 3));
+    let row = select(plane, opcode).or_else(|first| choose(first, opcode, cursor.peek()))?;
     if (row.has(row::W0) && wide)
         || (row.has(row::W1) && !wide)
         || (row.has(row::L0) && long)
@@ -323,58 +329,46 @@ fn decode_vex(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -
     {
         return Err(Rule::Prefix);
     }
-    instruction.vvvv = vvvv;
-    instruction.size = if wide { 8 } else { 4 };
-    instruction.rex = true;
-    finish(instruction, cursor, prefixes)
+    let head = Instruction {
+        rex: true,
+        vvvv,
+        ..Instruction::new(row, opcode, if wide { 8 } else { 4 })
+    };
+    operands(head, cursor, rex, prefixes)
 }
 
-/// Reads ModRM, SIB and displacement, and finds the row that fits.
-#[inline]
-fn select(
-    instruction: &mut Instruction,
-    cursor: &mut Cursor,
-    slot: usize,
-    opcode: u8,
-    rex: u8,
-) -> Result<(), Rule> {
-    let mut number = INDEX.get(slot).copied().unwrap_or(0);
-    if number == 0 {
-        return Err(Rule::Instruction);
+/// The row that permits this opcode whatever its ModRM byte, or the first of those
+/// that may.
+#[inline(always)]
+fn select(plane: usize, opcode: u8) -> Result<&'static Row, &'static Row> {
+    let number = INDEX.get(plane * 256 + usize::from(opcode)).copied();
+    let row = ROWS
+        .get(usize::from(number.unwrap_or(0)))
+        .unwrap_or(&NO_ROW);
+    match row.has(row::CHOICE) {
+        false => Ok(row),
+        true => Err(row),
     }
-    let modrm = cursor.peek();
-    let (digit, register) = (modrm >> 3 & 7, modrm >= 0xc0);
-    let mut row = ROWS.get(usize::from(number)).ok_or(Rule::Instruction)?;
+}
+
+/// The first row from `row` on that fits, in the order of the table.
+fn choose(mut row: &'static Row, opcode: u8, modrm: u8) -> Result<&'static Row, Rule> {
+    let digit = modrm >> 3 & 7;
     let mut denial = Rule::Instruction;
-    while row.has(row::MODRM) && !fits(row, opcode, modrm, digit, register) {
+    while row.has(row::CHOICE) && !fits(row, opcode, modrm, digit) {
         if row.digits >> digit & 1 == 1 && row.has(row::RM_READ | row::RM_WRITE) {
             denial = Rule::OperandForm;
         }
-        number = row.next;
-        if number == 0 {
-            return Err(denial);
-        }
-        row = ROWS.get(usize::from(number)).ok_or(Rule::Instruction)?;
+        row = match row.next {
+            0 => return Err(denial),
+            next => ROWS.get(usize::from(next)).ok_or(Rule::Instruction)?,
+        };
     }
-    instruction.row = row;
-    instruction.opcode = opcode;
-    if row.has(row::MODRM) {
-        cursor.at += 1;
-        instruction.reg = digit | if rex & REX_R != 0 { 8 } else { 0 };
-        instruction.rm = modrm & 7 | if rex & REX_B != 0 { 8 } else { 0 };
-        instruction.memory = !register;
-        if !register {
-            address(instruction, cursor, modrm, rex);
-        }
-    } else if row.has(row::OPCODE_REGISTER) {
-        instruction.rm = opcode & 7 | if rex & REX_B != 0 { 8 } else { 0 };
-    }
-    Ok(())
+    Ok(row)
 }
 
-#[inline]
-fn fits(row: &Row, opcode: u8, modrm: u8, digit: u8, register: bool) -> bool {
-    let other_form = if register {
+fn fits(row: &Row, opcode: u8, modrm: u8, digit: u8) -> bool {
+    let other_form = if modrm >= 0xc0 {
         row::MEM_ONLY
     } else {
         row::REG_ONLY
@@ -391,49 +385,69 @@ fn fits(row: &Row, opcode: u8, modrm: u8, digit: u8, register: bool) -> bool {
     row.digits >> digit & 1 == 1 && !row.has(other_form) && field && exists
 }
 
-#[inline]
-fn address(instruction: &mut Instruction, cursor: &mut Cursor, modrm: u8, rex: u8) {
-    let mode = modrm >> 6;
-    let mut base = instruction.rm;
-    if base & 7 == 4 {
-        let sib = cursor.byte();
-        let index = sib >> 3 & 7 | if rex & REX_X != 0 { 8 } else { 0 };
-        instruction.index = if index == 4 { NONE } else { index };
-        instruction.scale = sib >> 6;
-        base = sib & 7 | if rex & REX_B != 0 { 8 } else { 0 };
-        if mode == 0 && base & 7 == 5 {
-            base = NONE;
+/// Reads ModRM, SIB, displacement and immediate, and checks the addressing prefixes.
+#[inline(always)]
+fn operands(
+    mut instruction: Instruction,
+    mut cursor: Cursor,
+    rex: u8,
+    prefixes: u8,
+) -> Result<Instruction, Rule> {
+    let row = instruction.row;
+    let extended = (rex & REX_B) << 3;
+    if row.has(row::MODRM) {
+        let modrm = cursor.byte();
+        instruction.reg = modrm >> 3 & 7 | (rex & REX_R) << 1;
+        instruction.memory = modrm < 0xc0;
+        if instruction.memory {
+            address(&mut instruction, &mut cursor, modrm, rex);
+        } else {
+            instruction.rm = modrm & 7 | extended;
         }
-    } else if mode == 0 && base & 7 == 5 {
-        base = RIP;
+    } else if row.has(row::OPCODE_REGISTER) {
+        instruction.rm = instruction.opcode & 7 | extended;
+    } else if row.has(row::ACCUMULATOR) {
+        instruction.rm = 0;
     }
-    instruction.base = base;
-    instruction.displacement = match (mode, base) {
-        (1, _) => i32::from(cursor.byte() as i8),
-        (2, _) | (0, NONE | RIP) => i32::from_le_bytes(cursor.bytes()),
-        _ => 0,
-    };
-}
-
-/// Reads the immediate and checks the addressing prefixes.
-#[inline]
-fn finish(instruction: &mut Instruction, mut cursor: Cursor, prefixes: u8) -> Result<(), Rule> {
-    match prefixes & (P65 | P67) {
-        0 => {}
-        _ if !instruction.memory || instruction.row.has(row::NO_ACCESS) => {
+    if prefixes & (P65 | P67) != 0 {
+        if !instruction.memory || row.has(row::NO_ACCESS) {
             return Err(Rule::Prefix);
         }
-        P65 => return Err(Rule::SegmentOverride),
-        P67 => return Err(Rule::AddressSize),
-        _ => instruction.gs = true,
+        instruction.gs = match prefixes & (P65 | P67) {
+            P65 => return Err(Rule::SegmentOverride),
+            P67 => return Err(Rule::AddressSize),
+            _ => true,
+        };
     }
-    instruction.immediate = match (instruction.row.immediate, instruction.size) {
-        (0, _) => 0,
-        (row::IMM8, _) => i64::from(cursor.byte() as i8),
-        (row::IMM_Z | row::IMM_FULL, 2) => i64::from(i16::from_le_bytes(cursor.bytes())),
-        (row::IMM_FULL, 8) => i64::from_le_bytes(cursor.bytes()),
-        _ => i64::from(i32::from_le_bytes(cursor.bytes())),
+    instruction.immediate = row.immediate.bytes(instruction.size);
+    instruction.length = cursor.at as u8 + instruction.immediate;
+    Ok(instruction)
+}
+
+#[inline(always)]
+fn address(instruction: &mut Instruction, cursor: &mut Cursor, modrm: u8, rex: u8) {
+    let mode = modrm >> 6;
+    let mut base = modrm & 7;
+    let mut baseless = RIP;
+    if base == 4 {
+        let sib = cursor.byte();
+        let index = sib >> 3 & 7 | (rex & REX_X) << 2;
+        instruction.index = if index == 4 { NONE } else { index };
+        instruction.scale = sib >> 6;
+        base = sib & 7;
+        baseless = NONE;
+    }
+    let absolute = mode == 0 && base == 5;
+    instruction.base = if absolute {
+        baseless
+    } else {
+        base | (rex & REX_B) << 3
     };
-    instruction.length = cursor.at as u8;
-    Ok(())
+    let size = match mode {
+        0 if absolute => 4,
+        0 => 0,
+        1 => 1,
+        _ => 4,
+    };
+    instruction.displacement = cursor.number(size);
 }

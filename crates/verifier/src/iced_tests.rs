@@ -211,7 +211,7 @@ fn writes_anyway(instruction: &iced_x86::Instruction) -> bool {
     ) || format!("{:?}", instruction.mnemonic()).starts_with("Cmov")
 }
 
-fn byte(instruction: &Instruction, register: u8, flag: u32) -> u8 {
+fn byte(instruction: &Instruction, register: u8, flag: u64) -> u8 {
     if instruction.row.has(flag) && !instruction.rex && register >= 4 {
         register - 4
     } else {
@@ -260,7 +260,7 @@ fn every_row_means_what_iced_says() {
     encodings(|bytes| {
         compared += 1;
         let window = window(bytes);
-        let Ok(ours) = decode::decode(&window, WINDOW) else {
+        let Ok(ours) = decode::decode((&window, decode::LONGEST)) else {
             return;
         };
         accepted += 1;

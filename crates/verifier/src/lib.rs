@@ -24,7 +24,6 @@
     clippy::panic
 )]
 
-mod bitmap;
 mod code;
 mod decode;
 mod dynamic;
@@ -34,6 +33,7 @@ mod iced_tests;
 mod image;
 mod label;
 mod line;
+mod marks;
 mod note;
 mod report;
 #[allow(

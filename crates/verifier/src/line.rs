@@ -47,39 +47,63 @@ impl Value {
 
 /// The state of a straight line.
 pub(crate) struct Line {
-    values: [Value; 16],
-    since: [u32; 16],
+    /// From 16 on there are no registers, and nothing is ever known.
+    values: [Value; 32],
+    since: [u32; 32],
     /// Offset of the first step of `%r15` that no probe has followed yet.
     pub(crate) stepped: Option<u32>,
     /// Sum of the steps since the last probe.
     pub(crate) steps: i64,
-    /// The last instruction compared this register's label: its number, the instruction's offset.
-    pub(crate) check: Option<(u8, u32)>,
+    /// The last comparison with the label.
+    pub(crate) check: Option<Check>,
+    /// A comparison has succeeded in this line.
+    pub(crate) labelled: bool,
+}
+
+/// A comparison with the label: it holds if `jne`, right behind it, is not taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Check {
+    /// The register whose target was looked at.
+    pub(crate) register: u8,
+    /// Offset of the comparison.
+    pub(crate) made: u32,
+    /// Offset of what is behind it.
+    pub(crate) end: u32,
 }
 
 impl Line {
     /// A line that just began: nothing known, `%r15` in the window.
     pub(crate) const fn new() -> Self {
         Self {
-            values: [Value::Any; 16],
-            since: [0; 16],
+            values: [Value::Any; 32],
+            since: [0; 32],
             stepped: None,
             steps: 0,
             check: None,
+            labelled: false,
         }
+    }
+
+    /// Begins anew.
+    #[inline]
+    pub(crate) fn restart(&mut self) {
+        self.values = [Value::Any; 32];
+        self.stepped = None;
+        self.steps = 0;
+        self.check = None;
+        self.labelled = false;
     }
 
     #[inline]
     pub(crate) fn value(&self, register: u8) -> Value {
-        self.values
-            .get(usize::from(register))
-            .copied()
-            .unwrap_or(Value::Any)
+        let value = self.values.get(usize::from(register & 31)).copied();
+        value.unwrap_or(Value::Any)
     }
 
     #[inline]
     pub(crate) fn set(&mut self, register: u8, value: Value, at: u32) {
-        let register = usize::from(register);
+        let value = if register < 16 { value } else { Value::Any };
+        let register = usize::from(register & 31);
         if let (Some(slot), Some(since)) =
             (self.values.get_mut(register), self.since.get_mut(register))
         {
@@ -95,7 +119,7 @@ impl Line {
     #[inline]
     pub(crate) fn rely(&mut self, register: u8, at: u32) -> u32 {
         self.since
-            .get_mut(usize::from(register))
+            .get_mut(usize::from(register & 31))
             .map_or(at, |since| std::mem::replace(since, at))
     }
 

@@ -53,94 +53,130 @@ pub(crate) enum Kind {
 }
 
 /// Has a ModRM byte.
-pub(crate) const MODRM: u32 = 1;
+pub(crate) const MODRM: u64 = 1;
 /// The r/m operand must be memory.
-pub(crate) const MEM_ONLY: u32 = 1 << 1;
+pub(crate) const MEM_ONLY: u64 = 1 << 1;
 /// The r/m operand must be a register.
-pub(crate) const REG_ONLY: u32 = 1 << 2;
+pub(crate) const REG_ONLY: u64 = 1 << 2;
 /// The r/m field must be zero.
-pub(crate) const RM_ZERO: u32 = 1 << 3;
+pub(crate) const RM_ZERO: u64 = 1 << 3;
 /// The r/m field must be two.
-pub(crate) const RM_TWO: u32 = 1 << 30;
+pub(crate) const RM_TWO: u64 = 1 << 30;
 /// The r/m operand, when a register, is a general one.
-pub(crate) const RM_GPR: u32 = 1 << 4;
+pub(crate) const RM_GPR: u64 = 1 << 4;
 /// ... of 8 bits.
-pub(crate) const RM_BYTE: u32 = 1 << 5;
+pub(crate) const RM_BYTE: u64 = 1 << 5;
 /// The r/m operand, when memory, is read.
-pub(crate) const RM_READ: u32 = 1 << 6;
+pub(crate) const RM_READ: u64 = 1 << 6;
 /// The r/m operand is written.
-pub(crate) const RM_WRITE: u32 = 1 << 7;
+pub(crate) const RM_WRITE: u64 = 1 << 7;
 /// ... but perhaps not, or not with zero extension.
-pub(crate) const RM_LOOSE: u32 = 1 << 8;
+pub(crate) const RM_LOOSE: u64 = 1 << 8;
 /// The reg operand is a general register.
-pub(crate) const REG_GPR: u32 = 1 << 9;
+pub(crate) const REG_GPR: u64 = 1 << 9;
 /// ... of 8 bits.
-pub(crate) const REG_BYTE: u32 = 1 << 10;
+pub(crate) const REG_BYTE: u64 = 1 << 10;
 /// The reg operand is written.
-pub(crate) const REG_WRITE: u32 = 1 << 11;
+pub(crate) const REG_WRITE: u64 = 1 << 11;
 /// ... but perhaps not, or not with zero extension.
-pub(crate) const REG_LOOSE: u32 = 1 << 12;
+pub(crate) const REG_LOOSE: u64 = 1 << 12;
 /// The opcode's low three bits name the r/m operand.
-pub(crate) const OPCODE_REGISTER: u32 = 1 << 13;
+pub(crate) const OPCODE_REGISTER: u64 = 1 << 13;
 /// The r/m operand is the accumulator.
-pub(crate) const ACCUMULATOR: u32 = 1 << 14;
+pub(crate) const ACCUMULATOR: u64 = 1 << 14;
 /// VEX.vvvv is an operand (otherwise it must be 1111).
-pub(crate) const V_USED: u32 = 1 << 15;
+pub(crate) const V_USED: u64 = 1 << 15;
 /// ... a general register.
-pub(crate) const V_GPR: u32 = 1 << 16;
+pub(crate) const V_GPR: u64 = 1 << 16;
 /// ... written.
-pub(crate) const V_WRITE: u32 = 1 << 17;
+pub(crate) const V_WRITE: u64 = 1 << 17;
 /// Prefix 66 selects a 16-bit operand.
-pub(crate) const OP16: u32 = 1 << 18;
+pub(crate) const OP16: u64 = 1 << 18;
 /// The written general register is 32 bits wide whatever W says.
-pub(crate) const FIXED32: u32 = 1 << 19;
+pub(crate) const FIXED32: u64 = 1 << 19;
 /// `lock` is possible, with memory.
-pub(crate) const LOCK: u32 = 1 << 20;
+pub(crate) const LOCK: u64 = 1 << 20;
 /// `rep` and `repne` are possible.
-pub(crate) const REP: u32 = 1 << 21;
+pub(crate) const REP: u64 = 1 << 21;
 /// W must be 0.
-pub(crate) const W0: u32 = 1 << 22;
+pub(crate) const W0: u64 = 1 << 22;
 /// W must be 1.
-pub(crate) const W1: u32 = 1 << 23;
+pub(crate) const W1: u64 = 1 << 23;
 /// VEX.L must be 0.
-pub(crate) const L0: u32 = 1 << 24;
+pub(crate) const L0: u64 = 1 << 24;
 /// VEX.L must be 1.
-pub(crate) const L1: u32 = 1 << 25;
+pub(crate) const L1: u64 = 1 << 25;
 /// The access may not happen although the instruction completes.
-pub(crate) const LAZY: u32 = 1 << 26;
+pub(crate) const LAZY: u64 = 1 << 26;
 /// The memory operand is not accessed.
-pub(crate) const NO_ACCESS: u32 = 1 << 27;
+pub(crate) const NO_ACCESS: u64 = 1 << 27;
 /// x87 state is used.
-pub(crate) const X87: u32 = 1 << 28;
+pub(crate) const X87: u64 = 1 << 28;
 /// The SSE control word is written.
-pub(crate) const MXCSR: u32 = 1 << 29;
-/// Immediates: one byte; four, or two with a 16-bit operand; or full width.
-pub(crate) const IMM8: u8 = 1;
-/// Four bytes, or two with a 16-bit operand.
-pub(crate) const IMM_Z: u8 = 2;
-/// Two, four or eight bytes, as the operand.
-pub(crate) const IMM_FULL: u8 = 3;
-/// Four bytes, always.
-pub(crate) const IMM32: u8 = 4;
+pub(crate) const MXCSR: u64 = 1 << 29;
+/// Derived: the ModRM byte decides whether this row, or another, fits.
+pub(crate) const CHOICE: u64 = 1 << 31;
+/// Derived: writes more than one whole general register named by reg or r/m.
+pub(crate) const INTRICATE: u64 = 1 << 33;
+
+/// Bytes of the immediate, for operands of 2, 4 and 8 bytes: at bits 4, 8 and 16,
+/// twice the operand's size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Immediate(u32);
+
+impl Immediate {
+    const NONE: Self = Self::new(0, 0, 0);
+
+    const fn new(short: u32, plain: u32, long: u32) -> Self {
+        Self(short << 4 | plain << 8 | long << 16)
+    }
+
+    /// With operands of `size` bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(self, size: u8) -> u8 {
+        (self.0 >> ((2 * size) & 31) & 15) as u8
+    }
+}
+
+/// What fits nothing: no reg field is accepted.
+pub(crate) static NO_ROW: Row = Row {
+    flags: CHOICE,
+    ..Row::EMPTY
+};
 
 /// One row of the table, as the decoder uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    pub(crate) flags: u32,
+    pub(crate) flags: u64,
     /// Mask of general registers written besides the operands.
     pub(crate) clobbers: u16,
     /// Next row for the same opcodes, tried when this one does not fit; 0: none.
     pub(crate) next: u16,
     /// Mask of the accepted reg fields.
     pub(crate) digits: u8,
-    pub(crate) immediate: u8,
+    pub(crate) immediate: Immediate,
+    /// Bits of a REX prefix that must not be there: 40 is the prefix itself.
+    pub(crate) rex_denied: u8,
+    /// ... that must be there.
+    pub(crate) rex_demanded: u8,
     pub(crate) kind: Kind,
 }
 
 impl Row {
+    const EMPTY: Self = Self {
+        flags: 0,
+        clobbers: 0,
+        next: 0,
+        digits: 0,
+        immediate: Immediate::NONE,
+        rex_denied: 0,
+        rex_demanded: 0,
+        kind: Kind::Plain,
+    };
+
     /// Whether any of these flags is set.
     #[inline]
-    pub(crate) const fn has(&self, flags: u32) -> bool {
+    pub(crate) const fn has(&self, flags: u64) -> bool {
         self.flags & flags != 0
     }
 }
@@ -184,15 +220,19 @@ pub(crate) const X87_REGISTER_FORMS: [u64; 8] = [
 pub(crate) const SLOTS: usize = 256 * 25;
 const COUNT: usize = count();
 
-/// Place of an opcode in [`INDEX`]; `map` 0 to 6, `prefix` 0 to 3.
+/// Which 256 entries of [`INDEX`] belong to `map` 0 to 6 with `prefix` 0 to 3.
 #[inline]
-pub(crate) const fn slot(map: usize, prefix: usize, opcode: u8) -> usize {
-    let table = if map == 0 {
+pub(crate) const fn plane(map: usize, prefix: usize) -> usize {
+    if map == 0 {
         0
     } else {
         1 + (map - 1) * 4 + prefix
-    };
-    table * 256 + opcode as usize
+    }
+}
+
+/// Place of an opcode in [`INDEX`].
+const fn slot(map: usize, prefix: usize, opcode: u8) -> usize {
+    plane(map, prefix) * 256 + opcode as usize
 }
 
 const fn count() -> usize {
@@ -210,22 +250,14 @@ struct Built {
 }
 
 const BUILT: Built = build();
-/// All rows; number 0 is none.
+/// All rows; number 0 is [`NO_ROW`].
 pub(crate) static ROWS: [Row; COUNT] = BUILT.rows;
 /// The first row for each opcode of each map; 0: none.
 pub(crate) static INDEX: [u16; SLOTS] = BUILT.index;
 
 const fn build() -> Built {
-    let empty = Row {
-        flags: 0,
-        clobbers: 0,
-        next: 0,
-        digits: 0,
-        immediate: 0,
-        kind: Kind::Plain,
-    };
     let mut built = Built {
-        rows: [empty; COUNT],
+        rows: [NO_ROW; COUNT],
         index: [0; SLOTS],
     };
     let (mut number, mut group) = (1, 0);
@@ -343,14 +375,7 @@ const fn parse_opcodes(text: &'static str) -> [bool; 256] {
 }
 
 const fn parse_row(text: &Text) -> Row {
-    let mut row = Row {
-        flags: 0,
-        clobbers: 0,
-        next: 0,
-        digits: 0,
-        immediate: 0,
-        kind: Kind::Plain,
-    };
+    let mut row = Row::EMPTY;
     let mut words = Words::new(text.operands);
     let mut names_reg = false;
     while let Some(word) = words.next() {
@@ -369,6 +394,29 @@ const fn parse_row(text: &Text) -> Row {
             "the reg field is neither an operand nor a digit"
         );
         row.digits = 0xff;
+    }
+    derive(row)
+}
+
+/// What the decoder asks about every instruction, in one flag each.
+const fn derive(mut row: Row) -> Row {
+    let choice = row.digits != 0xff
+        || row.has(MEM_ONLY | REG_ONLY | RM_ZERO | RM_TWO)
+        || matches!(row.kind, Kind::X87);
+    let rex = row.has(MODRM | OPCODE_REGISTER | ACCUMULATOR | OP16);
+    let bytes = row.has(REG_WRITE) && row.has(REG_BYTE) || row.has(RM_WRITE) && row.has(RM_BYTE);
+    let intricate = row.clobbers != 0
+        || bytes
+        || row.has(V_WRITE)
+        || (row.has(REG_WRITE) && row.has(RM_WRITE))
+        || (row.has(RM_WRITE) && !row.has(RM_GPR))
+        || matches!(row.kind, Kind::Shift);
+    row.flags |= pick(row.has(MODRM) && choice, CHOICE) | pick(intricate, INTRICATE);
+    if !rex {
+        row.rex_denied |= 0x40;
+    }
+    if row.has(W1) {
+        row.rex_demanded = 8;
     }
     row
 }
@@ -416,10 +464,10 @@ const fn parse_operand(mut row: Row, word: &[u8]) -> Row {
         }
         b'I' | b'J' => {
             row.immediate = match (word[0], size) {
-                (_, b'b') => IMM8,
-                (b'J', b'z') => IMM32,
-                (b'I', b'z') => IMM_Z,
-                (b'I', b'v') => IMM_FULL,
+                (_, b'b') => Immediate::new(1, 1, 1),
+                (b'J', b'z') => Immediate::new(4, 4, 4),
+                (b'I', b'z') => Immediate::new(2, 4, 4),
+                (b'I', b'v') => Immediate::new(2, 4, 8),
                 _ => panic!("unknown immediate"),
             };
             return row;
@@ -456,6 +504,10 @@ const fn parse_option(mut row: Row, word: &[u8]) -> Row {
         b"mem" => MEM_ONLY,
         b"rm0" => RM_ZERO,
         b"rm2" => RM_TWO,
+        b"rexb0" => {
+            row.rex_denied |= 1;
+            0
+        }
         b"w0" => W0,
         b"w1" => W1,
         b"l0" => L0,
@@ -502,7 +554,7 @@ const fn ends(word: &[u8], with: u8) -> bool {
     word[word.len() - 1] == with
 }
 
-const fn pick(condition: bool, flag: u32) -> u32 {
+const fn pick(condition: bool, flag: u64) -> u64 {
     if condition { flag } else { 0 }
 }
 

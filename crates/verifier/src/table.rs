@@ -21,7 +21,7 @@
 //! or not surely with zero extension (so nothing may rely on the upper half).
 //!
 //! Options: `/n` accepted values of the reg field; `reg`, `mem`, `rm0` forms;
-//! `w0 w1 l0 l1`; `lock`, `rep`, `op16` accepted prefixes; `=ax` and so on, general
+//! `w0 w1 l0 l1`, `rexb0`, bits of REX or VEX; `lock`, `rep`, `op16` accepted prefixes; `=ax` and so on, general
 //! registers written besides; `lazy`, the access may not happen; `is:x` a meaning
 //! that the checker knows ([`crate::row::Kind`]); `x87`, `mxcsr` for the statistics.
 //!
@@ -117,7 +117,8 @@ const INTEGER: &[Text] = &[
     t("", "8a", "Gb= Eb", "", "mov"),
     t("", "8b", "Gv= Ev", "is:move", "mov"),
     t("", "8d", "Gv= N", "mem is:lea", "lea"),
-    t("", "90", "", "op16 rep", "nop pause"),
+    // With REX.B it is an exchange with %r8.
+    t("", "90", "", "op16 rep rexb0", "nop pause"),
     t("", "91-97", "Zv!", "=ax", "xchg"),
     t("", "98", "", "op16 =ax", "cbw cwde cdqe"),
     t("", "99", "", "op16 =dx", "cwd cdq cqo"),
