@@ -227,6 +227,7 @@ impl<'a, 'r> Parser<'a, 'r> {
                 for symbol in arguments.split(',') {
                     let id = self.symbol(symbol.trim());
                     self.unit.labels[id].global = true;
+                    self.unit.labels[id].weak |= name == ".weak";
                 }
                 return self.item(line, Item::Directive(name, arguments));
             }

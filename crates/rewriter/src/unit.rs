@@ -132,6 +132,8 @@ pub(crate) struct Label<'a> {
     pub(crate) section: Option<usize>,
     /// `.globl` or `.weak`.
     pub(crate) global: bool,
+    /// `.weak`: without a definition it is a null pointer.
+    pub(crate) weak: bool,
     /// `.type name, @function`
     pub(crate) function: bool,
     pub(crate) called: bool,
@@ -143,6 +145,11 @@ pub(crate) struct Label<'a> {
 }
 
 impl Label<'_> {
+    /// Whether it may be nothing: then its address is null.
+    fn may_be_absent(&self) -> bool {
+        self.weak && self.section.is_none()
+    }
+
     /// Whether an indirect branch may come here.
     pub(crate) fn is_indirect_target(&self) -> bool {
         self.global || self.taken
@@ -272,6 +279,19 @@ impl Unit<'_> {
         for position in 0..self.functions.len() {
             self.functions[position] = root(&mut parents, self.functions[position]);
         }
+    }
+
+    /// Whether a direct branch goes to what need not exist. A linker makes a stub of its
+    /// own for that, which jumps through memory.
+    pub(crate) fn may_go_nowhere(&self, position: Position) -> bool {
+        let target = self.instructions[position].target;
+        target.is_some_and(|label| self.labels[self.resolve(label)].may_be_absent())
+    }
+
+    /// Whether `name` need not exist.
+    pub(crate) fn may_be_absent(&self, name: &str) -> bool {
+        let mut labels = self.labels.iter();
+        labels.any(|label| label.name == name && label.may_be_absent())
     }
 
     /// Where a direct branch goes, if within this file.

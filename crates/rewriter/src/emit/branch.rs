@@ -45,6 +45,13 @@ impl<'u> Emitter<'u> {
         self.probe();
         match (instruction.row.class, instruction.operands.first()) {
             (Class::Ret, _) => put!(self, "ret"),
+            (Class::Call | Class::Jmp, Some(Operand::Target(target)))
+                if unit.may_go_nowhere(position) =>
+            {
+                let symbol = target.trim_end_matches("@PLT");
+                put!(self, "movl\t{symbol}@GOTPCREL(%rip), %r11d");
+                self.checked(position, None);
+            }
             (_, Some(Operand::Target(target))) => {
                 put!(self, "{}\t{target}", instruction.mnemonic);
                 if instruction.row.class == Class::Call
@@ -55,7 +62,8 @@ impl<'u> Emitter<'u> {
             }
             (_, Some(Operand::ThroughGpr(register))) => self.checked(position, Some(*register)),
             (_, Some(Operand::ThroughMem(mem))) => {
-                if let Some(symbol) = got_symbol(mem) {
+                let symbol = got_symbol(mem).filter(|symbol| !unit.may_be_absent(symbol));
+                if let Some(symbol) = symbol {
                     put!(self, "{}\t{symbol}@PLT", instruction.mnemonic);
                 } else {
                     // Only the offset is wanted, and a 32-bit load leaves it zero-extended.
