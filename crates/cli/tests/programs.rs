@@ -84,6 +84,16 @@ fn agrees(name: &str, compiler: &str) {
 }
 
 #[test]
+fn the_processor_says_who_it_is() {
+    agrees("identity.c", "cc");
+}
+
+#[test]
+fn functions_that_need_not_exist() {
+    agrees("weak.c", "cc");
+}
+
+#[test]
 fn arguments_and_status() {
     agrees("hello.c", "cc");
 }
