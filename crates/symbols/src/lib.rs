@@ -180,6 +180,50 @@ mod tests {
         assert_eq!(symbols.function_at(known.offset), Some(&*known.name));
     }
 
+    /// Mutants of a small program's debug information; each is asked for what the
+    /// whole program knows, and may know anything.
+    #[test]
+    fn hostile_debug_information_is_survived() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (text, program) = (directory.path().join("a.c"), directory.path().join("a"));
+        let code = "static int g(int x) { return x * 3; }\nint f(int x) { return g(x) + 1; }\n";
+        std::fs::write(&text, code).expect("a file");
+        let mut gcc = std::process::Command::new("gcc");
+        gcc.args(["-g", "-O2", "-nostdlib", "-static", "-Wl,-e,f"]);
+        let status = gcc.arg(&text).arg("-o").arg(&program).status();
+        assert!(status.expect("gcc starts").success());
+        let bytes = std::fs::read(&program).expect("a program");
+        let file = object::File::parse(&*bytes).expect("an ELF file");
+        let place = file.entry();
+        let found = Symbols::new(&bytes).find(place);
+        assert!(found.iter().any(|found| found.line == Some(2)), "{found:?}");
+        let debug = |name: &str| name.starts_with(".debug");
+        let ranges: Vec<(u64, u64)> = file
+            .sections()
+            .filter(|section| section.name().is_ok_and(debug))
+            .filter_map(|section| section.file_range())
+            .collect();
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below.max(1)
+        };
+        for _ in 0..5000 {
+            let mut mutant = bytes.clone();
+            for _ in 0..=random(4) {
+                let (start, length) = ranges[random(ranges.len() as u64) as usize];
+                let at = (start + random(length)) as usize;
+                mutant[at] = [0, 0xff, 0x7f, 0x80, random(256) as u8][random(5) as usize];
+            }
+            let symbols = Symbols::new(&mutant);
+            for offset in place..place + 8 {
+                assert!(symbols.find(offset).len() < 100);
+            }
+        }
+    }
+
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(clean("a\x1b[31mb\n"), "a\\u{1b}[31mb\\n");
