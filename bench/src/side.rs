@@ -123,21 +123,28 @@ pub(crate) fn verifier(cases: &[Case], quick: bool) -> Result<Option<Verifier>> 
     let Some((code_bytes, workload, image)) = images.max_by_key(|(bytes, ..)| *bytes) else {
         return Ok(None);
     };
-    let bytes: Arc<[u8]> = fs::read(image)?.into();
-    let mut seconds = Vec::new();
-    for _ in 0..rounds(quick) * 5 {
-        let start = Instant::now();
-        if mullion_verifier::verify(Arc::clone(&bytes)).is_err() {
-            return Ok(None);
-        }
-        seconds.push(start.elapsed().as_secs_f64());
-    }
-    let median = stats::median(&seconds).context("no time was taken")?;
+    let bytes = fs::read(image)?;
+    let median = verification(bytes.into(), rounds(quick) * 5)
+        .with_context(|| image.display().to_string())?;
     Ok(Some(Verifier {
         workload,
         code_bytes,
         megabytes_per_second: code_bytes as f64 / 1e6 / median,
     }))
+}
+
+/// The median time in seconds of verifying an image, which must pass.
+fn verification(image: Arc<[u8]>, rounds: usize) -> Result<f64> {
+    let mut seconds = Vec::new();
+    for _ in 0..rounds {
+        let start = Instant::now();
+        let verified = mullion_verifier::verify(Arc::clone(&image));
+        seconds.push(start.elapsed().as_secs_f64());
+        if let Err(rejected) = verified {
+            bail!("the verifier rejects it: {rejected}");
+        }
+    }
+    stats::median(&seconds).context("no time was taken")
 }
 
 fn rounds(quick: bool) -> usize {
@@ -161,4 +168,16 @@ fn wall_clock(program: &OsStr, arguments: &[&OsStr], times: usize) -> Result<f64
         seconds.push(start.elapsed().as_secs_f64());
     }
     stats::median(&seconds).context("no time was taken")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejected_image_is_an_error_and_no_speed() {
+        let no_image: Arc<[u8]> = vec![0xf4; 4096].into();
+        let error = verification(no_image, 1).expect_err("no image");
+        assert!(error.to_string().contains("rejects"), "{error}");
+    }
 }
