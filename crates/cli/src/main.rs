@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod image_file;
 mod listing;
+mod units;
 
 use clap::Parser;
 use std::ffi::{OsStr, OsString};

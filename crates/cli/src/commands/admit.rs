@@ -2,6 +2,7 @@
 
 use super::admission::record_of;
 use super::keys::{KeyringArgs, add_credentials, pair};
+use crate::image_file::ImageLimit;
 use anyhow::Context as _;
 use mullion_trust::log::Log;
 use mullion_trust::module_type::Mechanism;
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    image_limit: ImageLimit,
+    #[command(flatten)]
     keyring: KeyringArgs,
 }
 
@@ -56,7 +59,10 @@ impl Args {
         for path in policy.credentials().iter().chain(&self.credentials) {
             add_credentials(&mut store, path)?;
         }
-        let image = std::fs::read(&self.image).with_context(|| self.image.display().to_string())?;
+        let image = self
+            .image_limit
+            .read(&self.image)
+            .with_context(|| self.image.display().to_string())?;
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| record_of(&self.image));
         let record = std::fs::read_to_string(&record)

@@ -1,6 +1,7 @@
 //! `mullion inspect`.
 
 use super::provenance::Provenance;
+use crate::image_file::ImageLimit;
 use crate::listing::{Symbols, print_out};
 use anyhow::{Context, bail};
 use mullion_abi as abi;
@@ -29,6 +30,8 @@ pub(crate) struct Args {
     /// A policy: say whether it has the code verified when the image is loaded.
     #[arg(long, value_name = "FILE", env = "MULLION_POLICY")]
     policy: Option<PathBuf>,
+    #[command(flatten)]
+    image_limit: ImageLimit,
 }
 
 #[derive(Serialize)]
@@ -108,7 +111,10 @@ const BUILT_IN: [&str; 5] = [
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let name = self.file.display().to_string();
-        let bytes = std::fs::read(&self.file).with_context(|| name.clone())?;
+        let bytes = self
+            .image_limit
+            .read(&self.file)
+            .with_context(|| name.clone())?;
         let symbols = Symbols::read(&bytes);
         let policy = self.policy.as_deref().map(Policy::read).transpose()?;
         let record = Provenance::read(&self.file, &bytes, policy.as_ref());

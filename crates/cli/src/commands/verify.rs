@@ -1,5 +1,6 @@
 //! `mullion verify`.
 
+use crate::image_file::ImageLimit;
 use crate::listing::{Symbols, disassemble, hexadecimal, print_out};
 use mullion_verifier::{DEFAULT_LIMIT, Place, Rule, Violation, survey};
 use serde::Serialize;
@@ -39,6 +40,8 @@ pub(crate) struct Args {
     /// List every rule.
     #[arg(long, conflicts_with_all = ["files", "explain"])]
     rules: bool,
+    #[command(flatten)]
+    image_limit: ImageLimit,
 }
 
 /// Violations that are printed unless `--all` is given.
@@ -135,7 +138,7 @@ impl Args {
             violations: Vec::new(),
             truncated: false,
         };
-        match std::fs::read(path) {
+        match self.image_limit.read(path) {
             Ok(bytes) => self.check(bytes, &mut report),
             Err(error) => {
                 eprintln!("mullion: {}: {error}", report.file);

@@ -40,6 +40,37 @@ fn files_that_are_no_images() {
 }
 
 #[test]
+fn files_beyond_the_limit_are_not_read() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("vast.mx");
+    let file = fs::File::create(&path).expect("a file");
+    // A hole: it takes no room on the disk.
+    file.set_len((1 << 30) + 1).expect("a hole");
+    refused(&path, "larger than 1073741824 bytes");
+    let endless = |arguments: &[&str]| {
+        let output = mullion(arguments).arg("/dev/zero").output();
+        let output = output.expect("started");
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("/dev/zero: larger than 65536 bytes"),
+            "{said}"
+        );
+        output.status.code()
+    };
+    assert_eq!(endless(&["run", "--max-image=64K"]), Some(126));
+    for command in ["verify", "inspect"] {
+        assert_eq!(endless(&[command, "--max-image=64K"]), Some(1));
+    }
+    let size = fs::metadata(image("streams")).expect("an image").len();
+    let limit = |size: u64| {
+        let option = format!("--max-image={size}");
+        let output = mullion(&["verify", &option]).arg(image("streams")).output();
+        output.expect("started").status.code()
+    };
+    assert_eq!((limit(size), limit(size - 1)), (Some(0), Some(1)));
+}
+
+#[test]
 fn an_image_with_one_byte_changed() {
     let mut bytes = fs::read(image("streams")).expect("an image");
     let file = object::File::parse(&*bytes).expect("an ELF file");

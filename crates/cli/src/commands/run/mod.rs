@@ -2,9 +2,10 @@
 
 mod debugger;
 mod report;
-mod units;
 
 use super::admission::{AdmissionArgs, explain};
+use crate::image_file::ImageLimit;
+use crate::units;
 use anyhow::bail;
 use mullion_loader::{Imports, LoadError, Loaded, Start};
 use mullion_runtime::{Arguments, CallError, Cause, Limits};
@@ -57,6 +58,8 @@ pub(crate) struct Args {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
+    image_limit: ImageLimit,
+    #[command(flatten)]
     admission: AdmissionArgs,
     /// Write "window BASE" to standard error before the program starts, for debuggers.
     #[arg(long)]
@@ -100,7 +103,7 @@ impl Args {
 
     /// `None` if it may not be loaded, which has been explained.
     fn load(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
-        let bytes = std::fs::read(path)?;
+        let bytes = self.image_limit.read(path)?;
         let authoriser = self.admission.authoriser()?;
         if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
             let text = "no policy is configured, so everyone is trusted (see --policy)";

@@ -7,7 +7,7 @@ use std::time::Duration;
 const MOST_MEMORY: u64 = 3 << 30;
 
 /// `64M`, `1G`, `4096`: bytes, in powers of 1024.
-pub(super) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let bytes = bytes(text)?;
     match bytes <= MOST_MEMORY {
         true => Ok(bytes),
@@ -16,7 +16,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 }
 
 /// As [`size`], for a data stack.
-pub(super) fn stack(text: &str) -> Result<u64, String> {
+pub(crate) fn stack(text: &str) -> Result<u64, String> {
     let bytes = bytes(text)?;
     match bytes <= MAX_STACK_SIZE {
         true => Ok(bytes),
@@ -27,7 +27,8 @@ pub(super) fn stack(text: &str) -> Result<u64, String> {
     }
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
+/// As [`size`], without a limit.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let form = || "a size is a number, with K, M or G behind it".to_owned();
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
@@ -43,7 +44,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// `500ms`, `1s`, `1.5s`, `2m`; a bare number is seconds.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let form = || "a time is a number, with ms, s or m behind it, like 500ms".to_owned();
     let (digits, seconds) = if let Some(digits) = text.strip_suffix("ms") {
         (digits, 0.001)

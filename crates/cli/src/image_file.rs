@@ -1,0 +1,54 @@
+//! Reading an image's file, which may come from anybody: not more of it than a limit.
+
+use crate::units;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// How large an image's file may be.
+#[derive(clap::Args)]
+pub(crate) struct ImageLimit {
+    /// Refuse images whose file is larger, debug information included.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "MULLION_MAX_IMAGE",
+        default_value = "1G",
+        value_parser = units::bytes
+    )]
+    max_image: u64,
+}
+
+impl ImageLimit {
+    /// The whole file.
+    ///
+    /// # Errors
+    /// What the system says, or [`ErrorKind::FileTooLarge`]; nothing of a regular file has been
+    /// read then.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if length > self.max_image {
+            return Err(self.too_large());
+        }
+        // A pipe or a device has no length; a file may grow while it is read.
+        let mut bytes = Vec::with_capacity(length as usize);
+        file.take(self.max_image.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > self.max_image {
+            true => Err(self.too_large()),
+            false => Ok(bytes),
+        }
+    }
+
+    fn too_large(&self) -> io::Error {
+        io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "larger than {} bytes, the limit for an image (strip its debug information, or \
+                 raise the limit with --max-image)",
+                self.max_image
+            ),
+        )
+    }
+}
