@@ -1,9 +1,12 @@
-//! Pieces of code that a kill waits for.
+//! Pieces of code that the end of a process waits for.
 //!
 //! A process can be ended at any instruction of its own code (a kill from elsewhere, an endless loop, the end
 //! of its stack), and no destructor runs then. What holds shared structures in a half-way state says so.
 
 use std::marker::PhantomData;
+
+use crate::heap::Heap;
+use crate::thread::here;
 
 /// While one lives, the thread is not ended; a kill that arrives meanwhile lands when the last is dropped.
 /// Keep it short, and do not park inside: hold none across [`crate::wait::park`].
@@ -11,9 +14,42 @@ use std::marker::PhantomData;
 #[must_use]
 pub struct Critical(PhantomData<*mut ()>);
 
-/// Enters a critical piece. It nests. Enough stack for the piece (16 KiB) is checked here, so that a
-/// process that is at the end of its stack ends before the piece and not in it.
+/// Enters a critical piece. They nest. Enough stack for it (16 KiB) is checked here, so that a process that
+/// is at the end of its stack ends before the piece and not in it.
 #[inline]
 pub fn critical() -> Critical {
+    here::open_piece();
     Critical(PhantomData)
+}
+
+impl Drop for Critical {
+    #[inline]
+    fn drop(&mut self) {
+        here::close_piece();
+    }
+}
+
+/// A critical piece of the kernel, whose allocations are the host's and outlive the process that runs.
+#[derive(Debug)]
+#[must_use]
+pub struct AsHost {
+    heap: Option<&'static Heap>,
+    _whole: Critical,
+}
+
+/// Enters one. What is allocated inside must be found again when the process ends without dropping it.
+#[inline]
+pub fn as_host() -> AsHost {
+    let whole = critical();
+    AsHost {
+        heap: here::replace_heap(None),
+        _whole: whole,
+    }
+}
+
+impl Drop for AsHost {
+    #[inline]
+    fn drop(&mut self) {
+        here::replace_heap(self.heap);
+    }
 }

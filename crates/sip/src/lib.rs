@@ -23,7 +23,13 @@ pub mod channel;
 pub mod critical;
 mod digest;
 pub mod exchange;
+pub mod heap;
 pub mod owner;
+pub mod process;
+mod start;
+mod system;
+mod table;
+pub mod thread;
 pub mod wait;
 
 #[doc(hidden)]
@@ -33,3 +39,4 @@ pub mod __private;
 pub use digest::{Digest, Hasher};
 pub use exchange::{ExBox, ExString, ExVec, Exchange, Parcel};
 pub use mullion_sip_macros::{Exchange, contract};
+pub use start::{Start, StartError, start};

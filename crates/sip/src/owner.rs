@@ -2,6 +2,9 @@
 
 use std::sync::RwLock;
 
+use crate::process::Process;
+use crate::thread::here;
+
 /// One life of a process. A number is used again by later processes; the pair never is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[repr(C)]
@@ -16,6 +19,10 @@ impl Owner {
         index: 0,
         generation: 0,
     };
+
+    pub(crate) const fn new(index: u32, generation: u32) -> Owner {
+        Owner { index, generation }
+    }
 
     /// The process's place in the table: small, dense, 0 for the host. Fit to index a side table with.
     pub const fn index(self) -> u32 {
@@ -42,8 +49,10 @@ impl Owner {
 }
 
 /// Who the calling thread works for.
+#[inline]
 pub fn current() -> Owner {
-    Owner::HOST
+    let process = here::thread().and_then(|thread| thread.process.get());
+    process.map_or(Owner::HOST, Process::owner)
 }
 
 /// What is called when a process has ended, with its owner, once and in the order of registration.
@@ -62,6 +71,16 @@ pub fn on_end(hook: Teardown) {
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     if !hooks.iter().any(|known| std::ptr::fn_addr_eq(*known, hook)) {
         hooks.push(hook);
+    }
+}
+
+/// Calls them all.
+pub(crate) fn tear_down(owner: Owner) {
+    let hooks = HOOKS
+        .read()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    for hook in hooks.iter() {
+        hook(owner);
     }
 }
 

@@ -13,6 +13,9 @@ use std::time::Instant;
 
 use host::HostThread;
 
+use crate::critical::critical;
+use crate::thread::{here, worker};
+
 mod host;
 
 /// A thread to wake: which worker, which of its threads, and which life of that place.
@@ -47,6 +50,12 @@ impl Waiter {
         self.0 == 0
     }
 
+    #[inline]
+    pub(crate) const fn thread(worker: u16, slot: u32, generation: u32) -> Waiter {
+        let (generation, slot) = (generation as u64, slot as u64);
+        Waiter(generation << (WORKER_BITS + SLOT_BITS) | slot << WORKER_BITS | worker as u64)
+    }
+
     const fn host(slot: usize, generation: u32) -> Waiter {
         Waiter(
             (generation as u64) << (WORKER_BITS + SLOT_BITS) | (slot as u64) << WORKER_BITS | HOST,
@@ -54,7 +63,7 @@ impl Waiter {
     }
 
     /// The generation after this one; never 0, which only [`Waiter::NONE`] has.
-    const fn next_generation(generation: u32) -> u32 {
+    pub(crate) const fn next_generation(generation: u32) -> u32 {
         if generation >= (1 << GENERATION_BITS) - 1 {
             1
         } else {
@@ -76,24 +85,49 @@ impl Waiter {
 }
 
 /// The calling thread: a process's thread, or a plain OS thread of the host.
+#[inline]
 pub fn current() -> Waiter {
-    HostThread::current()
+    match here::running() {
+        Some((worker, thread)) => worker.waiter(thread),
+        None => HostThread::current(),
+    }
 }
 
 /// Waits until somebody unparks this thread; returns at once if somebody has since the last return.
+#[inline]
 pub fn park() {
-    host::park(None);
+    match here::running() {
+        Some((worker, thread)) => worker.park(thread),
+        None => host::park(None),
+    }
 }
 
 /// [`park`], but not beyond `deadline`.
 pub fn park_until(deadline: Instant) {
-    host::park(Some(deadline));
+    match here::running() {
+        Some((worker, thread)) => worker.park_until(thread, deadline),
+        None => host::park(Some(deadline)),
+    }
 }
 
 /// Wakes a thread, from any worker or plain OS thread. Everything written before is seen by the woken.
+#[inline]
 pub fn unpark(waiter: Waiter) {
+    match here::worker() {
+        Some(worker) if u64::from(worker.index()) == waiter.worker() => {
+            let _whole = critical();
+            worker.unpark(waiter.slot(), waiter.generation());
+        }
+        _ => unpark_from_afar(waiter),
+    }
+}
+
+fn unpark_from_afar(waiter: Waiter) {
+    let _whole = critical();
     if waiter.worker() == HOST {
         host::unpark(waiter);
+    } else if let Some(worker) = worker::all().get(waiter.worker() as usize) {
+        worker.unpark_from_afar(waiter.slot(), waiter.generation());
     }
 }
 

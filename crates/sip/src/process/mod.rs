@@ -1,0 +1,28 @@
+//! Processes: their table, their family tree, their limits and their ends.
+//!
+//! ```text
+//!   spawn -> Tree: a place, a parent -> home worker: heap, main thread -> runs
+//!   returned | exit | panic | kill | limit | fault -> the worker takes its threads -> bury:
+//!       teardown hooks -> names -> heap -> number dies -> children are ended -> parent is told
+//! ```
+
+mod exit;
+mod handover;
+mod limits;
+pub mod names;
+pub(crate) mod panic;
+mod record;
+mod restart;
+mod spawn;
+mod statistics;
+mod tree;
+
+pub use exit::{Cause, Exit, Message};
+pub use handover::Handover;
+pub use limits::Limits;
+pub use names::Rights;
+pub(crate) use record::{Process, place, reserve};
+pub use restart::{Policy, supervise};
+pub use spawn::{Child, Home, Options, Program, SpawnError, exit, spawn};
+pub(crate) use spawn::{begin, bury, end_asked};
+pub use statistics::{Statistics, statistics};

@@ -1,0 +1,258 @@
+//! The name server: services by path, and who may bind and look up which.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use thiserror::Error;
+
+use super::handover::Handover;
+use super::tree;
+use crate::critical::as_host;
+use crate::owner::{self, Owner};
+
+/// Bytes of a path at most.
+pub const PATH: usize = 255;
+/// Names that one process may have bound at a time.
+pub const NAMES: usize = 1024;
+
+/// What is bound to a name: something that takes one end of a new channel.
+pub trait Offer: Handover {
+    /// The digest of the contract that is spoken.
+    fn digest(&self) -> [u8; 32];
+
+    /// Takes an end from where it lies, if it is of the right type and there is room. Called in a critical
+    /// piece of the kernel: it must not park.
+    fn connect(&mut self, end: &mut dyn Any) -> bool;
+}
+
+/// Which names a process may bind and look up, by the beginnings of paths.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rights {
+    bind: Vec<Box<str>>,
+    look_up: Vec<Box<str>>,
+}
+
+/// Why a name could not be bound or looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum NameError {
+    /// Not `/part/part`, or longer than [`PATH`].
+    #[error("a name is /part/part, of at most {PATH} bytes, without empty parts")]
+    Malformed,
+    /// The process's rights do not cover it.
+    #[error("the process has no right to the name")]
+    NotPermitted,
+    /// Somebody has bound it.
+    #[error("the name is bound already")]
+    Taken,
+    /// The process has bound [`NAMES`] names.
+    #[error("the process has bound too many names")]
+    TooMany,
+    /// Nobody has bound it.
+    #[error("nobody has bound the name")]
+    Unbound,
+    /// The two sides were built with different contracts.
+    #[error("the service speaks another contract, or another version of it")]
+    ContractDiffers,
+    /// The service takes no more ends now.
+    #[error("the service takes no more clients at the moment")]
+    Busy,
+}
+
+impl Rights {
+    /// To every name.
+    pub fn all() -> Rights {
+        Rights::none().bind("/").look_up("/")
+    }
+
+    /// To none.
+    pub const fn none() -> Rights {
+        Rights {
+            bind: Vec::new(),
+            look_up: Vec::new(),
+        }
+    }
+
+    /// To bind `prefix` itself and names below it, too.
+    pub fn bind(mut self, prefix: &str) -> Rights {
+        self.bind.push(prefix.into());
+        self
+    }
+
+    /// To look up `prefix` itself and names below it, too.
+    pub fn look_up(mut self, prefix: &str) -> Rights {
+        self.look_up.push(prefix.into());
+        self
+    }
+
+    /// Of what is wanted, as much as is covered here.
+    pub(super) fn narrowed(&self, wanted: &Rights) -> Rights {
+        let both = |mine: &[Box<str>], wanted: &[Box<str>]| {
+            wanted
+                .iter()
+                .filter(|prefix| covers(mine, prefix))
+                .cloned()
+                .collect()
+        };
+        Rights {
+            bind: both(&self.bind, &wanted.bind),
+            look_up: both(&self.look_up, &wanted.look_up),
+        }
+    }
+}
+
+fn covers(prefixes: &[Box<str>], path: &str) -> bool {
+    prefixes.iter().any(|prefix| {
+        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+        path.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+struct Bound {
+    owner: Owner,
+    offer: Box<dyn Offer>,
+}
+
+static NAMES_BOUND: Mutex<BTreeMap<Box<str>, Bound>> = Mutex::new(BTreeMap::new());
+
+fn names() -> MutexGuard<'static, BTreeMap<Box<str>, Bound>> {
+    NAMES_BOUND
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Gives a service a name, until [`unbind`] or the end of the process.
+pub fn bind(path: &str, offer: impl Offer) -> Result<(), NameError> {
+    let _host = as_host();
+    let owner = owner::current();
+    well_formed(path)?;
+    let mut tree = tree::lock();
+    if !covers(&tree.rights(owner).bind, path) {
+        return Err(NameError::NotPermitted);
+    }
+    let mut names = names();
+    if names.contains_key(path) {
+        return Err(NameError::Taken);
+    }
+    if let Some(node) = tree.of(owner) {
+        if node.names >= NAMES {
+            return Err(NameError::TooMany);
+        }
+        node.names += 1;
+    }
+    let offer = Box::new(offer);
+    names.insert(path.into(), Bound { owner, offer });
+    Ok(())
+}
+
+/// Takes the name away from the calling process's own service.
+pub fn unbind(path: &str) -> Result<(), NameError> {
+    let _host = as_host();
+    let owner = owner::current();
+    let mut tree = tree::lock();
+    let mut names = names();
+    match names.get(path) {
+        None => return Err(NameError::Unbound),
+        Some(bound) if bound.owner != owner => return Err(NameError::NotPermitted),
+        Some(_) => names.remove(path),
+    };
+    if let Some(node) = tree.of(owner) {
+        node.names -= 1;
+    }
+    Ok(())
+}
+
+/// Gives the service of that name one end of a channel, if it speaks the contract with this digest.
+/// `end` is an `Option` of the end; it is empty afterwards.
+pub fn connect(path: &str, digest: [u8; 32], end: &mut dyn Any) -> Result<(), NameError> {
+    let _host = as_host();
+    if !covers(&tree::lock().rights(owner::current()).look_up, path) {
+        return Err(NameError::NotPermitted);
+    }
+    let mut names = names();
+    let bound = names.get_mut(path).ok_or(NameError::Unbound)?;
+    if bound.offer.digest() != digest {
+        return Err(NameError::ContractDiffers);
+    }
+    if bound.offer.connect(end) {
+        Ok(())
+    } else {
+        Err(NameError::Busy)
+    }
+}
+
+/// Every name, with its owner and the digest of its contract.
+pub fn bound() -> Vec<(String, Owner, [u8; 32])> {
+    let names = names();
+    let all = names
+        .iter()
+        .map(|(path, bound)| (path.to_string(), bound.owner, bound.offer.digest()));
+    all.collect()
+}
+
+/// At a process's end.
+pub(super) fn unbind_all(owner: Owner) {
+    let had = tree::lock()
+        .of(owner)
+        .map_or(0, |node| std::mem::take(&mut node.names));
+    if had > 0 {
+        names().retain(|_, bound| bound.owner != owner);
+    }
+}
+
+fn well_formed(path: &str) -> Result<(), NameError> {
+    let parts = path.strip_prefix('/').ok_or(NameError::Malformed)?;
+    let good = |part: &str| !part.is_empty() && part != "." && part != "..";
+    if path.len() <= PATH && parts.split('/').all(good) {
+        Ok(())
+    } else {
+        Err(NameError::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_end_between_parts() {
+        let prefixes = [Box::from("/net"), Box::from("/disk/")];
+        for inside in ["/net", "/net/tcp", "/disk", "/disk/0"] {
+            assert!(covers(&prefixes, inside), "{inside}");
+        }
+        for outside in ["/network", "/", "", "/dis", "net", "//net"] {
+            assert!(!covers(&prefixes, outside), "{outside}");
+        }
+        assert!(covers(&[Box::from("/")], "/anything"));
+    }
+
+    #[test]
+    fn nobody_gets_more_than_the_parent_has() {
+        let parent = Rights::none().bind("/a").look_up("/");
+        let wanted = Rights::none().bind("/").bind("/a/b").look_up("/c");
+        assert_eq!(
+            parent.narrowed(&wanted),
+            Rights::none().bind("/a/b").look_up("/c")
+        );
+    }
+
+    #[test]
+    fn names_are_paths() {
+        for good in ["/a", "/a/b", "/ä ö"] {
+            assert_eq!(well_formed(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "/",
+            "a",
+            "/a/",
+            "//a",
+            "/a/../b",
+            "/.",
+            &format!("/{}", "x".repeat(PATH)),
+        ] {
+            assert_eq!(well_formed(bad), Err(NameError::Malformed), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! From a program to a process, and its end.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use thiserror::Error;
+
+use super::exit::{Cause, Exit};
+use super::handover::Handover;
+use super::limits::Limits;
+use super::names::{self, Rights};
+use super::panic;
+use super::record::{self, Process};
+use super::tree;
+use crate::critical::as_host;
+use crate::owner::{self, Owner};
+use crate::thread::fiber::NewFiber;
+use crate::thread::here;
+use crate::thread::stacks::Stack;
+use crate::thread::worker::{self, Request, Worker};
+use crate::wait::{self, Waiter};
+
+/// Code that can be a process: its main function, which gets one value.
+#[derive(Debug)]
+pub struct Program<T> {
+    name: &'static str,
+    main: fn(T),
+}
+
+impl<T> Clone for Program<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Program<T> {}
+
+impl<T: Handover> Program<T> {
+    /// A program that is linked into the host.
+    ///
+    /// # Safety
+    /// The code keeps nothing of its heap, and nothing that refers to its stacks, in statics or in thread-local
+    /// variables: these outlive the process. A separately built SIP has its own; for one in the host nobody
+    /// checks it. It lends nothing of a thread's stack to another (scoped threads are of the OS, not of us).
+    pub const unsafe fn new(name: &'static str, main: fn(T)) -> Program<T> {
+        Program { name, main }
+    }
+}
+
+/// On which worker a process lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Home {
+    /// Where its parent lives: the quickest to talk to. For the host: the next.
+    #[default]
+    Here,
+    /// On the workers in turn.
+    Next,
+    /// On this one; counted from 0, modulo their number.
+    Worker(usize),
+}
+
+/// Why there is no new process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum SpawnError {
+    /// [`crate::start`] has not been called.
+    #[error("no worker runs yet: call mullion_sip::start first")]
+    NotStarted,
+    /// The parent has as many children as its limit allows, or the table is full.
+    #[error("the parent may have no more children, or the process table is full")]
+    TooMany,
+    /// No stack for its main thread.
+    #[error("no memory for a stack")]
+    NoStack,
+}
+
+/// Begins a process on its home worker.
+pub(super) trait Begin: Send {
+    fn fiber(self: Box<Self>, stack: Stack) -> NewFiber;
+}
+
+struct First<T> {
+    main: fn(T),
+    argument: T,
+}
+
+impl<T: Handover> First<T> {
+    fn into_fiber(self, stack: Stack) -> NewFiber {
+        // SAFETY: `T` is Send.
+        unsafe { NewFiber::new(stack, move || panic::contain(|| (self.main)(self.argument))) }
+    }
+}
+
+impl<T: Handover> Begin for First<T> {
+    fn fiber(self: Box<Self>, stack: Stack) -> NewFiber {
+        self.into_fiber(stack)
+    }
+}
+
+/// How a new process is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What it may use.
+    pub limits: Limits,
+    /// On which worker it lives.
+    pub home: Home,
+    /// Which names it may bind and look up; never more than its parent may.
+    pub rights: Rights,
+}
+
+/// Makes a process that runs `program` with `argument`, as a child of the calling one.
+pub fn spawn<T: Handover>(
+    program: Program<T>,
+    argument: T,
+    options: &Options,
+) -> Result<Child, SpawnError> {
+    let _host = as_host();
+    let here = here::worker();
+    let home = choose(options.home, here).ok_or(SpawnError::NotStarted)?;
+    let first = First {
+        main: program.main,
+        argument,
+    };
+    let mut tree = tree::lock();
+    let rights = tree.rights(owner::current()).narrowed(&options.rights);
+    let (index, process) = tree.add(owner::current()).ok_or(SpawnError::TooMany)?;
+    let owner = process.prepare(index, home);
+    let node = tree.node(index);
+    node.owner = Some(owner);
+    node.name = program.name;
+    node.limits = options.limits;
+    node.rights = rights;
+    if here.is_none_or(|here| here.index() != home.index()) {
+        node.first = Some(Box::new(first));
+        drop(tree);
+        home.ask(Request::Start(index));
+        return Ok(Child { owner });
+    }
+    let Ok(stack) = home.stacks.take() else {
+        tree.remove(index);
+        return Err(SpawnError::NoStack);
+    };
+    drop(tree);
+    process.open(home, &options.limits);
+    run_main(home, process, first.into_fiber(stack));
+    Ok(Child { owner })
+}
+
+fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static Worker> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let workers = worker::all();
+    let number = match (home, here) {
+        (Home::Here, Some(here)) => return Some(here),
+        (Home::Worker(number), _) => number,
+        _ => NEXT.fetch_add(1, Ordering::Relaxed),
+    };
+    workers.get(number.checked_rem(workers.len())?)
+}
+
+/// On the home worker: a process that another OS thread has made begins.
+pub(crate) fn begin(home: &'static Worker, index: u32) {
+    let Some(process) = record::place(index) else {
+        return;
+    };
+    let (first, limits) = {
+        let mut tree = tree::lock();
+        let node = tree.node(index);
+        (node.first.take(), node.limits)
+    };
+    let Some(first) = first else { return };
+    process.open(home, &limits);
+    match home.stacks.take() {
+        Ok(stack) => run_main(home, process, first.fiber(stack)),
+        Err(_) => bury(process, Cause::Memory.into()),
+    }
+}
+
+fn run_main(home: &'static Worker, process: &'static Process, fiber: NewFiber) {
+    match home.add(process, fiber) {
+        Ok(thread) => process.main.set(thread.slot.get() + 1),
+        Err(fiber) => {
+            home.stacks.give(fiber.into_stack());
+            bury(process, Cause::Memory.into());
+        }
+    }
+}
+
+/// On the home worker: the end that was asked for.
+pub(crate) fn end_asked(home: &Worker, index: u32) {
+    let doomed = |process: &&Process| process.alive.get() && process.is_doomed();
+    if let Some(process) = record::place(index).filter(doomed) {
+        home.end(process, Cause::Killed.into());
+    }
+}
+
+/// On the home worker, when the last thread has stopped: everything else of the process goes.
+pub(crate) fn bury(process: &'static Process, exit: Exit) {
+    let owner = process.owner();
+    owner::tear_down(owner);
+    names::unbind_all(owner);
+    process.heap.close();
+    process.close();
+    let mut tree = tree::lock();
+    let index = owner.index();
+    for child in tree.children(index) {
+        orphan(&mut tree, child);
+    }
+    let node = tree.node(index);
+    let waiting = node.waiting.take();
+    if node.detached {
+        tree.remove(index);
+    } else {
+        node.exit = Some(exit);
+    }
+    drop(tree);
+    wait::unpark(waiting.unwrap_or(Waiter::NONE));
+}
+
+/// A child whose parent has ended: it ends too, and nobody asks how.
+fn orphan(tree: &mut tree::Tree, index: u32) {
+    let node = tree.node(index);
+    if node.exit.is_some() {
+        return tree.remove(index);
+    }
+    node.detached = true;
+    tree.adopt(index);
+    end(index);
+}
+
+/// Has a living process ended. The caller holds the tree.
+fn end(index: u32) {
+    let Some(process) = record::place(index) else {
+        return;
+    };
+    process.doom();
+    if let Some(home) = process.home() {
+        home.ask(Request::End(index));
+        if here::worker().is_none_or(|here| here.index() != home.index()) {
+            home.interrupt();
+        }
+    }
+}
+
+/// Ends the calling process with a status. Nothing of it runs again, and nothing is dropped.
+pub fn exit(status: u8) -> ! {
+    here::die(Cause::Exited(status))
+}
+
+/// A process's child. Dropping it lets the child live on, with nobody to ask how it ended.
+#[derive(Debug)]
+#[must_use]
+pub struct Child {
+    owner: Owner,
+}
+
+// SAFETY: a number; what it stands for lives in the kernel's tables.
+unsafe impl Handover for Child {}
+
+impl Child {
+    /// The process.
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Ends it. It may run on for a moment, until its worker has got the message.
+    pub fn kill(&self) {
+        let _host = as_host();
+        let mut tree = tree::lock();
+        if tree.of(self.owner).is_some_and(|node| node.exit.is_none()) {
+            end(self.owner.index());
+        }
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&self) -> Option<Exit> {
+        self.look(None)
+    }
+
+    /// Waits for its end.
+    pub fn wait(&self) -> Exit {
+        loop {
+            match self.look(Some(wait::current())) {
+                Some(exit) => return exit,
+                None => wait::park(),
+            }
+        }
+    }
+
+    /// [`Child::wait`], but not beyond `deadline`.
+    pub fn wait_until(&self, deadline: Instant) -> Option<Exit> {
+        loop {
+            match self.look(Some(wait::current())) {
+                None if Instant::now() < deadline => wait::park_until(deadline),
+                found => return found,
+            }
+        }
+    }
+
+    /// How it ended, if it has; else `waiter` is woken when it does, in the place of who was to be before.
+    pub fn look(&self, waiter: Option<Waiter>) -> Option<Exit> {
+        let _host = as_host();
+        let mut tree = tree::lock();
+        let node = tree.of(self.owner)?;
+        if node.exit.is_none() && waiter.is_some() {
+            node.waiting = waiter;
+        }
+        node.exit
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _host = as_host();
+        let mut tree = tree::lock();
+        if let Some(node) = tree.of(self.owner) {
+            node.detached = true;
+            node.waiting = None;
+            if node.exit.is_some() {
+                tree.remove(self.owner.index());
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The beginning.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+
+use thiserror::Error;
+
+use crate::process;
+use crate::thread::{signals, watch, worker};
+use crate::{heap, system};
+
+/// How the workers are to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Start {
+    /// How many; by default one for each core that the program may use.
+    pub workers: Option<NonZeroUsize>,
+}
+
+/// Why no worker runs.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The system refused address space or threads.
+    #[error("the system refused what workers need")]
+    System(#[from] io::Error),
+}
+
+/// Starts the workers. Later calls find them running and do nothing.
+///
+/// From here on the program handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGURG in front of
+/// its own handlers, and has a panic hook in front of its own. In the child of a `fork` no process runs.
+pub fn start(how: Start) -> Result<(), StartError> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _one = STARTING
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !worker::all().is_empty() {
+        return Ok(());
+    }
+    heap::reserve()?;
+    process::reserve()?;
+    signals::install();
+    process::panic::install();
+    // The standard library makes the buffer of its output at the first use, which must not be a process's.
+    io::stdout().flush()?;
+    worker::start(
+        how.workers
+            .map_or(system::cores().len().max(1), NonZeroUsize::get),
+    )?;
+    watch::start()?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What the kernel asks of Linux: address space, sleeping, cores.
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Pages of the machine.
+pub(crate) const PAGE: usize = 4096;
+
+/// `bytes` of zeroed address space, aligned to `align` (a power of two of at least a page). Memory is taken
+/// page by page when first touched. It is never given back: reservations live as long as the program.
+pub(crate) fn reserve(bytes: usize, align: usize) -> io::Result<*mut u8> {
+    // SAFETY: a new private mapping at an address that the system chooses touches no existing memory.
+    let base = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            bytes + align,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(base.cast::<u8>().map_addr(|at| at.next_multiple_of(align)))
+}
+
+/// Makes a page fault on every access.
+///
+/// # Safety
+/// The page is part of a reservation and holds nothing that anybody will use.
+pub(crate) unsafe fn forbid(page: *mut u8) -> io::Result<()> {
+    // SAFETY: the caller's promise; protection only takes access away.
+    match unsafe { libc::mprotect(page.cast(), PAGE, libc::PROT_NONE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives the memory behind an address range back; it reads as zero afterwards.
+///
+/// # Safety
+/// The range is part of a reservation and holds nothing that anybody will use.
+pub(crate) unsafe fn discard(start: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise. A failure leaves the memory as it is, which is as good.
+    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) };
+}
+
+/// Sleeps while `word` holds `expected`, until woken or for `limit`; may return for no reason.
+pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
+    });
+    let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the word and the time outlive the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            limit,
+        )
+    };
+}
+
+/// Wakes one thread that sleeps on `word`.
+pub(crate) fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        )
+    };
+}
+
+/// The processors that this program may use.
+pub(crate) fn cores() -> Vec<usize> {
+    // SAFETY: the set is plain data and written before it is read.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        (0..libc::CPU_SETSIZE as usize)
+            .filter(|core| libc::CPU_ISSET(*core, &set))
+            .collect()
+    }
+}
+
+/// Keeps the calling thread on one processor. A refusal leaves it where the system likes.
+pub(crate) fn pin(core: usize) {
+    // SAFETY: the set is plain data; `core` comes from `cores`, so it is in range.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}

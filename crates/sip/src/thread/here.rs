@@ -1,0 +1,189 @@
+//! What runs on this OS thread.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
+
+use corosensei::Yielder;
+
+use super::slot::Thread;
+use super::worker::Worker;
+use crate::heap::Heap;
+use crate::process::Cause;
+
+/// One per OS thread. All empty outside of workers; all but `worker` empty while a worker schedules.
+struct Here {
+    worker: Cell<Option<&'static Worker>>,
+    thread: Cell<Option<&'static Thread>>,
+    heap: Cell<Option<&'static Heap>>,
+    /// Below this stack address no critical piece begins.
+    floor: Cell<usize>,
+    /// How many critical pieces are open; read by signal handlers.
+    depth: AtomicU32,
+    /// The cause of an end that waits for the last of them to close; 0 for none.
+    pending: AtomicU8,
+    /// A panic has said its words: the process ends at its next allocation, and nothing else ends it.
+    leaving: AtomicBool,
+}
+
+thread_local! {
+    static HERE: Here = const {
+        Here {
+            worker: Cell::new(None),
+            thread: Cell::new(None),
+            heap: Cell::new(None),
+            floor: Cell::new(0),
+            depth: AtomicU32::new(0),
+            pending: AtomicU8::new(0),
+            leaving: AtomicBool::new(false),
+        }
+    };
+}
+
+/// This OS thread becomes a worker.
+pub(super) fn become_worker(worker: &'static Worker) {
+    HERE.with(|here| here.worker.set(Some(worker)));
+}
+
+/// The worker that this OS thread is.
+#[inline]
+pub(crate) fn worker() -> Option<&'static Worker> {
+    HERE.with(|here| here.worker.get())
+}
+
+/// The process's thread that runs, if one does.
+#[inline]
+pub(crate) fn thread() -> Option<&'static Thread> {
+    HERE.with(|here| here.thread.get())
+}
+
+/// Both at once.
+#[inline]
+pub(crate) fn running() -> Option<(&'static Worker, &'static Thread)> {
+    HERE.with(|here| Some((here.worker.get()?, here.thread.get()?)))
+}
+
+/// Where allocations go; `None` for the system's allocator.
+#[inline]
+pub(crate) fn heap() -> Option<&'static Heap> {
+    HERE.with(|here| here.heap.get())
+}
+
+/// A thread is about to run.
+#[inline]
+pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
+    HERE.with(|here| {
+        here.thread.set(Some(thread));
+        here.heap.set(Some(heap));
+        here.floor.set(thread.fiber.floor());
+    });
+}
+
+/// The scheduler has the OS thread again.
+#[inline]
+pub(super) fn leave() {
+    HERE.with(|here| {
+        here.thread.set(None);
+        here.heap.set(None);
+        here.floor.set(0);
+    });
+}
+
+/// An ended thread may have left a critical piece open, if the piece itself ended it.
+pub(super) fn close_all() {
+    HERE.with(|here| {
+        here.depth.store(0, Ordering::Relaxed);
+        here.pending.store(0, Ordering::Relaxed);
+        here.leaving.store(false, Ordering::Relaxed);
+    });
+}
+
+/// For the panic hook, which must return; see [`crate::process::panic`].
+pub(crate) fn leave_at_next_allocation(worker: &'static Worker) {
+    HERE.with(|here| {
+        here.leaving.store(true, Ordering::Relaxed);
+        here.floor.set(0);
+        here.heap.set(Some(&worker.nothing));
+    });
+}
+
+/// Whether a panic has said its words.
+pub(crate) fn is_leaving() -> bool {
+    HERE.with(|here| here.leaving.load(Ordering::Relaxed))
+}
+
+/// The first words of a coroutine.
+pub(super) fn started(yielder: &Yielder<(), ()>) {
+    if let Some(thread) = thread() {
+        thread.fiber.set_yielder(yielder);
+    }
+}
+
+/// Ends the running thread's process here and now. Nothing of it runs again.
+#[cold]
+pub(crate) fn die(cause: Cause) -> ! {
+    let Some((worker, thread)) = running() else {
+        // No process runs, so the host itself did what would have ended a process.
+        std::process::abort()
+    };
+    worker.doom(cause);
+    // SAFETY: this is the running thread's coroutine.
+    unsafe { thread.fiber.suspend() };
+    // The scheduler resumes no thread of an ended process.
+    std::process::abort()
+}
+
+#[inline]
+pub(crate) fn open_piece() {
+    HERE.with(|here| {
+        let marker = 0u8;
+        if std::ptr::from_ref(&marker).addr() < here.floor.get() {
+            overflow();
+        }
+        // Not a read-modify-write: a signal handler leaves the number as it found it.
+        let depth = here.depth.load(Ordering::Relaxed);
+        here.depth.store(depth + 1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    });
+}
+
+#[cold]
+fn overflow() -> ! {
+    HERE.with(|here| here.floor.set(0));
+    die(Cause::Stack)
+}
+
+#[inline]
+pub(crate) fn close_piece() {
+    HERE.with(|here| {
+        compiler_fence(Ordering::SeqCst);
+        let depth = here.depth.load(Ordering::Relaxed) - 1;
+        here.depth.store(depth, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if here.pending.load(Ordering::Relaxed) != 0 {
+            close_pending(here, depth);
+        }
+    });
+}
+
+#[cold]
+fn close_pending(here: &Here, depth: u32) {
+    if depth == 0 {
+        die(Cause::from_bits(here.pending.load(Ordering::Relaxed)));
+    }
+}
+
+/// Whether a critical piece is open.
+pub(crate) fn in_critical_piece() -> bool {
+    HERE.with(|here| here.depth.load(Ordering::Relaxed) != 0)
+}
+
+/// The process ends when the open pieces are closed.
+pub(crate) fn die_later(cause: Cause) {
+    HERE.with(|here| here.pending.store(cause.to_bits(), Ordering::Relaxed));
+}
+
+/// Allocations go there from now on; gives where they went.
+#[inline]
+pub(crate) fn replace_heap(heap: Option<&'static Heap>) -> Option<&'static Heap> {
+    HERE.with(|here| here.heap.replace(heap))
+}

@@ -1,0 +1,477 @@
+//! A worker: one OS thread that runs the threads of its processes in turn.
+
+use std::cell::Cell;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::fiber::{NewFiber, Resumed};
+use super::inbox::{Inbox, Link, Links};
+use super::run_queue::RunQueue;
+use super::slot::{State, Thread};
+use super::stacks::Stacks;
+use super::timers::Timers;
+use super::{here, signals};
+use crate::heap::{Heap, Pool};
+use crate::process::{self, Cause, Exit, Message, Process};
+use crate::system;
+use crate::table::Table;
+use crate::wait::Waiter;
+
+/// Threads that a worker can have at a time.
+pub(crate) const THREADS: usize = 1 << 18;
+/// How long a worker looks for work before it sleeps: about as long as waking it would take.
+const SPIN: Duration = Duration::from_micros(30);
+/// Clocks are read every so many switches while timers run.
+const CLOCK_EVERY: u64 = 64;
+
+static WORKERS: OnceLock<Box<[Worker]>> = OnceLock::new();
+
+/// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through [`here::worker`], which
+/// only its own OS thread gets.
+#[allow(missing_debug_implementations)]
+pub(crate) struct Worker {
+    index: u16,
+    pub(super) inbox: Inbox,
+    /// Grows with every switch to a thread.
+    pub(super) switches: AtomicU64,
+    /// What the system calls the OS thread; 0 before it runs.
+    pub(super) os_thread: AtomicI32,
+    /// The switch that the watch has found to last, and its processor time so far in nanoseconds.
+    pub(super) lasting: AtomicU64,
+    pub(super) lasted: AtomicU64,
+    threads: Table<Thread>,
+
+    pub(crate) pool: Pool,
+    /// A heap without memory, for who is to allocate no more.
+    pub(super) nothing: Heap,
+    pub(crate) stacks: Stacks,
+    run: RunQueue,
+    timers: Timers,
+    /// The first free place of `threads`, and the first that was never used; slot + 1, 0 for none.
+    free: Cell<u32>,
+    unused: Cell<u32>,
+    /// Why the running thread's process is to end.
+    fate: Cell<Option<Cause>>,
+    /// What it said last.
+    message: Cell<Message>,
+}
+
+// SAFETY: see the struct's text.
+unsafe impl Sync for Worker {}
+// SAFETY: a worker is made by one OS thread before any other knows it.
+unsafe impl Send for Worker {}
+
+/// Starts `count` workers, each on a core of its own as far as there are so many.
+pub(crate) fn start(count: usize) -> io::Result<()> {
+    let workers = (0..count)
+        .map(|index| Worker::new(index as u16))
+        .collect::<io::Result<Box<[Worker]>>>()?;
+    let workers = WORKERS.get_or_init(|| workers);
+    let cores = system::cores();
+    for worker in workers {
+        let core = cores
+            .get(usize::from(worker.index) % cores.len().max(1))
+            .copied();
+        std::thread::Builder::new()
+            .name(format!("sip-{}", worker.index))
+            .spawn(move || {
+                // A scheduler that fails has processes that nobody would run any more.
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core)));
+                std::process::abort();
+            })?;
+    }
+    Ok(())
+}
+
+/// All of them; none before the start.
+pub(crate) fn all() -> &'static [Worker] {
+    WORKERS.get().map_or(&[], |workers| workers)
+}
+
+/// What another OS thread asks of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Request {
+    /// Wake the thread in this slot.
+    Unpark(u32),
+    /// Begin the process in this place.
+    Start(u32),
+    /// End the process in this place.
+    End(u32),
+}
+
+impl Request {
+    fn entry(self) -> u32 {
+        match self {
+            Request::Unpark(slot) => (slot + 1) << 2,
+            Request::Start(place) => place << 2 | 1,
+            Request::End(place) => place << 2 | 2,
+        }
+    }
+
+    fn from_entry(entry: u32) -> Option<Request> {
+        match entry & 3 {
+            0 => Some(Request::Unpark((entry >> 2).checked_sub(1)?)),
+            1 => Some(Request::Start(entry >> 2)),
+            _ => Some(Request::End(entry >> 2)),
+        }
+    }
+}
+
+impl Links for Worker {
+    fn link(&self, entry: u32) -> Option<&Link> {
+        match Request::from_entry(entry)? {
+            Request::Unpark(slot) => Some(&self.threads.get(slot as usize)?.link),
+            Request::Start(place) => Some(&process::place(place)?.start_link),
+            Request::End(place) => Some(&process::place(place)?.end_link),
+        }
+    }
+}
+
+// For every OS thread.
+impl Worker {
+    fn new(index: u16) -> io::Result<Worker> {
+        Ok(Worker {
+            index,
+            inbox: Inbox::default(),
+            switches: AtomicU64::new(0),
+            os_thread: AtomicI32::new(0),
+            lasting: AtomicU64::new(0),
+            lasted: AtomicU64::new(0),
+            threads: Table::reserve(THREADS)?,
+            pool: Pool::default(),
+            nothing: Heap::empty(),
+            stacks: Stacks::default(),
+            run: RunQueue::new(THREADS)?,
+            timers: Timers::default(),
+            free: Cell::new(0),
+            unused: Cell::new(0),
+            fate: Cell::new(None),
+            message: Cell::new(Message::EMPTY),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// Has the worker do it soon.
+    pub(crate) fn ask(&self, request: Request) {
+        if self.inbox.push(request.entry(), self) {
+            system::futex_wake(&self.inbox.asleep);
+        }
+    }
+
+    /// Wakes a thread of this worker, from any other OS thread.
+    pub(crate) fn unpark_from_afar(&self, slot: usize, generation: u32) {
+        let alive = |thread: &Thread| thread.generation() == generation;
+        if self.threads.get(slot).is_some_and(alive) {
+            self.ask(Request::Unpark(slot as u32));
+        }
+    }
+
+    /// Has the thread that runs looked at, if it is of an ended process.
+    pub(crate) fn interrupt(&self) {
+        signals::interrupt(self.os_thread.load(Ordering::Relaxed));
+    }
+}
+
+// For processes' threads that run on it.
+impl Worker {
+    #[inline]
+    pub(crate) fn waiter(&self, thread: &Thread) -> Waiter {
+        Waiter::thread(self.index, thread.slot.get(), thread.generation())
+    }
+
+    /// Wakes a thread of this worker. The caller is in a critical piece, or is the scheduler.
+    #[inline]
+    pub(crate) fn unpark(&self, slot: usize, generation: u32) {
+        let Some(thread) = self.threads.get(slot) else {
+            return;
+        };
+        if thread.generation() == generation {
+            self.wake(thread);
+        }
+    }
+
+    #[inline]
+    fn wake(&self, thread: &Thread) {
+        match thread.state.get() {
+            State::Parked => {
+                thread.state.set(State::Ready);
+                self.run.push(thread.slot.get());
+            }
+            State::Ready | State::Running => thread.token.set(true),
+            State::Free | State::Gone => {}
+        }
+    }
+
+    #[inline]
+    pub(crate) fn park(&self, thread: &Thread) {
+        if !thread.token.replace(false) {
+            thread.state.set(State::Parked);
+            // SAFETY: the running thread's own coroutine.
+            unsafe { thread.fiber.suspend() };
+        }
+    }
+
+    pub(crate) fn park_until(&self, thread: &Thread, deadline: Instant) {
+        let host = crate::critical::as_host();
+        self.timers.add(deadline, thread.slot.get());
+        thread.deadline.set(Some(deadline));
+        drop(host);
+        self.park(thread);
+        let _host = crate::critical::as_host();
+        self.forget_deadline(thread);
+    }
+
+    fn forget_deadline(&self, thread: &Thread) {
+        if let Some(deadline) = thread.deadline.take() {
+            self.timers.remove(deadline, thread.slot.get());
+        }
+    }
+
+    /// Lets the others run first.
+    #[inline]
+    pub(crate) fn yield_now(&self, thread: &Thread) {
+        let whole = crate::critical::critical();
+        thread.state.set(State::Ready);
+        self.run.push(thread.slot.get());
+        drop(whole);
+        // SAFETY: the running thread's own coroutine.
+        unsafe { thread.fiber.suspend() };
+    }
+
+    /// The running thread's process is to end when it suspends, which it does now.
+    pub(crate) fn doom(&self, cause: Cause) {
+        self.fate.set(Some(cause));
+    }
+
+    /// The last words of the running process.
+    pub(crate) fn set_message(&self, message: Message) {
+        self.message.set(message);
+    }
+
+    /// A new thread for a process of this worker, ready to run. The caller is in a critical piece, or is the
+    /// scheduler, and allocates as the host.
+    #[inline]
+    pub(crate) fn add(
+        &self,
+        process: &'static Process,
+        fiber: NewFiber,
+    ) -> Result<&'static Thread, NewFiber> {
+        let Some(thread) = self.free_place() else {
+            return Err(fiber);
+        };
+        thread.set_generation(Waiter::next_generation(thread.generation()));
+        thread.token.set(false);
+        thread.deadline.set(None);
+        thread.process.set(Some(process));
+        thread.fiber.fill(fiber);
+        self.join(process, thread);
+        thread.state.set(State::Ready);
+        self.run.push(thread.slot.get());
+        Ok(thread)
+    }
+
+    #[inline]
+    fn free_place(&self) -> Option<&'static Thread> {
+        let free = self.free.get();
+        if free != 0 {
+            let thread = self.threads.get(free as usize - 1)?;
+            self.free.set(thread.next.get());
+            return Some(thread);
+        }
+        let slot = self.unused.get();
+        let thread = self.threads.get(slot as usize)?;
+        self.unused.set(slot + 1);
+        thread.slot.set(slot);
+        Some(thread)
+    }
+
+    fn join(&self, process: &Process, thread: &Thread) {
+        let number = thread.slot.get() + 1;
+        let next = process.threads.replace(number);
+        thread.next.set(next);
+        thread.previous.set(0);
+        if let Some(next) = self.numbered(next) {
+            next.previous.set(number);
+        }
+        process.count_thread(1);
+    }
+
+    fn part(&self, process: &Process, thread: &Thread) {
+        let (previous, next) = (thread.previous.get(), thread.next.get());
+        match self.numbered(previous) {
+            Some(previous) => previous.next.set(next),
+            None => process.threads.set(next),
+        }
+        if let Some(next) = self.numbered(next) {
+            next.previous.set(previous);
+        }
+        process.count_thread(-1);
+    }
+
+    fn numbered(&self, number: u32) -> Option<&'static Thread> {
+        self.threads.get((number as usize).checked_sub(1)?)
+    }
+}
+
+// The scheduler.
+impl Worker {
+    fn main(&'static self, core: Option<usize>) {
+        if let Some(core) = core {
+            system::pin(core);
+        }
+        signals::prepare_thread();
+        here::become_worker(self);
+        self.os_thread
+            .store(signals::os_thread(), Ordering::Relaxed);
+        loop {
+            if !self.inbox.is_empty() {
+                self.inbox.drain(self, |entry| self.answer(entry));
+            }
+            let clock = self
+                .switches
+                .load(Ordering::Relaxed)
+                .is_multiple_of(CLOCK_EVERY);
+            if clock && !self.timers.is_empty() {
+                self.ring();
+            }
+            match self.run.pop() {
+                Some(slot) => self.resume(slot),
+                None => self.idle(),
+            }
+        }
+    }
+
+    fn answer(&'static self, entry: u32) {
+        match Request::from_entry(entry) {
+            Some(Request::Unpark(slot)) => {
+                if let Some(thread) = self.threads.get(slot as usize) {
+                    self.wake(thread);
+                }
+            }
+            Some(Request::Start(place)) => process::begin(self, place),
+            Some(Request::End(place)) => process::end_asked(self, place),
+            None => {}
+        }
+    }
+
+    /// Wakes whom it is time for.
+    fn ring(&self) {
+        let now = Instant::now();
+        while let Some(slot) = self.timers.due(now) {
+            if let Some(thread) = self.threads.get(slot as usize) {
+                thread.deadline.set(None);
+                self.wake(thread);
+            }
+        }
+    }
+
+    fn idle(&self) {
+        let begin = Instant::now();
+        let mut now = begin;
+        while now - begin < SPIN {
+            for _ in 0..64 {
+                if !self.inbox.is_empty() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            now = Instant::now();
+            if self.timers.next().is_some_and(|deadline| deadline <= now) {
+                return self.ring();
+            }
+        }
+        let limit = self
+            .timers
+            .next()
+            .map(|deadline| deadline.saturating_duration_since(now));
+        if self.inbox.settle() {
+            system::futex_wait(&self.inbox.asleep, 1, limit);
+            self.inbox.rise();
+            self.ring();
+        }
+    }
+
+    #[inline]
+    fn resume(&self, slot: u32) {
+        let Some(thread) = self.threads.get(slot as usize) else {
+            return;
+        };
+        match (thread.state.get(), thread.process.get()) {
+            (State::Ready, Some(process)) => self.run_thread(thread, process),
+            (State::Gone, _) => self.release(thread),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn run_thread(&self, thread: &'static Thread, process: &'static Process) {
+        thread.state.set(State::Running);
+        let switches = self.switches.load(Ordering::Relaxed);
+        self.switches.store(switches + 1, Ordering::Relaxed);
+        here::enter(thread, &process.heap);
+        // SAFETY: a thread that is ready has a coroutine, suspended, of this OS thread.
+        let resumed = unsafe { thread.fiber.resume() };
+        here::leave();
+        if resumed == Resumed::Returned || self.fate.get().is_some() {
+            self.over(thread, process);
+        }
+    }
+
+    /// A thread has returned, or its process is to end.
+    #[cold]
+    fn over(&self, thread: &'static Thread, process: &'static Process) {
+        here::close_all();
+        match self.fate.take() {
+            Some(cause) => {
+                process::panic::settle();
+                let message = self.message.replace(Message::EMPTY);
+                self.end(process, Exit { cause, message });
+            }
+            None if process.main.get() == thread.slot.get() + 1 => {
+                self.end(process, Cause::Returned.into());
+            }
+            None => {
+                self.part(process, thread);
+                self.vacate(thread);
+                self.release(thread);
+            }
+        }
+    }
+
+    /// Ends a process of this worker: its threads here, the rest in [`process::bury`].
+    pub(crate) fn end(&self, process: &'static Process, exit: Exit) {
+        while let Some(thread) = self.numbered(process.threads.get()) {
+            self.part(process, thread);
+            self.forget_deadline(thread);
+            let ready = thread.state.get() == State::Ready;
+            self.vacate(thread);
+            if ready {
+                thread.state.set(State::Gone);
+            } else {
+                self.release(thread);
+            }
+        }
+        process::bury(process, exit);
+    }
+
+    /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
+    fn vacate(&self, thread: &Thread) {
+        thread.set_generation(Waiter::next_generation(thread.generation()));
+        thread.process.set(None);
+        // SAFETY: the place has a coroutine until here, and the scheduler runs, so it is suspended.
+        self.stacks.give(unsafe { thread.fiber.empty() });
+    }
+
+    /// The place is free for another thread.
+    fn release(&self, thread: &Thread) {
+        thread.state.set(State::Free);
+        thread.next.set(self.free.replace(thread.slot.get() + 1));
+    }
+}

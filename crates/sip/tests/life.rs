@@ -1,0 +1,333 @@
+//! Processes live, talk through nothing yet but parking, and end.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mullion_sip::heap::ProcessHeaps;
+use mullion_sip::owner::{self, Owner};
+use mullion_sip::process::{
+    self, Cause, Child, Handover, Home, Limits, Options, Program, SpawnError, spawn,
+};
+use mullion_sip::wait::{self, Waiter};
+use mullion_sip::{Start, thread};
+
+#[global_allocator]
+static HEAPS: ProcessHeaps = ProcessHeaps;
+
+fn start() {
+    let workers = NonZeroUsize::new(2);
+    mullion_sip::start(Start { workers }).expect("workers");
+}
+
+fn run<T: Handover>(main: fn(T), argument: T) -> Child {
+    start();
+    // SAFETY: the test programs below keep numbers in statics, nothing else.
+    let program = unsafe { Program::new("test", main) };
+    spawn(program, argument, &Options::default()).expect("a process")
+}
+
+#[test]
+fn a_process_runs_and_returns() {
+    static SUM: AtomicU64 = AtomicU64::new(0);
+    let child = run(
+        |(a, b): (u64, u64)| {
+            let numbers: Vec<u64> = (a..b).collect();
+            SUM.store(numbers.iter().sum(), Ordering::Release);
+        },
+        (1, 101),
+    );
+    assert_eq!(child.wait().cause, Cause::Returned);
+    assert_eq!(SUM.load(Ordering::Acquire), 5050);
+    assert_eq!(child.wait().cause, Cause::Returned, "the answer stays");
+}
+
+#[test]
+fn an_exit_carries_its_status() {
+    let child = run(|status| process::exit(status), 7);
+    assert_eq!(child.wait().cause, Cause::Exited(7));
+}
+
+#[test]
+fn a_panic_ends_the_process_alone_and_says_why() {
+    for round in 0..100 {
+        let child = run(|round: u32| panic!("round {round}"), round);
+        let exit = child.wait();
+        assert_eq!(exit.cause, Cause::Panic);
+        assert!(
+            exit.message.as_str().ends_with(&format!("round {round}")),
+            "{}",
+            exit.message
+        );
+    }
+    let child = run(
+        |()| {
+            assert!(!std::thread::panicking());
+            // What unwinds nevertheless is a panic that is caught: not here, since the hook ends the process.
+            let _ = std::panic::catch_unwind(|| panic!("caught"));
+        },
+        (),
+    );
+    assert_eq!(child.wait().cause, Cause::Panic);
+}
+
+#[test]
+fn nothing_is_dropped_at_a_violent_end() {
+    static DROPPED: AtomicU32 = AtomicU32::new(0);
+    struct Loud(#[allow(dead_code)] Box<u8>);
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for main in [
+        |()| {
+            let _loud = Loud(Box::new(1));
+            panic!("no cleaning up");
+        },
+        |()| {
+            let _loud = Loud(Box::new(1));
+            process::exit(0);
+        },
+    ] as [fn(()); 2]
+    {
+        run(main, ()).wait();
+    }
+    let sleeper = run(
+        |()| {
+            let _loud = Loud(Box::new(1));
+            thread::sleep(Duration::from_secs(1000));
+        },
+        (),
+    );
+    sleeper.kill();
+    assert_eq!(sleeper.wait().cause, Cause::Killed);
+    assert_eq!(DROPPED.load(Ordering::Relaxed), 0);
+    run(|()| drop(Loud(Box::new(1))), ()).wait();
+    assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn threads_take_turns() {
+    static ORDER: AtomicU64 = AtomicU64::new(0);
+    fn note(digit: u64) {
+        ORDER.store(
+            ORDER.load(Ordering::Relaxed) * 10 + digit,
+            Ordering::Relaxed,
+        );
+    }
+    let child = run(
+        |()| {
+            for digit in [1, 2] {
+                thread::spawn(move || {
+                    note(digit);
+                    thread::yield_now();
+                    note(digit);
+                })
+                .expect("a thread");
+            }
+            note(9);
+            thread::yield_now();
+            thread::yield_now();
+            note(9);
+        },
+        (),
+    );
+    assert_eq!(child.wait().cause, Cause::Returned);
+    assert_eq!(ORDER.load(Ordering::Relaxed), 912_129);
+}
+
+/// Two processes hand a number back and forth, wherever they live.
+#[test]
+fn parking_works_within_and_across_workers() {
+    static TURN: AtomicU64 = AtomicU64::new(0);
+    static WAITERS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+    const TURNS: u64 = 2000;
+    fn player(own: u64) {
+        WAITERS[own as usize].store(wait::current().to_bits(), Ordering::SeqCst);
+        loop {
+            let turn = TURN.load(Ordering::SeqCst);
+            if turn >= TURNS {
+                return;
+            }
+            if turn % 2 != own {
+                wait::park_until(Instant::now() + Duration::from_millis(100));
+                continue;
+            }
+            TURN.store(turn + 1, Ordering::SeqCst);
+            let other = WAITERS[1 - own as usize].load(Ordering::SeqCst);
+            wait::unpark(Waiter::from_bits(other));
+        }
+    }
+    start();
+    // SAFETY: numbers in statics only.
+    let program = unsafe { Program::new("player", player) };
+    for homes in [[0, 0], [0, 1]] {
+        TURN.store(0, Ordering::SeqCst);
+        let players = [0u64, 1].map(|own| {
+            let home = Home::Worker(homes[own as usize]);
+            let options = Options {
+                home,
+                ..Options::default()
+            };
+            spawn(program, own, &options).expect("a player")
+        });
+        for player in players {
+            assert_eq!(player.wait().cause, Cause::Returned);
+        }
+        assert_eq!(TURN.load(Ordering::SeqCst), TURNS);
+    }
+}
+
+#[test]
+fn time_passes() {
+    let begin = Instant::now();
+    let child = run(|()| thread::sleep(Duration::from_millis(20)), ());
+    assert_eq!(child.wait_until(begin), None);
+    child.wait();
+    assert!(begin.elapsed() >= Duration::from_millis(20));
+}
+
+#[test]
+fn an_end_is_told_to_the_hooks_and_takes_the_children() {
+    static ENDED: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+    static FAMILY: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+    fn hook(owner: Owner) {
+        for (family, ended) in FAMILY.iter().zip(&ENDED) {
+            if family.load(Ordering::SeqCst) == owner.to_bits() {
+                ended.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+    fn descendant(depth: u64) {
+        FAMILY[depth as usize].store(owner::current().to_bits(), Ordering::SeqCst);
+        if depth < 2 {
+            // SAFETY: numbers in statics only.
+            let program = unsafe { Program::new("descendant", descendant) };
+            let home = Home::Next;
+            std::mem::forget(
+                spawn(
+                    program,
+                    depth + 1,
+                    &Options {
+                        home,
+                        ..Options::default()
+                    },
+                )
+                .expect("a child"),
+            );
+        }
+        thread::sleep(Duration::from_secs(1000));
+    }
+    owner::on_end(hook);
+    let first = run(descendant, 0);
+    while FAMILY[2].load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    first.kill();
+    assert_eq!(first.wait().cause, Cause::Killed);
+    while ENDED[2].load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(
+        [&ENDED[0], &ENDED[1], &ENDED[2]].map(|ended| ended.load(Ordering::SeqCst)),
+        [1, 1, 1]
+    );
+    assert_eq!(owner::current(), Owner::HOST);
+}
+
+#[test]
+fn ten_thousand_processes_live_at_once() {
+    static AWAKE: AtomicU32 = AtomicU32::new(0);
+    start();
+    // SAFETY: numbers in statics only.
+    let program = unsafe {
+        Program::new("one of many", |()| {
+            AWAKE.fetch_add(1, Ordering::Relaxed);
+            wait::park();
+            AWAKE.fetch_sub(1, Ordering::Relaxed);
+        })
+    };
+    let many: Vec<Child> = (0..10_000)
+        .map(|_| spawn(program, (), &Options::default()).expect("a process"))
+        .collect();
+    while AWAKE.load(Ordering::Relaxed) < 10_000 {
+        std::thread::yield_now();
+    }
+    let statistics = process::statistics();
+    assert!(statistics.len() >= 10_000);
+    for child in &many {
+        child.kill();
+    }
+    assert!(many.iter().all(|child| child.wait().cause == Cause::Killed));
+    drop(many);
+    assert_eq!(
+        process::statistics()
+            .iter()
+            .filter(|one| one.name == "one of many")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_heap_goes_back_whole() {
+    static OWNER: AtomicU64 = AtomicU64::new(0);
+    let child = run(
+        |()| {
+            OWNER.store(owner::current().to_bits(), Ordering::SeqCst);
+            let all: Vec<Vec<u8>> = (0..1000).map(|size| vec![1; size * 10]).collect();
+            std::hint::black_box(&all);
+            thread::sleep(Duration::from_secs(1000));
+        },
+        (),
+    );
+    let memory = || {
+        let all = process::statistics();
+        let own = all
+            .iter()
+            .find(|one| one.owner.to_bits() == OWNER.load(Ordering::SeqCst));
+        own.map_or(0, |own| own.memory.0)
+    };
+    while memory() < 5_000_000 {
+        std::thread::yield_now();
+    }
+    child.kill();
+    child.wait();
+    assert_eq!(memory(), 0);
+}
+
+#[test]
+fn a_parent_cannot_have_too_many_children() {
+    static REFUSED: AtomicU32 = AtomicU32::new(0);
+    fn parent(_: ()) {
+        // SAFETY: numbers in statics only.
+        let program =
+            unsafe { Program::new("child", |()| thread::sleep(Duration::from_secs(1000))) };
+        let kept: Vec<_> = (0..8)
+            .map(|_| spawn(program, (), &Options::default()))
+            .collect();
+        let refused = kept
+            .iter()
+            .filter(|child| matches!(child, Err(SpawnError::TooMany)));
+        REFUSED.store(refused.count() as u32, Ordering::SeqCst);
+    }
+    start();
+    // SAFETY: numbers in statics only.
+    let program = unsafe { Program::new("parent", parent) };
+    let limits = Limits {
+        children: 5,
+        ..Limits::default()
+    };
+    let child = spawn(
+        program,
+        (),
+        &Options {
+            limits,
+            ..Options::default()
+        },
+    )
+    .expect("a process");
+    assert_eq!(child.wait().cause, Cause::Returned);
+    assert_eq!(REFUSED.load(Ordering::SeqCst), 3);
+}
