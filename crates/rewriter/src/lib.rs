@@ -8,6 +8,7 @@
 //!
 //! ```text
 //!  text -> lexer -> parser -> Unit -> flow  (what is still wanted where)
+//!                              |  \-> narrow (32 bits where they do)
 //!                              |  \-> stack (how deep the stack is where)
 //!                              v
 //!                            emit -> pad -> text
@@ -19,6 +20,7 @@ mod emit;
 mod flow;
 mod length;
 mod lexer;
+mod narrow;
 mod operand;
 mod pad;
 mod parser;
@@ -231,11 +233,12 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
             return empty;
         }
     };
-    let unit = parser::parse(&source, refusals);
+    let mut unit = parser::parse(&source, refusals);
     if !refusals.is_empty() {
         return empty;
     }
     let live = flow::liveness(&unit);
+    narrow::narrow(&mut unit, &live, options.protection);
     let plans = stack::plan(&unit, refusals);
     let (text, stats) = emit::emit(
         &unit,

@@ -423,6 +423,7 @@ impl<'a, 'r> Parser<'a, 'r> {
             operands,
             row,
             target: None,
+            narrowed: false,
             cfa: self.cfa.current(),
         };
         check(&instruction)?;

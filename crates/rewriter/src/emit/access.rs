@@ -82,7 +82,7 @@ impl<'u> Emitter<'u> {
             );
         }
         // A prefix may have stood in a statement of its own.
-        if instruction.prefixes != 0 || places.iter().any(Option::is_some) {
+        if instruction.prefixes != 0 || instruction.narrowed || places.iter().any(Option::is_some) {
             self.with_places(instruction, &places);
         } else {
             put!(self, "{}", instruction.text);

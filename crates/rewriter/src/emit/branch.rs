@@ -100,13 +100,29 @@ impl<'u> Emitter<'u> {
         if flags {
             self.save_flags(delta);
         }
+        let in_place = register.filter(|r| {
+            !flags
+                && self.facts.zero_extended(r.number) == Some(r.number)
+                && self.live.is_target_free(self.unit, position, r.number)
+        });
+        if let Some(register) = in_place {
+            let whole = Gpr::new(register.number, 8);
+            put!(self, "movl\t${complement:#x}, %r11d");
+            put!(self, "addl\t-4(%r14,{whole}), %r11d");
+            put!(self, "jne\t.Lmullion{trap}");
+            put!(self, "addq\t%r14, {whole}");
+            put!(self, "{mnemonic}\t*{whole}");
+            self.stats.checks += 1;
+            return;
+        }
         let free = |r: u8| self.live.is_free_at_indirect_branch(self.unit, position, r);
         let scratch = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9]
             .into_iter()
             .find(|&r| free(r))
             .or_else(|| {
                 // The register that holds the target has served when the offset is taken.
-                register.map(|r| r.number).filter(|&r| free(r))
+                let free = |&r: &u8| self.live.is_target_free(self.unit, position, r);
+                register.map(|r| r.number).filter(free)
             });
         match (scratch, register) {
             (Some(scratch), _) => {

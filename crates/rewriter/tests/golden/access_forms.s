@@ -37,7 +37,7 @@ f:
 	movl	%gs:(%r11d), %ecx
 	movl	$0x10, %r11d
 	movq	$1, %gs:(%r11d)
-	leaq	4(%rax,%rbx), %rcx
+	leal	4(%rax,%rbx,1), %ecx
 	nopw	0(%rax,%rax,1)
 	prefetcht0	%gs:(%eax)
 	ret

@@ -16,7 +16,7 @@ f:
 f:
 	leaq	-16(%r15), %r15
 	movq	%rbx, (%r15)
-	movq	%rdi, %rbx
+	movl	%edi, %ebx
 	movl	%eax, %r11d
 	movl	$0xb1938ab3, %r10d
 	addl	-4(%r14,%r11), %r10d
@@ -46,8 +46,8 @@ f:
 	leaq	16(%r15), %r15
 	movq	-16(%r15), %rbx
 	movl	%eax, %r11d
-	movl	$0xb1938ab3, %r10d
-	addl	-4(%r14,%r11), %r10d
+	movl	$0xb1938ab3, %eax
+	addl	-4(%r14,%r11), %eax
 	jne	.Lmullion1
 	addq	%r14, %r11
 	jmp	*%r11

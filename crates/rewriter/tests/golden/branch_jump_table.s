@@ -37,10 +37,10 @@ f:
 	leaq	.L4(%rip), %rdx
 	movslq	%gs:(%edx,%edi,4), %rax
 	addq	%rdx, %rax
-	movl	%eax, %r11d
-	movl	$0xb1938ab3, %r10d
-	addl	-4(%r14,%r11), %r10d
+	movl	$0xb1938ab3, %r11d
+	addl	%gs:-4(%eax), %r11d
 	jne	.Lmullion1
+	movl	%eax, %r11d
 	addq	%r14, %r11
 	jmp	*%r11
 	.section	.rodata

@@ -39,10 +39,10 @@ f:
 	seto	%al
 	movw	%ax, -256(%r15)
 	movq	-264(%r15), %rax
-	movl	%eax, %r11d
-	movl	$0xb1938ab3, %r10d
-	addl	-4(%r14,%r11), %r10d
+	movl	$0xb1938ab3, %r11d
+	addl	%gs:-4(%eax), %r11d
 	jne	.Lmullion1
+	movl	%eax, %r11d
 	leaq	(%r14,%r11), %r11
 	movq	%rax, -264(%r15)
 	movw	-256(%r15), %ax
