@@ -152,9 +152,10 @@ impl Loaded {
             Some(decision) => granted::limits(limits, decision, self.image()),
             None => limits,
         };
-        let domain = Domain::new(self.image.clone(), functions, limits)?;
+        let domain = Domain::new(self.image.clone(), functions, limits.clone())?;
         Ok(Instance {
             loaded: self.clone(),
+            limits,
             domain,
         })
     }
@@ -163,6 +164,7 @@ impl Loaded {
 /// A domain together with the image it came from.
 pub struct Instance {
     loaded: Loaded,
+    limits: Limits,
     domain: Domain,
 }
 
@@ -171,6 +173,13 @@ impl Instance {
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.domain
+    }
+
+    /// What it may use: what the host gives and what was granted, of each the
+    /// stricter.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The image that it came from.

@@ -139,6 +139,14 @@ impl Challenge {
     }
 }
 
+/// The length that the frame at the beginning of `input` says its body has, as
+/// soon as that can be seen.
+#[must_use]
+pub fn body_length(input: &[u8]) -> Option<usize> {
+    let [_, a, b, c, d] = *input.first_chunk::<HEAD>()?;
+    Some(u32::from_be_bytes([a, b, c, d]) as usize)
+}
+
 impl Request {
     /// Makes and signs a request.
     #[must_use]

@@ -3,6 +3,7 @@
 mod admission;
 mod admit;
 mod cc;
+mod client;
 mod fetch;
 mod grant;
 mod inspect;
@@ -10,6 +11,8 @@ mod key;
 mod keynote;
 mod keynote_bench;
 mod keys;
+mod load;
+mod loader;
 mod log;
 mod map;
 mod model;
@@ -59,6 +62,10 @@ pub(crate) enum Command {
     Key(key::Args),
     /// Evaluate KeyNote assertions (RFC 2704).
     Keynote(keynote::Args),
+    /// Load an extension into a loader that runs as a service.
+    Load(Box<load::Args>),
+    /// Run the code loader as a service; list, call and unload modules in it.
+    Loader(loader::Args),
     /// Show and verify the record of decisions.
     Log(log::Args),
     /// Check a host's policy file.
@@ -91,6 +98,8 @@ impl Command {
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),
             Command::Keynote(args) => args.run(),
+            Command::Load(args) => args.run(),
+            Command::Loader(args) => args.run(),
             Command::Log(args) => args.run(),
             Command::Policy(args) => args.run(),
             Command::Sign(args) => args.run(),

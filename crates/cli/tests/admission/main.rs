@@ -2,6 +2,7 @@
 
 mod limits;
 mod run;
+mod service;
 mod sign;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ static IMAGES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
             "uses.c",
             &["--mullion-protection=write-call"],
         ),
+        ("module.mx", "module.c", &["--mullion-kind=extension"]),
     ] {
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/admission/{source}"));

@@ -1,0 +1,298 @@
+//! `mullion loader`: the code loader as a service, and what clients ask of it besides loading.
+
+use super::admission::AdmissionArgs;
+use super::client::{ClientArgs, done};
+use crate::units;
+use anyhow::{Context as _, bail};
+use mullion_loader::{Authoriser, Imports};
+use mullion_runtime::{Caller, Claimed, End, HostFunction};
+use mullion_service::wire::{Call, List, Operation, Unload};
+use mullion_service::{Address, Listener, Server, Settings};
+use mullion_system::{Grants, System};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The code loader as a service: clients prove a key, and load, list, call and unload extensions
+/// with what the policy and their credentials give (docs/loader-protocol.md, docs/operating.md).
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Serve until SIGTERM or SIGINT.
+    Serve(Box<Serve>),
+    /// List the modules that one has loaded.
+    List {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Unload a module.
+    Unload {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// Its number.
+        module: u64,
+    },
+    /// Call a function of a module, and print what it returns.
+    Call {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// A file whose bytes are handed over: their address and length follow the other
+        /// arguments.
+        #[arg(long, value_name = "FILE")]
+        input: Option<PathBuf>,
+        /// Where to write those bytes as they are after the call.
+        #[arg(long, value_name = "FILE", requires = "input")]
+        output: Option<PathBuf>,
+        /// The module's number.
+        module: u64,
+        /// The export.
+        export: String,
+        /// Integers, as 7, -7 or 0x7.
+        #[arg(value_parser = integer, allow_hyphen_values = true)]
+        arguments: Vec<u64>,
+    },
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Modules may import, as far as the policy lets them:
+  __mullion_system        the system interface with no grants: memory, and the loader's output
+  host_log(text, length)  writes a line to the loader's standard error
+  host_now()              milliseconds since 1970")]
+struct Serve {
+    /// Listen on a Unix socket. Put it into a directory that only the loader's user can write.
+    #[arg(long, value_name = "PATH", required_unless_present = "listen")]
+    socket: Option<PathBuf>,
+    /// Listen on TCP, on a loopback address like 127.0.0.1:7000.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<std::net::SocketAddr>,
+    #[command(flatten)]
+    admission: AdmissionArgs,
+    /// Let everyone load who proves any key, where no policy is configured.
+    #[arg(long)]
+    trust_everyone: bool,
+    /// Connections at the same time.
+    #[arg(long, value_name = "COUNT", default_value_t = 2048)]
+    max_connections: usize,
+    /// Size of an image with its record and credentials, like 64M.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = units::size)]
+    max_image: u64,
+    /// Memory for one module's code, data and heap, like 64M.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = units::size)]
+    max_memory: u64,
+    /// Memory for all modules together, like 3G.
+    #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = units::size)]
+    max_total_memory: u64,
+    /// Time of one call, like 1s.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::time)]
+    max_time: Duration,
+    /// Modules of one key.
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    max_modules: usize,
+    /// How long a client may be silent, within a message and between two.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time)]
+    patience: Duration,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.action {
+            Action::Serve(serve) => serve.run(),
+            Action::List { client, json } => list(&client, json),
+            Action::Unload { client, module } => {
+                let unload = Unload { module };
+                let answer = client.ask(Operation::Unload, &unload, &[])?;
+                done(&answer)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Call {
+                client,
+                input,
+                output,
+                module,
+                export,
+                arguments,
+            } => {
+                let read = |path: PathBuf| {
+                    std::fs::read(&path).with_context(|| path.display().to_string())
+                };
+                let bytes = input.map(read).transpose()?.unwrap_or_default();
+                let call = Call {
+                    module,
+                    export,
+                    arguments,
+                };
+                let answer = client.ask(Operation::Call, &call, &bytes)?;
+                done(&answer)?;
+                if let Some(path) = output {
+                    std::fs::write(&path, &answer.bytes)
+                        .with_context(|| path.display().to_string())?;
+                }
+                println!("{}", answer.object["result"]);
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+fn list(client: &ClientArgs, json: bool) -> anyhow::Result<ExitCode> {
+    let answer = client.ask(Operation::List, &List {}, &[])?;
+    done(&answer)?;
+    if json {
+        println!("{}", answer.object);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for module in answer.object["modules"].as_array().into_iter().flatten() {
+        let text = |name: &str| {
+            module[name]
+                .as_str()
+                .unwrap_or("-")
+                .escape_debug()
+                .to_string()
+        };
+        let exports = module["exports"].as_array().into_iter().flatten();
+        let exports: Vec<_> = exports.filter_map(|name| name.as_str()).collect();
+        let ended = if module["ended"] == true {
+            "\tended"
+        } else {
+            ""
+        };
+        println!(
+            "{}\t{}\t{}\t{}{ended}",
+            module["module"],
+            text("name"),
+            text("type"),
+            exports.join(" ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Serve {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let authoriser = self.authoriser()?;
+        let mut listeners = Vec::new();
+        if let Some(path) = &self.socket {
+            listeners.push(Listener::bind(&Address::Unix(path.clone()))?);
+        }
+        if let Some(address) = self.listen {
+            listeners.push(Listener::bind(&Address::Tcp(address))?);
+        }
+        more_descriptors();
+        let defaults = Settings::default();
+        let settings = Settings {
+            connections: self.max_connections.max(1),
+            frame: usize::try_from(self.max_image)?.min(mullion_trust::challenge::FRAME),
+            transfer: self.patience,
+            idle: self.patience,
+            hello: self.patience.min(defaults.hello),
+            modules_of_one: self.max_modules,
+            memory: self.max_total_memory,
+            limits: mullion_runtime::Limits {
+                memory: self.max_memory,
+                time: Some(self.max_time),
+                ..defaults.limits.clone()
+            },
+            ..defaults
+        };
+        let addresses: Vec<_> = listeners
+            .iter()
+            .map(|one| one.address().to_string())
+            .collect();
+        let server = Server::new(listeners, authoriser, Box::new(imports), settings)?;
+        let stopper = server.stopper();
+        let mut signals = signal_hook::iterator::Signals::new([
+            signal_hook::consts::SIGTERM,
+            signal_hook::consts::SIGINT,
+        ])?;
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                if signals.forever().next().is_some() {
+                    eprintln!("mullion: stopping");
+                    stopper.stop();
+                }
+            })?;
+        eprintln!("mullion: listening on {}", addresses.join(" and "));
+        server.run()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn authoriser(&self) -> anyhow::Result<Authoriser> {
+        let authoriser = self.admission.authoriser()?;
+        if authoriser.policy().is_none() {
+            if !self.trust_everyone {
+                bail!(
+                    "a loader needs a policy (--policy FILE); or --trust-everyone, to let everyone load who connects"
+                );
+            }
+            eprintln!("mullion: note: no policy is configured, so everyone is trusted");
+        }
+        Ok(authoriser)
+    }
+}
+
+/// A connection is a descriptor, and the usual limit is 1024.
+fn more_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // The loader then has room for fewer clients, and makes it by closing old connections.
+    let _refused = setrlimit(Resource::Nofile, raised);
+}
+
+/// What a module is offered.
+fn imports(module: u64) -> Imports {
+    let log: HostFunction = Arc::new(move |caller| log(module, caller));
+    let now: HostFunction = Arc::new(|_| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(since.map_or(0, |since| since.as_millis() as u64))
+    });
+    Imports::new()
+        .with(
+            "__mullion_system",
+            System::new(Grants::default()).into_import(),
+        )
+        .with("host_log", log)
+        .with("host_now", now)
+}
+
+/// Bytes of a module's line that are written.
+const LINE: u64 = 1024;
+
+fn log(module: u64, caller: &mut Caller<'_>) -> Result<u64, End> {
+    let [text, length, ..] = caller.integers();
+    let piece = caller.memory().piece(Claimed(text), length.min(LINE));
+    let mut bytes = vec![0; length.min(LINE) as usize];
+    if piece.and_then(|piece| piece.read(&mut bytes)).is_err() {
+        return Ok(u64::MAX);
+    }
+    let line = String::from_utf8_lossy(&bytes);
+    let _unseen = writeln!(
+        std::io::stderr(),
+        "module {module}: {}",
+        line.escape_debug()
+    );
+    Ok(0)
+}
+
+fn integer(text: &str) -> Result<u64, String> {
+    let parsed = match (text.strip_prefix("0x"), text.strip_prefix('-')) {
+        (Some(digits), _) => u64::from_str_radix(digits, 16).ok(),
+        (_, Some(_)) => text.parse::<i64>().ok().map(|number| number as u64),
+        _ => text.parse().ok(),
+    };
+    parsed.ok_or_else(|| "an integer of 64 bits, as 7, -7 or 0x7".to_owned())
+}

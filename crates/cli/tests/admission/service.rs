@@ -1,0 +1,414 @@
+//! `mullion loader serve`, `mullion load` and a second client that is not ours, over real sockets.
+
+use crate::{TYPE, World, text};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use mullion_service::wire::{self, List, Operation};
+use mullion_trust::SecretKey;
+use mullion_trust::challenge::{Frame, Request, VERSION};
+
+const MODULE: &str = "[\"__mullion_system\", \"host_log\"]";
+
+/// A world whose type is for the module, and a loader in it.
+struct Service {
+    world: World,
+    child: Child,
+    stderr: Option<BufReader<ChildStderr>>,
+    tcp: String,
+}
+
+impl Service {
+    fn new(limits: &str, grant: &[&str], options: &[&str]) -> Self {
+        let module_type = TYPE.replace("[\"__mullion_system\"]", MODULE);
+        let world = World::of_type(&format!("{module_type}[limits]\n{limits}\n"), "");
+        world.grant(grant);
+        world.take("module.mx");
+        Self::start(world, options)
+    }
+
+    fn start(world: World, options: &[&str]) -> Self {
+        let line = [
+            "loader",
+            "serve",
+            "--policy",
+            "policy.toml",
+            "--socket",
+            "s",
+        ];
+        let line = [&line[..], &["--listen", "127.0.0.1:0"], options].concat();
+        let mut command = world.command(&line);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("started");
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        stderr.read_line(&mut line).expect("a line");
+        let tcp = line.trim_end().rsplit(' ').next().unwrap_or_default();
+        assert!(
+            line.starts_with("mullion: listening on s and 127.0.0.1:"),
+            "{line}"
+        );
+        Service {
+            tcp: tcp.to_owned(),
+            world,
+            child,
+            stderr: Some(stderr),
+        }
+    }
+
+    fn ask_as(&self, name: &str, command: &[&str], more: &[&str]) -> Output {
+        let line = [command, &["--to", "s", "--as", name], more].concat();
+        self.world.mullion(&line)
+    }
+
+    #[track_caller]
+    fn alice(&self, command: &[&str], more: &[&str]) -> String {
+        let output = self.ask_as("alice", command, more);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).trim_end().to_owned()
+    }
+
+    #[track_caller]
+    fn load(&self) -> String {
+        self.alice(&["load", "--credentials", "alice.kn"], &["module.mx"])
+    }
+
+    #[track_caller]
+    fn refused(output: &Output, reason: &str) {
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("mullion: refused: "), "{said}");
+        assert!(said.contains(reason), "{reason:?} is missing:\n{said}");
+    }
+
+    /// The call of an export is refused for this reason.
+    #[track_caller]
+    fn fails(&self, module: &str, call: &[&str], reason: &str) {
+        let more = [&[module], call].concat();
+        Self::refused(&self.ask_as("alice", &["loader", "call"], &more), reason);
+    }
+
+    fn signal(&mut self, signal: Signal) -> std::process::ExitStatus {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+        self.child.wait().expect("it ends")
+    }
+
+    /// Stops it: with success, its socket gone; and what it said.
+    fn stop(mut self) -> String {
+        assert_eq!(self.signal(Signal::TERM).code(), Some(0));
+        assert!(!self.world.path("s").exists(), "the socket stays");
+        let mut said = String::new();
+        let mut stderr = self.stderr.take().expect("once");
+        stderr.read_to_string(&mut said).expect("text");
+        said
+    }
+
+    fn python(&self, case: &str) -> Output {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admission/client.py");
+        let mut command = Command::new("python3");
+        command
+            .arg(script)
+            .arg(case)
+            .args(["s", &self.tcp, "keys/alice.key", "keys/bob.key"]);
+        command.args(["module.mx", "module.mx.record", "alice.kn"]);
+        command.current_dir(self.world.directory.path());
+        command.output().expect("python3 is there")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+#[test]
+fn an_unprivileged_client_loads_calls_lists_and_unloads() {
+    let service = Service::new("", &[], &[]);
+    let number = service.load();
+    assert_eq!(number, "1");
+    assert_eq!(
+        service.alice(&["loader", "call"], &["1", "add", "-2", "0x2a"]),
+        "40"
+    );
+    assert_eq!(service.alice(&["loader", "call"], &["1", "next"]), "1");
+    assert_eq!(
+        service.alice(&["loader", "call"], &["1", "next"]),
+        "2",
+        "its state stays"
+    );
+    service.world.write("in", "words");
+    let more = ["--input", "in", "--output", "out", "1", "upper", "7"];
+    assert_eq!(service.alice(&["loader", "call"], &more), "12");
+    assert_eq!(service.world.read("out"), "WORDS");
+    let listed = service.alice(&["loader", "list"], &[]);
+    assert!(
+        listed.starts_with("1\tmodule.mx\ttool\tadd next "),
+        "{listed}"
+    );
+
+    // What is alice's is nobody else's.
+    assert_eq!(
+        text(&service.ask_as("bob", &["loader", "list"], &[]).stdout),
+        ""
+    );
+    let call = service.ask_as("bob", &["loader", "call"], &["1", "next"]);
+    Service::refused(&call, "you have no module 1");
+    Service::refused(
+        &service.ask_as("bob", &["loader", "unload"], &["1"]),
+        "you have no module 1",
+    );
+    let load = ["load", "--credentials", "alice.kn"];
+    let load = service.ask_as("bob", &load, &["module.mx"]);
+    Service::refused(&load, "may not load images of the type `tool`");
+    assert!(text(&load.stderr).contains("way out: "));
+
+    // The remote case.
+    let line = ["loader", "list", "--to", &service.tcp, "--as", "alice"];
+    assert!(service.world.succeed(&line).starts_with("1\t"));
+    service.alice(&["loader", "unload"], &["1"]);
+    service.fails("1", &["next"], "you have no module 1");
+    assert_eq!(service.load(), "2", "numbers are not used again");
+
+    let kinds: Vec<_> = service
+        .world
+        .events()
+        .iter()
+        .map(|event| event["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["admitted", "refused", "admitted"]);
+    let said = service.stop();
+    assert!(said.contains("module 1: WORDS"), "{said}");
+    assert!(said.ends_with("mullion: stopping\n"), "{said}");
+}
+
+#[test]
+fn what_was_granted_is_what_a_module_gets() {
+    let limits = "heap = \"24M\"\nstack = \"64K\"\ntime = \"80ms\"";
+    let service = Service::new(limits, &["--limit", "heap=12M"], &[]);
+    let module = service.load();
+    let got: u32 = service
+        .alice(&["loader", "call"], &[&module, "heap"])
+        .parse()
+        .expect("a number");
+    assert!((6..=12).contains(&got), "{got} MiB");
+    assert_eq!(
+        service.alice(&["loader", "call"], &[&module, "stack", "8"]),
+        "0"
+    );
+    service.fails(&module, &["stack", "32"], "data stack overflow (64 KiB)");
+    service.fails(&module, &["next"], "takes no");
+    let module = service.load();
+    service.fails(&module, &["spin"], "time limit of 80ms exceeded");
+    let module = service.load();
+    service.fails(&module, &["wild"], "");
+    service.fails("99", &["next"], "you have no module 99");
+    let module = service.load();
+    service.fails(&module, &["nothing"], "no export `nothing`");
+    service.fails(
+        &module,
+        &["add", "1", "2", "3", "4", "5", "6", "7"],
+        "6 arguments at most",
+    );
+    let listed = service.alice(&["loader", "list"], &[]);
+    assert_eq!(listed.matches("\tended").count(), 3, "{listed}");
+}
+
+#[test]
+fn a_loader_gives_no_more_than_it_has() {
+    let service = Service::new("", &[], &["--max-modules", "2", "--max-image", "64K"]);
+    service.load();
+    service.load();
+    let load = ["load", "--credentials", "alice.kn"];
+    let third = service.ask_as("alice", &load, &["module.mx"]);
+    Service::refused(&third, "you have as many modules as one may");
+    std::fs::write(service.world.path("big.mx"), vec![0; 100_000]).expect("a file");
+    let output = service.ask_as("alice", &load, &["big.mx"]);
+    assert!(
+        text(&output.stderr).contains("longer than"),
+        "{}",
+        text(&output.stderr)
+    );
+    // A program is for `mullion run`.
+    service.alice(&["loader", "unload"], &["1"]);
+    let program = service.ask_as("alice", &load, &["uses.mx"]);
+    assert_eq!(program.status.code(), Some(1));
+}
+
+#[test]
+fn starting_is_refused_with_a_reason() {
+    let mut service = Service::new("", &[], &[]);
+    let serve = |options: &[&str]| {
+        let output = service
+            .world
+            .mullion(&[&["loader", "serve"], options].concat());
+        (output.status.code(), text(&output.stderr))
+    };
+    let with = ["--policy", "policy.toml"];
+    let (status, said) = serve(&[&with[..], &["--socket", "s"]].concat());
+    assert_eq!(status, Some(1));
+    assert!(said.contains("a loader listens there already"), "{said}");
+    let (_, said) = serve(&[&with[..], &["--socket", "policy.toml"]].concat());
+    assert!(said.contains("a file that is no socket"), "{said}");
+    let (_, said) = serve(&[&with[..], &["--listen", "0.0.0.0:0"]].concat());
+    assert!(said.contains("not a loopback address"), "{said}");
+    let (_, said) = serve(&["--socket", "other"]);
+    assert!(said.contains("a loader needs a policy"), "{said}");
+    assert_eq!(serve(&[]).0, Some(2));
+    let nobody = service
+        .world
+        .mullion(&["loader", "list", "--to", "x", "--as", "alice"]);
+    assert!(text(&nobody.stderr).contains("is a loader running there"));
+
+    // What a killed loader leaves is replaced.
+    service.signal(Signal::KILL);
+    assert!(service.world.path("s").exists());
+    let mut line = service.world.command(&["loader", "serve", "--socket", "s"]);
+    line.args(with).stderr(Stdio::piped());
+    let mut again = line.spawn().expect("started");
+    let mut said = String::new();
+    let mut stderr = BufReader::new(again.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut said).expect("a line");
+    assert_eq!(said, "mullion: listening on s\n");
+    again.kill().expect("killed");
+    again.wait().expect("ended");
+}
+
+#[test]
+fn a_client_in_python_that_knows_only_the_document() {
+    let service = Service::new("", &[], &["--patience", "2s"]);
+    for case in ["session", "tcp", "hostile", "slow"] {
+        let output = service.python(case);
+        assert!(
+            output.status.success(),
+            "{case}: {}{}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+    }
+    service.stop();
+}
+
+/// More descriptors, for the test's own ends.
+fn descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).expect("more descriptors");
+}
+
+struct Peer {
+    stream: UnixStream,
+    input: Vec<u8>,
+}
+
+impl Peer {
+    fn new(path: &Path) -> Self {
+        let stream = UnixStream::connect(path).expect("connected");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(120)))
+            .expect("set");
+        Peer {
+            stream,
+            input: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, frame: &Frame) {
+        self.stream.write_all(&frame.encode()).expect("sent");
+    }
+
+    fn receive(&mut self) -> Frame {
+        let mut piece = [0; 4096];
+        loop {
+            if let Some((frame, length)) = Frame::decode(&self.input).expect("a frame") {
+                self.input.drain(..length);
+                return frame;
+            }
+            let count = self.stream.read(&mut piece).expect("in time");
+            assert!(count > 0, "closed");
+            self.input.extend(&piece[..count]);
+        }
+    }
+}
+
+#[test]
+fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
+    descriptors();
+    let service = Service::new("", &[], &[]);
+    let path = service.world.path("s");
+    let key = SecretKey::generate().expect("a key");
+    let hello = Frame::Hello {
+        version: VERSION,
+        key: key.public(),
+    };
+    let begin = Instant::now();
+    let silent: Vec<_> = (0..100).map(|_| Peer::new(&path)).collect();
+    let mut slow: Vec<_> = (0..100).map(|_| Peer::new(&path)).collect();
+    for peer in &mut slow {
+        peer.stream.write_all(&hello.encode()[..7]).expect("sent");
+    }
+    let mut peers: Vec<_> = (0..1000).map(|_| Peer::new(&path)).collect();
+    for peer in &mut peers {
+        peer.send(&hello);
+    }
+    let mut nonces = std::collections::HashSet::new();
+    let mut challenges = Vec::new();
+    for peer in &mut peers {
+        let Frame::Challenge(challenge) = peer.receive() else {
+            panic!("no challenge");
+        };
+        assert!(nonces.insert(challenge.nonce), "a nonce came twice");
+        challenges.push(challenge);
+    }
+    for (peer, challenge) in peers.iter_mut().zip(&challenges) {
+        let body = wire::encode(&List {}, &[]);
+        let list = Operation::List as u8;
+        peer.send(&Frame::Request(Request::sign(
+            challenge, 1, list, body, &key,
+        )));
+    }
+    for peer in &mut peers {
+        let answer = peer.receive();
+        assert!(
+            matches!(
+                &answer,
+                Frame::Answer {
+                    counter: 1,
+                    status: 0,
+                    ..
+                }
+            ),
+            "{answer:?}"
+        );
+    }
+    println!(
+        "1000 clients among 200 silent and slow ones: {:?}",
+        begin.elapsed()
+    );
+    // They are all still there, and somebody new is served as well.
+    assert_eq!(service.load(), "1");
+    drop((silent, slow));
+    service.stop();
+}
+
+#[test]
+fn a_request_in_progress_is_answered_when_the_loader_stops() {
+    let mut service = Service::new("time = \"700ms\"", &[], &[]);
+    let module = service.load();
+    let line = [
+        "loader", "call", "--to", "s", "--as", "alice", &module, "spin",
+    ];
+    let mut call = service.world.command(&line);
+    let call = call.stderr(Stdio::piped()).spawn().expect("started");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(service.signal(Signal::TERM).code(), Some(0));
+    let output = call.wait_with_output().expect("ended");
+    Service::refused(&output, "time limit of 700ms exceeded");
+}

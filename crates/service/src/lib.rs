@@ -1,0 +1,32 @@
+//! The code loader as a service (`docs/loader-protocol.md`).
+//!
+//! ```text
+//!   clients --- poll ------- one thread: sockets, frames, deadlines, bounds
+//!                 |  a whole frame, with its connection's session
+//!                 v
+//!               workers ---- a few threads: signatures, Authoriser::admit
+//!                 |
+//!               Modules ---- domains by number, each with an owner and a thread
+//! ```
+//!
+//! One thread waits for all connections; none of them can make it wait. What
+//! takes time is done by a fixed number of workers, one request of a connection
+//! at a time, so that the queue is no longer than there are connections. Code
+//! that was loaded runs on a thread of its own, of which there are no more than
+//! there may be modules. A host's own `Authoriser` and `Imports` go in, so any process can be a loader.
+#![forbid(unsafe_code)]
+
+mod address;
+mod client;
+mod connection;
+mod modules;
+mod server;
+mod settings;
+pub mod wire;
+mod workers;
+
+pub use address::{Address, ListenError, Listener};
+pub use client::{Client, ClientError, Progress};
+pub use modules::ImportsFor;
+pub use server::{Server, Stopper};
+pub use settings::Settings;

@@ -1,0 +1,302 @@
+//! The thread that waits for all connections.
+
+use crate::address::Listener;
+use crate::connection::{Close, Connection};
+use crate::modules::{ImportsFor, Modules};
+use crate::settings::Settings;
+use crate::workers::{Done, Job, Workers};
+use mullion_loader::Authoriser;
+use mullion_trust::challenge::{Challenge, Session};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::HashMap;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// How often limits are looked at where nothing else happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A code loader that is not yet running.
+pub struct Server {
+    listeners: Vec<Listener>,
+    settings: Settings,
+    modules: Arc<Modules>,
+    woken: UnixStream,
+    stopper: Stopper,
+}
+
+/// Stops a [`Server`], from any thread.
+#[derive(Clone)]
+pub struct Stopper {
+    stop: Arc<AtomicBool>,
+    wake: Arc<UnixStream>,
+}
+
+impl Stopper {
+    /// No new connections; requests in progress are answered, as long as
+    /// [`Settings::grace`] lasts; then [`Server::run`] returns.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // A full pipe wakes as well.
+        let _full = (&*self.wake).write(&[0]);
+    }
+}
+
+impl Server {
+    /// A loader for clients of `listeners`, who may load what `authoriser`
+    /// allows, with `imports` offered.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
+    pub fn new(
+        listeners: Vec<Listener>,
+        authoriser: Authoriser,
+        imports: ImportsFor,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        Ok(Server {
+            listeners,
+            modules: Arc::new(Modules::new(authoriser, imports, settings.clone())),
+            settings,
+            woken,
+            stopper: Stopper {
+                stop: Arc::default(),
+                wake: Arc::new(wake),
+            },
+        })
+    }
+
+    /// What stops it.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Serves until it is stopped.
+    ///
+    /// # Errors
+    /// If the system gives no threads, or waiting fails.
+    pub fn run(self) -> io::Result<()> {
+        let stopper = self.stopper.clone();
+        let wake = Arc::new(move || stopper.wake());
+        let (workers, done) = Workers::start(self.settings.workers, &self.modules, wake)?;
+        let mut loop_ = Loop {
+            server: self,
+            workers,
+            done,
+            start: Instant::now(),
+            connections: HashMap::new(),
+            last: 0,
+        };
+        loop_.run()
+    }
+}
+
+struct Loop {
+    server: Server,
+    workers: Workers,
+    done: Receiver<Done>,
+    /// What the protocol's clock counts from.
+    start: Instant,
+    connections: HashMap<u64, Connection>,
+    last: u64,
+}
+
+/// What there is to do.
+enum Ready {
+    Listener(usize),
+    Connection(u64),
+}
+
+impl Loop {
+    fn run(&mut self) -> io::Result<()> {
+        while !self.server.stopper.stop.load(Ordering::SeqCst) {
+            self.turn()?;
+        }
+        // The sockets go first: who comes now finds nobody.
+        self.server.listeners.clear();
+        let end = Instant::now() + self.server.settings.grace;
+        loop {
+            let unfinished =
+                |connection: &Connection| connection.is_busy() || connection.wants_to_send();
+            self.connections
+                .retain(|_, connection| unfinished(connection));
+            if self.connections.is_empty() || Instant::now() >= end {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let ready = self.wait()?;
+        let now = Instant::now();
+        while let Ok(done) = self.done.try_recv() {
+            self.finish(done, now);
+        }
+        for ready in ready {
+            match ready {
+                Ready::Listener(index) => self.accept(index, now),
+                Ready::Connection(id) => self.serve(id, now),
+            }
+        }
+        let settings = &self.server.settings;
+        self.connections.retain(|_, connection| {
+            connection
+                .deadline(settings)
+                .is_none_or(|deadline| now < deadline)
+        });
+        Ok(())
+    }
+
+    /// Waits until something can be done.
+    fn wait(&self) -> io::Result<Vec<Ready>> {
+        let server = &self.server;
+        let mut fds = vec![PollFd::new(&server.woken, PollFlags::IN)];
+        let mut names = Vec::with_capacity(self.connections.len() + 2);
+        for (index, listener) in server.listeners.iter().enumerate() {
+            fds.push(PollFd::new(listener, PollFlags::IN));
+            names.push(Ready::Listener(index));
+        }
+        for (id, connection) in &self.connections {
+            let flags = match (connection.wants_to_send(), connection.wants_to_receive()) {
+                (true, _) => PollFlags::OUT,
+                (_, true) => PollFlags::IN,
+                _ => continue,
+            };
+            fds.push(PollFd::new(connection.stream(), flags));
+            names.push(Ready::Connection(*id));
+        }
+        let tick = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK.as_nanos() as _,
+        };
+        match poll(&mut fds, Some(&tick)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut drain = [0; 64];
+        while matches!((&server.woken).read(&mut drain), Ok(64)) {}
+        let events = fds[1..].iter().map(|fd| !fd.revents().is_empty());
+        Ok(names
+            .into_iter()
+            .zip(events)
+            .filter(|(_, event)| *event)
+            .map(|(name, _)| name)
+            .collect())
+    }
+
+    fn accept(&mut self, index: usize, now: Instant) {
+        for _ in 0..64 {
+            let stream = match self.server.listeners[index].accept() {
+                Ok(stream) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // No descriptors left, most likely: somebody must go.
+                Err(_) => {
+                    self.evict();
+                    return;
+                }
+            };
+            let Ok(challenge) = Challenge::fresh(self.server.settings.lifetime) else {
+                return;
+            };
+            let session = Session::new(challenge, now - self.start);
+            let mut connection = Connection::new(stream, session, now);
+            if self.connections.len() >= self.server.settings.connections && !self.evict() {
+                connection.close(&Close::Busy("too many clients at once; try again"), now);
+                connection.send(now);
+                continue;
+            }
+            self.last += 1;
+            self.connections.insert(self.last, connection);
+        }
+    }
+
+    /// Closes the connection that has waited longest for its client; whether
+    /// there was one.
+    fn evict(&mut self) -> bool {
+        let waiting = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| !connection.is_busy());
+        let oldest = waiting.min_by_key(|(_, connection)| connection.since());
+        let oldest = oldest.map(|(id, _)| *id);
+        oldest.is_some_and(|id| self.connections.remove(&id).is_some())
+    }
+
+    /// Sends and receives what can be.
+    fn serve(&mut self, id: u64, now: Instant) {
+        let held: usize = self.connections.values().map(Connection::held).sum();
+        let room = self.server.settings.buffered.saturating_sub(held);
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        if connection.wants_to_send() && !connection.send(now) {
+            self.connections.remove(&id);
+            return;
+        }
+        if connection.wants_to_receive() {
+            let received = connection.receive(&self.server.settings, room, now);
+            self.go_on(id, received, now);
+        }
+    }
+
+    fn go_on(
+        &mut self,
+        id: u64,
+        received: Result<Option<(Session, mullion_trust::challenge::Frame)>, Close>,
+        now: Instant,
+    ) {
+        match received {
+            Ok(None) => {}
+            Ok(Some((session, frame))) => self.workers.give(Job {
+                connection: id,
+                session,
+                frame,
+                time: now - self.start,
+            }),
+            Err(why) => self.leave(id, &why, now),
+        }
+    }
+
+    fn leave(&mut self, id: u64, why: &Close, now: Instant) {
+        let goes_on = self.connections.get_mut(&id).is_some_and(|connection| {
+            connection.close(why, now);
+            connection.wants_to_send() && connection.send(now)
+        });
+        if !goes_on {
+            self.connections.remove(&id);
+        }
+    }
+
+    /// A worker has done its part.
+    fn finish(&mut self, done: Done, now: Instant) {
+        let id = done.connection;
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        match done.answer {
+            Err(error) => self.leave(id, &Close::Protocol(error), now),
+            Ok(frame) => {
+                connection.answer(done.session, &frame, now);
+                if !connection.send(now) {
+                    self.connections.remove(&id);
+                } else if connection.wants_to_receive() {
+                    // The next request may have come already.
+                    let next = connection.next(now);
+                    self.go_on(id, next, now);
+                }
+            }
+        }
+    }
+}
