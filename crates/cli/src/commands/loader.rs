@@ -8,7 +8,7 @@ use mullion_loader::{Authoriser, Imports};
 use mullion_runtime::{Caller, Claimed, End, HostFunction};
 use mullion_service::wire::{Call, List, Operation, Unload};
 use mullion_service::{Address, Listener, Server, Settings};
-use mullion_system::{Grants, System};
+use mullion_system::{Grants, Receiver, Streams, System};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ enum Action {
 
 #[derive(clap::Args)]
 #[command(after_help = "Modules may import, as far as the policy lets them:
-  __mullion_system        the system interface with no grants: memory, and the loader's output
+  __mullion_system        the system interface with no grants: memory, and output as host_log has it
   host_log(text, length)  writes a line to the loader's standard error
   host_now()              milliseconds since 1970")]
 struct Serve {
@@ -260,11 +260,16 @@ fn imports(module: u64) -> Imports {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Ok(since.map_or(0, |since| since.as_millis() as u64))
     });
+    let taken: Receiver = Arc::new(move |_, bytes| {
+        line(module, bytes);
+        Ok(())
+    });
+    let grants = Grants {
+        streams: Streams::Taken(taken),
+        ..Grants::default()
+    };
     Imports::new()
-        .with(
-            "__mullion_system",
-            System::new(Grants::default()).into_import(),
-        )
+        .with("__mullion_system", System::new(grants).into_import())
         .with("host_log", log)
         .with("host_now", now)
 }
@@ -279,13 +284,20 @@ fn log(module: u64, caller: &mut Caller<'_>) -> Result<u64, End> {
     if piece.and_then(|piece| piece.read(&mut bytes)).is_err() {
         return Ok(u64::MAX);
     }
-    let line = String::from_utf8_lossy(&bytes);
-    let _unseen = writeln!(
-        std::io::stderr(),
-        "module {module}: {}",
-        line.escape_debug()
-    );
+    line(module, &bytes);
     Ok(0)
+}
+
+/// What a module says, on standard error, fit for a terminal.
+fn line(module: u64, bytes: &[u8]) {
+    for text in String::from_utf8_lossy(bytes).lines() {
+        let text: String = text.chars().take(LINE as usize).collect();
+        let _unseen = writeln!(
+            std::io::stderr(),
+            "module {module}: {}",
+            text.escape_debug()
+        );
+    }
 }
 
 fn integer(text: &str) -> Result<u64, String> {
