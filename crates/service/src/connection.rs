@@ -105,6 +105,7 @@ impl Connection {
         now: Instant,
     ) -> Result<Option<(Session, Frame)>, Close> {
         let mut piece = [0; PIECE];
+        let before = self.held();
         for _ in 0..PIECES {
             let frame = self.next(now)?;
             if frame.is_some() {
@@ -122,7 +123,7 @@ impl Connection {
             }
             self.input.extend(&piece[..count]);
             self.check(settings)?;
-            if self.input.len() > Settings::SMALL && count > room {
+            if self.held().saturating_sub(before) > room {
                 return Err(Close::Busy("too many large requests at once; try again"));
             }
         }

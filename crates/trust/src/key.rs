@@ -114,3 +114,19 @@ impl FromStr for PublicKey {
             .ok_or_else(|| KeyError::NotAKey(text.trim().to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only copies of a secret: that they are wiped is said by their types.
+    #[test]
+    fn secrets_are_wiped_and_not_printed() {
+        fn wiped<T: zeroize::ZeroizeOnDrop>() {}
+        wiped::<SigningKey>();
+        wiped::<zeroize::Zeroizing<[u8; 32]>>();
+        let key = SecretKey::from_seed(&[0x5a; 32]);
+        assert!(!format!("{key:?}").contains("5a5a"), "{key:?}");
+        assert!(format!("{key:?}").contains(&key.public().to_string()));
+    }
+}

@@ -14,12 +14,17 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(crate) struct KeyringArgs {
     /// The directory of keys [default: mullion/keys in $XDG_CONFIG_HOME or ~/.config]
-    #[arg(long, value_name = "DIR", env = "MULLION_KEYS")]
+    #[arg(long, value_name = "DIR", env = "MULLION_KEYS", global = true)]
     keys: Option<PathBuf>,
     /// Read the passphrase of a secret key from this file instead of the
     /// terminal; /dev/fd/3 is file descriptor 3. A newline at the end is not
     /// part of it.
-    #[arg(long, value_name = "FILE", env = "MULLION_PASSPHRASE_FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "MULLION_PASSPHRASE_FILE",
+        global = true
+    )]
     passphrase_file: Option<PathBuf>,
 }
 

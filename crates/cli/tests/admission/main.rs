@@ -1,5 +1,9 @@
 //! Who may load what, end to end: keys, grants, records, policies and real images, by the command.
 
+mod bits;
+mod commands;
+mod example;
+mod keynote;
 mod limits;
 mod run;
 mod service;
