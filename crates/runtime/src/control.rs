@@ -17,12 +17,16 @@
 //! Each thread that enters a domain gets one such region and keeps it until it
 //! ends; then the region waits for the next thread.
 
+use crate::call::CallError;
+use crate::dispatch::Active;
 use crate::domain::Inner;
 use crate::error::Error;
 use crate::fault::Record;
+use crate::invoke::Request;
 use crate::signals;
 use crate::stacks::Leases;
 use crate::trampoline::{CallRecord, Enter, Outcome};
+use crate::watchdog::Granted;
 use crate::{runtime, watchdog};
 use mullion_abi::CONTROL_REGION;
 use std::cell::{Cell, UnsafeCell};
@@ -47,7 +51,7 @@ pub(crate) struct Tcb {
     pub(crate) base: Cell<u64>,
     /// 0 when no invocation is running.
     pub(crate) window: Cell<u64>,
-    pub(crate) domain: Cell<*const ()>,
+    pub(crate) domain: Cell<*const Inner>,
     pub(crate) gs: Cell<u64>,
     /// The deadline that the watchdog has found to be past. Never 0.
     pub(crate) stop: AtomicU64,
@@ -58,6 +62,12 @@ pub(crate) struct Tcb {
     pub(crate) thread: libc::pid_t,
     /// How many invocations are nested.
     pub(crate) depth: Cell<u32>,
+    /// Gate calls that the running invocation may still make.
+    pub(crate) gates_left: Cell<u64>,
+    /// The innermost gate call that the thread is in, or null.
+    pub(crate) gates: Cell<*const Active>,
+    /// What `deadline` comes from.
+    pub(crate) granted: Cell<Granted>,
     /// Counts limited invocations, so that no two deadlines are alike.
     pub(crate) limited: Cell<u64>,
     /// The alternate stack that the thread had before.
@@ -67,6 +77,8 @@ pub(crate) struct Tcb {
     /// Why a host function ended the invocation.
     pub(crate) end: Cell<Option<Box<crate::dispatch::Ending>>>,
     pub(crate) leases: UnsafeCell<Leases>,
+    /// The serial number of the domain called last, and the stack leased from it.
+    lease: Cell<(u64, u64)>,
 }
 
 const _: () = assert!(size_of::<Tcb>() <= BLOCK as usize);
@@ -94,6 +106,7 @@ impl Drop for Owner {
 static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 /// The current thread's control block, if it has one. For signal handlers too.
+#[inline]
 pub(crate) fn current() -> Option<&'static Tcb> {
     // SAFETY: the pointer is null or that of this thread's block, which lives
     // until the thread's local variables are dropped; nothing keeps the
@@ -102,6 +115,7 @@ pub(crate) fn current() -> Option<&'static Tcb> {
 }
 
 /// The current thread's control block, made if it has none.
+#[inline]
 pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
     match current() {
         Some(tcb) => Ok(tcb),
@@ -132,18 +146,42 @@ impl Tcb {
         self.stop.load(Ordering::Relaxed) == self.deadline.load(Ordering::Relaxed)
     }
 
-    /// Where the data stack of the next invocation of `domain` begins.
+    /// Where the data stack of an invocation of `domain` begins that is not nested
+    /// in another one of it.
     #[inline]
-    pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, Error> {
-        // SAFETY: the leases are this thread's; the reference ends in this line.
-        unsafe { &mut *self.leases.get() }.top(domain)
+    pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, CallError> {
+        let (serial, top) = self.lease.get();
+        if serial == domain.serial() {
+            return Ok(top);
+        }
+        self.other_stack(domain)
     }
 
-    /// Sets where the next invocation's data stack begins; returns where it was.
-    #[inline]
-    pub(crate) fn replace_top(&self, domain: &Inner, top: u64) -> u64 {
+    /// For a domain that is not the last one called.
+    fn other_stack(&self, domain: &Inner) -> Result<u64, CallError> {
+        // SAFETY: the leases are this thread's; the reference ends in this line.
+        let top = unsafe { &*self.leases.get() }.top(domain);
+        let top = top.map_or_else(|| self.first_call(domain), Ok)?;
+        self.lease.set((domain.serial(), top));
+        Ok(top)
+    }
+
+    /// Takes a stack, and has the domain set it up.
+    #[cold]
+    fn first_call(&self, domain: &Inner) -> Result<u64, CallError> {
         // SAFETY: as above.
-        unsafe { &mut *self.leases.get() }.replace_top(domain, top)
+        let (top, index) = unsafe { &mut *self.leases.get() }.lease(domain)?;
+        let target = domain.thread_start();
+        if target != 0 {
+            let request = Request {
+                target,
+                integers: &[u64::from(index), 0, 0, 0, 0, 0],
+                vectors: ptr::null(),
+                stacked: &[],
+            };
+            domain.invoke(self, request)?;
+        }
+        Ok(top)
     }
 
     /// Takes down where the domain is that has called a gate.
@@ -196,11 +234,15 @@ fn register() -> Result<&'static Tcb, Error> {
             enter: runtime.kind.enter,
             thread,
             depth: Cell::new(0),
+            gates_left: Cell::new(u64::MAX),
+            gates: Cell::new(ptr::null()),
+            granted: Cell::new(Granted::default()),
             limited: Cell::new(0),
             previous_alternate: Cell::new(std::mem::zeroed()),
             fault: UnsafeCell::new(Record::default()),
             end: Cell::new(None),
             leases: UnsafeCell::new(Leases::default()),
+            lease: Cell::new((0, 0)),
         });
         &*place
     };

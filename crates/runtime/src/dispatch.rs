@@ -1,17 +1,16 @@
 //! Host functions: what a domain's gate call reaches.
 
+use crate::call::{Arguments, CallError, Returned};
 use crate::control::Tcb;
-use crate::domain::{Arguments, CallError, Entry, Inner, Returned};
+use crate::domain::{DomainNumber, Entry, Inner};
 use crate::fault::Cause;
-use crate::memory::{Claimed, Memory};
+use crate::memory::{BadAddress, Claimed, Memory};
 use crate::trampoline::{GateFrame, ended};
 use mullion_abi::GATE_FIRST_IMPORT;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// Bytes below the data stack pointer that a function may use without moving it.
-const RED_ZONE: u32 = 128;
 
 /// A function of the host that a domain may call. What it returns is the
 /// domain's `%rax`; an [`End`] ends the invocation that called it.
@@ -51,10 +50,24 @@ impl Caller<'_> {
     #[inline]
     #[must_use]
     pub fn integers(&self) -> [u64; 6] {
-        let frame = &self.frame;
-        [
-            frame.rdi, frame.rsi, frame.rdx, frame.rcx, frame.r8, frame.r9,
-        ]
+        self.frame.integers()
+    }
+
+    /// The integer argument with this index, from 0, beyond those in registers
+    /// too: from 6 on they are read from the domain's stack.
+    ///
+    /// # Errors
+    /// [`BadAddress`]: there is no such stack.
+    #[inline]
+    pub fn argument(&self, index: u32) -> Result<u64, BadAddress> {
+        match self.frame.integers().get(index as usize) {
+            Some(value) => Ok(*value),
+            None => {
+                let place = (self.frame.r15 as u32).wrapping_add((index - 6).wrapping_mul(8));
+                let memory = self.domain.memory();
+                memory.read_u64(Claimed(memory.base() + u64::from(place)))
+            }
+        }
     }
 
     /// An argument that is a pointer, 0 to 5.
@@ -103,6 +116,18 @@ impl Caller<'_> {
         self.domain.memory()
     }
 
+    /// The domain that has called the host function.
+    #[must_use]
+    pub fn domain(&self) -> DomainNumber {
+        self.domain.number
+    }
+
+    /// The domain that has called this one by a link, if it was not the host.
+    #[must_use]
+    pub fn called_by(&self) -> Option<DomainNumber> {
+        self.tcb.caller()
+    }
+
     /// Where the domain may be entered: a function pointer that it passed.
     pub fn entry(&self, address: Claimed) -> Result<Entry, crate::Error> {
         self.domain.entry(address)
@@ -122,6 +147,18 @@ impl Caller<'_> {
     }
 }
 
+/// A gate call that a thread is in.
+pub(crate) struct Active {
+    /// The gate call that this one is nested in, or null.
+    outer: *const Active,
+    /// The domain that made it, which lives as long as it is called.
+    domain: *const Inner,
+    /// Offset of its data stack pointer.
+    pub(crate) stack: u32,
+    /// Whether another domain is being called, and not the host.
+    linked: Cell<bool>,
+}
+
 /// From the gate. Returns 0 to go on with the results in the frame.
 ///
 /// # Safety
@@ -133,8 +170,19 @@ pub(crate) unsafe extern "C" fn dispatch(tcb: *const Tcb, frame: *mut GateFrame,
     // SAFETY: the frame is on this thread's stack, and nobody else's until we return.
     let frame = unsafe { &mut *frame };
     // SAFETY: set by `enter` from a reference that lives until the invocation ends.
-    let domain = unsafe { &*tcb.domain.get().cast::<Inner>() };
-    match run(tcb, frame, domain, slot) {
+    let domain = unsafe { &*tcb.domain.get() };
+    frame.high = 0;
+    frame.vector = [0; 2];
+    let active = Active {
+        outer: tcb.gates.get(),
+        domain,
+        stack: frame.r15 as u32,
+        linked: Cell::new(false),
+    };
+    tcb.gates.set(&active);
+    let outcome = run(tcb, frame, &active, slot);
+    tcb.gates.set(active.outer);
+    match outcome {
         Ok(value) => {
             frame.rax = value;
             ended::RETURNED
@@ -144,32 +192,87 @@ pub(crate) unsafe extern "C" fn dispatch(tcb: *const Tcb, frame: *mut GateFrame,
 }
 
 #[inline]
-fn run(tcb: &Tcb, frame: &mut GateFrame, domain: &Inner, slot: u32) -> Result<u64, Ending> {
+fn run(tcb: &Tcb, frame: &mut GateFrame, active: &Active, slot: u32) -> Result<u64, Ending> {
+    // SAFETY: `dispatch` made it from a reference that it holds meanwhile.
+    let domain = unsafe { &*active.domain };
     let import = slot.wrapping_sub(GATE_FIRST_IMPORT as u32) as usize;
-    let function = domain
-        .imports()
-        .get(import)
-        .ok_or(Ending::Fault(Cause::UnknownGate))?;
-    frame.high = 0;
-    frame.vector = [0; 2];
-    // A nested invocation of the same domain begins below what this one uses,
-    // its red zone included. Modulo the window, as the domain's own steps are.
-    let stack = (frame.r15 as u32).wrapping_sub(RED_ZONE) & !15;
-    let outer = tcb.replace_top(domain, domain.memory().base() + u64::from(stack));
+    let import = domain.imports().get(import);
+    let import = import.ok_or_else(unknown)?;
+    let left = tcb.gates_left.get().checked_sub(1);
+    tcb.gates_left.set(left.ok_or_else(|| too_many(domain))?);
+    let function = match import.get() {
+        Ok(function) => function,
+        Err(link) => {
+            active.linked.set(true);
+            let value = link.call(tcb, frame)?;
+            return in_time(tcb, value);
+        }
+    };
     let mut caller = Caller { tcb, frame, domain };
     // No panic may unwind through the trampoline. What it left half done is the
     // host function's affair, as with any panic that somebody catches.
-    let result = catch_unwind(AssertUnwindSafe(|| function(&mut caller)));
-    tcb.replace_top(domain, outer);
-    match result {
-        Ok(Ok(_)) if tcb.is_stopped() => Err(Ending::Fault(Cause::TimeLimit {
-            granted: domain.limits().time.unwrap_or_default(),
-        })),
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(End::Exit(status))) => Err(Ending::Exit(status)),
-        Ok(Err(End::Raised(signal))) => Err(Ending::Fault(Cause::Raised { signal })),
-        Ok(Err(End::Refused(error))) => Err(Ending::Refused(error)),
+    match catch_unwind(AssertUnwindSafe(|| function(&mut caller))) {
+        Ok(Ok(value)) => in_time(tcb, value),
+        Ok(Err(end)) => Err(end.into()),
         Err(payload) => Err(Ending::Panic(payload)),
+    }
+}
+
+/// The result, unless the invocation's time has passed meanwhile.
+#[inline]
+fn in_time(tcb: &Tcb, value: u64) -> Result<u64, Ending> {
+    if tcb.is_stopped() {
+        return Err(Ending::Fault(tcb.granted.get().cause()));
+    }
+    Ok(value)
+}
+
+#[cold]
+fn unknown() -> Ending {
+    Ending::Fault(Cause::UnknownGate)
+}
+
+#[cold]
+fn too_many(domain: &Inner) -> Ending {
+    let granted = domain.limits().gate_calls.unwrap_or(u64::MAX);
+    Ending::Fault(Cause::GateLimit { granted })
+}
+
+impl From<End> for Ending {
+    fn from(end: End) -> Self {
+        match end {
+            End::Exit(status) => Self::Exit(status),
+            End::Raised(signal) => Self::Fault(Cause::Raised { signal }),
+            End::Refused(error) => Self::Refused(error),
+        }
+    }
+}
+
+impl Tcb {
+    /// The gate call of `domain` on this thread that was made last, if it is in one.
+    #[inline]
+    pub(crate) fn innermost(&self, domain: &Inner) -> Option<&Active> {
+        let mut next = self.gates.get();
+        // SAFETY: the list holds the gate calls that this thread is in: `dispatch`
+        // puts each there and takes it out before it returns.
+        while let Some(active) = unsafe { next.as_ref() } {
+            if std::ptr::eq(active.domain, domain) {
+                return Some(active);
+            }
+            next = active.outer;
+        }
+        None
+    }
+
+    /// Who called the domain whose gate call is the innermost one, if it was a
+    /// domain: then that one's gate call is the next, and it is a link's.
+    fn caller(&self) -> Option<DomainNumber> {
+        // SAFETY: as in `Tcb::innermost`: frames of gate calls that this thread is
+        // in, and domains that live as long as calls are in them.
+        unsafe {
+            let outer = self.gates.get().as_ref()?.outer.as_ref()?;
+            outer.linked.get().then(|| (*outer.domain).number)
+        }
     }
 }
 

@@ -1,75 +1,55 @@
 //! Domains: an image in a window, with its memory, stacks and imports.
 
-use crate::control::{self, Tcb};
-use crate::dispatch::{Ending, HostFunction};
+use crate::call::{Arguments, CallError, Returned};
+use crate::dispatch::HostFunction;
 use crate::error::Error;
-use crate::fault::{Cause, Fault};
 use crate::image::{Image, Parked};
+use crate::limits::Limits;
+use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
+use crate::signals;
 use crate::stacks::Stacks;
-use crate::trampoline::{CallRecord, ended};
-use crate::{MAX_STACK_SIZE, MAX_STACKS, signals, watchdog};
 use mullion_abi::LABEL;
-use std::panic::resume_unwind;
-use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-
-/// What a domain may use.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Accessible bytes of image and heap together.
-    pub memory: u64,
-    /// Bytes of each data stack, at most [`MAX_STACK_SIZE`].
-    pub stack: u64,
-    /// Threads that may have a data stack at the same time, at most [`MAX_STACKS`].
-    pub threads: u32,
-    /// Pieces of memory with protections of their own: each is a mapping, of
-    /// which the whole process has 65,530 unless vm.max_map_count says otherwise.
-    pub regions: usize,
-    /// Invocations nested on one thread, of this and other domains.
-    pub depth: u32,
-    /// Time by the clock for each call from the host.
-    pub time: Option<Duration>,
-}
-
-impl Default for Limits {
-    /// 1 GiB of memory, stacks of nearly 8 MiB, 95 threads, 1000 regions,
-    /// 100 nested invocations, any time.
-    fn default() -> Self {
-        Self {
-            memory: 1 << 30,
-            stack: MAX_STACK_SIZE,
-            threads: MAX_STACKS,
-            regions: 1000,
-            depth: 100,
-            time: None,
-        }
-    }
-}
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A protection domain: it can be called, from several threads at once.
 #[derive(Debug)]
 pub struct Domain {
-    inner: Box<Inner>,
+    inner: Arc<Inner>,
 }
+
+/// The number of a domain. It is not used again, and stays over restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainNumber(pub u64);
 
 /// What gates find a domain by. It does not move while calls are in flight.
 pub(crate) struct Inner {
-    serial: u64,
+    /// What the image's instructions can do with floating-point control
+    /// (`trampoline::uses`); the trampolines read it.
+    pub(crate) uses: u32,
+    pub(crate) number: DomainNumber,
+    /// Of this life of the domain; 0 in none. Entries and leases carry it.
+    serial: AtomicU64,
     memory: Memory,
-    stacks: Arc<Stacks>,
-    imports: Vec<HostFunction>,
+    stacks: Mutex<Arc<Stacks>>,
+    imports: Vec<Import>,
     image: Arc<Image>,
     limits: Limits,
+    /// Gate calls of an invocation, and whether it is limited in time.
+    pub(crate) gate_calls: u64,
+    pub(crate) is_timed: bool,
     ended: AtomicBool,
+    /// Nanoseconds of `Limits::total_time` that have been used.
+    pub(crate) spent: AtomicU64,
+    /// What every thread calls before its first call: an address, 0 for nothing.
+    thread_start: AtomicU64,
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = formatter.debug_struct("Inner");
-        all.field("serial", &self.serial)
+        all.field("number", &self.number)
             .field("memory", &self.memory)
             .finish_non_exhaustive()
     }
@@ -79,71 +59,8 @@ impl std::fmt::Debug for Inner {
 /// image. Only the domain that made it takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    address: u64,
-    serial: u64,
-}
-
-/// What to call a domain's function with.
-#[derive(Clone, Debug, Default)]
-pub struct Arguments {
-    integers: [u64; 6],
-    vectors: Option<Box<[u128; 8]>>,
-}
-
-impl Arguments {
-    /// Up to six integers and pointers; the others are 0.
-    ///
-    /// # Panics
-    /// If there are more than six.
-    #[inline]
-    #[must_use]
-    pub fn new(integers: &[u64]) -> Self {
-        let mut arguments = Self::default();
-        arguments.integers[..integers.len()].copy_from_slice(integers);
-        arguments
-    }
-
-    /// Up to eight floating-point numbers as well.
-    ///
-    /// # Panics
-    /// If there are more than eight.
-    #[must_use]
-    pub fn with_doubles(mut self, doubles: &[f64]) -> Self {
-        let mut vectors = Box::new([0; 8]);
-        for (place, double) in vectors[..doubles.len()].iter_mut().zip(doubles) {
-            *place = u128::from(double.to_bits());
-        }
-        self.vectors = Some(vectors);
-        self
-    }
-}
-
-/// What a domain's function returned.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Returned {
-    /// `%rax`: an integer, or a pointer that nobody has checked.
-    pub integer: u64,
-    /// `%rdx`: the second half of a structure of two words.
-    pub high: u64,
-    /// `%xmm0`: a floating-point number.
-    pub double: f64,
-}
-
-/// Why a call did not return.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// The domain faulted, or its time was up. It takes no further calls.
-    #[error(transparent)]
-    Fault(Box<Fault>),
-    /// The domain ended by itself. It takes no further calls.
-    #[error("the domain exited with status {0}")]
-    Exit(i32),
-    /// A host function ended the invocation.
-    #[error("a host function ended the call: {0}")]
-    Refused(Box<dyn std::error::Error + Send + Sync>),
-    /// The call was not made.
-    #[error(transparent)]
-    NotMade(#[from] Error),
+    pub(crate) address: u64,
+    pub(crate) serial: u64,
 }
 
 impl Domain {
@@ -161,23 +78,43 @@ impl Domain {
         }
         let Parked { window, mut stacks } = image.window()?;
         stacks.reset(&window, Stacks::mapped_size(limits.stack))?;
+        let stacks = Stacks::new(limits.threads, limits.stack, stacks);
+        let serial = next_number();
         Ok(Self {
-            inner: Box::new(Inner {
-                serial: next_serial(),
+            inner: Arc::new(Inner {
+                uses: image.uses(),
+                number: DomainNumber(serial),
+                serial: AtomicU64::new(serial),
                 memory: Memory::new(window, &image, limits.memory, limits.regions),
-                stacks: Arc::new(Stacks::new(limits.threads, limits.stack, stacks)),
-                imports,
+                stacks: Mutex::new(Arc::new(stacks)),
+                imports: imports.into_iter().map(Import::new).collect(),
                 image,
+                gate_calls: limits.gate_calls.unwrap_or(u64::MAX),
+                is_timed: limits.time.is_some() || limits.total_time.is_some(),
                 limits,
                 ended: AtomicBool::new(false),
+                spent: AtomicU64::new(0),
+                thread_start: AtomicU64::new(0),
             }),
         })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> DomainNumber {
+        self.inner.number
     }
 
     /// Its memory.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.inner.memory
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.inner.limits
     }
 
     /// The entry with this address, if it carries the label and is code.
@@ -188,7 +125,7 @@ impl Domain {
     /// Whether the domain has faulted or exited, and takes no calls.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.inner.ended.load(Ordering::Relaxed)
+        self.inner.has_ended()
     }
 
     /// Calls a function of the domain and waits until it returns.
@@ -200,18 +137,87 @@ impl Domain {
         self.inner.call(entry, arguments)
     }
 
+    /// From now on every thread calls `entry` before its first call of this
+    /// domain, with the number of its data stack (from 0) as the argument: there
+    /// the domain sets up what belongs to the thread, its thread pointer above
+    /// all. Until the domain is restarted.
+    ///
+    /// # Errors
+    /// [`Error::WrongDomain`].
+    pub fn set_thread_start(&self, entry: Entry) -> Result<(), Error> {
+        if entry.serial != self.inner.serial() {
+            return Err(Error::WrongDomain);
+        }
+        self.inner
+            .thread_start
+            .store(entry.address, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// From now on the import with this index is `entry` of `callee`: this domain
+    /// calls it with the host out of the way. Can be done once for each import;
+    /// holds while both domains live, over restarts.
+    ///
+    /// # Errors
+    /// [`Error::WrongDomain`], [`Error::NoImport`], [`Error::Linked`].
+    pub fn link(
+        &self,
+        import: usize,
+        callee: &Domain,
+        entry: Entry,
+        options: LinkOptions,
+    ) -> Result<(), Error> {
+        if entry.serial != callee.inner.serial() {
+            return Err(Error::WrongDomain);
+        }
+        let place = self.inner.imports.get(import);
+        let place = place.ok_or(Error::NoImport { import })?;
+        place.link(Link::new(&callee.inner, entry.address, options))
+    }
+
+    /// The imports that are other domains' functions: with [`Domain::number`] of
+    /// all domains, the graph of who calls whom.
+    #[must_use]
+    pub fn links(&self) -> Vec<crate::Linked> {
+        let imports = self.inner.imports.iter().enumerate();
+        imports
+            .filter_map(|(index, import)| import.linked(index))
+            .collect()
+    }
+
     /// Gives the domain the state that it had when it was new, in the same
-    /// window. Entries made before are void. On an error, which the kernel must
-    /// be very short of memory for, the domain takes no calls.
+    /// window, with its whole time. Entries made before are void.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while another domain's call is in it. Others, which the
+    /// kernel must be very short of memory for, leave a domain that takes no calls.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.inner.restart()
+        let inner = &self.inner;
+        // The handshake with `Link::call`: there, a reference is counted before
+        // ENDED is read; here, ENDED is written before references are counted.
+        // Both first steps are locked instructions, full barriers on this
+        // architecture. Calls of the host borrow `self`.
+        let ended = inner.ended.swap(true, Ordering::SeqCst);
+        if Arc::strong_count(inner) > 1 {
+            inner.ended.store(ended, Ordering::SeqCst);
+            return Err(Error::Busy);
+        }
+        inner.restart()
+    }
+}
+
+impl Drop for Domain {
+    /// Calls that other domains make are refused from now on; one in flight keeps
+    /// the window until it returns.
+    fn drop(&mut self) {
+        self.inner.end();
     }
 }
 
 impl Drop for Inner {
     /// Its window, reset, waits for the next domain of the image.
     fn drop(&mut self) {
-        let mut stacks = self.stacks.mapped();
+        let mut stacks = self.stacks().mapped();
         let reset = self.memory.reset(&self.image);
         let window = self.memory.take_window();
         if reset
@@ -224,41 +230,64 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    fn restart(&mut self) -> Result<(), Error> {
-        self.ended.store(true, Ordering::Relaxed);
-        self.serial = next_serial();
+    /// Nobody is in the domain, and nobody comes, as it has ended.
+    fn restart(&self) -> Result<(), Error> {
         self.memory.reset(&self.image)?;
-        let limits = &self.limits;
-        let mut mapped = self.stacks.mapped();
+        let mut mapped = self.stacks().mapped();
         mapped.reset(self.memory.window(), mapped.size())?;
+        let limits = &self.limits;
         // The leases of the old ones are void: their threads take stacks anew.
-        self.stacks = Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
-        self.ended.store(false, Ordering::Relaxed);
+        *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
+        self.spent.store(0, Ordering::Relaxed);
+        self.thread_start.store(0, Ordering::Relaxed);
+        self.serial.store(next_number(), Ordering::Relaxed);
+        self.ended.store(false, Ordering::SeqCst);
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    pub(crate) fn stacks(&self) -> &Arc<Stacks> {
-        &self.stacks
+    pub(crate) fn stacks(&self) -> Arc<Stacks> {
+        let stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
+        stacks.clone()
     }
 
-    pub(crate) fn imports(&self) -> &[HostFunction] {
+    #[inline]
+    pub(crate) fn imports(&self) -> &[Import] {
         &self.imports
     }
 
+    #[inline]
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
+    #[inline]
     pub(crate) fn serial(&self) -> u64 {
-        self.serial
+        self.serial.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn thread_start(&self) -> u64 {
+        self.thread_start.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// The domain takes no calls from now on.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
     }
 
     /// The number of the window.
-    pub(crate) fn number(&self) -> usize {
+    #[inline]
+    pub(crate) fn place(&self) -> usize {
         self.memory.window().number() as usize
     }
 
@@ -275,91 +304,14 @@ impl Inner {
         }
         Ok(Entry {
             address: address.0,
-            serial: self.serial,
+            serial: self.serial(),
         })
-    }
-
-    #[inline]
-    pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
-        if entry.serial != self.serial {
-            return Err(Error::WrongDomain.into());
-        }
-        if self.ended.load(Ordering::Relaxed) {
-            return Err(Error::Ended.into());
-        }
-        let tcb = control::current_or_new()?;
-        let depth = tcb.depth.get();
-        if depth >= self.limits.depth {
-            return Err(Error::Depth { depth }.into());
-        }
-        let mut record = CallRecord {
-            target: entry.address,
-            window: self.memory.base(),
-            stack: tcb.stack_top(self)?,
-            domain: ptr::from_ref(self).cast(),
-            vectors: arguments
-                .vectors
-                .as_deref()
-                .map_or(ptr::null(), ptr::from_ref),
-            integers: arguments.integers,
-            high: 0,
-            vector: [0; 2],
-        };
-        tcb.depth.set(depth + 1);
-        let outcome = match self.limits.time {
-            None => self.enter(tcb, &mut record),
-            Some(time) => {
-                let outer = watchdog::arm(tcb, time);
-                let outcome = self.enter(tcb, &mut record);
-                watchdog::disarm(tcb, outer);
-                outcome
-            }
-        };
-        tcb.depth.set(depth);
-        if outcome.ended != u64::from(ended::RETURNED) {
-            return Err(self.explain(tcb, outcome.ended));
-        }
-        Ok(Returned {
-            integer: outcome.value,
-            high: record.high,
-            double: f64::from_bits(record.vector[0]),
-        })
-    }
-
-    #[inline]
-    fn enter(&self, tcb: &Tcb, record: &mut CallRecord) -> crate::trampoline::Outcome {
-        // SAFETY: an `Entry` of this domain is a labelled instruction of its
-        // image, which is verified code (`Image::new`) mapped in this window as
-        // long as `self` lives; the stack was leased from this domain; the block
-        // is this thread's.
-        unsafe { tcb.enter(record) }
-    }
-
-    /// Why the invocation did not return.
-    #[cold]
-    fn explain(&self, tcb: &Tcb, how: u64) -> CallError {
-        let fault = if how == u64::from(ended::FAULT) {
-            tcb.record().explain(tcb, self)
-        } else {
-            match tcb.end.take().map(|ending| *ending) {
-                Some(Ending::Panic(payload)) => resume_unwind(payload),
-                Some(Ending::Refused(error)) => return CallError::Refused(error),
-                Some(Ending::Exit(status)) => {
-                    self.ended.store(true, Ordering::Relaxed);
-                    return CallError::Exit(status);
-                }
-                Some(Ending::Fault(cause)) => tcb.record().explain_in_gate(cause, self),
-                None => tcb.record().explain_in_gate(Cause::UnknownGate, self),
-            }
-        };
-        self.ended.store(true, Ordering::Relaxed);
-        CallError::Fault(Box::new(fault))
     }
 }
 
-/// Serial numbers are never used again, so that nothing of a domain that has
-/// gone is taken for another one's. 0 is nobody's.
-fn next_serial() -> u64 {
+/// Numbers are never used again, so that nothing of a domain that has gone is
+/// taken for another one's. 0 is nobody's.
+fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

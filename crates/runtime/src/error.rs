@@ -55,6 +55,24 @@ pub enum Error {
     /// The domain has faulted or ended by itself; restart it.
     #[error("the domain has ended and takes no calls until it is restarted")]
     Ended,
+    /// Another domain's call is in the domain.
+    #[error("another domain is calling this one: restart it when that call has returned")]
+    Busy,
+    /// The domain has no import with this index.
+    #[error("the domain has no import {import}")]
+    NoImport {
+        /// The index.
+        import: usize,
+    },
+    /// The import is another domain's function already.
+    #[error("the import is linked to a domain already")]
+    Linked,
+    /// The domain has used up its time for all calls.
+    #[error("the domain has used its {granted:?} for all calls; a restart gives them anew")]
+    TimeSpent {
+        /// What it was granted.
+        granted: std::time::Duration,
+    },
     /// As many threads as there are data stacks are in the domain, or were and live on.
     #[error("all {count} data stacks of the domain are in use by threads")]
     NoStack {

@@ -4,6 +4,7 @@ use crate::control::{CONTROL_LOW, Tcb};
 use crate::domain::Inner;
 use crate::memory::Claimed;
 use crate::trampoline;
+use crate::watchdog::Granted;
 use crate::window::Access;
 use mullion_abi::{GUARD_SIZE, TRAP_ACCESS, TRAP_LABEL};
 use std::fmt;
@@ -53,10 +54,20 @@ pub enum Cause {
         /// The signal's number.
         signal: i32,
     },
-    /// Its time was up.
+    /// Its time, or that of a call that this one was nested in, was up.
     TimeLimit {
-        /// What it was granted.
+        /// What was granted.
         granted: Duration,
+    },
+    /// Its time for all calls was up.
+    TotalTimeLimit {
+        /// What was granted.
+        granted: Duration,
+    },
+    /// It made more gate calls than it was granted.
+    GateLimit {
+        /// What was granted.
+        granted: u64,
     },
 }
 
@@ -212,6 +223,15 @@ impl fmt::Display for Cause {
             Self::TimeLimit { granted } => {
                 return write!(formatter, "time limit of {granted:?} exceeded");
             }
+            Self::TotalTimeLimit { granted } => {
+                return write!(
+                    formatter,
+                    "time limit of {granted:?} for all calls exceeded"
+                );
+            }
+            Self::GateLimit { granted } => {
+                return write!(formatter, "limit of {granted} gate calls exceeded");
+            }
         };
         formatter.write_str(text)
     }
@@ -228,6 +248,8 @@ pub const OUTERMOST: usize = 8;
 pub(crate) struct Record {
     /// 0 if the time limit ended the invocation.
     pub(crate) signal: libc::c_int,
+    /// The limit that was in force.
+    pub(crate) granted: Granted,
     pub(crate) code: libc::c_int,
     pub(crate) address: u64,
     pub(crate) error: u64,
@@ -242,6 +264,7 @@ impl Default for Record {
     fn default() -> Self {
         Self {
             signal: 0,
+            granted: Granted::default(),
             code: 0,
             address: 0,
             error: 0,
@@ -320,9 +343,7 @@ impl Record {
 
     fn cause(&self, tcb: &Tcb, domain: &Inner, instruction: u64) -> Cause {
         match self.signal {
-            0 => Cause::TimeLimit {
-                granted: domain.limits().time.unwrap_or_default(),
-            },
+            0 => self.granted.cause(),
             libc::SIGSEGV => self.access(tcb, domain),
             libc::SIGBUS => Cause::Bus,
             libc::SIGILL => illegal(domain, instruction),

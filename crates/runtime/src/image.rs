@@ -19,6 +19,7 @@ use crate::gates;
 use crate::regions::{Owner, Regions};
 use crate::sealed;
 use crate::stacks::Mapped;
+use crate::trampoline::uses;
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE};
 use std::ops::Range;
@@ -66,6 +67,17 @@ pub struct Image {
     /// Where the heap begins: behind the last segment.
     end: u64,
     parked: Mutex<Vec<Parked>>,
+    /// `trampoline::uses`.
+    uses: u32,
+}
+
+/// Whether instructions of an image can see or change floating-point control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatingPoint {
+    /// x87 or MMX registers, or the x87 control word.
+    pub x87: bool,
+    /// The SSE control and status word.
+    pub mxcsr: bool,
 }
 
 /// A window in which the image is mapped as in a new domain.
@@ -155,7 +167,26 @@ impl Image {
             regions,
             end,
             parked: Mutex::default(),
+            uses: uses::X87 | uses::MXCSR,
         })
+    }
+
+    /// Says what the image's instructions can do with floating-point control:
+    /// anything, unless this says otherwise. Calls that need not save it are faster.
+    ///
+    /// # Safety
+    /// What is said not to be used occurs in no executable segment: then nothing
+    /// is saved, cleared or restored.
+    #[must_use]
+    pub unsafe fn with_floating_point(mut self, used: FloatingPoint) -> Self {
+        let x87 = if used.x87 { uses::X87 } else { 0 };
+        let mxcsr = if used.mxcsr { uses::MXCSR } else { 0 };
+        self.uses = x87 | mxcsr;
+        self
+    }
+
+    pub(crate) fn uses(&self) -> u32 {
+        self.uses
     }
 
     /// Offset of the first page behind the image.

@@ -14,6 +14,7 @@
 //! limits. A signal handler must not enter a domain, and in the child of a
 //! `fork` no domain may be entered.
 
+mod call;
 mod control;
 mod dispatch;
 mod domain;
@@ -21,6 +22,9 @@ mod error;
 mod fault;
 mod gates;
 mod image;
+mod invoke;
+mod limits;
+mod link;
 mod memory;
 mod regions;
 mod runtime;
@@ -31,11 +35,14 @@ mod trampoline;
 mod watchdog;
 mod window;
 
+pub use call::{Arguments, CallError, MAX_ARGUMENTS, Returned};
 pub use dispatch::{Caller, End, HostFunction};
-pub use domain::{Arguments, CallError, Domain, Entry, Limits, Returned};
+pub use domain::{Domain, DomainNumber, Entry};
 pub use error::Error;
 pub use fault::{Attempt, Cause, Fault, INNERMOST, OUTERMOST, REGISTER_NAMES, Registers};
-pub use image::{Image, Relocation, Segment};
+pub use image::{FloatingPoint, Image, Relocation, Segment};
+pub use limits::Limits;
+pub use link::{LinkOptions, Linked};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use watchdog::TICK;

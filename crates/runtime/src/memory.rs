@@ -89,8 +89,8 @@ impl Memory {
 
     /// Takes away what the domain has mapped and gives the image's pages their
     /// first contents. On failure the domain must not run again.
-    pub(crate) fn reset(&mut self, image: &Image) -> Result<(), Error> {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn reset(&self, image: &Image) -> Result<(), Error> {
+        let mut state = self.state();
         for mapped in state.regions.domains_own(image.end()) {
             self.window.unmap(mapped)?;
         }
@@ -105,6 +105,7 @@ impl Memory {
 
     /// The address of the window's offset 0.
     #[must_use]
+    #[inline]
     pub fn base(&self) -> u64 {
         self.window.base()
     }

@@ -16,6 +16,9 @@ pub const MAX_STACKS: u32 = ((STACK_FIRST - HEAP_END) / STACK_REGION + 1) as u32
 /// Greatest size of a data stack, in bytes.
 pub const MAX_STACK_SIZE: u64 = STACK_REGION - STACK_GUARD;
 
+/// Bytes below the data stack pointer that a function may use without moving it.
+pub(crate) const RED_ZONE: u32 = 128;
+
 /// The data stacks of one domain.
 #[derive(Debug)]
 pub(crate) struct Stacks {
@@ -146,32 +149,21 @@ struct Lease {
 }
 
 impl Leases {
-    /// `%r15` for an invocation of `domain`.
+    /// `%r15` for an invocation of `domain`, if the thread has a stack of it.
     #[inline]
-    pub(crate) fn top(&mut self, domain: &Inner) -> Result<u64, Error> {
-        match self.0.get(domain.number()) {
-            Some(lease) if lease.serial == domain.serial() => Ok(lease.top),
-            _ => self.lease(domain),
-        }
+    pub(crate) fn top(&self, domain: &Inner) -> Option<u64> {
+        let lease = self.0.get(domain.place())?;
+        (lease.serial == domain.serial()).then_some(lease.top)
     }
 
-    /// Sets where the next invocation's stack begins; returns where it was.
-    #[inline]
-    pub(crate) fn replace_top(&mut self, domain: &Inner, top: u64) -> u64 {
-        match self.0.get_mut(domain.number()) {
-            Some(lease) => std::mem::replace(&mut lease.top, top),
-            // Not reached: who calls a gate has a stack.
-            None => top,
-        }
-    }
-
-    #[cold]
-    fn lease(&mut self, domain: &Inner) -> Result<u64, Error> {
-        let number = domain.number();
+    /// Takes a stack: `%r15`, and the stack's number.
+    pub(crate) fn lease(&mut self, domain: &Inner) -> Result<(u64, u32), Error> {
+        let number = domain.place();
         if self.0.len() <= number {
             self.0.resize_with(number + 1, Lease::default);
         }
-        let index = domain.stacks().take(domain)?;
+        let stacks = domain.stacks();
+        let index = stacks.take(domain)?;
         // The last 16 bytes hold the thread pointer, which is zero at first.
         let top = domain.memory().base() + Stacks::region(index).end - 16;
         self.0[number].give_back();
@@ -179,9 +171,9 @@ impl Leases {
             serial: domain.serial(),
             top,
             index,
-            stacks: Arc::downgrade(domain.stacks()),
+            stacks: Arc::downgrade(&stacks),
         };
-        Ok(top)
+        Ok((top, index))
     }
 }
 

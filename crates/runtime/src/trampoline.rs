@@ -2,6 +2,7 @@
 
 use crate::control::Tcb;
 use crate::dispatch::dispatch;
+use crate::domain::Inner;
 use core::mem::offset_of;
 use mullion_abi as abi;
 
@@ -14,6 +15,14 @@ pub(crate) mod ended {
     pub(crate) const FAULT: u32 = 1;
     /// A host function ended it; the thread's record of the end says why.
     pub(crate) const BY_HOST: u32 = 2;
+}
+
+/// Bits of `Inner::uses`: what instructions of the image can see and change.
+pub(crate) mod uses {
+    /// x87 and MMX registers, the x87 control word.
+    pub(crate) const X87: u32 = 1;
+    /// The SSE control word.
+    pub(crate) const MXCSR: u32 = 2;
 }
 
 /// MXCSR at the start of a process: all exceptions masked, round to nearest.
@@ -33,10 +42,13 @@ pub(crate) struct CallRecord {
     /// `%r15`: a multiple of 16 in the window.
     pub(crate) stack: u64,
     /// What `dispatch` finds the domain by: a `domain::Inner`.
-    pub(crate) domain: *const (),
+    pub(crate) domain: *const Inner,
     /// Eight vectors, or null.
     pub(crate) vectors: *const [u128; 8],
-    pub(crate) integers: [u64; 6],
+    pub(crate) integers: *const [u64; 6],
+    /// Further arguments, for the data stack, and how many.
+    pub(crate) stacked: *const u64,
+    pub(crate) count: u32,
     /// Written when the invocation ends: `%rdx` and `%xmm0`.
     pub(crate) high: u64,
     pub(crate) vector: [u64; 2],
@@ -65,15 +77,25 @@ pub(crate) struct GateFrame {
     /// The result's second half and vector: set by `dispatch` in every case.
     pub(crate) high: u64,
     pub(crate) vector: [u64; 2],
+    outer_control: u64,
 }
 
-const _: () = assert!(size_of::<GateFrame>() == 240);
+impl GateFrame {
+    /// The integer arguments in registers, in order.
+    #[inline]
+    pub(crate) fn integers(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
+    }
+}
+
+const _: () = assert!(size_of::<GateFrame>() == 256);
 const _: () = assert!(offset_of!(GateFrame, mxcsr) == 192);
 const _: () = assert!(offset_of!(GateFrame, x87) == 196);
 const _: () = assert!(offset_of!(GateFrame, tcb) == 200);
 const _: () = assert!(offset_of!(GateFrame, control) == 208);
 const _: () = assert!(offset_of!(GateFrame, high) == 216);
 const _: () = assert!(offset_of!(GateFrame, vector) == 224);
+const _: () = assert!(offset_of!(GateFrame, outer_control) == 240);
 const _: () = assert!(offset_of!(Tcb, gate_entry) == 0);
 
 core::arch::global_asm!(
@@ -90,6 +112,9 @@ core::arch::global_asm!(
     CALL_DOMAIN = const offset_of!(CallRecord, domain),
     CALL_VECTORS = const offset_of!(CallRecord, vectors),
     CALL_INTEGERS = const offset_of!(CallRecord, integers),
+    CALL_STACKED = const offset_of!(CallRecord, stacked),
+    CALL_COUNT = const offset_of!(CallRecord, count),
+    USES = const offset_of!(Inner, uses),
     CALL_HIGH = const offset_of!(CallRecord, high),
     CALL_VECTOR = const offset_of!(CallRecord, vector),
     GATE_FIRST_IMPORT = const abi::GATE_FIRST_IMPORT,
@@ -127,15 +152,9 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// The one that clears every vector register that there is.
+    /// The one that clears every vector register that an image can name.
     pub(crate) fn detect() -> Self {
-        if std::is_x86_feature_detected!("avx512f") {
-            Self {
-                enter: mullion_enter_avx512,
-                gate: mullion_gate_avx512,
-                abort: mullion_abort_avx512,
-            }
-        } else if std::is_x86_feature_detected!("avx") {
+        if std::is_x86_feature_detected!("avx") && !without_avx() {
             Self {
                 enter: mullion_enter_avx,
                 gate: mullion_gate_avx,
@@ -151,6 +170,11 @@ impl Kind {
     }
 }
 
+/// Tests take the trampolines for older processors too; never a release.
+fn without_avx() -> bool {
+    cfg!(debug_assertions) && std::env::var_os("MULLION_WITHOUT_AVX").is_some()
+}
+
 #[allow(
     improper_ctypes,
     reason = "assembly: it reads the fields named in `global_asm!`, all of fixed layout"
@@ -158,13 +182,10 @@ impl Kind {
 unsafe extern "C" {
     fn mullion_enter_sse(tcb: *const Tcb, call: *mut CallRecord) -> Outcome;
     fn mullion_enter_avx(tcb: *const Tcb, call: *mut CallRecord) -> Outcome;
-    fn mullion_enter_avx512(tcb: *const Tcb, call: *mut CallRecord) -> Outcome;
     fn mullion_gate_sse();
     fn mullion_gate_avx();
-    fn mullion_gate_avx512();
     fn mullion_abort_sse();
     fn mullion_abort_avx();
-    fn mullion_abort_avx512();
     /// How many of `length` bytes could not be copied.
     pub(crate) fn mullion_copy(to: *mut u8, from: *const u8, length: usize) -> usize;
     pub(crate) fn mullion_copy_fault();

@@ -1,9 +1,9 @@
 # The trampolines: the only way into a window, out of it, and back.
 #
 # Nothing here follows the System V convention on the domain's side, and all of
-# it does on the host's. Every copy of a name ending in _sse, _avx or _avx512 is
-# the same code with another way of clearing the vector registers; the run time
-# picks one when it starts.
+# it does on the host's. Every copy of a name ending in _sse or _avx is the same
+# code with another way of clearing the vector registers; the run time picks one
+# when it starts.
 #
 # REGISTERS
 #
@@ -16,14 +16,26 @@
 #     %rsp                         the control stack, return address on top
 #     %rax                         number of vector arguments
 #     %r11                         the target itself
-#     all others, vectors, masks, x87 registers: 0; MXCSR and x87 control word
-#     as at the start of a process; the host's values are kept on its stack.
+#     all others and the vectors: 0
+#   if the image has x87 instructions (USES_X87): x87 registers 0, control word
+#   as at the start of a process; the host's word is kept on its stack.
+#   if the image has instructions on MXCSR (USES_MXCSR): as at the start of a
+#   process; the host's is kept likewise. (Reading MXCSR takes as long as the rest
+#   of a call.) Without such instructions a domain can neither see nor change
+#   either, and computes in the host's modes as any function of the host does.
+#   What no instruction of an image can name is left alone: no row of the
+#   verifier's table has EVEX, so that is zmm16-31, the upper half of zmm0-15
+#   and the mask registers.
 #   out of a gate slot (docs/window.md)
 #     %r11d the slot's number, %r10 the thread control block; the rest as the
 #     domain left it.
 #   back into the domain after a gate
 #     %rax, %rdx, %xmm0 the result; %rbx %rbp %r12-%r15 as they were; every
-#     other register 0; MXCSR and x87 control word as the domain had them.
+#     other register 0; MXCSR and x87 control word, if the image uses them, as
+#     the domain had them.
+#
+#   Arguments beyond the six in registers are copied from CALL_STACKED to the data
+#   stack, at (%r15), in mullion_stacked: a fault there is the domain's.
 #
 # STACKS
 #
@@ -37,18 +49,22 @@
 #   |  outer DOMAIN           |  +32       |  by the domain's calls    |
 #   |  outer WINDOW           |  +24       |                           | <- %rsp
 #   |  outer BASE             |  +16       |  (grows down)             |
-#   |  outer CONTROL          |  +8
+#   |  (nothing)              |  +8
 #   |  outer HOST             |  +0        BASE is the %rsp with which the
 #   +-------------------------+ <- HOST    invocation begins: the `call` in
 #   |  gate frame, and what   |            mullion_enter pushes the return gate
 #   |  the host function uses |            right below it, at BASE - 8. CONTROL
-#                                          is %rsp as it was at the last gate
-#                                          call: below it the next, nested
-#                                          invocation begins.
+#                                          is %rsp as it was at the gate call
+#                                          that the thread is in, or the top:
+#                                          below it the next, nested invocation
+#                                          begins. Gates set and restore it, not
+#                                          invocations: so no call waits for what
+#                                          the one before it has stored.
 #
-#   A gate frame, 240 bytes from %rsp: rax rdi rsi rdx rcx r8 r9 r15, xmm0-7
+#   A gate frame, 256 bytes from %rsp: rax rdi rsi rdx rcx r8 r9 r15, xmm0-7
 #   from +64, mxcsr +192, x87 control word +196, thread control block +200,
-#   CONTROL +208; the result's second half +216 and vector +224, by dispatch.
+#   CONTROL +208; the result's second half +216 and vector +224, by dispatch;
+#   outer CONTROL +240.
 #
 # SIGNALS
 #
@@ -60,7 +76,8 @@
 #                                      running invocation: it may be ended by
 #                                      going to mullion_abort with %rsp = HOST.
 #   in [mullion_builtin_begin,         the same: %rsp is the control stack, and
-#       mullion_builtin_end)           nothing of the host's has been touched.
+#       mullion_builtin_end)           nothing of the host's has been touched. (In
+#                                      mullion_stacked, %rsp is 8 below HOST.)
 #   anywhere else in this file         the invocation is never ended. A time
 #                                      limit is seen when `dispatch` returns; if the
 #                                      signal came behind that check, the watchdog
@@ -77,6 +94,8 @@
     .text
 
     .set LABEL_NOP_LENGTH, 7
+    .set USES_X87, 1
+    .set USES_MXCSR, 2
 
 # Clears what the host left in registers that carry no argument or result.
 # (`vzeroupper` and sixteen `pxor` take half the time of `vzeroall`.)
@@ -89,21 +108,9 @@
     vzeroupper
     scrub_vectors_sse
 .endm
-.macro scrub_vectors_avx512
-    scrub_vectors_avx
-    .irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    vpxord  %zmm\n, %zmm\n, %zmm\n
-    .endr
-    .irp n, 0,1,2,3,4,5,6,7
-    kxorw   %k\n, %k\n, %k\n
-    .endr
-.endm
 .macro clean_upper_sse
 .endm
 .macro clean_upper_avx
-    vzeroupper
-.endm
-.macro clean_upper_avx512
     vzeroupper
 .endm
 # The x87 registers can be read as MMX registers whatever their tags say.
@@ -114,13 +121,20 @@
     emms
 .endm
 # Gives the host its floating-point control state back, from the frame at HOST,
-# which is \host above %rsp; the domain's x87 control word is at \own(%rsp). With
-# the initial control word on both sides there is nothing that could be pending
-# and nothing to load. Otherwise an exception that the domain left pending must
-# be cleared before the first instruction that would report it to the host.
-.macro restore_host_control host, own
+# which is \host above %rsp, and keeps the domain's words at \own(%rsp) and
+# \own + 4; \uses is the domain's USES. With the initial x87 word on both sides
+# nothing can be pending and nothing is to load. Otherwise an exception that the
+# domain left pending must be cleared before the first instruction that would
+# report it to the host.
+.macro restore_host_control host, own, uses
+    testl   $USES_MXCSR, \uses
+    jz      7f
+    stmxcsr \own(%rsp)
     ldmxcsr (48 + \host)(%rsp)
-    cmpw    ${default_x87}, \own(%rsp)
+7:  testl   $USES_X87, \uses
+    jz      9f
+    fnstcw  (\own + 4)(%rsp)
+    cmpw    ${default_x87}, (\own + 4)(%rsp)
     jne     8f
     cmpw    ${default_x87}, (52 + \host)(%rsp)
     jne     8f
@@ -161,15 +175,12 @@ mullion_enter_\kind:
     .cfi_rel_offset %r15, 0
     subq    $56, %rsp
     .cfi_adjust_cfa_offset 56
-    stmxcsr 48(%rsp)
-    fnstcw  52(%rsp)
     movq    {HOST}(%rdi), %rax
     movq    {CONTROL}(%rdi), %rcx
     movq    {BASE}(%rdi), %rdx
     movq    {WINDOW}(%rdi), %r8
     movq    {DOMAIN}(%rdi), %r9
     movq    %rax, 0(%rsp)
-    movq    %rcx, 8(%rsp)
     movq    %rdx, 16(%rsp)
     movq    %r8, 24(%rsp)
     movq    %r9, 32(%rsp)
@@ -179,6 +190,8 @@ mullion_enter_\kind:
     movq    {CALL_DOMAIN}(%rsi), %rax
     movq    {CALL_VECTORS}(%rsi), %r10
     movq    {CALL_TARGET}(%rsi), %r11
+    movl    {USES}(%rax), %ebx
+    movl    {CALL_COUNT}(%rsi), %ebp
     movq    %rax, {DOMAIN}(%rdi)
     movq    %r14, {WINDOW}(%rdi)
     movq    %rsp, -8(%rcx)
@@ -190,10 +203,9 @@ mullion_enter_\kind:
     wrgsbase %r14
     movq    %r14, {GS}(%rdi)
 1:  scrub_vectors_\kind
-    scrub_x87
-    ldmxcsr {initial_mxcsr}(%rip)
-    fldcw   {initial_x87}(%rip)
-    xorl    %eax, %eax
+    orl     %ebp, %ebx
+    jnz     5f
+6:  xorl    %eax, %eax
     testq   %r10, %r10
     jz      2f
     movups  0(%r10), %xmm0
@@ -206,12 +218,13 @@ mullion_enter_\kind:
     movups  112(%r10), %xmm7
     movl    $8, %eax
 2:  movq    %rcx, %rsp
-    movq    ({CALL_INTEGERS} + 0)(%rsi), %rdi
-    movq    ({CALL_INTEGERS} + 16)(%rsi), %rdx
-    movq    ({CALL_INTEGERS} + 24)(%rsi), %rcx
-    movq    ({CALL_INTEGERS} + 32)(%rsi), %r8
-    movq    ({CALL_INTEGERS} + 40)(%rsi), %r9
-    movq    ({CALL_INTEGERS} + 8)(%rsi), %rsi
+    movq    {CALL_INTEGERS}(%rsi), %rsi
+    movq    0(%rsi), %rdi
+    movq    16(%rsi), %rdx
+    movq    24(%rsi), %rcx
+    movq    32(%rsi), %r8
+    movq    40(%rsi), %r9
+    movq    8(%rsi), %rsi
     xorl    %ebx, %ebx
     xorl    %ebp, %ebp
     xorl    %r10d, %r10d
@@ -229,18 +242,21 @@ mullion_enter_\kind:
 mullion_leave_\kind:
     # %rsp = HOST, %r10 = thread control block, %ecx = how it ended.
     movq    40(%rsp), %rsi
+    movq    {DOMAIN}(%r10), %rdi
     movq    %rdx, {CALL_HIGH}(%rsi)
     movups  %xmm0, {CALL_VECTOR}(%rsi)
     clean_upper_\kind
-    fnstcw  54(%rsp)
-    restore_host_control 0, 54
+    movl    {USES}(%rdi), %edi
+    testl   %edi, %edi
+    jz      4f
+    # The record is not needed any more: its place takes the domain's words.
+    restore_host_control 0, 40, %edi
+4:
     movq    0(%rsp), %rdi
-    movq    8(%rsp), %r8
     movq    16(%rsp), %r9
     movq    24(%rsp), %r11
     movq    32(%rsp), %rsi
     movq    %rdi, {HOST}(%r10)
-    movq    %r8, {CONTROL}(%r10)
     movq    %r9, {BASE}(%r10)
     movq    %r11, {WINDOW}(%r10)
     movq    %rsi, {DOMAIN}(%r10)
@@ -260,6 +276,31 @@ mullion_leave_\kind:
     popq    %rbp
     .cfi_adjust_cfa_offset -8
     ret
+    # On the way in, what not every call needs: arguments on the data stack, and
+    # floating-point control.
+    .cfi_def_cfa %rsp, 112
+    .cfi_rel_offset %rbp, 96
+    .cfi_rel_offset %rbx, 88
+    .cfi_rel_offset %r12, 80
+    .cfi_rel_offset %r13, 72
+    .cfi_rel_offset %r14, 64
+    .cfi_rel_offset %r15, 56
+5:  movl    {USES}(%rax), %ebx
+    testl   $USES_MXCSR, %ebx
+    jz      7f
+    stmxcsr 48(%rsp)
+    ldmxcsr {initial_mxcsr}(%rip)
+7:  testl   $USES_X87, %ebx
+    jz      8f
+    fnstcw  52(%rsp)
+    scrub_x87
+    fldcw   {initial_x87}(%rip)
+8:  testl   %ebp, %ebp
+    jz      6b
+    # Last: a fault in it restores what has been saved above.
+    movq    {CALL_STACKED}(%rsi), %r12
+    call    mullion_stacked
+    jmp     6b
     .cfi_endproc
     .size   mullion_enter_\kind, . - mullion_enter_\kind
 
@@ -283,9 +324,11 @@ mullion_gate_\kind:
     .cfi_signal_frame
     cmpl    ${GATE_FIRST_IMPORT}, %r11d
     jb      mullion_builtin
-    movq    %rsp, {CONTROL}(%r10)
+    # The window's base is in the control block too: %r14 serves meanwhile.
+    movq    %rsp, %r14
     movq    {HOST}(%r10), %rsp
-    subq    $240, %rsp
+    subq    $256, %rsp
+    movq    %r14, 208(%rsp)
     # The canonical frame is the domain's: *(%rsp + 208) + 8, its return address
     # right below it. (DW_CFA_def_cfa_expression)
     .cfi_escape 0x0f, 6, 0x77, 0xd0, 0x01, 0x06, 0x23, 0x08
@@ -305,35 +348,48 @@ mullion_gate_\kind:
     movaps  %xmm5, 144(%rsp)
     movaps  %xmm6, 160(%rsp)
     movaps  %xmm7, 176(%rsp)
-    stmxcsr 192(%rsp)
-    fnstcw  196(%rsp)
     movq    %r10, 200(%rsp)
     movq    {CONTROL}(%r10), %rcx
-    movq    %rcx, 208(%rsp)
+    movq    %rcx, 240(%rsp)
+    movq    %r14, {CONTROL}(%r10)
+    movq    {WINDOW}(%r10), %r14
     clean_upper_\kind
-    restore_host_control 240, 196
-    movq    %r10, %rdi
+    movq    {DOMAIN}(%r10), %rcx
+    movl    {USES}(%rcx), %ecx
+    testl   %ecx, %ecx
+    jz      5f
+    restore_host_control 256, 192, %ecx
+5:  movq    %r10, %rdi
     movq    %rsp, %rsi
     movl    %r11d, %edx
     call    {dispatch}
     movq    200(%rsp), %r10
+    movq    240(%rsp), %rdx
+    movq    %rdx, {CONTROL}(%r10)
     movl    %eax, %ecx
     testl   %eax, %eax
     jnz     3f
     # A nested invocation may have left another domain's base.
-    movq    {WINDOW}(%r10), %rcx
-    cmpq    {GS}(%r10), %rcx
+    cmpq    {GS}(%r10), %r14
     je      4f
-    wrgsbase %rcx
-    movq    %rcx, {GS}(%r10)
+    wrgsbase %r14
+    movq    %r14, {GS}(%r10)
 4:  scrub_vectors_\kind
-    scrub_x87
+    movq    {DOMAIN}(%r10), %rcx
+    movl    {USES}(%rcx), %ecx
+    testl   %ecx, %ecx
+    jz      6f
+    testl   $USES_MXCSR, %ecx
+    jz      5f
     ldmxcsr 192(%rsp)
+5:  testl   $USES_X87, %ecx
+    jz      6f
+    scrub_x87
     fldcw   196(%rsp)
-    movq    0(%rsp), %rax
+6:  movq    0(%rsp), %rax
     movq    216(%rsp), %rdx
     movaps  224(%rsp), %xmm0
-    movq    {CONTROL}(%r10), %rsp
+    movq    208(%rsp), %rsp
     .cfi_def_cfa %rsp, 8
     xorl    %ecx, %ecx
     xorl    %esi, %esi
@@ -354,7 +410,6 @@ mullion_gate_\kind:
 
     trampolines sse
     trampolines avx
-    trampolines avx512
 
 # The built-in gates run on the control stack with the domain's registers. They
 # reach its memory through %gs with 32-bit addressing only, so they cannot leave
@@ -474,6 +529,15 @@ mullion_trap_gate:
     xorl    %r10d, %r10d
     xorl    %r11d, %r11d
     jmp     *%rsi
+
+# From mullion_enter, by a call on the host's stack: copies %ebp words from %r12
+# to the domain's stack at %r15. Changes %rax and %rbp.
+mullion_stacked:
+    movq    -8(%r12,%rbp,8), %rax
+    movq    %rax, -8(%r15,%rbp,8)
+    subl    $1, %ebp
+    jnz     mullion_stacked
+    ret
 
     .globl  mullion_trap_control
 mullion_trap_control:

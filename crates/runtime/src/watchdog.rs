@@ -22,6 +22,7 @@
 //! | load `NOW`; if 0, wake the watchdog | look at all deadlines; if there is one, go on |
 
 use crate::control::Tcb;
+use crate::fault::Cause;
 use crate::signals;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -62,10 +63,39 @@ fn lock() -> std::sync::MutexGuard<'static, Vec<Watched>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The limit that a deadline comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Granted {
+    /// On one call.
+    Call(Duration),
+    /// On all calls of the domain.
+    Total(Duration),
+}
+
+impl Default for Granted {
+    fn default() -> Self {
+        Self::Call(Duration::ZERO)
+    }
+}
+
+impl Granted {
+    /// What it is when the time is up.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Self::Call(granted) => Cause::TimeLimit { granted },
+            Self::Total(granted) => Cause::TotalTimeLimit { granted },
+        }
+    }
+}
+
+/// The limit of the outer invocation: 0 is none.
+pub(crate) type Outer = (u64, Granted);
+
 /// Limits what follows on this thread to `time`, or less if an outer invocation
-/// has less left. Returns the outer deadline, for [`disarm`].
-pub(crate) fn arm(tcb: &Tcb, time: Duration) -> u64 {
+/// has less left. Returns the outer limit, for [`disarm`].
+pub(crate) fn arm(tcb: &Tcb, time: Duration, granted: Granted) -> Outer {
     let outer = tcb.deadline.load(Ordering::Relaxed);
+    let outer_granted = tcb.granted.get();
     let number = tcb.limited.get().wrapping_add(1);
     tcb.limited.set(number);
     let mut now = NOW.load(Ordering::Relaxed);
@@ -74,22 +104,24 @@ pub(crate) fn arm(tcb: &Tcb, time: Duration) -> u64 {
     }
     let end = now.saturating_add(time.as_nanos().try_into().unwrap_or(u64::MAX >> 1));
     let deadline = (end.saturating_add(NUMBER_MASK) & !NUMBER_MASK) | (number & NUMBER_MASK);
-    let deadline = if outer == 0 {
+    let deadline = if outer == 0 || deadline < outer {
+        tcb.granted.set(granted);
         deadline
     } else {
-        deadline.min(outer)
+        outer
     };
     tcb.deadline.store(deadline, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     if NOW.load(Ordering::Relaxed) == 0 {
         wake();
     }
-    outer
+    (outer, outer_granted)
 }
 
 /// Ends the limit; `outer` is what [`arm`] returned.
-pub(crate) fn disarm(tcb: &Tcb, outer: u64) {
+pub(crate) fn disarm(tcb: &Tcb, (outer, granted): Outer) {
     tcb.deadline.store(outer, Ordering::Relaxed);
+    tcb.granted.set(granted);
 }
 
 /// Nanoseconds since the first use, plus one.

@@ -93,11 +93,13 @@ impl Window {
     }
 
     /// The address of offset 0.
+    #[inline]
     pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
     /// A small number that no other window alive has.
+    #[inline]
     pub(crate) const fn number(&self) -> u32 {
         self.number
     }

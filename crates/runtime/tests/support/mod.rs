@@ -6,8 +6,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use mullion_runtime::{
-    Access, Arguments, CallError, Domain, Fault, HostFunction, Image, Limits, Relocation, Returned,
-    Segment,
+    Access, Arguments, CallError, Domain, Fault, FloatingPoint, HostFunction, Image, Limits,
+    Relocation, Returned, Segment,
 };
 use std::collections::HashMap;
 use std::process::Command;
@@ -54,6 +54,19 @@ pub struct Loaded {
 }
 
 impl Program {
+    /// As [`Program::new`], of a source without instructions on floating-point control.
+    pub fn lean(source: &str) -> Self {
+        let mut program = Self::new(source);
+        let image = Arc::into_inner(program.image).unwrap();
+        let none = FloatingPoint {
+            x87: false,
+            mxcsr: false,
+        };
+        // SAFETY: the tests' promise, as with everything here.
+        program.image = Arc::new(unsafe { image.with_floating_point(none) });
+        program
+    }
+
     /// Assembles and links.
     pub fn new(source: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();

@@ -1,0 +1,144 @@
+//! What a call takes and gives.
+
+use crate::error::Error;
+use crate::fault::Fault;
+use std::ptr;
+
+/// Integer arguments in registers.
+const REGISTERS: usize = 6;
+/// Integer arguments that an [`Arguments`] holds without further memory, beyond
+/// those in registers.
+const INLINE: usize = 8;
+/// Greatest number of integer arguments.
+pub const MAX_ARGUMENTS: usize = 64;
+
+/// What to call a domain's function with.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// Those in registers, and the first ones on the stack.
+    words: [u64; REGISTERS + INLINE],
+    /// How many there are beyond the registers.
+    count: u32,
+    /// Those beyond the registers, if `words` has no room for them.
+    many: Option<Box<[u64]>>,
+    vectors: Option<Box<[u128; 8]>>,
+}
+
+impl Arguments {
+    /// Integers and pointers, at most [`MAX_ARGUMENTS`]: six in registers, where
+    /// those not given are 0, the others on the data stack.
+    ///
+    /// # Panics
+    /// If there are more.
+    #[inline]
+    #[must_use]
+    pub fn new(integers: &[u64]) -> Self {
+        let mut words = [0; REGISTERS + INLINE];
+        for (place, word) in words.iter_mut().zip(integers) {
+            *place = *word;
+        }
+        let stacked = integers.get(REGISTERS..).unwrap_or_default();
+        Self {
+            words,
+            count: stacked.len() as u32,
+            many: (stacked.len() > INLINE).then(|| many(stacked)),
+            vectors: None,
+        }
+    }
+
+    /// Up to eight floating-point numbers as well.
+    ///
+    /// # Panics
+    /// If there are more than eight.
+    #[must_use]
+    pub fn with_doubles(mut self, doubles: &[f64]) -> Self {
+        let mut vectors = Box::new([0; 8]);
+        for (place, double) in vectors[..doubles.len()].iter_mut().zip(doubles) {
+            *place = u128::from(double.to_bits());
+        }
+        self.vectors = Some(vectors);
+        self
+    }
+
+    /// The registers of integers.
+    #[inline]
+    pub(crate) fn integers(&self) -> &[u64; REGISTERS] {
+        let (registers, _) = self.words.split_at(REGISTERS);
+        // Never the second: the array is longer than that.
+        registers.try_into().unwrap_or(&[0; REGISTERS])
+    }
+
+    /// Those for the data stack.
+    #[inline]
+    pub(crate) fn stacked(&self) -> &[u64] {
+        let end = REGISTERS + self.count as usize;
+        match self.words.get(REGISTERS..end) {
+            Some(stacked) => stacked,
+            None => self.many.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// The vector registers, or null.
+    #[inline]
+    pub(crate) fn vectors(&self) -> *const [u128; 8] {
+        self.vectors.as_deref().map_or(ptr::null(), ptr::from_ref)
+    }
+}
+
+#[cold]
+fn many(stacked: &[u64]) -> Box<[u64]> {
+    assert!(
+        stacked.len() <= MAX_ARGUMENTS - REGISTERS,
+        "more arguments than a call takes"
+    );
+    stacked.into()
+}
+
+/// What a domain's function returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Returned {
+    /// `%rax`: an integer, or a pointer that nobody has checked.
+    pub integer: u64,
+    /// `%rdx`: the second half of a structure of two words.
+    pub high: u64,
+    /// `%xmm0`: a floating-point number.
+    pub double: f64,
+}
+
+/// Why a call did not return.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The domain faulted, or its time was up. It takes no further calls.
+    #[error(transparent)]
+    Fault(Box<Fault>),
+    /// The domain ended by itself. It takes no further calls.
+    #[error("the domain exited with status {0}")]
+    Exit(i32),
+    /// A host function ended the invocation.
+    #[error("a host function ended the call: {0}")]
+    Refused(Box<dyn std::error::Error + Send + Sync>),
+    /// The call was not made.
+    #[error(transparent)]
+    NotMade(#[from] Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_split_between_registers_and_stack() {
+        let all: Vec<u64> = (1..=MAX_ARGUMENTS as u64).collect();
+        for count in 0..=all.len() {
+            let arguments = Arguments::new(&all[..count]);
+            let registers = count.min(REGISTERS);
+            assert_eq!(arguments.integers()[..registers], all[..registers]);
+            assert!(
+                arguments.integers()[registers..]
+                    .iter()
+                    .all(|word| *word == 0)
+            );
+            assert_eq!(*arguments.stacked(), all[registers..count]);
+        }
+    }
+}

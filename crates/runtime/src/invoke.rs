@@ -1,0 +1,167 @@
+//! Invocations: from a checked request through the trampoline, and what came of it.
+
+use crate::call::{Arguments, CallError, Returned};
+use crate::control::{self, Tcb};
+use crate::dispatch::Ending;
+use crate::domain::{Entry, Inner};
+use crate::error::Error;
+use crate::fault::Cause;
+use crate::stacks::RED_ZONE;
+use crate::trampoline::{CallRecord, Outcome, ended};
+use crate::watchdog::{self, Granted};
+use std::panic::resume_unwind;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Registers and stack words that an invocation begins with.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// A labelled instruction of the domain's image.
+    pub(crate) target: u64,
+    pub(crate) integers: &'a [u64; 6],
+    /// Null, or vectors that live as long as the request.
+    pub(crate) vectors: *const [u128; 8],
+    pub(crate) stacked: &'a [u64],
+}
+
+impl Inner {
+    #[inline]
+    pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
+        if entry.serial != self.serial() {
+            return Err(Error::WrongDomain.into());
+        }
+        let request = Request {
+            target: entry.address,
+            integers: arguments.integers(),
+            vectors: arguments.vectors(),
+            stacked: arguments.stacked(),
+        };
+        self.invoke(control::current_or_new()?, request)
+    }
+
+    /// Runs what an entry of this domain or a link to it names.
+    #[inline]
+    pub(crate) fn invoke(&self, tcb: &Tcb, request: Request<'_>) -> Result<Returned, CallError> {
+        if self.has_ended() {
+            return Err(Error::Ended.into());
+        }
+        let limits = self.limits();
+        let depth = tcb.depth.get();
+        if depth >= limits.depth {
+            return Err(Error::Depth { depth }.into());
+        }
+        let count = request.stacked.len() as u32;
+        let mut record = CallRecord {
+            target: request.target,
+            window: self.memory().base(),
+            stack: self.stack(tcb, count)?,
+            domain: self,
+            vectors: request.vectors,
+            integers: request.integers,
+            stacked: request.stacked.as_ptr(),
+            count,
+            high: 0,
+            vector: [0; 2],
+        };
+        tcb.depth.set(depth + 1);
+        let gates = tcb.gates_left.replace(self.gate_calls);
+        let outcome = if self.is_timed {
+            self.enter_limited(tcb, &mut record)
+        } else {
+            Ok(self.enter(tcb, &mut record))
+        };
+        tcb.gates_left.set(gates);
+        tcb.depth.set(depth);
+        let outcome = outcome?;
+        if outcome.ended != u64::from(ended::RETURNED) {
+            return Err(self.explain(tcb, outcome.ended));
+        }
+        Ok(Returned {
+            integer: outcome.value,
+            high: record.high,
+            double: f64::from_bits(record.vector[0]),
+        })
+    }
+
+    /// `%r15` for an invocation with so many words on the stack: a multiple of 16.
+    #[inline]
+    fn stack(&self, tcb: &Tcb, words: u32) -> Result<u64, CallError> {
+        let outer = tcb.innermost(self);
+        let top = match outer {
+            // Below what the outer invocation uses, its red zone included. Modulo
+            // the window, as the domain's own steps are.
+            Some(active) => active.stack.wrapping_sub(RED_ZONE),
+            None => tcb.stack_top(self)? as u32,
+        };
+        let stack = top.wrapping_sub(8 * words) & !15;
+        Ok(self.memory().base() + u64::from(stack))
+    }
+
+    #[inline]
+    fn enter(&self, tcb: &Tcb, record: &mut CallRecord) -> Outcome {
+        // SAFETY: a request's target is a labelled instruction of this domain's
+        // image (`entry`), which is verified code (`Image::new`) mapped in this
+        // window as long as `self` lives; the stack lies in this window; the
+        // pointers are those of a request that outlives the call; the block is
+        // this thread's.
+        unsafe { tcb.enter(record) }
+    }
+
+    /// With a limit on its time, or on all calls' time.
+    fn enter_limited(&self, tcb: &Tcb, record: &mut CallRecord) -> Result<Outcome, CallError> {
+        let limits = self.limits();
+        // A call within a call of the same domain is in that one's account.
+        let total = limits.total_time.filter(|_| tcb.innermost(self).is_none());
+        let left = match total {
+            None => None,
+            Some(granted) => {
+                let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed));
+                let left = granted.saturating_sub(spent);
+                if left.is_zero() {
+                    return Err(Error::TimeSpent { granted }.into());
+                }
+                Some((left, granted))
+            }
+        };
+        let granted = match (limits.time, left) {
+            (Some(time), Some((left, _))) if time <= left => Some((time, Granted::Call(time))),
+            (_, Some((left, all))) => Some((left, Granted::Total(all))),
+            (Some(time), None) => Some((time, Granted::Call(time))),
+            // Within a call of the same domain: that one's limit holds.
+            (None, None) => None,
+        };
+        let Some((time, granted)) = granted else {
+            return Ok(self.enter(tcb, record));
+        };
+        let start = total.map(|_| Instant::now());
+        let outer = watchdog::arm(tcb, time, granted);
+        let outcome = self.enter(tcb, record);
+        watchdog::disarm(tcb, outer);
+        if let Some(start) = start {
+            let used = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.spent.fetch_add(used, Ordering::Relaxed);
+        }
+        Ok(outcome)
+    }
+
+    /// Why the invocation did not return.
+    #[cold]
+    fn explain(&self, tcb: &Tcb, how: u64) -> CallError {
+        let fault = if how == u64::from(ended::FAULT) {
+            tcb.record().explain(tcb, self)
+        } else {
+            match tcb.end.take().map(|ending| *ending) {
+                Some(Ending::Panic(payload)) => resume_unwind(payload),
+                Some(Ending::Refused(error)) => return CallError::Refused(error),
+                Some(Ending::Exit(status)) => {
+                    self.end();
+                    return CallError::Exit(status);
+                }
+                Some(Ending::Fault(cause)) => tcb.record().explain_in_gate(cause, self),
+                None => tcb.record().explain_in_gate(Cause::UnknownGate, self),
+            }
+        };
+        self.end();
+        CallError::Fault(Box::new(fault))
+    }
+}

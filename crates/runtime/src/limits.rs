@@ -1,0 +1,46 @@
+//! What a domain may use.
+
+use crate::{MAX_STACK_SIZE, MAX_STACKS};
+use std::time::Duration;
+
+/// What a domain may use.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Accessible bytes of image and heap together.
+    pub memory: u64,
+    /// Bytes of each data stack, at most [`MAX_STACK_SIZE`].
+    pub stack: u64,
+    /// Threads that may have a data stack at the same time, at most [`MAX_STACKS`].
+    pub threads: u32,
+    /// Pieces of memory with protections of their own: each is a mapping, of
+    /// which the whole process has 65,530 unless vm.max_map_count says otherwise.
+    pub regions: usize,
+    /// Invocations nested on one thread, of this and other domains.
+    pub depth: u32,
+    /// Time by the clock for each call from the host.
+    pub time: Option<Duration>,
+    /// Time by the clock for all calls together, until the domain is restarted.
+    /// What is nested in a call of the same domain on the same thread counts once;
+    /// calls that run at the same time on several threads each may use what was
+    /// left when they began.
+    pub total_time: Option<Duration>,
+    /// Gate calls of each invocation; those of nested invocations are their own.
+    pub gate_calls: Option<u64>,
+}
+
+impl Default for Limits {
+    /// 1 GiB of memory, stacks of nearly 8 MiB, 95 threads, 1000 regions,
+    /// 100 nested invocations, any time, any number of gate calls.
+    fn default() -> Self {
+        Self {
+            memory: 1 << 30,
+            stack: MAX_STACK_SIZE,
+            threads: MAX_STACKS,
+            regions: 1000,
+            depth: 100,
+            time: None,
+            total_time: None,
+            gate_calls: None,
+        }
+    }
+}
