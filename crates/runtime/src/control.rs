@@ -35,6 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const BLOCK: u64 = 0x1000;
+/// Bytes of control stack that an invocation must have to begin.
+const LEAST_ROOM: u64 = 0x1000;
 const ALTERNATE: std::ops::Range<u64> = 0x2000..0xe000;
 /// Lowest offset of the control stack itself.
 pub(crate) const CONTROL_LOW: u64 = 0x1_0000;
@@ -45,13 +47,8 @@ pub(crate) const CONTROL_LOW: u64 = 0x1_0000;
 pub(crate) struct Tcb {
     /// Where every gate slot jumps to: the first field.
     pub(crate) gate_entry: u64,
-    /// HOST, CONTROL, BASE, WINDOW, DOMAIN and GS of `trampoline.s`.
-    pub(crate) host: Cell<u64>,
+    /// CONTROL and GS of `trampoline.s`.
     pub(crate) control: Cell<u64>,
-    pub(crate) base: Cell<u64>,
-    /// 0 when no invocation is running.
-    pub(crate) window: Cell<u64>,
-    pub(crate) domain: Cell<*const Inner>,
     pub(crate) gs: Cell<u64>,
     /// The deadline that the watchdog has found to be past. Never 0.
     pub(crate) stop: AtomicU64,
@@ -60,9 +57,8 @@ pub(crate) struct Tcb {
     enter: Enter,
     /// The thread's identifier for `tgkill`.
     pub(crate) thread: libc::pid_t,
-    /// How many invocations are nested.
-    pub(crate) depth: Cell<u32>,
-    /// Gate calls that the running invocation may still make.
+    /// Gate calls that the running invocation may still make, if its domain is
+    /// limited in them.
     pub(crate) gates_left: Cell<u64>,
     /// The innermost gate call that the thread is in, or null.
     pub(crate) gates: Cell<*const Active>,
@@ -132,13 +128,38 @@ impl Tcb {
     /// Enters a domain.
     ///
     /// # Safety
-    /// `call` must describe a labelled instruction of an image that the verifier
-    /// accepted, mapped in `call.window`, and a stack in that window; the block
-    /// must be the current thread's.
+    /// `target` must be a labelled instruction of an image that the verifier
+    /// accepted, mapped in the window of `domain`, and `stack` an address in that
+    /// window; what `call` points to must be valid; the block must be the current
+    /// thread's, with room on its control stack.
     #[inline]
-    pub(crate) unsafe fn enter(&self, call: &mut CallRecord) -> Outcome {
+    pub(crate) unsafe fn enter(
+        &self,
+        call: &mut CallRecord,
+        domain: &Inner,
+        target: u64,
+        stack: u64,
+        integers: &[u64; 6],
+    ) -> Outcome {
         // SAFETY: the caller's promise is the trampoline's contract.
-        unsafe { (self.enter)(self, call) }
+        unsafe { (self.enter)(self, call, domain, target, stack, integers) }
+    }
+
+    /// The domain that runs, or null, and where its invocation began on the host's
+    /// stack: HOST. For signal handlers too.
+    pub(crate) fn running(&self) -> (*const Inner, u64) {
+        let place: *const u64 = ptr::with_exposed_provenance((self.control.get() - 16) as usize);
+        // SAFETY: the two words below CONTROL are mapped (the top's, or those that
+        // a gate's first instruction has passed), and only this thread writes them.
+        let [host, domain] = unsafe { [place.read(), place.add(1).read()] };
+        (ptr::with_exposed_provenance(domain as usize), host)
+    }
+
+    /// Whether the control stack has room for another invocation: what a domain
+    /// leaves of it to the host functions that it calls may be little.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.control.get() - self.foot() >= CONTROL_LOW + LEAST_ROOM
     }
 
     /// What the handler of the time limit and the gate compare.
@@ -185,9 +206,9 @@ impl Tcb {
     }
 
     /// Takes down where the domain is that has called a gate.
-    pub(crate) fn record_gate(&self, control: u64) {
+    pub(crate) fn record_gate(&self, stack: u64, control: u64) {
         // SAFETY: no handler writes the record while this thread runs host code.
-        unsafe { &mut *self.fault.get() }.walk(self, control);
+        unsafe { &mut *self.fault.get() }.walk(self, stack, control);
     }
 
     /// What was taken down last.
@@ -223,17 +244,12 @@ fn register() -> Result<&'static Tcb, Error> {
     let tcb: &'static Tcb = unsafe {
         place.write(Tcb {
             gate_entry: runtime.kind.gate as usize as u64,
-            host: Cell::new(0),
             control: Cell::new(foot + CONTROL_REGION - 64),
-            base: Cell::new(0),
-            window: Cell::new(0),
-            domain: Cell::new(ptr::null()),
             gs: Cell::new(0),
             stop: AtomicU64::new(1),
             deadline: AtomicU64::new(0),
             enter: runtime.kind.enter,
             thread,
-            depth: Cell::new(0),
             gates_left: Cell::new(u64::MAX),
             gates: Cell::new(ptr::null()),
             granted: Cell::new(Granted::default()),

@@ -157,6 +157,8 @@ pub(crate) struct Active {
     pub(crate) stack: u32,
     /// Whether another domain is being called, and not the host.
     linked: Cell<bool>,
+    /// How many gate calls the thread is in, this one included.
+    depth: u32,
 }
 
 /// From the gate. Returns 0 to go on with the results in the frame.
@@ -164,13 +166,16 @@ pub(crate) struct Active {
 /// # Safety
 /// The trampoline calls it on the host's stack of the thread whose block `tcb`
 /// is, with the frame that it has just built.
-pub(crate) unsafe extern "C" fn dispatch(tcb: *const Tcb, frame: *mut GateFrame, slot: u32) -> u32 {
+pub(crate) unsafe extern "C" fn dispatch(
+    tcb: *const Tcb,
+    frame: *mut GateFrame,
+    slot: u32,
+    domain: *const Inner,
+) -> u32 {
     // SAFETY: the block outlives the invocation; only shared references to it exist.
     let tcb = unsafe { &*tcb };
     // SAFETY: the frame is on this thread's stack, and nobody else's until we return.
     let frame = unsafe { &mut *frame };
-    // SAFETY: set by `enter` from a reference that lives until the invocation ends.
-    let domain = unsafe { &*tcb.domain.get() };
     frame.high = 0;
     frame.vector = [0; 2];
     let active = Active {
@@ -178,6 +183,7 @@ pub(crate) unsafe extern "C" fn dispatch(tcb: *const Tcb, frame: *mut GateFrame,
         domain,
         stack: frame.r15 as u32,
         linked: Cell::new(false),
+        depth: tcb.depth() + 1,
     };
     tcb.gates.set(&active);
     let outcome = run(tcb, frame, &active, slot);
@@ -193,13 +199,16 @@ pub(crate) unsafe extern "C" fn dispatch(tcb: *const Tcb, frame: *mut GateFrame,
 
 #[inline]
 fn run(tcb: &Tcb, frame: &mut GateFrame, active: &Active, slot: u32) -> Result<u64, Ending> {
-    // SAFETY: `dispatch` made it from a reference that it holds meanwhile.
+    // SAFETY: the trampoline's, of an invocation that lasts until we return.
     let domain = unsafe { &*active.domain };
     let import = slot.wrapping_sub(GATE_FIRST_IMPORT as u32) as usize;
     let import = domain.imports().get(import);
     let import = import.ok_or_else(unknown)?;
-    let left = tcb.gates_left.get().checked_sub(1);
-    tcb.gates_left.set(left.ok_or_else(|| too_many(domain))?);
+    if let Some(granted) = domain.limits().gate_calls {
+        let left = tcb.gates_left.get().checked_sub(1);
+        tcb.gates_left
+            .set(left.ok_or(Ending::Fault(Cause::GateLimit { granted }))?);
+    }
     let function = match import.get() {
         Ok(function) => function,
         Err(link) => {
@@ -232,12 +241,6 @@ fn unknown() -> Ending {
     Ending::Fault(Cause::UnknownGate)
 }
 
-#[cold]
-fn too_many(domain: &Inner) -> Ending {
-    let granted = domain.limits().gate_calls.unwrap_or(u64::MAX);
-    Ending::Fault(Cause::GateLimit { granted })
-}
-
 impl From<End> for Ending {
     fn from(end: End) -> Self {
         match end {
@@ -249,6 +252,13 @@ impl From<End> for Ending {
 }
 
 impl Tcb {
+    /// How many invocations the next one is nested in.
+    #[inline]
+    pub(crate) fn depth(&self) -> u32 {
+        // SAFETY: as in `innermost`.
+        unsafe { self.gates.get().as_ref() }.map_or(0, |active| active.depth)
+    }
+
     /// The gate call of `domain` on this thread that was made last, if it is in one.
     #[inline]
     pub(crate) fn innermost(&self, domain: &Inner) -> Option<&Active> {
@@ -278,7 +288,7 @@ impl Tcb {
 
 #[cold]
 fn stop(tcb: &Tcb, frame: &GateFrame, ending: Ending) -> u32 {
-    tcb.record_gate(frame.control);
+    tcb.record_gate(frame.control, frame.outer_control);
     tcb.end.set(Some(Box::new(ending)));
     ended::BY_HOST
 }

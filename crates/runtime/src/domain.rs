@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     /// What the image's instructions can do with floating-point control
     /// (`trampoline::uses`); the trampolines read it.
     pub(crate) uses: u32,
+    /// The window's base.
+    pub(crate) window: u64,
     pub(crate) number: DomainNumber,
     /// Of this life of the domain; 0 in none. Entries and leases carry it.
     serial: AtomicU64,
@@ -36,9 +38,8 @@ pub(crate) struct Inner {
     imports: Vec<Import>,
     image: Arc<Image>,
     limits: Limits,
-    /// Gate calls of an invocation, and whether it is limited in time.
-    pub(crate) gate_calls: u64,
-    pub(crate) is_timed: bool,
+    /// Whether invocations are limited in time or gate calls.
+    pub(crate) is_limited: bool,
     ended: AtomicBool,
     /// Nanoseconds of `Limits::total_time` that have been used.
     pub(crate) spent: AtomicU64,
@@ -83,14 +84,16 @@ impl Domain {
         Ok(Self {
             inner: Arc::new(Inner {
                 uses: image.uses(),
+                window: window.base(),
                 number: DomainNumber(serial),
                 serial: AtomicU64::new(serial),
                 memory: Memory::new(window, &image, limits.memory, limits.regions),
                 stacks: Mutex::new(Arc::new(stacks)),
                 imports: imports.into_iter().map(Import::new).collect(),
                 image,
-                gate_calls: limits.gate_calls.unwrap_or(u64::MAX),
-                is_timed: limits.time.is_some() || limits.total_time.is_some(),
+                is_limited: limits.time.is_some()
+                    || limits.total_time.is_some()
+                    || limits.gate_calls.is_some(),
                 limits,
                 ended: AtomicBool::new(false),
                 spent: AtomicU64::new(0),

@@ -279,9 +279,9 @@ impl Default for Record {
 
 impl Record {
     /// Reads the return addresses of the running invocation, from `stack` up to
-    /// its return gate.
-    pub(crate) fn walk(&mut self, tcb: &Tcb, stack: u64) {
-        let gate = tcb.base.get() - 8;
+    /// its return gate, which lies below its CONTROL.
+    pub(crate) fn walk(&mut self, tcb: &Tcb, stack: u64, control: u64) {
+        let gate = control - 24;
         let inside = (tcb.foot() + CONTROL_LOW..=gate).contains(&stack);
         let total = if inside { (gate - stack) / 8 } else { 0 };
         let first = total.min(INNERMOST as u64);

@@ -7,9 +7,11 @@ use crate::domain::{Entry, Inner};
 use crate::error::Error;
 use crate::fault::Cause;
 use crate::stacks::RED_ZONE;
-use crate::trampoline::{CallRecord, Outcome, ended};
+use crate::trampoline::{CallRecord, Extra, Outcome, ended};
 use crate::watchdog::{self, Granted};
+use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
+use std::ptr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -45,41 +47,36 @@ impl Inner {
         if self.has_ended() {
             return Err(Error::Ended.into());
         }
-        let limits = self.limits();
-        let depth = tcb.depth.get();
-        if depth >= limits.depth {
+        let depth = tcb.depth();
+        if depth != 0 && (depth >= self.limits().depth || !tcb.has_room()) {
             return Err(Error::Depth { depth }.into());
         }
-        let count = request.stacked.len() as u32;
-        let mut record = CallRecord {
-            target: request.target,
-            window: self.memory().base(),
-            stack: self.stack(tcb, count)?,
-            domain: self,
+        let stack = self.stack(tcb, request.stacked.len() as u32)?;
+        let extra = Extra {
             vectors: request.vectors,
-            integers: request.integers,
             stacked: request.stacked.as_ptr(),
-            count,
-            high: 0,
-            vector: [0; 2],
+            count: request.stacked.len() as u32,
         };
-        tcb.depth.set(depth + 1);
-        let gates = tcb.gates_left.replace(self.gate_calls);
-        let outcome = if self.is_timed {
-            self.enter_limited(tcb, &mut record)
+        let has_extra = !request.stacked.is_empty() || !request.vectors.is_null();
+        let mut record = CallRecord {
+            extra: if has_extra { &extra } else { ptr::null() },
+            high: MaybeUninit::uninit(),
+            vector: MaybeUninit::uninit(),
+        };
+        let outcome = if self.is_limited {
+            self.enter_limited(tcb, &mut record, request, stack)?
         } else {
-            Ok(self.enter(tcb, &mut record))
+            self.enter(tcb, &mut record, request, stack)
         };
-        tcb.gates_left.set(gates);
-        tcb.depth.set(depth);
-        let outcome = outcome?;
         if outcome.ended != u64::from(ended::RETURNED) {
             return Err(self.explain(tcb, outcome.ended));
         }
+        // SAFETY: the trampoline has written both.
+        let (high, vector) = unsafe { (record.high.assume_init(), record.vector.assume_init()) };
         Ok(Returned {
             integer: outcome.value,
-            high: record.high,
-            double: f64::from_bits(record.vector[0]),
+            high,
+            double: f64::from_bits(vector[0]),
         })
     }
 
@@ -98,17 +95,42 @@ impl Inner {
     }
 
     #[inline]
-    fn enter(&self, tcb: &Tcb, record: &mut CallRecord) -> Outcome {
+    fn enter(
+        &self,
+        tcb: &Tcb,
+        record: &mut CallRecord,
+        request: Request<'_>,
+        stack: u64,
+    ) -> Outcome {
         // SAFETY: a request's target is a labelled instruction of this domain's
         // image (`entry`), which is verified code (`Image::new`) mapped in this
         // window as long as `self` lives; the stack lies in this window; the
         // pointers are those of a request that outlives the call; the block is
-        // this thread's.
-        unsafe { tcb.enter(record) }
+        // this thread's, and nested calls have been refused without room.
+        unsafe { tcb.enter(record, self, request.target, stack, request.integers) }
     }
 
-    /// With a limit on its time, or on all calls' time.
-    fn enter_limited(&self, tcb: &Tcb, record: &mut CallRecord) -> Result<Outcome, CallError> {
+    /// With limits on time or gate calls.
+    fn enter_limited(
+        &self,
+        tcb: &Tcb,
+        record: &mut CallRecord,
+        request: Request<'_>,
+        stack: u64,
+    ) -> Result<Outcome, CallError> {
+        let gate_calls = self.limits().gate_calls.unwrap_or(u64::MAX);
+        let outer = tcb.gates_left.replace(gate_calls);
+        let outcome = self.enter_timed(tcb, || self.enter(tcb, record, request, stack));
+        tcb.gates_left.set(outer);
+        outcome
+    }
+
+    /// With limits on its time, or on all calls' time.
+    fn enter_timed(
+        &self,
+        tcb: &Tcb,
+        enter: impl FnOnce() -> Outcome,
+    ) -> Result<Outcome, CallError> {
         let limits = self.limits();
         // A call within a call of the same domain is in that one's account.
         let total = limits.total_time.filter(|_| tcb.innermost(self).is_none());
@@ -131,11 +153,11 @@ impl Inner {
             (None, None) => None,
         };
         let Some((time, granted)) = granted else {
-            return Ok(self.enter(tcb, record));
+            return Ok(enter());
         };
         let start = total.map(|_| Instant::now());
         let outer = watchdog::arm(tcb, time, granted);
-        let outcome = self.enter(tcb, record);
+        let outcome = enter();
         watchdog::disarm(tcb, outer);
         if let Some(start) = start {
             let used = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

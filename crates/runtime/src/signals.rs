@@ -145,11 +145,16 @@ extern "C" fn on_time(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
 /// Whether the running invocation may be ended at this instruction (see "SIGNALS"
 /// in `trampoline.s`).
 fn runs_domain_at(tcb: &Tcb, instruction: u64) -> bool {
-    let window = tcb.window.get();
+    // SAFETY: null, or a domain that lives while an invocation of it runs.
+    let Some(domain) = (unsafe { tcb.running().0.as_ref() }) else {
+        return false;
+    };
     let builtin = trampoline::mullion_builtin_begin as *const () as u64
         ..trampoline::mullion_builtin_end as *const () as u64;
-    let inside = instruction.wrapping_sub(window) < mullion_abi::WINDOW_SIZE;
-    window != 0 && (inside || builtin.contains(&instruction))
+    let inside = instruction.wrapping_sub(domain.window) < mullion_abi::WINDOW_SIZE;
+    let at_gate = runtime::if_set_up()
+        .is_some_and(|runtime| instruction == runtime.kind.gate as usize as u64);
+    inside || at_gate || builtin.contains(&instruction)
 }
 
 type Registers = [libc::greg_t; 23];
@@ -171,7 +176,7 @@ fn end_invocation(
     let record = unsafe { &mut *tcb.fault.get() };
     record.fill(tcb, registers, signal, code, address);
     registers[libc::REG_RIP as usize] = runtime.kind.abort as *const () as i64;
-    registers[libc::REG_RSP as usize] = tcb.host.get() as i64;
+    registers[libc::REG_RSP as usize] = tcb.running().1 as i64;
     registers[libc::REG_R10 as usize] = tcb.foot() as i64;
     registers[libc::REG_RCX as usize] = i64::from(ended::FAULT);
     registers[libc::REG_EFL as usize] &= FLAGS_KEPT;
@@ -236,6 +241,6 @@ impl Record {
             *place = registers[index as usize] as u64;
         }
         let stack = registers[libc::REG_RSP as usize] as u64;
-        self.walk(tcb, stack);
+        self.walk(tcb, stack, tcb.control.get());
     }
 }

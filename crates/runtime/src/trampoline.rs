@@ -3,7 +3,7 @@
 use crate::control::Tcb;
 use crate::dispatch::dispatch;
 use crate::domain::Inner;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use mullion_abi as abi;
 
 /// How an invocation ended: what `enter` returns in `%rdx`, and what `dispatch`
@@ -31,27 +31,26 @@ static INITIAL_MXCSR: u32 = 0x1f80;
 static INITIAL_X87: u16 = DEFAULT_X87;
 const DEFAULT_X87: u16 = 0x37f;
 
-/// What to call, and with what. Built anew for each invocation.
+/// What an invocation takes besides registers, and gives.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct CallRecord {
-    /// Address in the window; labelled.
-    pub(crate) target: u64,
-    /// The window's base.
-    pub(crate) window: u64,
-    /// `%r15`: a multiple of 16 in the window.
-    pub(crate) stack: u64,
-    /// What `dispatch` finds the domain by: a `domain::Inner`.
-    pub(crate) domain: *const Inner,
+    /// Arguments that not every call has, or null.
+    pub(crate) extra: *const Extra,
+    /// Written when the invocation ends: `%rdx` and `%xmm0`.
+    pub(crate) high: MaybeUninit<u64>,
+    pub(crate) vector: MaybeUninit<[u64; 2]>,
+}
+
+/// Arguments beyond the six in registers.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Extra {
     /// Eight vectors, or null.
     pub(crate) vectors: *const [u128; 8],
-    pub(crate) integers: *const [u64; 6],
-    /// Further arguments, for the data stack, and how many.
+    /// For the data stack, and how many.
     pub(crate) stacked: *const u64,
     pub(crate) count: u32,
-    /// Written when the invocation ends: `%rdx` and `%xmm0`.
-    pub(crate) high: u64,
-    pub(crate) vector: [u64; 2],
 }
 
 /// What a gate saves on the host's stack for `dispatch`.
@@ -71,13 +70,14 @@ pub(crate) struct GateFrame {
     pub(crate) vectors: [[u64; 2]; 8],
     mxcsr: u32,
     x87: u16,
-    tcb: u64,
+    unused: u64,
     /// The control stack pointer at the gate.
     pub(crate) control: u64,
     /// The result's second half and vector: set by `dispatch` in every case.
     pub(crate) high: u64,
     pub(crate) vector: [u64; 2],
-    outer_control: u64,
+    /// CONTROL of the invocation.
+    pub(crate) outer_control: u64,
 }
 
 impl GateFrame {
@@ -91,7 +91,6 @@ impl GateFrame {
 const _: () = assert!(size_of::<GateFrame>() == 256);
 const _: () = assert!(offset_of!(GateFrame, mxcsr) == 192);
 const _: () = assert!(offset_of!(GateFrame, x87) == 196);
-const _: () = assert!(offset_of!(GateFrame, tcb) == 200);
 const _: () = assert!(offset_of!(GateFrame, control) == 208);
 const _: () = assert!(offset_of!(GateFrame, high) == 216);
 const _: () = assert!(offset_of!(GateFrame, vector) == 224);
@@ -100,23 +99,16 @@ const _: () = assert!(offset_of!(Tcb, gate_entry) == 0);
 
 core::arch::global_asm!(
     include_str!("trampoline.s"),
-    HOST = const offset_of!(Tcb, host),
     CONTROL = const offset_of!(Tcb, control),
-    BASE = const offset_of!(Tcb, base),
-    WINDOW = const offset_of!(Tcb, window),
-    DOMAIN = const offset_of!(Tcb, domain),
     GS = const offset_of!(Tcb, gs),
-    CALL_TARGET = const offset_of!(CallRecord, target),
-    CALL_WINDOW = const offset_of!(CallRecord, window),
-    CALL_STACK = const offset_of!(CallRecord, stack),
-    CALL_DOMAIN = const offset_of!(CallRecord, domain),
-    CALL_VECTORS = const offset_of!(CallRecord, vectors),
-    CALL_INTEGERS = const offset_of!(CallRecord, integers),
-    CALL_STACKED = const offset_of!(CallRecord, stacked),
-    CALL_COUNT = const offset_of!(CallRecord, count),
-    USES = const offset_of!(Inner, uses),
+    CALL_EXTRA = const offset_of!(CallRecord, extra),
     CALL_HIGH = const offset_of!(CallRecord, high),
     CALL_VECTOR = const offset_of!(CallRecord, vector),
+    EXTRA_VECTORS = const offset_of!(Extra, vectors),
+    EXTRA_STACKED = const offset_of!(Extra, stacked),
+    EXTRA_COUNT = const offset_of!(Extra, count),
+    USES = const offset_of!(Inner, uses),
+    DOMAIN_WINDOW = const offset_of!(Inner, window),
     GATE_FIRST_IMPORT = const abi::GATE_FIRST_IMPORT,
     GATE_SETJMP = const abi::GATE_SETJMP,
     GATE_LONGJMP = const abi::GATE_LONGJMP,
@@ -133,7 +125,14 @@ core::arch::global_asm!(
 );
 
 /// `mullion_enter_*`: the domain's `%rax`, and how it ended.
-pub(crate) type Enter = unsafe extern "C" fn(*const Tcb, *mut CallRecord) -> Outcome;
+pub(crate) type Enter = unsafe extern "C" fn(
+    tcb: *const Tcb,
+    call: *mut CallRecord,
+    domain: *const Inner,
+    target: u64,
+    stack: u64,
+    integers: *const [u64; 6],
+) -> Outcome;
 
 /// Two registers.
 #[repr(C)]
@@ -180,8 +179,22 @@ fn without_avx() -> bool {
     reason = "assembly: it reads the fields named in `global_asm!`, all of fixed layout"
 )]
 unsafe extern "C" {
-    fn mullion_enter_sse(tcb: *const Tcb, call: *mut CallRecord) -> Outcome;
-    fn mullion_enter_avx(tcb: *const Tcb, call: *mut CallRecord) -> Outcome;
+    fn mullion_enter_sse(
+        tcb: *const Tcb,
+        call: *mut CallRecord,
+        domain: *const Inner,
+        target: u64,
+        stack: u64,
+        integers: *const [u64; 6],
+    ) -> Outcome;
+    fn mullion_enter_avx(
+        tcb: *const Tcb,
+        call: *mut CallRecord,
+        domain: *const Inner,
+        target: u64,
+        stack: u64,
+        integers: *const [u64; 6],
+    ) -> Outcome;
     fn mullion_gate_sse();
     fn mullion_gate_avx();
     fn mullion_abort_sse();

@@ -7,7 +7,8 @@
 #
 # REGISTERS
 #
-#   mullion_enter(%rdi = thread control block, %rsi = call record)
+#   mullion_enter(%rdi = thread control block, %rsi = call record, %rdx = domain,
+#                 %rcx = target, %r8 = data stack, %r9 = six integer arguments)
 #     from the host, an ordinary function; returns %rax = the domain's %rax and
 #     %rdx = how the invocation ended (ENDED_*).
 #   into the domain
@@ -42,29 +43,27 @@
 #   the host's, in an invocation           the control stack
 #
 #   |  caller's frame         |            |  an outer invocation's,   |
-#   |  return address         |            |  up to its last gate call | <- outer
-#   |  rbp rbx r12 r13 r14 r15|  +56       |  HOST, for debuggers      |   CONTROL
-#   |  mxcsr, x87 words       |  +48       |  the return gate          | <- BASE
-#   |  call record            |  +40       |  return addresses, pushed |
-#   |  outer DOMAIN           |  +32       |  by the domain's calls    |
-#   |  outer WINDOW           |  +24       |                           | <- %rsp
-#   |  outer BASE             |  +16       |  (grows down)             |
-#   |  (nothing)              |  +8
-#   |  outer HOST             |  +0        BASE is the %rsp with which the
-#   +-------------------------+ <- HOST    invocation begins: the `call` in
-#   |  gate frame, and what   |            mullion_enter pushes the return gate
-#   |  the host function uses |            right below it, at BASE - 8. CONTROL
-#                                          is %rsp as it was at the gate call
-#                                          that the thread is in, or the top:
-#                                          below it the next, nested invocation
-#                                          begins. Gates set and restore it, not
-#                                          invocations: so no call waits for what
-#                                          the one before it has stored.
+#   |  return address         |            |  up to its last gate call | <- CONTROL
+#   |  rbp rbx r12 r13 r14 r15|  +24       |  DOMAIN                   |
+#   |  mxcsr, x87 words       |  +16       |  HOST                     | <- BASE
+#   |  domain's words at exit |  +8        |  the return gate          |
+#   |  call record            |  +0        |  return addresses, pushed |
+#   +-------------------------+ <- HOST    |  by the domain's calls    |
+#   |  gate frame, and what   |            |                           | <- %rsp
+#   |  the host function uses |            |  (grows down)             |
+#
+#   CONTROL, in the thread control block, is %rsp as it was at the gate call that
+#   the thread is in, or the stack's top: below it the next, nested invocation
+#   begins, at BASE = CONTROL - 16. Gates set and restore it; an invocation leaves
+#   it. The word at CONTROL - 8 is the domain that runs, or 0 if the host does.
+#   The `call` in mullion_enter pushes the return gate right below BASE, so the
+#   domain's last `ret` finds HOST at (%rsp). Nothing here can be reached from a
+#   window, and what is kept here needs not be kept twice: a call takes as long
+#   as its stores do.
 #
 #   A gate frame, 256 bytes from %rsp: rax rdi rsi rdx rcx r8 r9 r15, xmm0-7
-#   from +64, mxcsr +192, x87 control word +196, thread control block +200,
-#   CONTROL +208; the result's second half +216 and vector +224, by dispatch;
-#   outer CONTROL +240.
+#   from +64, mxcsr +192, x87 control word +196, CONTROL +208; the result's second
+#   half +216 and vector +224, by dispatch; outer CONTROL +240.
 #
 # SIGNALS
 #
@@ -72,12 +71,13 @@
 #   then (the fault handler and the handler of the time limit, both on the
 #   alternate stack) decides by the interrupted instruction pointer alone:
 #
-#   in the window                      HOST, BASE and WINDOW are those of the
-#                                      running invocation: it may be ended by
-#                                      going to mullion_abort with %rsp = HOST.
+#   in the window of the domain at     DOMAIN and HOST are those of the running
+#       CONTROL - 8                    invocation: it may be ended by going to
+#                                      mullion_abort with %rsp = HOST.
 #   in [mullion_builtin_begin,         the same: %rsp is the control stack, and
-#       mullion_builtin_end)           nothing of the host's has been touched. (In
-#                                      mullion_stacked, %rsp is 8 below HOST.)
+#       mullion_builtin_end), or at    nothing of the host's has been touched. (In
+#       a gate's first instruction     mullion_stacked, %rsp is 8 below HOST.) The
+#                                      gate's first one faults on a full stack.
 #   anywhere else in this file         the invocation is never ended. A time
 #                                      limit is seen when `dispatch` returns; if the
 #                                      signal came behind that check, the watchdog
@@ -130,19 +130,19 @@
     testl   $USES_MXCSR, \uses
     jz      7f
     stmxcsr \own(%rsp)
-    ldmxcsr (48 + \host)(%rsp)
+    ldmxcsr (16 + \host)(%rsp)
 7:  testl   $USES_X87, \uses
     jz      9f
     fnstcw  (\own + 4)(%rsp)
     cmpw    ${default_x87}, (\own + 4)(%rsp)
     jne     8f
-    cmpw    ${default_x87}, (52 + \host)(%rsp)
+    cmpw    ${default_x87}, (20 + \host)(%rsp)
     jne     8f
     emms
     jmp     9f
 8:  fnclex
     emms
-    fldcw   (52 + \host)(%rsp)
+    fldcw   (20 + \host)(%rsp)
 9:
 .endm
 
@@ -173,58 +173,35 @@ mullion_enter_\kind:
     pushq   %r15
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %r15, 0
-    subq    $56, %rsp
-    .cfi_adjust_cfa_offset 56
-    movq    {HOST}(%rdi), %rax
-    movq    {CONTROL}(%rdi), %rcx
-    movq    {BASE}(%rdi), %rdx
-    movq    {WINDOW}(%rdi), %r8
-    movq    {DOMAIN}(%rdi), %r9
-    movq    %rax, 0(%rsp)
-    movq    %rdx, 16(%rsp)
-    movq    %r8, 24(%rsp)
-    movq    %r9, 32(%rsp)
-    movq    %rsi, 40(%rsp)
-    movq    {CALL_WINDOW}(%rsi), %r14
-    movq    {CALL_STACK}(%rsi), %r15
-    movq    {CALL_DOMAIN}(%rsi), %rax
-    movq    {CALL_VECTORS}(%rsi), %r10
-    movq    {CALL_TARGET}(%rsi), %r11
-    movl    {USES}(%rax), %ebx
-    movl    {CALL_COUNT}(%rsi), %ebp
-    movq    %rax, {DOMAIN}(%rdi)
-    movq    %r14, {WINDOW}(%rdi)
-    movq    %rsp, -8(%rcx)
-    subq    $8, %rcx
-    movq    %rcx, {BASE}(%rdi)
-    movq    %rsp, {HOST}(%rdi)
+    subq    $24, %rsp
+    .cfi_adjust_cfa_offset 24
+    movq    %rsi, 0(%rsp)
+    movq    {CONTROL}(%rdi), %rbp
+    movq    %rdx, -8(%rbp)
+    movq    %rsp, -16(%rbp)
+    subq    $16, %rbp
+    movq    {DOMAIN_WINDOW}(%rdx), %r14
+    movl    {USES}(%rdx), %ebx
+    movq    %rcx, %r11
+    movq    %r8, %r15
     cmpq    {GS}(%rdi), %r14
     je      1f
     wrgsbase %r14
     movq    %r14, {GS}(%rdi)
 1:  scrub_vectors_\kind
-    orl     %ebp, %ebx
+    movq    {CALL_EXTRA}(%rsi), %r10
+    testl   %ebx, %ebx
     jnz     5f
 6:  xorl    %eax, %eax
     testq   %r10, %r10
-    jz      2f
-    movups  0(%r10), %xmm0
-    movups  16(%r10), %xmm1
-    movups  32(%r10), %xmm2
-    movups  48(%r10), %xmm3
-    movups  64(%r10), %xmm4
-    movups  80(%r10), %xmm5
-    movups  96(%r10), %xmm6
-    movups  112(%r10), %xmm7
-    movl    $8, %eax
-2:  movq    %rcx, %rsp
-    movq    {CALL_INTEGERS}(%rsi), %rsi
-    movq    0(%rsi), %rdi
-    movq    16(%rsi), %rdx
-    movq    24(%rsi), %rcx
-    movq    32(%rsi), %r8
-    movq    40(%rsi), %r9
-    movq    8(%rsi), %rsi
+    jnz     3f
+2:  movq    %rbp, %rsp
+    movq    0(%r9), %rdi
+    movq    8(%r9), %rsi
+    movq    16(%r9), %rdx
+    movq    24(%r9), %rcx
+    movq    32(%r9), %r8
+    movq    40(%r9), %r9
     xorl    %ebx, %ebx
     xorl    %ebp, %ebp
     xorl    %r10d, %r10d
@@ -232,37 +209,29 @@ mullion_enter_\kind:
     xorl    %r13d, %r13d
     call    *%r11
     # The return gate. From here to the load of %rsp the canonical frame is found
-    # through the word at BASE: DW_CFA_def_cfa_expression of *%rsp + 112.
-    .cfi_escape 0x0f, 5, 0x77, 0x00, 0x06, 0x23, 0x70
+    # through the word at BASE: DW_CFA_def_cfa_expression of *%rsp + 80.
+    .cfi_escape 0x0f, 5, 0x77, 0x00, 0x06, 0x23, 0x50
     movq    %rsp, %r10
     andq    $-{CONTROL_REGION}, %r10
-    movq    {HOST}(%r10), %rsp
-    .cfi_def_cfa %rsp, 112
+    movq    (%rsp), %rsp
+    .cfi_def_cfa %rsp, 80
     xorl    %ecx, %ecx
 mullion_leave_\kind:
     # %rsp = HOST, %r10 = thread control block, %ecx = how it ended.
-    movq    40(%rsp), %rsi
-    movq    {DOMAIN}(%r10), %rdi
+    movq    0(%rsp), %rsi
+    movq    {CONTROL}(%r10), %r8
+    movq    -8(%r8), %rdi
     movq    %rdx, {CALL_HIGH}(%rsi)
     movups  %xmm0, {CALL_VECTOR}(%rsi)
     clean_upper_\kind
     movl    {USES}(%rdi), %edi
     testl   %edi, %edi
     jz      4f
-    # The record is not needed any more: its place takes the domain's words.
-    restore_host_control 0, 40, %edi
-4:
-    movq    0(%rsp), %rdi
-    movq    16(%rsp), %r9
-    movq    24(%rsp), %r11
-    movq    32(%rsp), %rsi
-    movq    %rdi, {HOST}(%r10)
-    movq    %r9, {BASE}(%r10)
-    movq    %r11, {WINDOW}(%r10)
-    movq    %rsi, {DOMAIN}(%r10)
+    restore_host_control 0, 8, %edi
+4:  movq    $0, -8(%r8)
     movl    %ecx, %edx
-    addq    $56, %rsp
-    .cfi_adjust_cfa_offset -56
+    addq    $24, %rsp
+    .cfi_adjust_cfa_offset -24
     popq    %r15
     .cfi_adjust_cfa_offset -8
     popq    %r14
@@ -276,31 +245,45 @@ mullion_leave_\kind:
     popq    %rbp
     .cfi_adjust_cfa_offset -8
     ret
-    # On the way in, what not every call needs: arguments on the data stack, and
-    # floating-point control.
-    .cfi_def_cfa %rsp, 112
-    .cfi_rel_offset %rbp, 96
-    .cfi_rel_offset %rbx, 88
-    .cfi_rel_offset %r12, 80
-    .cfi_rel_offset %r13, 72
-    .cfi_rel_offset %r14, 64
-    .cfi_rel_offset %r15, 56
-5:  movl    {USES}(%rax), %ebx
-    testl   $USES_MXCSR, %ebx
+    # On the way in, what not every call needs: floating-point control, further
+    # arguments.
+    .cfi_def_cfa %rsp, 80
+    .cfi_rel_offset %rbp, 64
+    .cfi_rel_offset %rbx, 56
+    .cfi_rel_offset %r12, 48
+    .cfi_rel_offset %r13, 40
+    .cfi_rel_offset %r14, 32
+    .cfi_rel_offset %r15, 24
+5:  testl   $USES_MXCSR, %ebx
     jz      7f
-    stmxcsr 48(%rsp)
+    stmxcsr 16(%rsp)
     ldmxcsr {initial_mxcsr}(%rip)
 7:  testl   $USES_X87, %ebx
-    jz      8f
-    fnstcw  52(%rsp)
+    jz      6b
+    fnstcw  20(%rsp)
     scrub_x87
     fldcw   {initial_x87}(%rip)
-8:  testl   %ebp, %ebp
-    jz      6b
-    # Last: a fault in it restores what has been saved above.
-    movq    {CALL_STACKED}(%rsi), %r12
-    call    mullion_stacked
     jmp     6b
+    # Behind all that: a fault in mullion_stacked restores what has been saved.
+3:  movl    {EXTRA_COUNT}(%r10), %ebx
+    testl   %ebx, %ebx
+    jz      7f
+    movq    {EXTRA_STACKED}(%r10), %r12
+    call    mullion_stacked
+    xorl    %eax, %eax
+7:  movq    {EXTRA_VECTORS}(%r10), %r10
+    testq   %r10, %r10
+    jz      2b
+    movups  0(%r10), %xmm0
+    movups  16(%r10), %xmm1
+    movups  32(%r10), %xmm2
+    movups  48(%r10), %xmm3
+    movups  64(%r10), %xmm4
+    movups  80(%r10), %xmm5
+    movups  96(%r10), %xmm6
+    movups  112(%r10), %xmm7
+    movl    $8, %eax
+    jmp     2b
     .cfi_endproc
     .size   mullion_enter_\kind, . - mullion_enter_\kind
 
@@ -322,13 +305,17 @@ mullion_abort_\kind:
 mullion_gate_\kind:
     .cfi_startproc
     .cfi_signal_frame
+    movq    $0, -8(%rsp)
     cmpl    ${GATE_FIRST_IMPORT}, %r11d
     jb      mullion_builtin
-    # The window's base is in the control block too: %r14 serves meanwhile.
+    # The window's base is the domain's too: %r14 serves meanwhile. (%rsp never
+    # points to CONTROL: a signal would be delivered on the domain's frames.)
     movq    %rsp, %r14
-    movq    {HOST}(%r10), %rsp
+    movq    {CONTROL}(%r10), %r10
+    movq    -16(%r10), %rsp
     subq    $256, %rsp
     movq    %r14, 208(%rsp)
+    movq    %r10, 240(%rsp)
     # The canonical frame is the domain's: *(%rsp + 208) + 8, its return address
     # right below it. (DW_CFA_def_cfa_expression)
     .cfi_escape 0x0f, 6, 0x77, 0xd0, 0x01, 0x06, 0x23, 0x08
@@ -348,24 +335,25 @@ mullion_gate_\kind:
     movaps  %xmm5, 144(%rsp)
     movaps  %xmm6, 160(%rsp)
     movaps  %xmm7, 176(%rsp)
-    movq    %r10, 200(%rsp)
-    movq    {CONTROL}(%r10), %rcx
-    movq    %rcx, 240(%rsp)
+    movq    -8(%r10), %rcx
+    movq    %r14, %r10
+    andq    $-{CONTROL_REGION}, %r10
     movq    %r14, {CONTROL}(%r10)
-    movq    {WINDOW}(%r10), %r14
+    movq    {DOMAIN_WINDOW}(%rcx), %r14
     clean_upper_\kind
-    movq    {DOMAIN}(%r10), %rcx
-    movl    {USES}(%rcx), %ecx
-    testl   %ecx, %ecx
+    movl    {USES}(%rcx), %eax
+    testl   %eax, %eax
     jz      5f
-    restore_host_control 256, 192, %ecx
+    restore_host_control 256, 192, %eax
 5:  movq    %r10, %rdi
     movq    %rsp, %rsi
     movl    %r11d, %edx
     call    {dispatch}
-    movq    200(%rsp), %r10
+    movq    208(%rsp), %r10
+    andq    $-{CONTROL_REGION}, %r10
     movq    240(%rsp), %rdx
     movq    %rdx, {CONTROL}(%r10)
+    movq    -8(%rdx), %rsi
     movl    %eax, %ecx
     testl   %eax, %eax
     jnz     3f
@@ -375,8 +363,7 @@ mullion_gate_\kind:
     wrgsbase %r14
     movq    %r14, {GS}(%r10)
 4:  scrub_vectors_\kind
-    movq    {DOMAIN}(%r10), %rcx
-    movl    {USES}(%rcx), %ecx
+    movl    {USES}(%rsi), %ecx
     testl   %ecx, %ecx
     jz      6f
     testl   $USES_MXCSR, %ecx
@@ -400,7 +387,7 @@ mullion_gate_\kind:
     xorl    %r11d, %r11d
     ret
     # The invocation ends here.
-3:  movq    {HOST}(%r10), %rsp
+3:  movq    -16(%rdx), %rsp
     xorl    %eax, %eax
     xorl    %edx, %edx
     jmp     mullion_leave_\kind
@@ -460,8 +447,8 @@ mullion_trap_gate:
 20: movl    %gs:48(%edi), %ecx
     leaq    {CONTROL_REGION}(%r10), %r11
     subq    %gs:40(%edi), %r11
-    movq    {BASE}(%r10), %rax
-    subq    $8, %rax
+    movq    {CONTROL}(%r10), %rax
+    subq    $24, %rax
     testb   $7, %r11b
     jnz     mullion_trap_control
     cmpq    %rsp, %r11
@@ -492,8 +479,8 @@ mullion_trap_gate:
     cmpq    ${CONTROL_DEPTH}, %rdi
     jae     31f
     leaq    (%rsp,%rdi,8), %rcx
-    movq    {BASE}(%r10), %r11
-    subq    $8, %r11
+    movq    {CONTROL}(%r10), %r11
+    subq    $24, %r11
     cmpq    %r11, %rcx
     jae     31f
     movq    (%rcx), %rax
@@ -508,8 +495,8 @@ mullion_trap_gate:
 40: cmpq    ${CONTROL_DEPTH}, %rdi
     jae     mullion_trap_control
     leaq    (%rsp,%rdi,8), %r11
-    movq    {BASE}(%r10), %rax
-    subq    $8, %rax
+    movq    {CONTROL}(%r10), %rax
+    subq    $24, %rax
     cmpq    %rax, %r11
     ja      mullion_trap_control
     movl    %esi, %esi
@@ -530,12 +517,12 @@ mullion_trap_gate:
     xorl    %r11d, %r11d
     jmp     *%rsi
 
-# From mullion_enter, by a call on the host's stack: copies %ebp words from %r12
-# to the domain's stack at %r15. Changes %rax and %rbp.
+# From mullion_enter, by a call on the host's stack: copies %ebx words from %r12
+# to the domain's stack at %r15. Changes %rax and %rbx.
 mullion_stacked:
-    movq    -8(%r12,%rbp,8), %rax
-    movq    %rax, -8(%r15,%rbp,8)
-    subl    $1, %ebp
+    movq    -8(%r12,%rbx,8), %rax
+    movq    %rax, -8(%r15,%rbx,8)
+    subl    $1, %ebx
     jnz     mullion_stacked
     ret
 

@@ -187,3 +187,126 @@ fn only_labelled_code_is_an_entry() {
         .unwrap_err();
     assert!(matches!(error, CallError::NotMade(Error::WrongDomain)));
 }
+
+#[test]
+fn arguments_beyond_the_registers_are_on_the_stack() {
+    let program = Program::new(
+        "
+        import host
+        export weigh
+            imulq $2, (%r15), %rax
+            imulq $3, 8(%r15), %rcx
+            addq %rcx, %rax
+            imulq $5, 128(%r15), %rcx
+            addq %rcx, %rax
+            addq %rdi, %rax
+            ret
+        export aligned
+            movl %r15d, %eax
+            andl $15, %eax
+            ret
+        export pass_on
+            subq $32, %r15
+            movq $70, (%r15)
+            movq $80, 8(%r15)
+            movl $60, %r9d
+            call host
+            addq $32, %r15
+            testb $0, -8(%r15)
+            ret
+        ",
+    );
+    let sum = host(|caller| {
+        let arguments = (5..8).map(|index| caller.argument(index));
+        Ok(arguments.map(Result::unwrap).sum())
+    });
+    let loaded = program.load_with(vec![sum], Limits::default());
+    let mut arguments: Vec<u64> = (1..=64).collect();
+    let weighed = loaded.call("weigh", &arguments).unwrap().integer;
+    assert_eq!(weighed, 2 * 7 + 3 * 8 + 5 * 23 + 1);
+    arguments.truncate(23);
+    let weighed = loaded.call("weigh", &arguments).unwrap().integer;
+    assert_eq!(weighed, 2 * 7 + 3 * 8 + 5 * 23 + 1);
+    for count in 0..=64 {
+        let arguments = vec![0; count];
+        assert_eq!(loaded.call("aligned", &arguments).unwrap().integer, 0);
+    }
+    assert_eq!(loaded.call("pass_on", &[]).unwrap().integer, 60 + 70 + 80);
+}
+
+#[test]
+fn a_stack_that_has_no_room_for_arguments_is_the_domains_fault() {
+    let program = Program::new(
+        "
+        import host
+        export go
+            movl $0x30, %r15d
+            addq %r14, %r15
+            call host
+            ret
+        export other
+            ret
+        ",
+    );
+    let again = host(|caller| {
+        let entry = caller.entry(caller.pointer(0)).unwrap();
+        let error = caller.call(entry, &Arguments::new(&[0; 8])).unwrap_err();
+        assert!(matches!(&error, CallError::Fault(_)), "{error}");
+        Err(End::Refused(error.into()))
+    });
+    let loaded = program.load_with(vec![again], Limits::default());
+    let other = loaded.address("other");
+    let error = loaded.call("go", &[other]).unwrap_err();
+    assert!(error.to_string().contains("memory"), "{error}");
+}
+
+#[test]
+fn a_full_control_stack_is_the_domains_fault_at_gates_too() {
+    let program = Program::new(
+        "
+        import host
+        export at_the_gate
+            call host
+            call at_the_gate
+            ret
+        export deep
+            subq $1, %rsi
+            jz 1f
+            call deep
+            ret
+        1:  call host
+            ret
+        export other
+            ret
+        ",
+    );
+    let again = host(|caller| {
+        if caller.integers()[0] == 0 {
+            return Ok(0);
+        }
+        let entry = caller.entry(caller.pointer(0)).unwrap();
+        match caller.call(entry, &Arguments::default()) {
+            Ok(_) => Ok(0),
+            Err(error) => Err(End::Refused(error.into())),
+        }
+    });
+    let mut loaded = program.load_with(vec![again], Limits::default());
+    let fault = loaded.fault("at_the_gate", &[0]);
+    assert_eq!(fault.cause, mullion_runtime::Cause::ControlStackOverflow);
+    // (4 MiB - 64 KiB) / 8 return addresses, less what an invocation needs: near
+    // the end either the domain overflows or the host's call back is refused.
+    for left in (0..600).step_by(7) {
+        loaded.domain.restart().unwrap();
+        let other = loaded.address("other");
+        let depth = ((4 << 20) - (64 << 10)) / 8 - left;
+        let result = loaded.call("deep", &[other, depth]);
+        match result {
+            Ok(_) => assert!(left > 500, "{left}"),
+            Err(CallError::Fault(fault)) => {
+                assert_eq!(fault.cause, mullion_runtime::Cause::ControlStackOverflow);
+                assert!(left < 100, "{left}");
+            }
+            Err(error) => assert!(error.to_string().contains("nested"), "{error}"),
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, Cause, Claimed, End, Limits};
+use mullion_runtime::{Arguments, CallError, Cause, Claimed, End, Error, Limits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -199,4 +199,144 @@ fn a_fault_on_one_thread_leaves_the_others_alone() {
     });
     let entry = good.domain.entry(Claimed(good.address("spin"))).unwrap();
     good.domain.call(entry, &Arguments::default()).unwrap();
+}
+
+#[test]
+fn the_time_for_all_calls_runs_out_and_a_restart_gives_it_anew() {
+    let program = Program::new(LOOP);
+    let granted = Duration::from_millis(60);
+    let limits = Limits {
+        total_time: Some(granted),
+        ..Limits::default()
+    };
+    let mut loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+    for _ in 0..2 {
+        let start = Instant::now();
+        let mut calls = 0;
+        loop {
+            match loaded.call("count", &[3_000_000]) {
+                Ok(_) => calls += 1,
+                Err(CallError::Fault(fault)) => {
+                    assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
+                    break;
+                }
+                // The last call returned just when the time was up.
+                Err(CallError::NotMade(Error::TimeSpent { granted: all })) => {
+                    assert_eq!(all, granted);
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(calls > 1, "it is the sum that exceeds the limit");
+        assert!(start.elapsed() >= granted);
+        loaded.domain.restart().unwrap();
+    }
+}
+
+#[test]
+fn the_stricter_of_the_two_time_limits_is_named() {
+    let program = Program::new(LOOP);
+    let (short, long) = (Duration::from_millis(5), Duration::from_secs(100));
+    for (time, total_time, cause) in [
+        (short, long, Cause::TimeLimit { granted: short }),
+        (long, short, Cause::TotalTimeLimit { granted: short }),
+    ] {
+        let limits = Limits {
+            time: Some(time),
+            total_time: Some(total_time),
+            ..Limits::default()
+        };
+        let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+        assert_eq!(loaded.fault("forever", &[]).cause, cause);
+    }
+}
+
+#[test]
+fn a_nested_call_without_a_limit_of_its_own_names_the_outer_one() {
+    let program = Program::new(LOOP);
+    let inner = program.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let inner = host(move |_| {
+        let granted = Duration::from_millis(20);
+        assert_eq!(
+            inner.fault("forever", &[]).cause,
+            Cause::TimeLimit { granted }
+        );
+        Ok(0)
+    });
+    let outer = program.load_with(vec![inner], limited(20));
+    overrun(&outer, "wait_forever", 20);
+}
+
+#[test]
+fn gate_calls_are_counted_by_invocation() {
+    let program = Program::new(
+        "
+        import host
+        export go
+            movl %edi, %ebx
+        1:  call host
+            subl $1, %ebx
+            jnz 1b
+            ret
+        ",
+    );
+    let limits = Limits {
+        gate_calls: Some(10),
+        ..Limits::default()
+    };
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+    loaded.call("go", &[10]).unwrap();
+    loaded.call("go", &[10]).unwrap();
+    let fault = loaded.fault("go", &[11]);
+    assert_eq!(fault.cause, Cause::GateLimit { granted: 10 });
+    assert_eq!(
+        fault.instruction,
+        loaded.address("go") + 7,
+        "the gate's call"
+    );
+}
+
+#[test]
+fn every_thread_starts_in_the_domain_before_its_first_call() {
+    let program = Program::new(
+        "
+        .bss
+        starts: .skip 8
+        export thread_start
+            lock addq $1, starts(%rip)
+            leaq (%r15), %rax
+            orq $0x7fffff, %rax
+            movl %eax, %r11d
+            addl $100, %edi
+            movq %rdi, -7(%r14,%r11)
+            ret
+        export pointer
+            movl %r15d, %r11d
+            orl $0x7fffff, %r11d
+            movq -7(%r14,%r11), %rax
+            movq starts(%rip), %rdx
+            ret
+        ",
+    );
+    let mut loaded = program.load();
+    loaded.call("pointer", &[]).unwrap();
+    let entry = |loaded: &support::Loaded| {
+        let address = Claimed(loaded.address("thread_start"));
+        loaded.domain.entry(address).unwrap()
+    };
+    loaded.domain.set_thread_start(entry(&loaded)).unwrap();
+    for starts in 1..=3 {
+        let returned = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                loaded.call("pointer", &[]).unwrap();
+                loaded.call("pointer", &[]).unwrap()
+            });
+            thread.join().unwrap()
+        });
+        assert_eq!((returned.integer, returned.high), (101, starts));
+    }
+    loaded.domain.restart().unwrap();
+    assert_eq!(loaded.call("pointer", &[]).unwrap().integer, 0, "void");
+    loaded.domain.set_thread_start(entry(&loaded)).unwrap();
 }

@@ -24,9 +24,11 @@ fn main() {
     match std::env::var(VARIANT) {
         Ok(variant) => child(&variant),
         Err(_) => {
-            for variant in ["returns", "faults", "times-out"] {
-                let steps = trace(variant);
-                assert!(steps > 50, "the trampolines alone are longer");
+            for avx in [true, false] {
+                for variant in ["returns", "many-arguments", "faults", "times-out"] {
+                    let steps = trace(variant, avx);
+                    assert!(steps > 50, "the trampolines alone are longer");
+                }
             }
         }
     }
@@ -55,6 +57,15 @@ fn child(variant: &str) {
         import add
         export returns
             subq $24, %r15
+            movq %rdi, 8(%r15)
+            call add
+            addq 8(%r15), %rax
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        export many_arguments
+            subq $24, %r15
+            addq 24(%r15), %rdi
             movq %rdi, 8(%r15)
             call add
             addq 8(%r15), %rax
@@ -99,7 +110,7 @@ fn child(variant: &str) {
         unsafe { std::arch::asm!("int3") };
         let result = call(&loaded, variant);
         match (variant, &result) {
-            ("returns", Ok(returned)) if returned.integer == 41 + 42 => continue,
+            ("returns" | "many-arguments", Ok(returned)) if returned.integer == 41 + 42 => continue,
             ("faults", Err(CallError::Fault(fault))) if fault.cause == Cause::Trap => {}
             ("times-out", Err(CallError::Fault(fault)))
                 if matches!(fault.cause, Cause::TimeLimit { .. }) => {}
@@ -114,12 +125,20 @@ fn call(loaded: &support::Loaded, variant: &str) -> Result<mullion_runtime::Retu
     let entry = loaded
         .domain
         .entry(Claimed(loaded.address(&variant.replace('-', "_"))))?;
-    loaded.domain.call(entry, &Arguments::new(&[41]))
+    let arguments = match variant {
+        "many-arguments" => Arguments::new(&[1, 0, 0, 0, 0, 0, 40, 0]).with_doubles(&[1.0]),
+        _ => Arguments::new(&[41]),
+    };
+    loaded.domain.call(entry, &arguments)
 }
 
 /// Steps the child through its calls; how many instructions had a signal.
-fn trace(variant: &str) -> usize {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+fn trace(variant: &str, avx: bool) -> usize {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if !avx {
+        command.env("MULLION_WITHOUT_AVX", "1");
+    }
+    let mut child = command
         .env(VARIANT, variant)
         .stdout(Stdio::piped())
         .spawn()
@@ -163,7 +182,11 @@ fn trace(variant: &str) -> usize {
         }
     }
     end(&mut child);
-    println!("{variant}: {} instructions, {count} signals", places.len());
+    let kind = if avx { "AVX" } else { "SSE" };
+    println!(
+        "{variant}, {kind}: {} instructions, {count} signals",
+        places.len()
+    );
     places.len()
 }
 
