@@ -13,6 +13,7 @@
 //! were judged, and [`crate::Loaded`] takes nothing else. Strangers are turned
 //! away before the verifier looks at what they brought.
 
+use mullion_runtime::FloatingPoint;
 use mullion_trust::challenge::Proven;
 use mullion_trust::event::refused;
 use mullion_trust::explain::Names;
@@ -314,5 +315,20 @@ impl Admitted {
     #[must_use]
     pub fn is_verified(&self) -> bool {
         matches!(self.code, Code::Verified(_))
+    }
+
+    /// What the code can do with floating-point control: anything, if no verifier
+    /// has looked.
+    pub(crate) fn floating_point(&self) -> FloatingPoint {
+        match &self.code {
+            Code::Verified(verified) => FloatingPoint {
+                x87: verified.stats().x87,
+                mxcsr: verified.stats().mxcsr,
+            },
+            _ => FloatingPoint {
+                x87: true,
+                mxcsr: true,
+            },
+        }
     }
 }

@@ -116,6 +116,9 @@ impl Loaded {
         // for it in the verifier's place: the operator's own decision, which the
         // log and `Loaded::is_verified` tell of.
         let image = unsafe { Image::new(&segments, relocations.collect()) }?;
+        // SAFETY: as the verifier counted, over all executable segments; without
+        // it, everything may occur.
+        let image = unsafe { image.with_floating_point(admitted.floating_point()) };
         Ok(Self {
             admitted: Arc::new(admitted),
             image: Arc::new(image),

@@ -28,7 +28,8 @@ pub struct Stats {
     pub strings: u64,
     /// Some instruction uses x87 state. Without one, x87 control and stack are at a gate as they were at entry.
     pub x87: bool,
-    /// Some instruction writes the SSE control word. Without one, its masks and modes are as they were at entry.
+    /// Some instruction reads or writes the SSE control word. Without one, its masks and modes are as they
+    /// were at entry, and what else is in it is not seen.
     pub mxcsr: bool,
     built_in: [u64; GATE_BUILTIN_END as usize],
     imports: Vec<u64>,

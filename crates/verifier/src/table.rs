@@ -198,7 +198,7 @@ const CONTROL: &[Text] = &[
     t("0f", "1f", "Nv", "/0 is:nop", "nop"),
     t("0f", "a2", "", "=ax =bx =cx =dx", "cpuid"),
     t("0f", "ae", "M", "/2 mxcsr", "ldmxcsr"),
-    t("0f", "ae", "M=", "/3", "stmxcsr"),
+    t("0f", "ae", "M=", "/3 mxcsr", "stmxcsr"),
     t("0f", "ae", "", "reg /5 /6 /7 rm0", "lfence mfence sfence"),
     t("0f", "b9", "Gd Rd", "is:stop", "ud1"),
 ];
@@ -315,7 +315,7 @@ const AVX: &[Text] = &[
     t("vex 0f", "50", "Gd= U", "", "vmovmskps"),
     t("vex 0f", "77", "", "", "vzeroupper vzeroall"),
     t("vex 0f", "ae", "M", "/2 l0 mxcsr", "vldmxcsr"),
-    t("vex 0f", "ae", "M=", "/3 l0", "vstmxcsr"),
+    t("vex 0f", "ae", "M=", "/3 l0 mxcsr", "vstmxcsr"),
     t("vex 0f", "c2 c6", "V= H W Ib", "", "vcmpps vshufps"),
     t("vex 66 0f", "10 28 51 5a 5b 6f e6", "V= W", "",
       "vmovupd vmovapd vsqrtpd vcvtpd2ps vcvtps2dq vmovdqa vcvttpd2dq"),
