@@ -1,4 +1,8 @@
 //! Calls, attacks and faults again on the trampolines for processors without AVX.
+#![allow(
+    clippy::duplicate_mod,
+    reason = "each of the files has its own module of the same support"
+)]
 
 #[path = "attacks.rs"]
 mod attacks;
