@@ -420,11 +420,12 @@ private:
         template <class F>
         explicit callable(F &&given) : function(std::forward<F>(given)) {}
 
-        static mullion_status call(mullion_domain domain, void *user, const mullion_arguments *arguments,
-                                   mullion_value *result)
+        static mullion_status call([[maybe_unused]] mullion_domain domain, void *user,
+                                   [[maybe_unused]] const mullion_arguments *arguments,
+                                   [[maybe_unused]] mullion_value *result)
         {
             try {
-                unsigned integers = 0, reals = 0;
+                [[maybe_unused]] unsigned integers = 0, reals = 0;
                 // In braces, so that they are taken in order.
                 std::tuple<decltype(detail::taint<A>(domain, mullion_value{}))...> taken{
                     detail::taint<A>(domain, next<A>(*arguments, integers, reals))...};

@@ -191,3 +191,42 @@ fn tainted_values_in_cxx() {
     let host = compile("tainted-cc/host.cc", directory.path());
     assert_eq!(run(&host, &[&image]), "##..\n####\n...#\nnot taken\n");
 }
+
+#[test]
+fn a_grafted_policy_in_cxx() {
+    let (directory, image) = extension("graft-cc/extension.c");
+    let host = compile("graft-cc/host.cc", directory.path());
+    let printed = run(&host, &[&image]);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines[0], "as it was: 1200 misses");
+    assert_eq!(lines[1], "grafted: 219 misses");
+    assert_eq!(lines[2], "another cache: 1200 misses");
+    assert_eq!(lines[3], "it faulted, and the original went on");
+    assert_eq!(lines[4], "taken back: 1200 misses");
+}
+
+#[test]
+fn stubs_made_from_a_header() {
+    let interface = mullion_bind::read(&source("bind/spell.h"), &[]).expect("it can be read");
+    let made = mullion_bind::rust(&interface, "spell.h");
+    let kept = std::fs::read_to_string(source("bind/spell.rs")).expect("it is kept");
+    assert_eq!(
+        made, kept,
+        "make it again: mullion bind --rust examples/bind/spell.h -o examples/bind/spell.rs"
+    );
+
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let records = directory.path().join("records.c");
+    std::fs::write(&records, mullion_bind::extension(&interface, "spell.h")).expect("written");
+    let image = directory.path().join("spell.mx");
+    let include = format!("-I{}", source("bind").display());
+    let records = records.display().to_string();
+    support::build(
+        &source("bind/extension.c"),
+        &image,
+        &["-Wall", "-Wextra", "-Werror", &include, &records],
+    );
+    let printed = run(Path::new(env!("CARGO_BIN_EXE_bind")), &[&image]);
+    let expected = "spell: 2 mistakes\nneigbours: really?\nfrends: really?\n5 times e\n";
+    assert_eq!(printed, expected);
+}

@@ -24,7 +24,15 @@ fn host(compiler: &str, standard: &str, source: &str, shared: bool) {
     let program = directory.path().join("host");
     let mut command = Command::new(compiler);
     command
-        .args([standard, "-g", "-Wall", "-Wextra", "-pedantic", "-Werror"])
+        .args([
+            standard,
+            "-g",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+        ])
         .arg("-I")
         .arg(here("../../include"))
         .arg(here(source))
@@ -69,6 +77,11 @@ fn a_host_in_c_with_the_shared_library() {
 #[test]
 fn a_host_in_cxx() {
     host("g++", "-std=c++17", "tests/host.cc", false);
+}
+
+#[test]
+fn grafts_in_cxx() {
+    host("g++", "-std=c++17", "tests/graft.cc", false);
 }
 
 #[test]

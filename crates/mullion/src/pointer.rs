@@ -15,8 +15,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// Integers, floating-point numbers, [`Ptr`] and arrays of such are; a
 /// `#[repr(C)]` structure of them becomes so by
 /// `#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]` (from `zerocopy`,
-/// re-exported as [`zerocopy`](crate::zerocopy)), which checks all of that when
-/// it is compiled. `bool` is not: a domain may store a 2 there; take `u8`.
+/// re-exported as [`zerocopy`](crate::zerocopy); then `#[zerocopy(crate =
+/// "mullion::zerocopy")]` as well), which checks all of that when it is compiled. `bool` is not: a domain may store a 2 there; take `u8`.
 pub trait Data: FromBytes + IntoBytes + Immutable + Copy {}
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy> Data for T {}

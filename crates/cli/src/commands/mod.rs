@@ -2,6 +2,7 @@
 
 mod admission;
 mod admit;
+mod bind;
 mod cc;
 mod client;
 mod fetch;
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     Sign(sign::Args),
     /// Check module type files.
     Type(module_type::Args),
+    /// Make stubs for both sides of an interface that a C header declares.
+    Bind(bind::Args),
     /// Get the sources of a third-party library, checked against a lock file.
     Fetch(fetch::Args),
     /// Print the version of the command and of the window's binary interface.
@@ -85,6 +88,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Inspect(args) => args.run(),
+            Command::Bind(args) => args.run(),
             Command::Map(args) => args.run(),
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),

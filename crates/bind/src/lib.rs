@@ -1,0 +1,49 @@
+//! `mullion bind`: an interface that is declared once, as a plain C header, made
+//! into typed stubs for both sides that copy in and out what must be copied
+//! (MiSFIT, section 7).
+//!
+//! ```text
+//!   header.h -- gcc -E --> parse.rs -- Interface --> rust.rs       a module for a host in Rust
+//!   (mullion/bind.h)       (lang-c)                  extension.rs  the records of the extension
+//! ```
+#![forbid(unsafe_code)]
+
+mod extension;
+mod model;
+mod parse;
+mod rust;
+
+pub use extension::extension;
+pub use model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
+pub use parse::read;
+pub use rust::rust;
+
+/// Why a header cannot be made into stubs.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The preprocessor does not start, or the header cannot be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The preprocessor's complaint.
+    #[error("the preprocessor: {0}")]
+    Preprocessor(String),
+    /// It is not C as the parser knows it.
+    #[error("line {line} of the preprocessed header: a syntax error at column {column}")]
+    Syntax {
+        /// Of the preprocessed text.
+        line: usize,
+        /// In that line.
+        column: usize,
+    },
+    /// The declaration cannot cross the wall.
+    #[error("{place}: {reason}")]
+    Unsupported {
+        /// Function, and parameter or field.
+        place: String,
+        /// Why not, and what would.
+        reason: String,
+    },
+    /// No function is marked.
+    #[error("no function is marked MULLION_EXTENSION or MULLION_HOST")]
+    Empty,
+}

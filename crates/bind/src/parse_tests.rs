@@ -1,0 +1,173 @@
+use super::*;
+use crate::{extension, rust};
+
+fn read_text(text: &str) -> Result<Interface, BindError> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let header = directory.path().join("interface.h");
+    let text =
+        format!("#include <mullion/bind.h>\n#include <stdint.h>\n#include <stddef.h>\n{text}\n");
+    std::fs::write(&header, text).expect("written");
+    read(&header, &[])
+}
+
+const UNSIGNED: Type = Type::Integer {
+    bytes: 4,
+    signed: false,
+};
+
+#[test]
+fn what_a_header_says() {
+    let interface = read_text(
+        "struct point { int32_t x, y; double w[2]; struct point *next; };\n\
+         int not_marked(void);\n\
+         MULLION_EXTENSION uint64_t area(const struct point *list MULLION_IN(count), uint32_t count);\n\
+         MULLION_HOST void log_text(const char *text MULLION_STRING, size_t level);\n\
+         MULLION_EXTENSION char *plain(void *anything, short s, unsigned char c, float f, _Bool b);",
+    )
+    .expect("it can be read");
+    let names: Vec<_> = interface
+        .functions
+        .iter()
+        .map(|function| (&*function.name, function.is_hosts))
+        .collect();
+    assert_eq!(
+        names,
+        [("area", false), ("log_text", true), ("plain", false)]
+    );
+    let point = &interface.structs[0];
+    assert_eq!((&*point.name, point.fields.len()), ("point", 4));
+    assert_eq!(point.fields[2].length, Some(2));
+    let area = &interface.functions[0];
+    let list = Type::Pointer(Box::new(Type::Struct("point".to_owned())));
+    assert_eq!(area.parameters[0].kind, list);
+    let count = Count::Parameter("count".to_owned());
+    assert_eq!(area.parameters[0].direction, Some(Direction::In(count)));
+    assert_eq!(area.parameters[1].kind, UNSIGNED);
+    assert_eq!(
+        area.result,
+        Type::Integer {
+            bytes: 8,
+            signed: false
+        }
+    );
+    let plain = &interface.functions[2];
+    assert_eq!(
+        plain.parameters[0].kind,
+        Type::Pointer(Box::new(Type::Void))
+    );
+    assert_eq!(
+        plain.parameters[1].kind,
+        Type::Integer {
+            bytes: 2,
+            signed: true
+        }
+    );
+    assert_eq!(plain.parameters[4].kind, Type::Bool);
+}
+
+#[test]
+fn what_cannot_cross_is_refused_with_its_place() {
+    for (text, place, reason) in [
+        (
+            "MULLION_HOST void f(int *p MULLION_IN(n));",
+            "f, p",
+            "n is no integer",
+        ),
+        (
+            "MULLION_HOST void f(int p MULLION_IN(3));",
+            "f, p",
+            "only pointers",
+        ),
+        (
+            "MULLION_HOST void f(int *p MULLION_STRING);",
+            "f, p",
+            "made of char",
+        ),
+        (
+            "MULLION_HOST void f(void *p MULLION_IN(3));",
+            "f, p",
+            "uint8_t",
+        ),
+        (
+            "MULLION_HOST void f(int *p MULLION_IN(1) MULLION_OUT(1));",
+            "f, p",
+            "two marks",
+        ),
+        ("MULLION_HOST void f(const char *, ...);", "f", "variable"),
+        ("MULLION_HOST void f(int);", "f", "must have a name"),
+        (
+            "struct s { int a; }; MULLION_HOST void f(struct s value);",
+            "f, value",
+            "by pointer",
+        ),
+        (
+            "struct s { int a; }; MULLION_HOST struct s f(void);",
+            "f",
+            "returned",
+        ),
+        (
+            "struct s { char a; int b; }; MULLION_HOST void f(struct s *p);",
+            "s, b",
+            "padding in front",
+        ),
+        (
+            "struct s { int b; char a; }; MULLION_HOST void f(struct s *p);",
+            "s",
+            "padding at its end",
+        ),
+        (
+            "struct s { int b : 3; }; MULLION_HOST void f(struct s *p);",
+            "s",
+            "bit fields",
+        ),
+        (
+            "union u { int a; float b; }; MULLION_HOST void f(union u *p);",
+            "f, p",
+            "union",
+        ),
+        (
+            "MULLION_HOST void f(int a, int b, int c, int d, int e, int g, int h);",
+            "f",
+            "six integers",
+        ),
+        ("MULLION_HOST int variable;", "variable", "only functions"),
+        (
+            "MULLION_HOST void f(long double d);",
+            "f, d",
+            "cannot cross",
+        ),
+    ] {
+        match read_text(text) {
+            Err(BindError::Unsupported {
+                place: found,
+                reason: why,
+            }) => {
+                assert_eq!(found, place, "{text}");
+                assert!(why.contains(reason), "{text}: {why}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    assert!(matches!(read_text("int f(void);"), Err(BindError::Empty)));
+    assert!(matches!(
+        read_text("int f(;"),
+        Err(BindError::Syntax { .. })
+    ));
+    assert!(matches!(
+        read_text("#include <missing.h>"),
+        Err(BindError::Preprocessor(_))
+    ));
+}
+
+#[test]
+fn names_that_rust_keeps_are_written_raw() {
+    let interface =
+        read_text("MULLION_EXTENSION int match(int type, int self);").expect("it can be read");
+    let text = rust(&interface, "interface.h");
+    assert!(
+        text.contains("pub fn r#match(&self, r#type: i32, self_: i32)"),
+        "{text}"
+    );
+    let text = extension(&interface, "interface.h");
+    assert!(text.contains("MULLION_EXPORT_RECORD(match);"), "{text}");
+}
