@@ -19,8 +19,9 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
   --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
   --mullion-keep=DIRECTORY    keeps the assembler text, before and after rewriting
   --type FILE, --key NAME     signs a compilation record beside each image that is
-                              linked (IMAGE.record): of the module type in FILE,
-                              with that key; also --mullion-type=, --mullion-key=
+                              linked (IMAGE.record): of the module type in FILE (or
+                              of that identifier in the policy), with that key;
+                              also --mullion-type=, --mullion-key=
   --mullion-help              this text
 
 Environment:

@@ -3,8 +3,10 @@
 use super::keys::KeyringArgs;
 use anyhow::Context as _;
 use mullion_loader::{Admitted, Asked, Authoriser, NotAdmitted};
+use mullion_trust::Policy;
 use mullion_trust::challenge::Proven;
 use mullion_trust::credentials::files;
+use mullion_trust::module_type::{ModuleType, is_name};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,32 @@ pub(crate) struct BearerArgs {
     /// A file or directory of credentials, beside the policy's. Repeat for more.
     #[arg(long, value_name = "PATH")]
     credentials: Vec<PathBuf>,
+}
+
+/// The policy that is configured where none is named.
+pub(crate) fn configured_policy(named: Option<&Path>) -> Option<PathBuf> {
+    let system = Path::new(SYSTEM_POLICY);
+    let system = system.exists().then(|| system.to_owned());
+    named.map(Path::to_owned).or(system)
+}
+
+/// A module type: the file of that name, or else the type of that identifier in
+/// the policy that is configured.
+pub(crate) fn module_type(name: &Path) -> anyhow::Result<ModuleType> {
+    let policy = std::env::var_os("MULLION_POLICY").filter(|path| !path.is_empty());
+    let policy = configured_policy(policy.as_ref().map(Path::new));
+    let id = name.to_str().filter(|id| !name.exists() && is_name(id));
+    if let (Some(id), Some(path)) = (id, policy) {
+        let found = Policy::read(&path)?;
+        let found = found.module_type(id).cloned();
+        return found.with_context(|| {
+            format!(
+                "{id} is neither a file nor a type of the policy {}",
+                path.display()
+            )
+        });
+    }
+    Ok(ModuleType::read(name)?)
 }
 
 /// The record beside an image.
@@ -94,14 +122,11 @@ impl BearerArgs {
 impl AdmissionArgs {
     /// The authoriser of the policy that is configured.
     pub(crate) fn authoriser(&self) -> anyhow::Result<Authoriser> {
-        let system = Path::new(SYSTEM_POLICY);
-        let path = match &self.policy {
-            Some(path) => path.as_path(),
-            None if system.exists() => system,
-            None => return Ok(Authoriser::trusting_everyone()),
+        let Some(path) = configured_policy(self.policy.as_deref()) else {
+            return Ok(Authoriser::trusting_everyone());
         };
         let warn = |left_out| eprintln!("mullion: warning: {left_out}");
-        Ok(Authoriser::read(path, warn)?)
+        Ok(Authoriser::read(&path, warn)?)
     }
 
     /// Asks whether the image may be loaded. Without a policy, nothing of what

@@ -1,6 +1,6 @@
 //! `mullion admit`.
 
-use super::admission::record_of;
+use super::admission::{configured_policy, record_of};
 use super::keys::{KeyringArgs, add_credentials, pair};
 use crate::image_file::ImageLimit;
 use anyhow::Context as _;
@@ -16,9 +16,9 @@ use std::process::ExitCode;
 pub(crate) struct Args {
     /// The image.
     image: PathBuf,
-    /// The policy file.
-    #[arg(long)]
-    policy: PathBuf,
+    /// The policy file [default: /etc/mullion/policy.toml].
+    #[arg(long, value_name = "FILE", env = "MULLION_POLICY")]
+    policy: Option<PathBuf>,
     /// A file or directory of credentials, beside the policy's. May be repeated.
     #[arg(long, value_name = "PATH")]
     credentials: Vec<PathBuf>,
@@ -26,7 +26,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Who asks: a key, or the name of one. May be repeated.
-    #[arg(long = "as", value_name = "KEY", required = true)]
+    #[arg(
+        long = "as",
+        value_name = "KEY",
+        env = "MULLION_AS",
+        value_delimiter = ',',
+        required = true
+    )]
     requesters: Vec<String>,
     /// An attribute for conditions to look at. May be repeated.
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = pair)]
@@ -54,7 +60,9 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let policy = Policy::read(&self.policy)?;
+        let path = configured_policy(self.policy.as_deref());
+        let path = path.context("no policy is configured: name one with --policy FILE")?;
+        let policy = Policy::read(&path)?;
         let mut store = policy.store();
         for path in policy.credentials().iter().chain(&self.credentials) {
             add_credentials(&mut store, path)?;

@@ -1,6 +1,6 @@
 //! `mullion cc`, `mullion c++`, and `mullion as` and `mullion ld`, which they have gcc call.
 
-use super::admission::record_of;
+use super::admission::{module_type as find_type, record_of};
 use super::keys::KeyringArgs;
 use anyhow::{Context as _, bail};
 use mullion_driver::{Arguments, Language, Origin};
@@ -70,7 +70,7 @@ impl Signer {
             (Some(path), Some(key)) => (path, key),
             _ => bail!("a record has a type and a signer: give both --type FILE and --key NAME"),
         };
-        let module_type = ModuleType::read(path)?;
+        let module_type = find_type(path)?;
         let cxx = language == Language::Cxx || arguments.cxx;
         match module_type.language {
             module_type::Language::Rust => bail!("the type {} is of Rust", module_type.id),

@@ -1,10 +1,10 @@
 //! `mullion sign`.
 
-use super::admission::record_of;
+use super::admission::{module_type as find_type, record_of};
 use super::keys::{KeyringArgs, pair};
 use anyhow::Context as _;
 use mullion_trust::Sha256Digest;
-use mullion_trust::module_type::{ModuleType, Protection};
+use mullion_trust::module_type::Protection;
 use mullion_trust::record::{self, Compilation, TypeReference};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use std::process::ExitCode;
 pub(crate) struct Args {
     /// The image.
     image: PathBuf,
-    /// The module type's file.
+    /// The module type: its file, or its identifier in the policy that is configured
+    /// (MULLION_POLICY, or /etc/mullion/policy.toml).
     #[arg(long = "type", value_name = "FILE")]
     module_type: PathBuf,
     /// The key that signs.
@@ -48,7 +49,7 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| path.display().to_string());
         let image = read(&self.image)?;
-        let module_type = ModuleType::read(&self.module_type)?;
+        let module_type = find_type(&self.module_type)?;
         let mut sources = BTreeMap::new();
         for path in &self.sources {
             let digest = Sha256Digest::of(&read(path)?).to_string();

@@ -3,7 +3,9 @@
 use crate::{TYPE, World, text};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -184,6 +186,41 @@ fn an_unprivileged_client_loads_calls_lists_and_unloads() {
     let said = service.stop();
     assert!(said.contains("module 1: WORDS"), "{said}");
     assert!(said.ends_with("mullion: stopping\n"), "{said}");
+}
+
+/// The user and group `nobody`.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_user_without_privileges_loads_into_the_loader_of_another() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not run: only root can play two users");
+        return;
+    }
+    let service = Service::new("", &[], &[]);
+    let own = |name: &str| chown(service.world.path(name), Some(NOBODY), Some(NOBODY));
+    own("keys").expect("owned");
+    own("keys/alice.key").expect("owned");
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(service.world.path("."), everybody).expect("set");
+    let line = [
+        "load",
+        "--to",
+        "s",
+        "--as",
+        "alice",
+        "--credentials",
+        "alice.kn",
+    ];
+    let mut load = service.world.command(&[&line[..], &["module.mx"]].concat());
+    let output = match load.uid(NOBODY).gid(NOBODY).output() {
+        Err(error) => {
+            println!("not run: nobody cannot start the command: {error}");
+            return;
+        }
+        Ok(output) => output,
+    };
+    assert_eq!(text(&output.stdout), "1\n", "{}", text(&output.stderr));
 }
 
 #[test]

@@ -62,6 +62,24 @@ fn one_step_builds_signs_and_says_with_what() {
 }
 
 #[test]
+fn a_type_may_be_named_by_its_identifier_in_the_policy() {
+    let world = World::new();
+    world.grant(&[]);
+    let signed = |name: &str| {
+        let mut sign = world.command(&["sign", "uses.mx", "--type", name, "--key", "cc"]);
+        sign.env("MULLION_POLICY", world.path("policy.toml"));
+        sign.output().expect("started")
+    };
+    assert!(signed("tool").status.success());
+    assert_eq!(world.run(&["hello"]).status.code(), Some(0));
+    let said = text(&signed("tol").stderr);
+    assert!(
+        said.contains("tol is neither a file nor a type of the policy"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_types_protection_is_the_default_and_less_is_refused() {
     let world = World::of_type(&TYPE.replace("read-write-call", "trap"), "");
     world.write("p.c", "int main(void) { return 0; }\n");
