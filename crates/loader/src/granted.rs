@@ -22,6 +22,10 @@ pub(crate) fn limits(host: Limits, decision: &Decision, image: &Image) -> Limits
             (Some(granted), Some(host)) => Some(granted.min(host)),
             (one, other) => one.or(other),
         },
+        gate_calls: match (granted.calls, host.gate_calls) {
+            (Some(granted), Some(host)) => Some(granted.min(host)),
+            (one, other) => one.or(other),
+        },
         ..host
     }
 }

@@ -73,6 +73,23 @@ fn time_is_up_when_it_was_granted() {
 }
 
 #[test]
+fn calls_through_imports_are_counted() {
+    for world in [
+        world("calls = 30", &["--limit", "calls=500"]),
+        world("calls = 500", &["--limit", "calls=30"]),
+    ] {
+        let output = world.run(&["calls", "400"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(said.contains("limit of 30 gate calls exceeded"), "{said}");
+        let made = text(&output.stdout).len();
+        assert!((1..=30).contains(&made), "{made} calls");
+    }
+    let output = world("calls = 500", &[]).run(&["calls", "400"]);
+    assert_eq!(text(&output.stdout).len(), 400, "{}", text(&output.stderr));
+}
+
+#[test]
 fn an_import_that_type_or_credential_leaves_out_is_refused() {
     let without = TYPE.replace("\"__mullion_system\"", "\"now\"");
     let world = World::of_type(&without, "");

@@ -225,7 +225,7 @@ fn a_user_without_privileges_loads_into_the_loader_of_another() {
 
 #[test]
 fn what_was_granted_is_what_a_module_gets() {
-    let limits = "heap = \"24M\"\nstack = \"64K\"\ntime = \"80ms\"";
+    let limits = "heap = \"24M\"\nstack = \"64K\"\ntime = \"80ms\"\ncalls = 50";
     let service = Service::new(limits, &["--limit", "heap=12M"], &[]);
     let module = service.load();
     let got: u32 = service
@@ -242,6 +242,17 @@ fn what_was_granted_is_what_a_module_gets() {
     let module = service.load();
     service.fails(&module, &["spin"], "time limit of 80ms exceeded");
     let module = service.load();
+    assert_eq!(
+        service.alice(&["loader", "call"], &[&module, "calls", "50"]),
+        "50"
+    );
+    assert_eq!(
+        service.alice(&["loader", "call"], &[&module, "calls", "50"]),
+        "50",
+        "each call anew"
+    );
+    service.fails(&module, &["calls", "51"], "limit of 50 gate calls exceeded");
+    let module = service.load();
     service.fails(&module, &["wild"], "");
     service.fails("99", &["next"], "you have no module 99");
     let module = service.load();
@@ -252,7 +263,7 @@ fn what_was_granted_is_what_a_module_gets() {
         "6 arguments at most",
     );
     let listed = service.alice(&["loader", "list"], &[]);
-    assert_eq!(listed.matches("\tended").count(), 3, "{listed}");
+    assert_eq!(listed.matches("\tended").count(), 4, "{listed}");
 }
 
 #[test]
