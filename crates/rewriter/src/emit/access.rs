@@ -82,7 +82,11 @@ impl<'u> Emitter<'u> {
             );
         }
         // A prefix may have stood in a statement of its own.
-        if instruction.prefixes != 0 || instruction.narrowed || places.iter().any(Option::is_some) {
+        if instruction.prefixes != 0
+            || instruction.narrowed
+            || self.block.is_some()
+            || places.iter().any(Option::is_some)
+        {
             self.with_places(instruction, &places);
         } else {
             put!(self, "{}", instruction.text);
@@ -104,12 +108,13 @@ impl<'u> Emitter<'u> {
         self.out.push('\t');
         self.out.push_str(prefix_text(instruction.prefixes));
         // The register that replaces a wide immediate goes by the ordinary move.
-        self.out
-            .push_str(if instruction.mnemonic.starts_with("movabs") {
-                "movq"
-            } else {
-                instruction.mnemonic
-            });
+        self.out.push_str(if self.block.is_some() {
+            "mov"
+        } else if instruction.mnemonic.starts_with("movabs") {
+            "movq"
+        } else {
+            instruction.mnemonic
+        });
         for (index, operand) in instruction.operands.iter().enumerate() {
             self.out.push_str(if index == 0 { "\t" } else { ", " });
             match &places[index] {

@@ -2,6 +2,7 @@
 
 mod access;
 mod branch;
+mod conditional;
 mod facts;
 mod label;
 mod stack;
@@ -40,6 +41,7 @@ pub(crate) fn emit(
         labelled: false,
         first: first_instructions(unit),
         last: vec![None; unit.sections.len()],
+        block: None,
     };
     for (index, (item, section, line)) in unit.items.iter().enumerate() {
         if let Err(reason) = emitter.item(index, item, *section) {
@@ -87,6 +89,8 @@ struct Emitter<'u> {
     first: Vec<Option<Position>>,
     /// By section: the instruction written last.
     last: Vec<Option<Position>>,
+    /// The block that conditional moves are made into.
+    block: Option<conditional::Block>,
 }
 
 /// Appends a line of assembler.
@@ -140,8 +144,10 @@ impl<'u> Emitter<'u> {
             Item::Instruction(position) => {
                 self.labelled = false;
                 self.last[section] = Some(*position);
+                self.begin_block(*position);
                 self.instruction(*position)?;
                 self.facts.note(&self.unit.instructions[*position]);
+                self.end_block(*position);
             }
         }
         Ok(())
