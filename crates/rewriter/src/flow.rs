@@ -54,6 +54,10 @@ impl Liveness {
     ) -> bool {
         let wanted = match unit.instructions[position].row.class {
             Class::Call => ARGUMENTS & !CHAIN | PRESERVED,
+            // Without a place within to go to it is a tail call, which may change what a call may.
+            _ if !self.indirect.contains_key(&unit.functions[position]) => {
+                ARGUMENTS & !CHAIN | PRESERVED
+            }
             // A count for a variadic function may wait in %al.
             _ => {
                 let written = self.written.get(&unit.functions[position]).copied();
@@ -179,10 +183,10 @@ pub(crate) fn solve(
                 let within = unit.labels_at[position]
                     .iter()
                     .any(|&l| unit.labels[l].is_indirect_target() && !unit.labels[l].is_entry());
-                let indirect = live.indirect.entry(unit.functions[position]).or_default();
-                if within && *indirect | before_next != *indirect {
+                if within {
+                    let indirect = live.indirect.entry(unit.functions[position]).or_default();
+                    changed |= *indirect | before_next != *indirect;
                     *indirect |= before_next;
-                    changed = true;
                 }
             }
         }

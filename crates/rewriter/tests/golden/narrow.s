@@ -125,10 +125,10 @@ table:
 	leaq	handlers.0(%rip), %rdx
 	movslq	%gs:(%edx,%edi,4), %rcx
 	addq	%rdx, %rcx
-	movl	$0xb1938ab3, %r11d
-	addl	%gs:-4(%ecx), %r11d
-	jne	.Lmullion2
 	movl	%ecx, %r11d
+	movl	$0xb1938ab3, %r10d
+	addl	-4(%r14,%r11), %r10d
+	jne	.Lmullion2
 	addq	%r14, %r11
 	jmp	*%r11
 .Lmullion2:

@@ -23,8 +23,8 @@ f:
 	rep bsfl	%eax, %ecx
 	pause
 	movl	%eax, %r11d
-	movl	$0xb1938ab3, %eax
-	addl	-4(%r14,%r11), %eax
+	movl	$0xb1938ab3, %r10d
+	addl	-4(%r14,%r11), %r10d
 	jne	.Lmullion1
 	addq	%r14, %r11
 	jmp	*%r11
