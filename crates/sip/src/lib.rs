@@ -24,6 +24,7 @@ pub mod critical;
 mod digest;
 pub mod exchange;
 pub mod heap;
+pub mod kernel;
 pub mod owner;
 pub mod process;
 mod start;

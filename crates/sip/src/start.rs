@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::process;
 use crate::thread::{signals, watch, worker};
-use crate::{heap, system};
+use crate::{exchange, heap, owner, system};
 
 /// How the workers are to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,6 +30,9 @@ pub enum StartError {
 /// From here on the program handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGURG in front of
 /// its own handlers, and has a panic hook in front of its own. In the child of a `fork` no process runs.
 pub fn start(how: Start) -> Result<(), StartError> {
+    if !worker::all().is_empty() {
+        return Ok(());
+    }
     static STARTING: Mutex<()> = Mutex::new(());
     let _one = STARTING
         .lock()
@@ -41,6 +44,7 @@ pub fn start(how: Start) -> Result<(), StartError> {
     process::reserve()?;
     signals::install();
     process::panic::install();
+    owner::on_end(exchange::end_of);
     // The standard library makes the buffer of its output at the first use, which must not be a process's.
     io::stdout().flush()?;
     worker::start(

@@ -4,11 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mullion_sip::exchange::Handles;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::owner::{self, Owner};
-use mullion_sip::process::{
-    self, Cause, Child, Handover, Home, Limits, Options, Program, SpawnError, spawn,
-};
+use mullion_sip::process::{self, Cause, Child, Home, Limits, Options, Program, SpawnError, spawn};
 use mullion_sip::wait::{self, Waiter};
 use mullion_sip::{Start, thread};
 
@@ -20,7 +19,7 @@ fn start() {
     mullion_sip::start(Start { workers }).expect("workers");
 }
 
-fn run<T: Handover>(main: fn(T), argument: T) -> Child {
+fn run<T: Handles>(main: fn(T), argument: T) -> Child {
     start();
     // SAFETY: the test programs below keep numbers in statics, nothing else.
     let program = unsafe { Program::new("test", main) };

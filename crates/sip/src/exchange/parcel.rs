@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 
 use crate::critical::critical;
-use crate::owner;
+use crate::owner::{self, Owner};
 
 use super::region::Region;
 use super::sendable::Handles;
@@ -34,18 +34,23 @@ impl<T: Handles> Parcel<T> {
     }
 
     /// Takes the value, for the calling thread's owner.
-    pub fn open(mut self) -> T {
-        self.adopt();
+    pub fn open(self) -> T {
+        self.open_for(owner::current())
+    }
+
+    /// Takes the value for an owner of this worker that does not run yet.
+    pub(crate) fn open_for(mut self, owner: Owner) -> T {
+        self.adopt(owner);
         // SAFETY: taken once; `forget` keeps the parcel from dropping it again.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
         std::mem::forget(self);
         value
     }
 
-    fn adopt(&mut self) {
+    fn adopt(&mut self, owner: Owner) {
         if T::HOLDS {
             let _critical = critical();
-            let mut adopt = Adopt::new(ledger::of(owner::current()), worker::here());
+            let mut adopt = Adopt::new(ledger::of(owner), worker::here());
             self.0.visit(&mut adopt);
             adopt.finish();
         }

@@ -117,7 +117,7 @@ impl Heap {
         let Some(number) = region::unit_of(block) else {
             return;
         };
-        if region::unit(number).owner.load(Ordering::Relaxed) != self.owner.get() {
+        if !self.owns(number) {
             // Another's block: it goes back with its heap.
             return;
         }
@@ -164,6 +164,7 @@ impl Heap {
         let first = region::unit(number);
         first.units.store(1 << order, Ordering::Relaxed);
         first.owner.store(self.owner.get(), Ordering::Relaxed);
+        first.pages.set(false);
         for inside in number + 1..number + (1 << order.min(3)) {
             let unit = region::unit(inside);
             unit.owner.store(self.owner.get(), Ordering::Relaxed);
@@ -176,6 +177,12 @@ impl Heap {
             region::unit(next).previous.set(number);
         }
         Ok(number)
+    }
+
+    /// Whether a run is this heap's.
+    #[inline]
+    pub(super) fn owns(&self, number: u32) -> bool {
+        region::unit(number).owner.load(Ordering::Relaxed) == self.owner.get()
     }
 
     /// Gives one run back.

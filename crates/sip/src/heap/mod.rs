@@ -10,12 +10,14 @@
 
 mod block;
 mod global;
+mod pages;
 mod pool;
 mod region;
 mod size;
 
 pub(crate) use block::Heap;
 pub use global::ProcessHeaps;
+pub(crate) use pages::{allocate_pages, release_pages};
 pub(crate) use pool::Pool;
 pub use region::UNIT;
 pub(crate) use region::{reserve, runs};

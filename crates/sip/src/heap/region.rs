@@ -32,6 +32,8 @@ pub(super) struct Unit {
     /// The neighbours in the heap's or the pool's list, in a run's first unit; 0 for none.
     pub(super) next: Cell<u32>,
     pub(super) previous: Cell<u32>,
+    /// Whether the process asked for the run itself, as pages.
+    pub(super) pages: Cell<bool>,
 }
 
 // SAFETY: zero is no owner, no run, no neighbours.

@@ -1,6 +1,9 @@
-//! What may be given to a new process.
+//! What the kernel may keep for a process.
 
-/// Values that refer to no process's heap, so that they outlive whoever made them.
+use crate::Parcel;
+use crate::exchange::sendable::Handles;
+
+/// Values that refer to no process's heap, so that they may outlive whoever made them.
 ///
 /// # Safety
 /// No part of the value is memory from the allocator, and none is a reference or a pointer into anything but
@@ -41,6 +44,9 @@ plain!(
     std::time::Instant,
     &'static str
 );
+
+// SAFETY: what is packed lies in the exchange heap and belongs to nobody until it is opened.
+unsafe impl<T: Handles> Handover for Parcel<T> {}
 
 // SAFETY: each part is one.
 unsafe impl<T: Handover, const COUNT: usize> Handover for [T; COUNT] {}

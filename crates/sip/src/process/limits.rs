@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Bytes of its heap, in units of [`crate::heap::UNIT`]. Exceeding it ends the process.
     pub memory: usize,
+    /// Bytes of the exchange heap that it holds or has sent without an answer. More are refused.
+    pub exchange: u64,
     /// Threads at a time, the main one included. More are refused.
     pub threads: u32,
     /// Children at a time. More are refused.
@@ -20,6 +22,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             memory: 64 << 20,
+            exchange: 64 << 20,
             threads: 1024,
             children: 1024,
             slice: Duration::from_millis(500),

@@ -17,7 +17,7 @@ pub const PATH: usize = 255;
 pub const NAMES: usize = 1024;
 
 /// What is bound to a name: something that takes one end of a new channel.
-pub trait Offer: Handover {
+pub trait Offer: Handover + Any {
     /// The digest of the contract that is spoken.
     fn digest(&self) -> [u8; 32];
 
@@ -180,6 +180,16 @@ pub fn connect(path: &str, digest: [u8; 32], end: &mut dyn Any) -> Result<(), Na
     } else {
         Err(NameError::Busy)
     }
+}
+
+/// What the calling process itself has bound to a name. The caller is in a critical piece of the kernel.
+pub(super) fn with_own<T>(path: &str, look: impl FnOnce(&mut dyn Any) -> T) -> Option<T> {
+    let mut names = names();
+    let bound = names
+        .get_mut(path)
+        .filter(|bound| bound.owner == owner::current())?;
+    let offer: &mut dyn Any = &mut *bound.offer;
+    Some(look(offer))
 }
 
 /// Every name, with its owner and the digest of its contract.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::limits::Limits;
+use crate::exchange;
 use crate::heap::Heap;
 use crate::owner::Owner;
 use crate::table::{Table, Zeroed};
@@ -81,6 +82,7 @@ impl Process {
     /// On the home worker: the heap and the limits.
     pub(super) fn open(&'static self, home: &'static Worker, limits: &Limits) {
         self.heap.open(self.owner(), limits.memory, &home.pool);
+        exchange::set_limit(self.owner(), limits.exchange);
         self.thread_limit.set(limits.threads);
         self.slice
             .set(limits.slice.as_nanos().try_into().unwrap_or(u64::MAX));

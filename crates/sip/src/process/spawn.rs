@@ -6,13 +6,14 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::exit::{Cause, Exit};
-use super::handover::Handover;
 use super::limits::Limits;
 use super::names::{self, Rights};
 use super::panic;
 use super::record::{self, Process};
 use super::tree;
+use crate::Parcel;
 use crate::critical::as_host;
+use crate::exchange::sendable::Handles;
 use crate::owner::{self, Owner};
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
@@ -35,7 +36,7 @@ impl<T> Clone for Program<T> {
 
 impl<T> Copy for Program<T> {}
 
-impl<T: Handover> Program<T> {
+impl<T: Handles> Program<T> {
     /// A program that is linked into the host.
     ///
     /// # Safety
@@ -75,24 +76,27 @@ pub enum SpawnError {
 
 /// Begins a process on its home worker.
 pub(super) trait Begin: Send {
-    fn fiber(self: Box<Self>, stack: Stack) -> NewFiber;
+    fn fiber(self: Box<Self>, stack: Stack, owner: Owner) -> NewFiber;
 }
 
-struct First<T> {
+struct First<T: Handles> {
     main: fn(T),
-    argument: T,
+    argument: Parcel<T>,
 }
 
-impl<T: Handover> First<T> {
-    fn into_fiber(self, stack: Stack) -> NewFiber {
-        // SAFETY: `T` is Send.
-        unsafe { NewFiber::new(stack, move || panic::contain(|| (self.main)(self.argument))) }
+impl<T: Handles> First<T> {
+    /// On the home worker. What the argument holds is the new process's from here on, so that it goes back
+    /// even if the process is ended before it runs.
+    fn into_fiber(self, stack: Stack, owner: Owner) -> NewFiber {
+        let (main, argument) = (self.main, self.argument.open_for(owner));
+        // SAFETY: the process runs on this OS thread.
+        unsafe { NewFiber::new(stack, move || panic::contain(|| main(argument))) }
     }
 }
 
-impl<T: Handover> Begin for First<T> {
-    fn fiber(self: Box<Self>, stack: Stack) -> NewFiber {
-        self.into_fiber(stack)
+impl<T: Handles> Begin for First<T> {
+    fn fiber(self: Box<Self>, stack: Stack, owner: Owner) -> NewFiber {
+        self.into_fiber(stack, owner)
     }
 }
 
@@ -107,8 +111,9 @@ pub struct Options {
     pub rights: Rights,
 }
 
-/// Makes a process that runs `program` with `argument`, as a child of the calling one.
-pub fn spawn<T: Handover>(
+/// Makes a process that runs `program` with `argument`, as a child of the calling one. Blocks and endpoints in
+/// the argument are the child's from then on.
+pub fn spawn<T: Handles>(
     program: Program<T>,
     argument: T,
     options: &Options,
@@ -118,7 +123,7 @@ pub fn spawn<T: Handover>(
     let home = choose(options.home, here).ok_or(SpawnError::NotStarted)?;
     let first = First {
         main: program.main,
-        argument,
+        argument: Parcel::pack(argument),
     };
     let mut tree = tree::lock();
     let rights = tree.rights(owner::current()).narrowed(&options.rights);
@@ -141,7 +146,7 @@ pub fn spawn<T: Handover>(
     };
     drop(tree);
     process.open(home, &options.limits);
-    run_main(home, process, first.into_fiber(stack));
+    run_main(home, process, first.into_fiber(stack, owner));
     Ok(Child { owner })
 }
 
@@ -169,7 +174,7 @@ pub(crate) fn begin(home: &'static Worker, index: u32) {
     let Some(first) = first else { return };
     process.open(home, &limits);
     match home.stacks.take() {
-        Ok(stack) => run_main(home, process, first.fiber(stack)),
+        Ok(stack) => run_main(home, process, first.fiber(stack, process.owner())),
         Err(_) => bury(process, Cause::Memory.into()),
     }
 }
@@ -251,9 +256,6 @@ pub fn exit(status: u8) -> ! {
 pub struct Child {
     owner: Owner,
 }
-
-// SAFETY: a number; what it stands for lives in the kernel's tables.
-unsafe impl Handover for Child {}
 
 impl Child {
     /// The process.

@@ -327,6 +327,8 @@ impl Worker {
             system::pin(core);
         }
         signals::prepare_thread();
+        // What this OS thread has of the exchange heap is the host's: made before any process runs.
+        crate::exchange::worker::current();
         here::become_worker(self);
         self.os_thread
             .store(signals::os_thread(), Ordering::Relaxed);

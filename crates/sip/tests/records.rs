@@ -1,0 +1,136 @@
+//! The supervisor's records say what the kernel's tables say; and pages by request.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mullion_sip::heap::{ProcessHeaps, UNIT};
+use mullion_sip::kernel::kernel;
+use mullion_sip::process::{Cause, Limits, Options, Program, records, spawn};
+use mullion_sip::{Start, thread};
+use mullion_supervisor::{DomainId, Order, Permission, word_of};
+
+#[global_allocator]
+static HEAPS: ProcessHeaps = ProcessHeaps;
+
+static PAGES: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+
+fn holder(number: u64) {
+    let pages = (kernel().allocate_pages)(3 * UNIT);
+    PAGES[number as usize].store(pages.expose_provenance() as u64, Ordering::SeqCst);
+    thread::sleep(Duration::from_secs(1000));
+}
+
+/// One test, since the records want that nothing is made or ended meanwhile.
+#[test]
+fn pages_are_regions_and_processes_are_domains() {
+    mullion_sip::start(Start {
+        workers: NonZeroUsize::new(2),
+    })
+    .expect("workers");
+    asked_for_pages();
+    // SAFETY: numbers in statics only.
+    let program = unsafe { Program::new("holder", holder) };
+    let children: Vec<_> = (0..3)
+        .map(|number| spawn(program, number, &Options::default()).expect("a process"))
+        .collect();
+    let addresses = PAGES.each_ref().map(|pages| {
+        while pages.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        pages.load(Ordering::SeqCst)
+    });
+    let records = records().expect("no contradiction");
+    assert_eq!(records.supervisor.order(), Order::Strict);
+    let domain = |index: usize| {
+        let own = |(_, process): &&(DomainId, _)| {
+            let process: &mullion_sip::process::Statistics = process;
+            process.owner == children[index].owner()
+        };
+        records
+            .domains
+            .iter()
+            .find(own)
+            .map(|(domain, _)| *domain)
+            .expect("a domain")
+    };
+    for (index, address) in addresses.into_iter().enumerate() {
+        let word = word_of(address);
+        assert_eq!(records.supervisor.owner(word), Some(domain(index)));
+        for other in 0..3 {
+            let expected = if other == index {
+                Permission::ReadWrite
+            } else {
+                Permission::None
+            };
+            assert_eq!(records.supervisor.permission(domain(other), word), expected);
+        }
+    }
+    let snapshot = records.supervisor.snapshot();
+    assert_eq!(snapshot.domains.len(), 4);
+    assert_eq!(records.supervisor.check(), Ok(()));
+    for child in &children {
+        child.kill();
+        child.wait();
+    }
+    assert_eq!(
+        mullion_sip::process::records()
+            .expect("no contradiction")
+            .domains
+            .len(),
+        0
+    );
+}
+
+fn asked_for_pages() {
+    fn main(_: ()) {
+        let kernel = kernel();
+        let first = (kernel.allocate_pages)(1);
+        assert!(!first.is_null());
+        // SAFETY: pages of our own.
+        unsafe { first.write_bytes(7, UNIT) };
+        // Neither the middle of pages, nor a block of the heap, nor the host's memory can be released.
+        let block = Box::new([1u64; 64]);
+        let large = vec![2u8; 10 * UNIT];
+        for wrong in [
+            first.wrapping_add(4096),
+            std::ptr::from_ref(&*block).cast_mut().cast(),
+            large.as_ptr().cast_mut(),
+            std::ptr::null_mut(),
+            std::ptr::from_ref(&PAGES).cast_mut().cast(),
+        ] {
+            (kernel.release_pages)(wrong);
+        }
+        assert_eq!((block[63], large[5]), (1, 2));
+        (kernel.release_pages)(first);
+        (kernel.release_pages)(first);
+        assert_eq!(
+            (kernel.allocate_pages)(1),
+            first,
+            "the last released is the next"
+        );
+        let mut got = 1;
+        while !(kernel.allocate_pages)(1).is_null() {
+            got += 1;
+        }
+        assert!((40..64).contains(&got), "{got} units of a megabyte");
+        assert!((kernel.allocate_pages)(usize::MAX).is_null());
+    }
+    // SAFETY: keeps nothing.
+    let program = unsafe { Program::new("pages", main) };
+    let limits = Limits {
+        memory: 64 * UNIT,
+        ..Limits::default()
+    };
+    let child = spawn(
+        program,
+        (),
+        &Options {
+            limits,
+            ..Options::default()
+        },
+    )
+    .expect("a process");
+    let exit = child.wait();
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+}
