@@ -97,6 +97,12 @@ fn compile(name: &str, directory: &Path) -> PathBuf {
     let output = Command::new(compiler)
         .args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-I"])
         .arg(source("../include"))
+        .arg("-I")
+        .arg(source("../sysroot/include"))
+        .arg("-I")
+        .arg(source("bind"))
+        .arg("-I")
+        .arg(directory)
         .arg(source(name))
         .arg(&*LIBRARY)
         .args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-o"])
@@ -226,6 +232,15 @@ fn stubs_made_from_a_header() {
         &image,
         &["-Wall", "-Wextra", "-Werror", &include, &records],
     );
+    let stubs = mullion_bind::c(&interface, "spell.h").expect("stubs for C");
+    std::fs::write(directory.path().join("spell_host.h"), stubs).expect("written");
+    let in_c = compile("bind-c/host.c", directory.path());
+    let printed = run(&in_c, &[&image]);
+    assert_eq!(
+        printed,
+        "spell: 2 mistakes\nneigbours: really?\nfrends: really?\n5 times e\n"
+    );
+
     let printed = run(Path::new(env!("CARGO_BIN_EXE_bind")), &[&image]);
     let expected = "spell: 2 mistakes\nneigbours: really?\nfrends: really?\n5 times e\n";
     assert_eq!(printed, expected);

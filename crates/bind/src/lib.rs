@@ -4,15 +4,18 @@
 //!
 //! ```text
 //!   header.h -- gcc -E --> parse.rs -- Interface --> rust.rs       a module for a host in Rust
-//!   (mullion/bind.h)       (lang-c)                  extension.rs  the records of the extension
+//!   (mullion/bind.h)       (lang-c)                  c.rs          a header for a host in C
+//!                                                    extension.rs  the records of the extension
 //! ```
 #![forbid(unsafe_code)]
 
+mod c;
 mod extension;
 mod model;
 mod parse;
 mod rust;
 
+pub use c::c;
 pub use extension::extension;
 pub use model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
 pub use parse::read;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{extension, rust};
+use crate::{c, extension, rust};
 
 fn read_text(text: &str) -> Result<Interface, BindError> {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -170,4 +170,66 @@ fn names_that_rust_keeps_are_written_raw() {
     );
     let text = extension(&interface, "interface.h");
     assert!(text.contains("MULLION_EXPORT_RECORD(match);"), "{text}");
+}
+
+/// Of each kind of parameter and result, on both sides.
+const EVERYTHING: &str = "
+struct pair { int32_t a; float b; };
+MULLION_EXTENSION double mixed(double a, float b, int8_t c, _Bool d, uint64_t e);
+MULLION_EXTENSION float single(void);
+MULLION_EXTENSION _Bool truth(int a);
+MULLION_EXTENSION struct pair *raw(struct pair *plain, void *anything);
+MULLION_EXTENSION void arrays(const struct pair *in MULLION_IN(n), struct pair *out MULLION_OUT(n),
+                              int64_t *both MULLION_INOUT(3), int n, const char *text MULLION_STRING);
+MULLION_HOST double host_mixed(double a, float b, short c, _Bool d, char e);
+MULLION_HOST void host_nothing(void);
+MULLION_HOST void *host_raw(void *plain);
+MULLION_HOST float host_arrays(const struct pair *in MULLION_IN(n), struct pair *out MULLION_OUT(n),
+                               int64_t *both MULLION_INOUT(3), uint32_t n, const char *text MULLION_STRING);";
+
+#[test]
+fn the_stubs_for_c_compile() {
+    let interface = read_text(EVERYTHING).expect("it can be read");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = |name: &str| directory.path().join(name);
+    let header = format!("#include <mullion/bind.h>\n#include <stdint.h>\n{EVERYTHING}\n");
+    std::fs::write(place("every-thing.h"), header).expect("written");
+    let stubs = c(&interface, "every-thing.h").expect("no pointers in structures");
+    std::fs::write(place("stubs.h"), stubs).expect("written");
+    std::fs::write(
+        place("host.c"),
+        "#include \"stubs.h\"\nint unit_is_not_empty;\n",
+    )
+    .expect("written");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new("gcc")
+        .args([
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+            "-c",
+            "-o",
+            "/dev/null",
+        ])
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg("-I")
+        .arg(root.join("sysroot/include"))
+        .arg(place("host.c"))
+        .output()
+        .expect("a compiler");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn pointers_in_structures_are_not_for_c() {
+    let text = "struct s { char *p; }; MULLION_EXTENSION void f(struct s *p);";
+    let interface = read_text(text).expect("it can be read");
+    assert!(matches!(
+        c(&interface, "s.h"),
+        Err(BindError::Unsupported { .. })
+    ));
 }

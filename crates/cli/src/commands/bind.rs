@@ -17,12 +17,11 @@ pub(crate) struct Args {
     /// The header.
     header: PathBuf,
     /// A Rust module for the host: the extension's functions, a trait with the host's.
-    #[arg(
-        long,
-        required_unless_present = "extension",
-        conflicts_with = "extension"
-    )]
+    #[arg(long, required_unless_present_any = ["extension", "c"], conflicts_with_all = ["extension", "c"])]
     rust: bool,
+    /// A C header for the host: a function for each of the extension's, a structure of the host's.
+    #[arg(long, conflicts_with = "extension")]
+    c: bool,
     /// A C file to be linked with the extension: its exports and imports.
     #[arg(long)]
     extension: bool,
@@ -41,9 +40,10 @@ impl Args {
         let interface = mullion_bind::read(&self.header, &include).with_context(shown)?;
         let name = self.header.file_name().unwrap_or_default();
         let name = name.to_string_lossy();
-        let text = match self.extension {
-            true => mullion_bind::extension(&interface, &name),
-            false => mullion_bind::rust(&interface, &name),
+        let text = match (self.extension, self.c) {
+            (true, _) => mullion_bind::extension(&interface, &name),
+            (_, true) => mullion_bind::c(&interface, &name).with_context(shown)?,
+            _ => mullion_bind::rust(&interface, &name),
         };
         match &self.output {
             Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,

@@ -1,0 +1,412 @@
+//! The host's side in C: a header with a stub for each of the extension's
+//! functions, and one for each of the host's that the extension calls.
+
+use crate::BindError;
+use crate::model::{Count, Direction, Function, Interface, Parameter, Type};
+use std::fmt::Write as _;
+
+/// A header for a host, to be included beside the interface's own; `header` is its
+/// name, and the beginning of the names that are made.
+///
+/// # Errors
+/// A structure has pointers in it: in C they would look like the host's own.
+pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
+    for structure in &interface.structs {
+        let pointer = |kind: &Type| matches!(kind, Type::Pointer(_));
+        if let Some(field) = structure.fields.iter().find(|field| pointer(&field.kind)) {
+            return Err(BindError::Unsupported {
+                place: format!("{}, {}", structure.name, field.name),
+                reason: "a pointer in a structure would look like the host's own; take uint64_t"
+                    .to_owned(),
+            });
+        }
+    }
+    let stem: String = header
+        .strip_suffix(".h")
+        .unwrap_or(header)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    let (hosts, exports): (Vec<_>, Vec<_>) = interface
+        .functions
+        .iter()
+        .partition(|function| function.is_hosts);
+    let guard = format!("MULLION_BIND_{}_HOST", stem.to_uppercase());
+    let mut text = format!(
+        "/* Made by mullion bind from {header}; do not edit. */\n#ifndef {guard}\n#define {guard}\n\n\
+         #include <mullion.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include \"{header}\"\n{FITS}"
+    );
+    if !exports.is_empty() {
+        text.push_str(&find(&stem, &exports));
+        exports
+            .iter()
+            .for_each(|function| text.push_str(&call(&stem, function)));
+    }
+    if !hosts.is_empty() {
+        let _written = write!(text, "\n{}", LOW_HALF.replace("STEM", &stem));
+        text.push_str(&host(&stem, &hosts));
+        hosts
+            .iter()
+            .for_each(|function| text.push_str(&answer(&stem, function)));
+        text.push_str(&offer(&stem, &hosts));
+    }
+    Ok(text + "\n#endif\n")
+}
+
+/// The structure of handles, and the function that fills it.
+fn find(stem: &str, functions: &[&Function]) -> String {
+    let mut text = format!(
+        "\n/* The extension's functions, in one domain. */\nstruct {stem}_extension {{\n\tmullion_domain domain;\n"
+    );
+    for function in functions {
+        let _written = writeln!(text, "\tmullion_function {};", function.name);
+    }
+    let _written = write!(
+        text,
+        "}};\n\nstatic inline mullion_status {stem}_find(mullion_domain domain, struct {stem}_extension *extension)\n{{\n\
+         \tmullion_status status = MULLION_OK;\n\textension->domain = domain;\n"
+    );
+    for Function { name, .. } in functions {
+        let _written = writeln!(
+            text,
+            "\tif (!status)\n\t\tstatus = mullion_function_find(domain, \"{name}\", &extension->{name});"
+        );
+    }
+    text + "\treturn status;\n}\n"
+}
+
+/// The stub of one of the extension's functions.
+fn call(stem: &str, function: &Function) -> String {
+    let name = &function.name;
+    let mut parameters = format!("const struct {stem}_extension *mullion_own");
+    if function.result != Type::Void {
+        let _written = write!(
+            parameters,
+            ", {} *mullion_result",
+            name_of(&function.result)
+        );
+    }
+    let (mut before, mut after, mut end, mut arguments) =
+        (String::new(), String::new(), String::new(), String::new());
+    for (index, parameter) in function.parameters.iter().enumerate() {
+        let _written = write!(parameters, ", {}", declared(parameter));
+        let p = &parameter.name;
+        let value = match &parameter.direction {
+            None => to_value(&parameter.kind, p),
+            Some(direction) => {
+                let _written = writeln!(before, "\tmullion_pointer {p}_inside = {{ 0 }};");
+                let _written = write!(after, "{}", copied(direction, parameter));
+                let _written = writeln!(end, "\tmullion_free(mullion_own->domain, {p}_inside);");
+                format!("mullion_address({p}_inside)")
+            }
+        };
+        let _written = writeln!(arguments, "\tmullion_arguments_[{index}] = {value};");
+    }
+    let outs: String = function.parameters.iter().map(|parameter| match &parameter.direction {
+        Some(Direction::Out(count) | Direction::InOut(count)) => format!(
+            "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_own->domain, {0}_inside, {0}, {1});\n",
+            parameter.name,
+            bytes(parameter, count)
+        ),
+        _ => String::new(),
+    }).collect();
+    let result = match &function.result {
+        Type::Void => String::new(),
+        kind => format!(
+            "\tif (!mullion_status_ && mullion_result)\n\t\t*mullion_result = {};\n",
+            from_value(kind, "mullion_returned")
+        ),
+    };
+    let kind = result_kind(&function.result);
+    let count = function.parameters.len();
+    format!(
+        "\n/* {name}() in the extension: what it reads is copied in, what it writes is copied out. */\n\
+         static inline mullion_status {stem}_{name}({parameters})\n{{\n\
+         \tmullion_status mullion_status_ = MULLION_OK;\n\
+         \tmullion_value mullion_arguments_[{}], mullion_returned = {{ {kind}, 0, {{ 0 }} }};\n{before}{after}{arguments}\
+         \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_call(mullion_own->{name}, mullion_arguments_, {count}, &mullion_returned);\n\
+         {outs}{result}{end}\treturn mullion_status_;\n}}\n",
+        count.max(1)
+    )
+}
+
+/// What makes a parameter's copy in the domain.
+fn copied(direction: &Direction, parameter: &Parameter) -> String {
+    let p = &parameter.name;
+    let make = match direction {
+        Direction::Text => format!("mullion_string_in(mullion_own->domain, {p}, &{p}_inside)"),
+        Direction::In(count) | Direction::InOut(count) => {
+            format!(
+                "mullion_copy_in(mullion_own->domain, {p}, {}, &{p}_inside)",
+                bytes(parameter, count)
+            )
+        }
+        Direction::Out(count) => format!(
+            "mullion_alloc(mullion_own->domain, {}, &{p}_inside)",
+            bytes(parameter, count)
+        ),
+    };
+    let too_many = match direction.count() {
+        Some(Count::Parameter(count)) => format!(
+            "\tif (!mullion_fits({count}, sizeof *{p}, SIZE_MAX))\n\t\tmullion_status_ = MULLION_BAD_ARGUMENT;\n"
+        ),
+        _ => String::new(),
+    };
+    format!("{too_many}\tif (!mullion_status_)\n\t\tmullion_status_ = {make};\n")
+}
+
+/// Shared by all such headers.
+const FITS: &str = "
+#ifndef MULLION_BIND_FITS
+#define MULLION_BIND_FITS
+/* Whether so many elements have at most `most` bytes. */
+static inline int mullion_fits(uint64_t count, size_t size, size_t most)
+{
+\treturn count <= most / size;
+}
+#endif
+";
+
+/// A `float` travels in the low half of its register.
+const LOW_HALF: &str = "static inline float STEM_low_half(double real)
+{
+\tunion { double real; float single; } bits;
+\tbits.real = real;
+\treturn bits.single;
+}
+";
+
+/// The structure of the host's functions.
+fn host(stem: &str, functions: &[&Function]) -> String {
+    let mut text = format!(
+        "\n/* Most bytes that are copied for one argument of a host function. */\n#define {0}_LONGEST ((size_t)1 << 20)\n\
+         \n/* The host's functions. What the extension passes by pointer has been copied. A status\n\
+         * that is not MULLION_OK ends the extension's call. */\nstruct {stem}_host {{\n\tvoid *user;\n",
+        stem.to_uppercase()
+    );
+    for function in functions {
+        let _written = writeln!(
+            text,
+            "\tmullion_status (*{})({});",
+            function.name,
+            host_parameters(function)
+        );
+    }
+    text + "};\n"
+}
+
+fn host_parameters(function: &Function) -> String {
+    let mut parameters = "void *user".to_owned();
+    if function.result != Type::Void {
+        let _written = write!(
+            parameters,
+            ", {} *mullion_result",
+            name_of(&function.result)
+        );
+    }
+    for parameter in &function.parameters {
+        let _written = write!(parameters, ", {}", declared(parameter));
+    }
+    parameters
+}
+
+/// What the library calls for one of the host's functions.
+fn answer(stem: &str, function: &Function) -> String {
+    let Function {
+        name, parameters, ..
+    } = function;
+    let (mut declarations, mut before, mut after, mut end) =
+        (String::new(), String::new(), String::new(), String::new());
+    let (mut integers, mut reals) = (0, 0);
+    for parameter in parameters {
+        let p = &parameter.name;
+        let register = match parameter.kind {
+            Type::Float | Type::Double => {
+                reals += 1;
+                format!("mullion_arguments_->reals[{}]", reals - 1)
+            }
+            _ => {
+                integers += 1;
+                format!("mullion_arguments_->integers[{}]", integers - 1)
+            }
+        };
+        let Some(direction) = &parameter.direction else {
+            let _written = match parameter.kind {
+                Type::Pointer(_) => {
+                    writeln!(declarations, "\tmullion_pointer {p} = {{ {register} }};")
+                }
+                Type::Bool => writeln!(declarations, "\t_Bool {p} = (uint8_t){register} != 0;"),
+                Type::Float => writeln!(declarations, "\tfloat {p} = {stem}_low_half({register});"),
+                _ => writeln!(
+                    declarations,
+                    "\t{0} {p} = ({0}){register};",
+                    name_of(&parameter.kind)
+                ),
+            };
+            continue;
+        };
+        let element = element(parameter);
+        let _written = writeln!(
+            declarations,
+            "\tmullion_pointer {p}_inside = {{ {register} }};\n\t{element} *{p} = NULL;"
+        );
+        let _written = writeln!(end, "\tfree({p});");
+        let limit = format!("{}_LONGEST", stem.to_uppercase());
+        if *direction == Direction::Text {
+            let _written = writeln!(
+                before,
+                "\tif (!mullion_status_ && !({p} = malloc({limit})))\n\t\tmullion_status_ = MULLION_NO_MEMORY;\n\
+                 \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read_string(mullion_domain_, {p}_inside, (char *){p}, {limit}, NULL);"
+            );
+            continue;
+        }
+        let Some(count) = direction.count() else {
+            continue;
+        };
+        let size = bytes(parameter, count);
+        if let Count::Parameter(count) = count {
+            let _written = writeln!(
+                before,
+                "\tif (!mullion_fits({count}, sizeof *{p}, {limit}))\n\t\tmullion_status_ = MULLION_BAD_ARGUMENT;"
+            );
+        }
+        // At least one byte: malloc of none may answer with a null pointer.
+        let _written = writeln!(
+            before,
+            "\tif (!mullion_status_ && !({p} = calloc(1, {size} + 1)))\n\t\tmullion_status_ = MULLION_NO_MEMORY;"
+        );
+        if !matches!(direction, Direction::Out(_)) {
+            let _written = writeln!(
+                before,
+                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_domain_, {p}_inside, {p}, {size});"
+            );
+        }
+        if !matches!(direction, Direction::In(_)) {
+            let _written = writeln!(
+                after,
+                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_write(mullion_domain_, {p}_inside, {p}, {size});"
+            );
+        }
+    }
+    let names: String = parameters
+        .iter()
+        .map(|parameter| format!(", {}", parameter.name))
+        .collect();
+    let (declare, pass, result) = match &function.result {
+        Type::Void => (String::new(), "", String::new()),
+        kind => (
+            format!(
+                "\t{0} mullion_value_ = {1};\n",
+                name_of(kind),
+                if matches!(kind, Type::Pointer(_)) {
+                    "{ 0 }"
+                } else {
+                    "0"
+                }
+            ),
+            ", &mullion_value_",
+            format!(
+                "\tif (!mullion_status_)\n\t\t*mullion_result = {};\n",
+                to_value(kind, "mullion_value_")
+            ),
+        ),
+    };
+    format!(
+        "\nstatic inline mullion_status {stem}_host_{name}(mullion_domain mullion_domain_, void *mullion_user,\n\
+         \tconst mullion_arguments *mullion_arguments_, mullion_value *mullion_result)\n{{\n\
+         \tconst struct {stem}_host *mullion_own = (const struct {stem}_host *)mullion_user;\n\
+         \tmullion_status mullion_status_ = MULLION_OK;\n{declare}{declarations}\
+         \t(void)mullion_domain_, (void)mullion_arguments_, (void)mullion_result;\n{before}\
+         \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_own->{name}(mullion_own->user{pass}{names});\n\
+         {after}{result}{end}\treturn mullion_status_;\n}}\n"
+    )
+}
+
+fn offer(stem: &str, functions: &[&Function]) -> String {
+    let mut text = format!(
+        "\n/* Puts the host's functions on a list. `host` stays as long as the list and the domains that\n\
+         * were loaded with it. */\nstatic inline mullion_status {stem}_offer(mullion_imports imports, const struct {stem}_host *host)\n{{\n\
+         \tmullion_status status = MULLION_OK;\n"
+    );
+    for Function { name, .. } in functions {
+        let _written = writeln!(
+            text,
+            "\tif (!status)\n\t\tstatus = mullion_imports_add(imports, \"{name}\", {stem}_host_{name}, (void *)(uintptr_t)host);"
+        );
+    }
+    text + "\treturn status;\n}\n"
+}
+
+/// A parameter as a stub declares it.
+fn declared(parameter: &Parameter) -> String {
+    let p = &parameter.name;
+    match &parameter.direction {
+        None => format!("{} {p}", name_of(&parameter.kind)),
+        Some(Direction::In(_) | Direction::Text) => format!("const {} *{p}", element(parameter)),
+        Some(_) => format!("{} *{p}", element(parameter)),
+    }
+}
+
+fn bytes(parameter: &Parameter, count: &Count) -> String {
+    match count {
+        Count::Number(number) => format!("{number} * sizeof *{}", parameter.name),
+        Count::Parameter(count) => format!("(size_t){count} * sizeof *{}", parameter.name),
+    }
+}
+
+fn element(parameter: &Parameter) -> String {
+    match (&parameter.kind, &parameter.direction) {
+        (_, Some(Direction::Text)) => "char".to_owned(),
+        (Type::Pointer(to), _) => name_of(to),
+        (other, _) => name_of(other),
+    }
+}
+
+fn to_value(kind: &Type, name: &str) -> String {
+    match kind {
+        Type::Double => format!("mullion_double({name})"),
+        Type::Float => format!("mullion_float({name})"),
+        Type::Pointer(_) => format!("mullion_address({name})"),
+        Type::Integer { signed: true, .. } => format!("mullion_integer((uint64_t)(int64_t){name})"),
+        _ => format!("mullion_integer({name})"),
+    }
+}
+
+fn from_value(kind: &Type, name: &str) -> String {
+    match kind {
+        Type::Double => format!("{name}.as.real"),
+        Type::Float => format!("{name}.as.single"),
+        Type::Pointer(_) => format!("mullion_as_pointer({name})"),
+        Type::Bool => format!("(uint8_t){name}.as.integer != 0"),
+        kind => format!("({}){name}.as.integer", name_of(kind)),
+    }
+}
+
+fn result_kind(kind: &Type) -> &'static str {
+    match kind {
+        Type::Void => "MULLION_NOTHING",
+        Type::Double => "MULLION_DOUBLE",
+        Type::Float => "MULLION_FLOAT",
+        _ => "MULLION_INTEGER",
+    }
+}
+
+fn name_of(kind: &Type) -> String {
+    match kind {
+        Type::Void => "void".to_owned(),
+        // C's char is signed here, and strings are made of it.
+        Type::Integer {
+            bytes: 1,
+            signed: true,
+        } => "char".to_owned(),
+        Type::Integer { bytes, signed } => {
+            format!("{}int{}_t", if *signed { "" } else { "u" }, bytes * 8)
+        }
+        Type::Bool => "_Bool".to_owned(),
+        Type::Float => "float".to_owned(),
+        Type::Double => "double".to_owned(),
+        Type::Struct(name) => format!("struct {name}"),
+        // Of the domain's.
+        Type::Pointer(_) => "mullion_pointer".to_owned(),
+    }
+}
