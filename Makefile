@@ -26,12 +26,15 @@ test: setup       ## run every test there is
 	cargo test --workspace
 	cargo build --quiet --release -p mullion-cli -p mullion-conformance
 	target/release/conformance torture --levels O0,O2 --every 40
-	target/release/conformance csmith --levels O2 --protections write-call,read-write-call,trap --count 5
+	target/release/conformance csmith --levels O2 --count 5
+	target/release/conformance suites --quick
 
-conformance: setup  ## foreign tests, whole: gcc's torture tests at every level, 200 random programs (an hour or more)
+conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random programs, libraries' own tests (hours)
 	cargo build --quiet --release -p mullion-cli -p mullion-conformance
+	target/release/conformance suites
+	@mkdir -p build
+	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
 	target/release/conformance torture
-	target/release/conformance csmith --levels O0,O1,O2,O3 --protections write-call,read-write-call,trap
 
 check: fmt clippy doc deny test   ## what continuous integration runs
 

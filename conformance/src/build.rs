@@ -4,13 +4,13 @@ use crate::Common;
 use crate::process::{self, Ended};
 use anyhow::Context;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 /// One program to build and compare.
 pub(crate) struct Program<'a> {
-    pub(crate) sources: &'a [PathBuf],
+    pub(crate) source: &'a Path,
     pub(crate) flags: &'a [String],
     pub(crate) level: &'a str,
 }
@@ -63,20 +63,28 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Builds `program` natively in `directory` and runs it; what it did is the measure.
+/// How long a build may take.
+const BUILD: Duration = Duration::from_secs(120);
+
+/// Builds `program` natively in `directory` and runs it for at most `limit`; what it did is the measure.
 pub(crate) fn native(
-    common: &Common,
     program: &Program<'_>,
+    limit: Duration,
     directory: &Path,
 ) -> anyhow::Result<Result<Ended, Outcome>> {
     let output = directory.join("native");
     let mut command = Command::new("gcc");
-    arguments(&mut command, program, &output);
-    let built = process::run(&mut command, Duration::from_secs(120)).context("gcc")?;
+    arguments(&mut command, program);
+    command
+        .arg(program.source)
+        .arg("-lm")
+        .arg("-o")
+        .arg(&output);
+    let built = process::run(&mut command, BUILD).context("gcc")?;
     if !built.succeeded() {
         return Ok(Err(Outcome::NotNative(built.tail(3))));
     }
-    let ran = process::run(Command::new(&output).current_dir(directory), limit(common))?;
+    let ran = process::run(Command::new(&output).current_dir(directory), limit)?;
     Ok(match ran.code() {
         Some(_) => Ok(ran),
         None => Err(Outcome::NotNative(
@@ -85,25 +93,52 @@ pub(crate) fn native(
     })
 }
 
-/// Builds `program` for a domain, runs it, and compares it with what `native` did.
-pub(crate) fn domain(
+/// Builds `program` for a domain in every protection, runs it, and compares it with what `native` did.
+/// The compiler proper runs once: protections differ only from the assembler on.
+pub(crate) fn domains(
     common: &Common,
     program: &Program<'_>,
+    directory: &Path,
+    native: &Ended,
+) -> anyhow::Result<Vec<Outcome>> {
+    let text = directory.join("program.s");
+    let mut command = Command::new(&common.tested.mullion);
+    command.arg("cc");
+    arguments(&mut command, program);
+    command.arg("-S").arg(program.source).arg("-o").arg(&text);
+    let compiled = process::run(&mut command, BUILD).context("mullion cc")?;
+    let each = common.protections.iter().map(|protection| {
+        if compiled.succeeded() {
+            domain(common, &text, protection, directory, native)
+        } else {
+            Ok(Outcome::NotBuilt(compiled.tail(4)))
+        }
+    });
+    each.collect()
+}
+
+/// Assembles and links `text` in one protection, runs it, and compares.
+fn domain(
+    common: &Common,
+    text: &Path,
     protection: &str,
     directory: &Path,
     native: &Ended,
 ) -> anyhow::Result<Outcome> {
     let output = directory.join(format!("{protection}.mx"));
-    let mut command = Command::new(&common.mullion);
+    let mut command = Command::new(&common.tested.mullion);
     command
         .arg("cc")
-        .arg(format!("--mullion-protection={protection}"));
-    arguments(&mut command, program, &output);
-    let built = process::run(&mut command, Duration::from_secs(120)).context("mullion cc")?;
+        .arg(format!("--mullion-protection={protection}"))
+        .arg(text)
+        .arg("-lm")
+        .arg("-o")
+        .arg(&output);
+    let built = process::run(&mut command, BUILD).context("mullion cc")?;
     if !built.succeeded() {
         return Ok(Outcome::NotBuilt(built.tail(4)));
     }
-    let mut command = Command::new(&common.mullion);
+    let mut command = Command::new(&common.tested.mullion);
     command
         .arg("run")
         .arg("--max-time")
@@ -137,19 +172,15 @@ fn is_steady(common: &Common, directory: &Path, native: &Ended) -> anyhow::Resul
     Ok(again.stdout == native.stdout)
 }
 
-fn arguments(command: &mut Command, program: &Program<'_>, output: &Path) {
+fn arguments(command: &mut Command, program: &Program<'_>) {
     command
         .arg(format!("-{}", program.level))
         .arg("-w")
         .args(program.flags);
-    command
-        .args(program.sources)
-        .arg("-lm")
-        .arg("-o")
-        .arg(output);
 }
 
-fn limit(common: &Common) -> Duration {
+/// How long a program may run.
+pub(crate) fn limit(common: &Common) -> Duration {
     Duration::from_secs(common.seconds)
 }
 

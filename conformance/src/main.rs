@@ -4,7 +4,8 @@
 //! program is built twice, by the plain compiler and by `mullion cc`; what the plain build prints
 //! and returns is what the domain must print and return. A difference is a failure unless
 //! `expectations.toml` lists it with its reason; a listed one that does not occur any more is a
-//! failure too, so the list stays true.
+//! failure too, so the list stays true. `conformance suites` builds real libraries by their own build
+//! systems and runs their own tests, which know what is right.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -12,6 +13,8 @@ mod csmith;
 mod expect;
 mod pool;
 mod process;
+mod progress;
+mod suites;
 mod torture;
 
 use anyhow::Context;
@@ -33,19 +36,32 @@ enum Suite {
     Torture(torture::Options),
     /// Random programs from csmith, native against domain.
     Csmith(csmith::Options),
+    /// Test suites of real libraries, built by their own build systems.
+    Suites(suites::Options),
 }
 
-/// What every suite can be told.
+/// What is tested.
 #[derive(Args, Clone)]
-struct Common {
+struct Tested {
     /// The `mullion` command under test.
     #[arg(long, env = "MULLION", default_value = "target/release/mullion")]
     mullion: PathBuf,
+}
+
+/// What a comparison with native programs can be told.
+#[derive(Args, Clone)]
+struct Common {
+    #[command(flatten)]
+    tested: Tested,
     /// Optimisation levels, by commas.
     #[arg(long, value_delimiter = ',', default_value = "O0,O1,O2,O3,Os")]
     levels: Vec<String>,
     /// Protections, by commas: write-call, read-write-call, trap.
-    #[arg(long, value_delimiter = ',', default_value = "read-write-call")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "write-call,read-write-call,trap"
+    )]
     protections: Vec<String>,
     /// Programs built and run at a time (0: one for each core).
     #[arg(long, default_value_t = 0)]
@@ -68,13 +84,17 @@ fn main() -> ExitCode {
 
 /// Runs a suite; true if nothing unexpected came up.
 fn run(mut suite: Suite) -> anyhow::Result<bool> {
-    let (Suite::Torture(torture::Options { common, .. })
-    | Suite::Csmith(csmith::Options { common, .. })) = &mut suite;
+    let tested = match &mut suite {
+        Suite::Torture(options) => &mut options.common.tested,
+        Suite::Csmith(options) => &mut options.common.tested,
+        Suite::Suites(options) => &mut options.tested,
+    };
     // Programs run in directories of their own, from where a relative path would not lead back.
-    common.mullion = std::fs::canonicalize(&common.mullion)
-        .with_context(|| format!("{} (build it, or give --mullion)", common.mullion.display()))?;
+    tested.mullion = std::fs::canonicalize(&tested.mullion)
+        .with_context(|| format!("{} (build it, or give --mullion)", tested.mullion.display()))?;
     match suite {
         Suite::Torture(options) => torture::run(&options),
         Suite::Csmith(options) => csmith::run(&options),
+        Suite::Suites(options) => suites::run(&options),
     }
 }

@@ -101,36 +101,30 @@ fn name(path: &Path) -> String {
 fn one(options: &Options, test: &Path, level: &str) -> anyhow::Result<Vec<Line>> {
     let directory = tempfile::tempdir()?;
     let flags = flags(test)?;
-    let sources = [fs::canonicalize(test)?];
+    let source = fs::canonicalize(test)?;
     let program = Program {
-        sources: &sources,
+        source: &source,
         flags: &flags,
         level,
     };
-    let native = build::native(&options.common, &program, directory.path())?;
-    let mut lines = Vec::new();
-    for protection in &options.common.protections {
-        let outcome = match &native {
-            Ok(ended) if !ended.succeeded() => {
-                Outcome::NotNative(format!("status {:?}", ended.code()))
-            }
-            Ok(ended) => build::domain(
-                &options.common,
-                &program,
-                protection,
-                directory.path(),
-                ended,
-            )?,
-            Err(outcome) => outcome.clone(),
-        };
-        lines.push(Line {
-            test: name(test),
-            level: level.to_owned(),
-            protection: protection.clone(),
-            outcome,
-        });
-    }
-    Ok(lines)
+    let protections = &options.common.protections;
+    let limit = build::limit(&options.common);
+    let outcomes = match build::native(&program, limit, directory.path())? {
+        Ok(ended) if !ended.succeeded() => {
+            let outcome = Outcome::NotNative(format!("status {:?}", ended.code()));
+            vec![outcome; protections.len()]
+        }
+        Ok(ended) => build::domains(&options.common, &program, directory.path(), &ended)?,
+        Err(outcome) => vec![outcome; protections.len()],
+    };
+    let lines = protections.iter().zip(outcomes);
+    let line = |(protection, outcome): (&String, Outcome)| Line {
+        test: name(test),
+        level: level.to_owned(),
+        protection: protection.clone(),
+        outcome,
+    };
+    Ok(lines.map(line).collect())
 }
 
 /// The options that a test asks for in its `dg-options` and `dg-additional-options` lines, where they

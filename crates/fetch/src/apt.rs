@@ -10,14 +10,20 @@ use std::process::Command;
 /// The upstream archive (`.orig.tar.*`) of a source package.
 pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, FetchError> {
     let apt = Apt::prepare(work)?;
-    run(apt
+    let answer = run(apt
         .get(work)
         .args(["source", "--download-only"])
-        .arg(&source.package))?;
-    find(work, |name| {
+        .arg(&source.package));
+    let archive = find(work, |name| {
         name.starts_with(&source.package) && name.contains(".orig.tar.") && !name.ends_with(".asc")
-    })?
-    .ok_or_else(|| missing(source, "upstream archive"))
+    })?;
+    // A mirror that is behind its lists lacks Debian's own part of a package, and apt-get fails;
+    // upstream's archive is there all the same, and its digest says whether it is the right one.
+    match (archive, answer) {
+        (Some(archive), _) => Ok(archive),
+        (None, Err(error)) => Err(error),
+        (None, Ok(_)) => Err(missing(source, "upstream archive")),
+    }
 }
 
 /// A binary package (`.deb`).
