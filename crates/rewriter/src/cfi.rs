@@ -29,6 +29,7 @@ pub(crate) const DWARF_RSP: u8 = 7;
 pub(crate) struct Tracker {
     current: Cfa,
     remembered: Vec<Cfa>,
+    arguments: i64,
 }
 
 impl Tracker {
@@ -36,12 +37,20 @@ impl Tracker {
         self.current
     }
 
+    /// Bytes of arguments on the stack, which are gone at a landing pad.
+    pub(crate) fn arguments(&self) -> i64 {
+        self.arguments
+    }
+
     /// Takes note of a directive; false if it cannot be understood.
     pub(crate) fn apply(&mut self, name: &str, arguments: &str) -> bool {
         let mut parts = arguments.split(',').map(str::trim);
         let first = parts.next().unwrap_or("");
         match name {
-            ".cfi_startproc" => self.current = Cfa::Register(DWARF_RSP, 8),
+            ".cfi_startproc" => {
+                self.current = Cfa::Register(DWARF_RSP, 8);
+                self.arguments = 0;
+            }
             ".cfi_endproc" => *self = Self::default(),
             ".cfi_def_cfa" => match (register(first), parts.next().and_then(integer)) {
                 (Some(register), Some(offset)) => self.current = Cfa::Register(register, offset),
@@ -75,6 +84,12 @@ impl Tracker {
                 // DW_CFA_def_cfa_expression
                 if matches!(integer(first), Some(0x0f)) {
                     self.current = Cfa::Expression;
+                }
+                // DW_CFA_GNU_args_size, a ULEB128 number
+                if matches!(integer(first), Some(0x2e)) {
+                    let bytes = parts.filter_map(integer).take(8).enumerate();
+                    self.arguments =
+                        bytes.fold(0, |sum, (at, byte)| sum | (byte & 0x7f) << (7 * at));
                 }
             }
             ".cfi_rel_offset" => return matches!(self.current, Cfa::Register(..)),

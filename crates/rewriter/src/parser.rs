@@ -425,6 +425,7 @@ impl<'a, 'r> Parser<'a, 'r> {
             target: None,
             narrowed: false,
             cfa: self.cfa.current(),
+            arguments: self.cfa.arguments(),
         };
         check(&instruction)?;
         if direct {

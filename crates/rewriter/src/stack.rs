@@ -340,7 +340,7 @@ fn flow(
         refusals.push(Refusal::new(instruction.line, instruction.text, reason));
     }
     let after = transfer(unit, position, state);
-    let mut join = |to: Position| match states[to] {
+    let mut join = |to: Position, after: State| match states[to] {
         None => {
             states[to] = Some(after);
             work.push(to);
@@ -373,7 +373,7 @@ fn flow(
     };
     match instruction.row.class {
         Class::Jmp | Class::Jcc => match (instruction.target, unit.branch_target(position)) {
-            (Some(_), Some(target)) => join(target),
+            (Some(_), Some(target)) => join(target, after),
             (None, _) if instruction.row.class == Class::Jmp && after.depth != Some(0) => {
                 // A jump within the function: to any label of it that call frame information did not settle.
                 edges
@@ -381,16 +381,18 @@ fn flow(
                     .get(&unit.functions[position])
                     .into_iter()
                     .flatten()
-                    .for_each(|&t| join(t));
+                    .for_each(|&t| join(t, after));
             }
             _ => {}
         },
-        Class::Call => edges
-            .pads
-            .get(&position)
-            .into_iter()
-            .flatten()
-            .for_each(|&t| join(t)),
+        Class::Call => {
+            let popped = State {
+                depth: after.depth.map(|depth| depth - instruction.arguments),
+                ..after
+            };
+            let pads = edges.pads.get(&position).into_iter().flatten();
+            pads.for_each(|&pad| join(pad, popped));
+        }
         _ => {}
     }
     if instruction.ends_path() {
@@ -402,7 +404,7 @@ fn flow(
     if instruction.row.class == Class::Call && !unit.labels_at[next].is_empty() {
         weak.push((next, after));
     } else {
-        join(next);
+        join(next, after);
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::cfi::Cfa;
 use crate::operand::{FLAGS, Operand, Set, integer};
 use crate::table::{Class, Role, Row};
+use std::collections::{HashMap, HashSet};
 
 /// Index of an instruction in [`Unit::instructions`].
 pub(crate) type Position = usize;
@@ -34,6 +35,8 @@ pub(crate) struct Instruction<'a> {
     pub(crate) narrowed: bool,
     /// What the call frame information in the source says here.
     pub(crate) cfa: Cfa,
+    /// Bytes of arguments on the stack, which are gone at a landing pad.
+    pub(crate) arguments: i64,
 }
 
 impl Instruction<'_> {
@@ -249,7 +252,8 @@ impl Unit<'_> {
     }
 
     /// Tells functions apart: a piece of code from one function symbol to the next,
-    /// together with the pieces that it jumps into other than at an entry.
+    /// together with the pieces that it jumps into other than at an entry, its
+    /// landing pads, and the part that is cold, to which a jump table may lead.
     pub(crate) fn find_functions(&mut self) {
         let mut piece = 0;
         self.functions = (0..self.instructions.len())
@@ -266,21 +270,43 @@ impl Unit<'_> {
             })
             .collect();
         let mut parents: Vec<usize> = (0..self.instructions.len()).collect();
-        for position in 0..self.instructions.len() {
-            if let Some(target) = self.branch_target(position)
-                && self.instructions[position].row.class != Class::Call
-                && !self.is_entry(target)
-            {
-                let (a, b) = (
-                    root(&mut parents, self.functions[position]),
-                    root(&mut parents, self.functions[target]),
-                );
-                parents[a.max(b)] = a.min(b);
-            }
+        let jumps = (0..self.instructions.len()).filter_map(|position| {
+            let target = self.branch_target(position)?;
+            let within = self.instructions[position].row.class != Class::Call;
+            (within && !self.is_entry(target)).then_some((position, target))
+        });
+        let place = |label: &LabelId| self.labels[*label].at;
+        let pads = self.landing_pads.iter();
+        let pads = pads.filter_map(|(start, pad)| place(start).zip(place(pad)));
+        for (from, to) in jumps.chain(pads).chain(self.cold_parts()) {
+            let (a, b) = (
+                root(&mut parents, self.functions[from]),
+                root(&mut parents, self.functions[to]),
+            );
+            parents[a.max(b)] = a.min(b);
         }
         for position in 0..self.functions.len() {
             self.functions[position] = root(&mut parents, self.functions[position]);
         }
+    }
+
+    /// Functions with a cold part, by the name that compilers give it: where each starts.
+    fn cold_parts(&self) -> Vec<(Position, Position)> {
+        let cold = self.labels.iter().filter_map(|label| {
+            let (whole, _) = label.name.split_once(".cold")?;
+            Some((whole, label.at?))
+        });
+        let cold: Vec<_> = cold.collect();
+        let wanted: HashSet<&str> = cold.iter().map(|(whole, _)| *whole).collect();
+        let whole = self.labels.iter();
+        let whole = whole.filter(|label| wanted.contains(label.name));
+        let whole: HashMap<&str, Position> = whole
+            .filter_map(|label| Some((label.name, label.at?)))
+            .collect();
+        let parts = cold.into_iter();
+        parts
+            .filter_map(|(name, at)| Some((*whole.get(name)?, at)))
+            .collect()
     }
 
     /// Whether a direct branch goes to what need not exist. A linker makes a stub of its
