@@ -124,6 +124,49 @@ fn compiler_helpers() {
 }
 
 #[test]
+fn exceptions() {
+    agrees("exceptions.cc", "c++");
+}
+
+#[test]
+fn exceptions_that_nobody_catches() {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    for (level, protection) in BUILDS {
+        let image = work.path().join("uncaught.mx");
+        let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        build.args(["c++", level, "-g", "-w"]);
+        build.arg(format!("--mullion-protection={protection}"));
+        must(build.arg(source("uncaught.cc")).arg("-o").arg(&image));
+        let end = |case: &str| {
+            let mut run = Command::new(env!("CARGO_BIN_EXE_mullion"));
+            let output = run.arg("run").arg(&image).arg(case).output();
+            let output = output.expect("the command starts");
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (
+                output.status.code(),
+                text(&output.stdout),
+                text(&output.stderr),
+            )
+        };
+        for case in ["0", "1", "2", "3"] {
+            let (status, printed, said) = end(case);
+            let found = (status, &*printed);
+            assert_eq!(
+                found,
+                (Some(125), ""),
+                "{case} {level} {protection}: {said}"
+            );
+            assert!(said.contains("terminate called"), "{said}");
+            assert!(said.contains("aborted"), "{said}");
+            let place = if case == "3" { "main" } else { "thrower" };
+            assert!(case == "2" || said.contains(place), "{said}");
+        }
+        let (status, printed, said) = end("4");
+        assert_eq!((status, &*printed), (Some(7), "my own end\n"), "{said}");
+    }
+}
+
+#[test]
 fn the_library_of_cxx() {
     agrees("library.cc", "c++");
 }

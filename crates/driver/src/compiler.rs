@@ -39,7 +39,6 @@ pub(crate) const CODE: &[&str] = &[
     "-fcf-protection=none",
     "-masm=att",
     "-fno-lto",
-    "-fno-exceptions",
 ];
 
 /// What became of a command line.

@@ -1,6 +1,4 @@
 // operator new and delete over the C library's allocator.
-#include "failure.h"
-
 #include <cstdlib>
 #include <new>
 
@@ -53,7 +51,7 @@ void *aligned(std::size_t size, std::align_val_t alignment)
 void *or_fail(void *memory)
 {
 	if (!memory)
-		mullion::fail("operator new: out of memory");
+		throw std::bad_alloc();
 	return memory;
 }
 

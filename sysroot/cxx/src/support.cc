@@ -1,9 +1,12 @@
 // What the compiler itself calls (Itanium C++ ABI, 3.3): guards of function-local
 // statics, calls of pure virtual functions, the end by terminate.
+#include "exception.h"
 #include "failure.h"
 
 #include <cstdint>
 #include <exception>
+#include <new>
+#include <typeinfo>
 
 extern "C" {
 
@@ -11,9 +14,9 @@ char __libc_single_threaded = 1;
 
 [[noreturn]] void __cxa_pure_virtual() { mullion::fail("pure virtual function called"); }
 [[noreturn]] void __cxa_deleted_virtual() { mullion::fail("deleted virtual function called"); }
-[[noreturn]] void __cxa_throw_bad_array_new_length() { mullion::fail("std::bad_array_new_length"); }
-[[noreturn]] void __cxa_bad_cast() { mullion::fail("std::bad_cast"); }
-[[noreturn]] void __cxa_bad_typeid() { mullion::fail("std::bad_typeid"); }
+[[noreturn]] void __cxa_throw_bad_array_new_length() { throw std::bad_array_new_length(); }
+[[noreturn]] void __cxa_bad_cast() { throw std::bad_cast(); }
+[[noreturn]] void __cxa_bad_typeid() { throw std::bad_typeid(); }
 
 // First byte: initialised. Second byte: being initialised.
 int __cxa_guard_acquire(std::uint8_t *guard)
@@ -63,13 +66,7 @@ void terminate() noexcept
 {
 	if (handler)
 		handler();
-	mullion::fail("terminate called");
+	mullion::fail("terminate called", mullion::what_is_caught());
 }
-
-int uncaught_exceptions() noexcept { return 0; }
-bool uncaught_exception() noexcept { return false; }
-
-exception::~exception() noexcept = default;
-const char *exception::what() const noexcept { return "std::exception"; }
 
 } // namespace std

@@ -30,6 +30,7 @@ public:
 class __pbase_type_info : public std::type_info {
 public:
 	~__pbase_type_info() override;
+	bool __do_catch(const std::type_info *thrown, void **object, unsigned outer) const override;
 	unsigned int flags;
 	const std::type_info *pointee;
 };
@@ -43,6 +44,8 @@ public:
 class __class_type_info : public std::type_info {
 public:
 	~__class_type_info() override;
+	bool __do_catch(const std::type_info *thrown, void **object, unsigned outer) const override;
+	bool __do_upcast(const __class_type_info *wanted, void **object) const override;
 };
 
 class __pointer_to_member_type_info : public __pbase_type_info {
@@ -117,7 +120,10 @@ void walk(const __class_type_info *type, Address object, bool is_public, Visit &
 		for (unsigned int i = 0; i < several->count; i++) {
 			const Base &base = several->bases[i];
 			long offset = base.offset();
-			if (base.is_virtual())
+			// A null pointer has no table; all of its bases are null.
+			if (!object)
+				offset = 0;
+			else if (base.is_virtual())
 				offset = *reinterpret_cast<const long *>(*reinterpret_cast<const Address *>(object) + offset);
 			walk(base.type, object + offset, is_public && base.is_public(), visit);
 		}
@@ -136,6 +142,58 @@ bool has(const __class_type_info *type, Address object, const __class_type_info 
 }
 
 } // namespace
+
+// [except.handle]: a handler takes its own class, and those that it is the one
+// public base of; `*object` becomes that base. `outer`: 2 for each pointer
+// around, 1 while all of them so far point to const.
+bool __class_type_info::__do_catch(const std::type_info *thrown, void **object, unsigned outer) const
+{
+	return *this == *thrown || (outer < 4 && thrown->__do_upcast(this, object));
+}
+
+bool __class_type_info::__do_upcast(const __class_type_info *wanted, void **object) const
+{
+	Address found = nullptr;
+	bool any = false, several = false;
+	auto visit = [&](const __class_type_info *seen, Address address, bool is_public) {
+		if (*seen != *wanted)
+			return;
+		several = several || (any && (found != address || !is_public));
+		any = any || is_public;
+		found = address;
+	};
+	walk(this, static_cast<Address>(*object), true, visit);
+	if (!any || several)
+		return false;
+	if (*object)
+		*object = const_cast<char *>(found);
+	return true;
+}
+
+enum { CONST = 1, QUALIFIERS = 7 };
+
+// ... a pointer takes those that convert to it: more qualifiers, void, a base, null.
+bool __pbase_type_info::__do_catch(const std::type_info *thrown, void **object, unsigned outer) const
+{
+	if (*this == *thrown)
+		return true;
+	if (*thrown == typeid(nullptr)) {
+		*object = nullptr;
+		return __is_pointer_p();
+	}
+	if (typeid(*this) != typeid(*thrown) || !(outer & 1))
+		return false;
+	const __pbase_type_info *from = static_cast<const __pbase_type_info *>(thrown);
+	if (from->flags & ~flags & QUALIFIERS)
+		return false;
+	if (!(flags & CONST))
+		outer &= ~1u;
+	if (__is_pointer_p() && outer < 2 && *pointee == typeid(void))
+		return !from->pointee->__is_function_p();
+	if (!__is_pointer_p() && *static_cast<const __pointer_to_member_type_info *>(this)->context != *static_cast<const __pointer_to_member_type_info *>(from)->context)
+		return false;
+	return pointee->__do_catch(from->pointee, object, outer + 2);
+}
 
 // [expr.dynamic.cast]: first the one object of the wanted class that has the
 // source as a public base; else the one public base of that class of the whole

@@ -23,7 +23,6 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
     }
     let flags = [
         "-std=gnu++17",
-        "-fno-exceptions",
         "-nostdinc++",
         "-ffunction-sections",
         "-fdata-sections",
