@@ -65,14 +65,13 @@ f:
 	.cfi_offset 3, -24
 	call	printf@PLT
 	leaq	.L124(%rip), %rdx
-	movslq	%gs:(%edx,%eax,4), %rax
-	addq	%rdx, %rax
+	movl	%gs:(%edx,%eax,4), %eax
+	addl	%edx, %eax
 	movl	$0xb1938ab3, %r11d
-	addl	%gs:-4(%eax), %r11d
+	addl	-4(%r14,%rax), %r11d
 	jne	.Lmullion1
-	movl	%eax, %r11d
-	addq	%r14, %r11
-	jmp	*%r11
+	addq	%r14, %rax
+	jmp	*%rax
 	.section	.rodata
 	.align	4
 .L124:
