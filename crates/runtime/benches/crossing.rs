@@ -5,8 +5,9 @@ mod peer;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use mullion_runtime::{Arguments, Claimed, Domain, Limits, LinkOptions};
+use mullion_runtime::{Access, Arguments, Claimed, Domain, Limits, LinkOptions, PAGE, Shared};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{Program, host};
 
@@ -106,6 +107,12 @@ fn main() {
     });
     let mut again = load(Limits::default());
     row("restart", 100, || again.domain.restart().unwrap());
+    let object = Shared::new(PAGE, Arc::new(())).unwrap();
+    let share = |access| object.grant(None, &one.domain, 0..PAGE, access).unwrap();
+    row("share a page, and take it away", 100, || {
+        share(Access::ReadWrite);
+        share(Access::None);
+    });
     let mut bad = load(Limits::default());
     let mut faults: Vec<u128> = Vec::new();
     for _ in 0..500 {

@@ -8,8 +8,9 @@ use crate::limits::Limits;
 use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
 use crate::signals;
-use crate::stacks::Stacks;
-use mullion_abi::LABEL;
+use crate::stacks::{MAX_STACKS, Stacks};
+use crate::window::Access;
+use mullion_abi::{LABEL, STACK_FIRST, STACK_REGION};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,7 +88,7 @@ impl Domain {
                 window: window.base(),
                 number: DomainNumber(serial),
                 serial: AtomicU64::new(serial),
-                memory: Memory::new(window, &image, limits.memory, limits.regions),
+                memory: Memory::new(window, &image, limits.memory, limits.regions)?,
                 stacks: Mutex::new(Arc::new(stacks)),
                 imports: imports.into_iter().map(Import::new).collect(),
                 image,
@@ -106,6 +107,12 @@ impl Domain {
     #[must_use]
     pub fn number(&self) -> DomainNumber {
         self.inner.number
+    }
+
+    /// Its number in the supervisor's books ([`crate::snapshot`]).
+    #[must_use]
+    pub fn recorded_as(&self) -> mullion_supervisor::DomainId {
+        self.inner.memory.record().id
     }
 
     /// Its memory.
@@ -175,7 +182,9 @@ impl Domain {
         }
         let place = self.inner.imports.get(import);
         let place = place.ok_or(Error::NoImport { import })?;
-        place.link(Link::new(&callee.inner, entry.address, options))
+        place.link(Link::new(&callee.inner, entry.address, options))?;
+        let (caller, callee) = (self.inner.memory.record(), callee.inner.memory.record());
+        Ok(callee.link(caller, entry.address)?)
     }
 
     /// The imports that are other domains' functions: with [`Domain::number`] of
@@ -238,6 +247,9 @@ impl Inner {
         self.memory.reset(&self.image)?;
         let mut mapped = self.stacks().mapped();
         mapped.reset(self.memory.window(), mapped.size())?;
+        let stacks = STACK_FIRST + STACK_REGION - u64::from(MAX_STACKS) * STACK_REGION;
+        let record = self.memory.record();
+        record.set(stacks..STACK_FIRST + STACK_REGION, Access::None)?;
         let limits = &self.limits;
         // The leases of the old ones are void: their threads take stacks anew.
         *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =

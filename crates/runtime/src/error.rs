@@ -55,6 +55,9 @@ pub enum Error {
     /// The domain has faulted or ended by itself; restart it.
     #[error("the domain has ended and takes no calls until it is restarted")]
     Ended,
+    /// The supervisor refuses what the run time would record.
+    #[error("the supervisor refuses: {0}")]
+    Record(#[from] mullion_supervisor::Error),
     /// Another domain's call is in the domain.
     #[error("another domain is calling this one: restart it when that call has returned")]
     Busy,

@@ -9,7 +9,9 @@
 
 use crate::error::Error;
 use crate::image::Image;
+use crate::records::Record;
 use crate::regions::{Owner, Regions};
+use crate::shared::{Object, SHARED_START};
 use crate::trampoline;
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
@@ -18,7 +20,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An address as a domain states it. Nothing is known about it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,8 +55,8 @@ pub enum MappingError {
     /// Part of the range is not mapped. \[ENOMEM\]
     #[error("part of the range is not mapped")]
     NotMapped,
-    /// The pages are the image's. \[EACCES\]
-    #[error("the pages are part of the image")]
+    /// The pages are the image's, or the host has shared them. \[EACCES\]
+    #[error("the pages are not the domain's own")]
     Image,
 }
 
@@ -62,6 +64,7 @@ pub enum MappingError {
 #[derive(Debug)]
 pub struct Memory {
     window: Window,
+    record: Record,
     state: Mutex<State>,
     /// Greatest number of accessible bytes, of image and heap together.
     limit: u64,
@@ -75,16 +78,30 @@ struct State {
     /// Where the heap began, and where it ends now: offsets.
     heap_start: u64,
     heap_end: u64,
+    /// The objects of which the domain has pages: they keep their offsets meanwhile.
+    shared: Vec<Arc<Object>>,
 }
 
 impl Memory {
-    pub(crate) fn new(window: Window, image: &Image, limit: u64, max_regions: usize) -> Self {
-        Self {
+    pub(crate) fn new(
+        window: Window,
+        image: &Image,
+        limit: u64,
+        max_regions: usize,
+    ) -> Result<Self, Error> {
+        let record = Record::new(window.base(), image.regions(), image.end())?;
+        Ok(Self {
             window,
+            record,
             state: Mutex::new(State::of(image)),
             limit,
             max_regions,
-        }
+        })
+    }
+
+    /// The domain's place in the books.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
     }
 
     /// Takes away what the domain has mapped and gives the image's pages their
@@ -92,7 +109,11 @@ impl Memory {
     pub(crate) fn reset(&self, image: &Image) -> Result<(), Error> {
         let mut state = self.state();
         for mapped in state.regions.domains_own(image.end()) {
-            self.window.unmap(mapped)?;
+            self.window.unmap(mapped.clone())?;
+            self.record.follow(&mapped, image.regions())?;
+        }
+        for object in &state.shared {
+            self.record.share(object.host(), Access::None)?;
         }
         *state = State::of(image);
         image.reset(&self.window)
@@ -230,8 +251,12 @@ impl Memory {
                 let length = length
                     .checked_next_multiple_of(PAGE)
                     .ok_or(MappingError::NoMemory)?;
-                let free = state.regions.find_free(&(state.heap_end..HEAP_END), length);
-                free.ok_or(MappingError::NoMemory)?
+                // Not where shared objects lie, unless there is no other room.
+                let below = state.heap_end..SHARED_START.max(state.heap_end);
+                let all = state.heap_end..HEAP_END;
+                let mut free = [below, all].into_iter();
+                free.find_map(|within| state.regions.find_free(&within, length))
+                    .ok_or(MappingError::NoMemory)?
             }
         };
         let range = state.range(start, length)?;
@@ -332,6 +357,45 @@ impl Memory {
         self.base() + state.heap_end
     }
 
+    /// Gives the domain pages of a shared object, at the object's offsets, or
+    /// changes what it may do with them.
+    pub(crate) fn share(
+        &self,
+        object: &Arc<Object>,
+        bytes: Range<u64>,
+        access: Access,
+    ) -> Result<(), MappingError> {
+        let mut state = self.state();
+        let start = object.place().start;
+        let range = start + bytes.start..start + bytes.end;
+        if !state.regions.is_shared(&range) {
+            return Err(MappingError::Image);
+        }
+        let mut regions = state.regions.clone();
+        regions.insert(range.clone(), access, Owner::Shared);
+        if regions.count() > state.regions.count() && regions.count() > self.max_regions {
+            return Err(MappingError::NoMemory);
+        }
+        // What is mapped is changed in place: threads that run there go on.
+        let result = if state.regions.covers(&range) {
+            self.window.protect(range, access)
+        } else {
+            let file = object.file();
+            self.window.map_shared(range, access, file, bytes.start)
+        };
+        result.map_err(|_| MappingError::NoMemory)?;
+        let host = object.host().start;
+        let recorded = self
+            .record
+            .share(host + bytes.start..host + bytes.end, access);
+        recorded.map_err(|_| MappingError::NoMemory)?;
+        if !state.shared.iter().any(|known| Arc::ptr_eq(known, object)) {
+            state.shared.push(object.clone());
+        }
+        state.regions = regions;
+        Ok(())
+    }
+
     /// Changes the mappings of `range` in the kernel and in the books, if the
     /// limits allow what comes out. The lock is held all the while.
     fn change(
@@ -357,7 +421,11 @@ impl Memory {
         }
         make(&self.window).map_err(|_| MappingError::NoMemory)?;
         state.regions = regions;
-        Ok(())
+        // The domain is the owner of its window: nothing to refuse.
+        let recorded = self
+            .record
+            .set(range.clone(), access.unwrap_or(Access::None));
+        recorded.map_err(|_| MappingError::NoMemory)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -372,6 +440,7 @@ impl State {
             regions: image.regions().clone(),
             heap_start: image.end(),
             heap_end: image.end(),
+            shared: Vec::new(),
         }
     }
 

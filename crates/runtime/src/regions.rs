@@ -14,6 +14,8 @@ pub(crate) enum Owner {
     Image,
     /// The domain itself, through the system interface.
     Domain,
+    /// The host: pages of a shared object. The domain cannot change them.
+    Shared,
 }
 
 /// A piece of a window, all of it alike.
@@ -31,11 +33,13 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Bytes that the domain may access.
+    /// Bytes of its own that the domain may access.
     pub(crate) fn accessible(&self) -> u64 {
+        let own = |region: &&Region| region.owner != Owner::Shared;
         let lengths = self
             .list
             .iter()
+            .filter(own)
             .filter(|region| region.access != Access::None);
         lengths
             .map(|region| region.range.end - region.range.start)
@@ -57,11 +61,16 @@ impl Regions {
             .filter(|region| region.range.start <= offset)
     }
 
-    /// Whether no region of `range` is the loader's.
+    /// Whether every region of `range` is the domain's own.
     pub(crate) fn is_the_domains(&self, range: &Range<u64>) -> bool {
-        !self
-            .overlapping(range)
-            .any(|region| region.owner == Owner::Image)
+        self.overlapping(range)
+            .all(|region| region.owner == Owner::Domain)
+    }
+
+    /// Whether every region of `range` is of a shared object.
+    pub(crate) fn is_shared(&self, range: &Range<u64>) -> bool {
+        self.overlapping(range)
+            .all(|region| region.owner == Owner::Shared)
     }
 
     /// What the domain has mapped itself: in pieces below `end`, in one range above it.

@@ -1,4 +1,4 @@
-//! Files in memory whose contents can never change again.
+//! Files in memory whose contents, or whose length, can never change again.
 
 use crate::error::Error;
 use std::ffi::CStr;
@@ -21,12 +21,30 @@ pub(crate) fn file(name: &CStr, pieces: &[(u64, &[u8])], length: u64) -> Result<
         what: "writing an image to memory",
         source,
     })?;
-    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    seal(&file, libc::F_SEAL_WRITE)?;
+    Ok(file.into())
+}
+
+/// A file of `length` zeroes whose length can never change: no access to a mapping
+/// of it can fail.
+pub(crate) fn shared(name: &CStr, length: u64) -> Result<OwnedFd, Error> {
+    let file = File::from(create(name)?);
+    file.set_len(length).map_err(|source| Error::System {
+        what: "making a shared object",
+        source,
+    })?;
+    seal(&file, 0)?;
+    Ok(file.into())
+}
+
+/// Seals the length, and what `more` says.
+fn seal(file: &File, more: libc::c_int) -> Result<(), Error> {
+    let seals = libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL | more;
     // SAFETY: the descriptor is open; the command takes an integer.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(Error::last("sealing an image in memory"));
+        return Err(Error::last("sealing a file in memory"));
     }
-    Ok(file.into())
+    Ok(())
 }
 
 fn create(name: &CStr) -> Result<OwnedFd, Error> {

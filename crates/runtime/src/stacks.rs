@@ -6,7 +6,7 @@
 
 use crate::domain::Inner;
 use crate::error::Error;
-use crate::window::Window;
+use crate::window::{Access, Window};
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -130,6 +130,9 @@ impl Stacks {
             };
         }
         state.handed_out += 1;
+        let region = Self::region(index);
+        let mapped = region.end - self.size..region.end;
+        domain.memory().record().set(mapped, Access::ReadWrite)?;
         Ok(index)
     }
 }

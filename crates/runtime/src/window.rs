@@ -130,11 +130,33 @@ impl Window {
         &self,
         range: Range<u64>,
         access: Access,
-        file: BorrowedFd,
+        file: BorrowedFd<'_>,
         position: u64,
     ) -> Result<(), Error> {
+        self.map_file(range, access, file, position, libc::MAP_PRIVATE)
+    }
+
+    /// The file's pages themselves, from `position` on, at `range` (offsets).
+    pub(crate) fn map_shared(
+        &self,
+        range: Range<u64>,
+        access: Access,
+        file: BorrowedFd<'_>,
+        position: u64,
+    ) -> Result<(), Error> {
+        self.map_file(range, access, file, position, libc::MAP_SHARED)
+    }
+
+    fn map_file(
+        &self,
+        range: Range<u64>,
+        access: Access,
+        file: BorrowedFd<'_>,
+        position: u64,
+        sharing: libc::c_int,
+    ) -> Result<(), Error> {
         let (address, length) = self.place(&range)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        let flags = sharing | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: as in `map_zeroed`.
         let result = unsafe {
             libc::mmap(

@@ -26,8 +26,12 @@ fn main() {
         Err(_) => {
             for avx in [true, false] {
                 for variant in ["returns", "many-arguments", "faults", "times-out"] {
-                    let steps = trace(variant, avx);
-                    assert!(steps > 50, "the trampolines alone are longer");
+                    // On a busy machine the ticks of the watchdog may come faster
+                    // than the steps get on: then once more.
+                    let steps = (0..5)
+                        .map(|_| trace(variant, avx))
+                        .find(|steps| *steps > 50);
+                    assert!(steps.is_some(), "the trampolines alone are longer");
                 }
             }
         }

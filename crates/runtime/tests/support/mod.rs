@@ -5,6 +5,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod churn;
+
 use mullion_runtime::{
     Access, Arguments, CallError, Domain, Fault, FloatingPoint, HostFunction, Image, Limits,
     Relocation, Returned, Segment,

@@ -1,0 +1,119 @@
+//! The books: which domains there are, what each may do with which memory, and
+//! who may call whom, in one supervisor for the process, with
+//! [`Order::Strict`]. The host is its root. Windows and entry points stand there
+//! at their addresses, pages of shared objects at the host's: so one row shows
+//! what every domain may do with a page.
+//!
+//! Written when something changes, never on the way of a call.
+
+use crate::regions::Regions;
+use crate::window::Access;
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, WINDOW_SIZE};
+use mullion_supervisor::{
+    DomainId, Error, Family, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,
+};
+use std::ops::Range as Offsets;
+use std::sync::{Mutex, PoisonError};
+
+/// The kernel's page tables are the mechanism; `window` writes them.
+#[derive(Debug)]
+struct PageTables;
+
+impl Mechanism for PageTables {
+    fn write(&mut self, _: DomainId, _: Range, _: Permission) {}
+    fn flush(&mut self, _: DomainId, _: Range) {}
+}
+
+static BOOKS: Mutex<Option<Supervisor<PageTables>>> = Mutex::new(None);
+
+const HOST: DomainId = DomainId::SUPERVISOR;
+
+fn books<T>(work: impl FnOnce(&mut Supervisor<PageTables>) -> T) -> T {
+    let mut books = BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || Supervisor::with(Range::everything(), PageTables, Family, Order::Strict);
+    work(books.get_or_insert_with(new))
+}
+
+/// What the supervisor of the run time holds now; `mullion_picture::State` turns
+/// it into what `mullion map` paints.
+#[must_use]
+pub fn snapshot() -> Snapshot {
+    books(|books| books.snapshot())
+}
+
+/// A domain's place in the books; its end there when dropped.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) id: DomainId,
+    base: u64,
+}
+
+impl Record {
+    /// A domain with a window and nothing in it but the gate area.
+    pub(crate) fn new(base: u64, regions: &Regions, end: u64) -> Result<Self, Error> {
+        let id = books(|books| -> Result<DomainId, Error> {
+            let window = bytes(base, 0..WINDOW_SIZE)?;
+            let id = books.pd_subdivide(&HOST, window, Permission::None)?;
+            let gates = bytes(base, GATE_BASE..GATE_BASE + GATE_AREA_SIZE)?;
+            books.mprot(&id, gates, Permission::ExecuteRead)?;
+            Ok(id)
+        })?;
+        let record = Self { id, base };
+        for region in regions.parts(&(0..end)) {
+            record.set(region.range, region.access)?;
+        }
+        Ok(record)
+    }
+
+    /// The domain's own memory at these offsets.
+    pub(crate) fn set(&self, offsets: Offsets<u64>, access: Access) -> Result<(), Error> {
+        books(|books| books.mprot(&self.id, bytes(self.base, offsets)?, permission(access)))
+    }
+
+    /// As [`Record::set`] for all offsets, as the regions say.
+    pub(crate) fn follow(&self, offsets: &Offsets<u64>, regions: &Regions) -> Result<(), Error> {
+        self.set(offsets.clone(), Access::None)?;
+        for part in regions.parts(offsets) {
+            self.set(part.range, part.access)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of a shared object, at the host's addresses.
+    pub(crate) fn share(&self, addresses: Offsets<u64>, access: Access) -> Result<(), Error> {
+        books(|books| {
+            let range = bytes(0, addresses)?;
+            books.mprot_export_up_to(&HOST, self.id, range, permission(access), Level::None)
+        })
+    }
+
+    /// `caller` may enter this domain at this address.
+    pub(crate) fn link(&self, caller: &Self, address: u64) -> Result<(), Error> {
+        let gate = Permission::SwitchGate { to: self.id };
+        books(|books| {
+            let entry = bytes(0, address & !3..(address & !3) + 4)?;
+            books.mprot(&self.id, entry, gate)?;
+            books.mprot_export_up_to(&self.id, caller.id, entry, gate, Level::None)
+        })
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // It lives, and the host is its parent: nothing to refuse.
+        let _ = books(|books| books.pd_free(&HOST, self.id));
+    }
+}
+
+fn bytes(base: u64, offsets: Offsets<u64>) -> Result<Range, Error> {
+    Range::bytes(base + offsets.start, offsets.end - offsets.start).map_err(Into::into)
+}
+
+fn permission(access: Access) -> Permission {
+    match access {
+        Access::None => Permission::None,
+        Access::Read => Permission::Read,
+        Access::ReadWrite => Permission::ReadWrite,
+        Access::ReadExecute => Permission::ExecuteRead,
+    }
+}

@@ -1,0 +1,90 @@
+//! What the run time's supervisor says of domains.
+
+mod support;
+
+use mullion_runtime::{Access, Limits, LinkOptions, PAGE, Shared, snapshot};
+use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
+use std::sync::Arc;
+use support::{Program, host};
+
+/// What the domain has on the word at this address.
+fn permission(snapshot: &Snapshot, domain: DomainId, address: u64) -> Permission {
+    let word = address / 4;
+    let region = snapshot.regions.iter().find(|(range, _)| range.holds(word));
+    let (_, holding) = region.unwrap();
+    let subject = Subject::Domain(domain);
+    let grant = holding.grants.iter().find(|(who, _)| *who == subject);
+    grant.map_or(Permission::None, |(_, grant)| grant.access)
+}
+
+#[test]
+fn the_books_follow_what_domains_may_do() {
+    let program = Program::new(
+        "
+        import other
+        .data
+        value: .quad 1
+        export value_at
+            leaq value(%rip), %rax
+            ret
+        ",
+    );
+    let load = || program.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let (mut one, two) = (load(), load());
+    let id = one.domain.recorded_as();
+    let code = one.address("value_at");
+    let data = one.call("value_at", &[]).unwrap().integer;
+    let memory = one.domain.memory();
+    let heap = memory.map(None, PAGE, Access::ReadWrite).unwrap();
+    let object = Shared::new(PAGE, Arc::new(())).unwrap();
+    let shared = object.bytes().as_ptr() as u64;
+    let give = |to: &support::Loaded, access| {
+        object.grant(None, &to.domain, 0..PAGE, access).unwrap();
+    };
+    give(&one, Access::ReadWrite);
+    give(&two, Access::Read);
+    let entry = mullion_runtime::Claimed(two.address("value_at"));
+    let entry = two.domain.entry(entry).unwrap();
+    let options = LinkOptions::default();
+    one.domain.link(0, &two.domain, entry, options).unwrap();
+
+    let books = snapshot();
+    assert_eq!(books.order, Order::Strict);
+    let base = one.domain.memory().base();
+    for (address, expected) in [
+        (code, Permission::ExecuteRead),
+        (base + 0x1_0000, Permission::ExecuteRead),
+        (data, Permission::ReadWrite),
+        (heap, Permission::ReadWrite),
+        (heap + PAGE, Permission::None),
+        (base, Permission::None),
+        (base + 0xff7f_fff0, Permission::ReadWrite),
+        (shared, Permission::ReadWrite),
+        (
+            two.address("value_at"),
+            Permission::SwitchGate {
+                to: two.domain.recorded_as(),
+            },
+        ),
+        (two.domain.memory().base() + 0x2_1000, Permission::None),
+    ] {
+        assert_eq!(permission(&books, id, address), expected, "{address:#x}");
+    }
+    let other = two.domain.recorded_as();
+    assert_eq!(permission(&books, other, shared), Permission::Read);
+    assert_eq!(permission(&books, other, data), Permission::None);
+
+    one.domain.restart().unwrap();
+    let books = snapshot();
+    for (address, expected) in [
+        (data, Permission::ReadWrite),
+        (heap, Permission::None),
+        (shared, Permission::None),
+        (base + 0xff7f_fff0, Permission::None),
+    ] {
+        assert_eq!(permission(&books, id, address), expected, "{address:#x}");
+    }
+    drop(one);
+    let books = snapshot();
+    assert!(books.domains.iter().all(|domain| domain.id != id));
+}
