@@ -215,6 +215,7 @@ fn state_marker(state: &State) -> TokenStream {
 /// `Client` or `Server`, generic over the state.
 fn endpoint(side_of: Side) -> TokenStream {
     let name = side(side_of);
+    let index = side_of as usize;
     let documentation = format!(
         "The {}'s endpoint, in state `S`. Dropping it is [`ChannelClosed`](::mullion_sip::channel::ChannelClosed) \
          at its peer.",
@@ -226,12 +227,12 @@ fn endpoint(side_of: Side) -> TokenStream {
         #[derive(Debug)]
         #[repr(transparent)]
         pub struct #name<S>(
-            ::mullion_sip::__private::Endpoint<Contract>,
+            ::mullion_sip::__private::Endpoint<Contract, #index>,
             ::core::marker::PhantomData<fn() -> S>,
         );
 
         impl<S> #name<S> {
-            fn wrap(endpoint: ::mullion_sip::__private::Endpoint<Contract>) -> Self {
+            fn wrap(endpoint: ::mullion_sip::__private::Endpoint<Contract, #index>) -> Self {
                 Self(endpoint, ::core::marker::PhantomData)
             }
         }
@@ -289,7 +290,7 @@ impl Operations<'_> {
                 pub fn from_any(
                     any: ::mullion_sip::channel::AnyEndpoint,
                 ) -> ::core::result::Result<Self, ::mullion_sip::channel::Mismatch> {
-                    any.narrow(::mullion_sip::channel::Side::#sender, #index).map(Self::wrap)
+                    any.narrow(#index).map(Self::wrap)
                 }
             }
 
@@ -469,7 +470,7 @@ impl Operations<'_> {
                 pub fn from_any(
                     any: ::mullion_sip::channel::AnyEndpoint,
                 ) -> ::core::result::Result<Self, ::mullion_sip::channel::Mismatch> {
-                    any.narrow(::mullion_sip::channel::Side::#receiver, #index).map(Self::wrap)
+                    any.narrow(#index).map(Self::wrap)
                 }
             }
 

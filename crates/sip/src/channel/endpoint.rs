@@ -7,19 +7,18 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use crate::critical::critical;
-use crate::exchange::region::Region;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::{Adopt, Release, Visitor};
 use crate::exchange::{self, HeapError, ledger};
 use crate::{owner, wait};
 
-use super::contract::{Contract, Info, Ring, Side};
+use super::contract::{Contract, Ring};
 use super::place::{self, Place};
 use super::select::Port;
 use super::{AnyEndpoint, ChannelClosed, Mismatch};
 
-/// An endpoint of contract `C`. The generated endpoint types wrap it, and know its side and state.
-pub struct Endpoint<C: Contract> {
+/// An endpoint of contract `C`: the client's (0) or the server's (1), as a side's index. The generated endpoint types wrap it, and know its state.
+pub struct Endpoint<C: Contract, const SIDE: usize> {
     place: NonNull<Place>,
     _contract: PhantomData<C>,
 }
@@ -28,14 +27,17 @@ pub struct Endpoint<C: Contract> {
 ///
 /// # Errors
 /// The caller's share, or the heap, is used up.
-pub fn channel<C: Contract>() -> Result<(Endpoint<C>, Endpoint<C>), HeapError> {
+pub fn channel<C: Contract>() -> Result<(Endpoint<C, 0>, Endpoint<C, 1>), HeapError> {
     let _critical = critical();
     let [client, server] = place::create(C::INFO, ledger::of(owner::current()))?;
     Ok((Endpoint::at(client), Endpoint::at(server)))
 }
 
-impl<C: Contract> Endpoint<C> {
-    const RINGS: &'static [Ring; 2] = &C::INFO.rings;
+impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
+    /// What arrives here.
+    const INCOMING: Ring = C::INFO.rings[SIDE];
+    /// What arrives at the peer.
+    const OUTGOING: Ring = C::INFO.rings[1 - SIDE];
 
     #[inline]
     fn at(place: NonNull<Place>) -> Self {
@@ -108,12 +110,12 @@ impl<C: Contract> Endpoint<C> {
             return Err(ChannelClosed);
         }
         if T::HOLDS {
-            let mut release = Release::new(Region::around(NonNull::from(&*place)));
+            let mut release = Release::new(place.region());
             payload.visit(&mut release);
             place.owe(release.finish());
         }
         // SAFETY: by the caller.
-        unsafe { place.push(Self::RINGS, number, payload) };
+        unsafe { place.push(Self::OUTGOING, number, payload) };
         Ok(())
     }
 
@@ -124,12 +126,12 @@ impl<C: Contract> Endpoint<C> {
     #[inline]
     pub fn poll(&self) -> Result<Option<u16>, ChannelClosed> {
         let place = self.place();
-        if let Some(number) = place.next(Self::RINGS) {
+        if let Some(number) = place.next(Self::INCOMING) {
             return Ok(Some(number));
         }
         if place.peer_gone() {
             // It may have sent before it went.
-            return place.next(Self::RINGS).map(Some).ok_or(ChannelClosed);
+            return place.next(Self::INCOMING).map(Some).ok_or(ChannelClosed);
         }
         Ok(None)
     }
@@ -220,7 +222,7 @@ impl<C: Contract> Endpoint<C> {
             place.book().demand_within_limit();
         }
         // SAFETY: the message is there and carries a `T`; counting it makes it be read once.
-        let payload = unsafe { place.payload(Self::RINGS).cast::<T>().read() };
+        let payload = unsafe { place.payload(Self::INCOMING).cast::<T>().read() };
         place.count_received();
         if T::HOLDS {
             let mut adopt = Adopt::new(place.book(), place.here());
@@ -243,7 +245,7 @@ impl<C: Contract> Endpoint<C> {
 
     /// What `select` needs of it.
     pub fn port(&self) -> Port<'_> {
-        Port::of(self.place(), Self::RINGS)
+        Port::of(self.place(), Self::INCOMING)
     }
 }
 
@@ -252,9 +254,12 @@ impl AnyEndpoint {
     ///
     /// # Errors
     /// It is another's.
-    pub fn narrow<C: Contract>(self, side: Side, state: u16) -> Result<Endpoint<C>, Mismatch> {
-        let info: &Info = C::INFO;
-        if self.info().digest == info.digest && self.side() == side && self.number() == state {
+    pub fn narrow<C: Contract, const SIDE: usize>(
+        self,
+        state: u16,
+    ) -> Result<Endpoint<C, SIDE>, Mismatch> {
+        let same_contract = self.info().digest == C::INFO.digest;
+        if same_contract && self.side().index() == SIDE && self.number() == state {
             Ok(Endpoint::at(self.into_place()))
         } else {
             Err(Mismatch(self))
@@ -262,7 +267,7 @@ impl AnyEndpoint {
     }
 }
 
-impl<C: Contract> Drop for Endpoint<C> {
+impl<C: Contract, const SIDE: usize> Drop for Endpoint<C, SIDE> {
     #[inline]
     fn drop(&mut self) {
         exchange::discard(|visitor| self.visit(visitor));
@@ -270,7 +275,7 @@ impl<C: Contract> Drop for Endpoint<C> {
 }
 
 // SAFETY: it is one handle, of its place.
-unsafe impl<C: Contract> Handles for Endpoint<C> {
+unsafe impl<C: Contract, const SIDE: usize> Handles for Endpoint<C, SIDE> {
     const HOLDS: bool = true;
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
@@ -278,7 +283,7 @@ unsafe impl<C: Contract> Handles for Endpoint<C> {
     }
 }
 
-impl<C: Contract> fmt::Debug for Endpoint<C> {
+impl<C: Contract, const SIDE: usize> fmt::Debug for Endpoint<C, SIDE> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.place().fmt(formatter)
     }

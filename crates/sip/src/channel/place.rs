@@ -121,7 +121,7 @@ pub(super) fn create(
         });
         for ring in contract.rings {
             for slot in 0..ring.slots {
-                word_at(block, ring, slot).store(0, Ordering::Relaxed);
+                word_at(slot_at(block, ring, slot)).store(0, Ordering::Relaxed);
             }
         }
         Ok(
@@ -151,20 +151,28 @@ fn half(contract: &Info) -> u64 {
     (contract.size.next_power_of_two() / 2) as u64
 }
 
-/// The word of a slot.
+/// Where a slot begins: with its word.
 ///
 /// # Safety
 /// `ring` is one of the channel's contract's.
 #[inline]
-unsafe fn word_at<'a>(channel: NonNull<Channel>, ring: Ring, slot: u32) -> &'a AtomicU64 {
-    // SAFETY: the channel's block has room for its rings; words are aligned, as strides are.
+unsafe fn slot_at(channel: NonNull<Channel>, ring: Ring, slot: u32) -> NonNull<u8> {
+    // SAFETY: the channel's block has room for its rings.
     unsafe {
         channel
             .cast::<u8>()
             .add(ring.start + slot as usize * ring.stride)
-            .cast()
-            .as_ref()
     }
+}
+
+/// The word of a slot.
+///
+/// # Safety
+/// It is one.
+#[inline]
+unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a AtomicU64 {
+    // SAFETY: rings begin at a line, and strides are multiples of eight.
+    unsafe { slot.cast().as_ref() }
 }
 
 impl Place {
@@ -180,13 +188,18 @@ impl Place {
         unsafe { &(*self.channel.as_ptr()).sides[self.side.peer().index()] }
     }
 
+    #[inline]
+    pub(super) fn region(&self) -> Region {
+        Region::around(self.channel)
+    }
+
     /// The list that this place is on.
     #[inline]
     pub(super) fn book(&self) -> Book {
-        let own = NonNull::from(self);
-        let region = Region::around(own);
+        let region = self.region();
+        let id = Region::id(NonNull::from(self));
         // SAFETY: every block has a record.
-        Book::holding(region, unsafe { (*region.record(Region::id(own))).holder })
+        Book::holding(region, unsafe { (*region.record(id)).holder })
     }
 
     #[inline]
@@ -214,21 +227,16 @@ impl Place {
     /// Puts a message into the queue, and wakes the peer if it waits.
     ///
     /// # Safety
-    /// The contract allows it now and `number` goes with `T`; `rings` are the contract's.
+    /// The contract allows it now and `number` goes with `T`; `ring` is the peer's.
     #[inline]
-    pub(super) unsafe fn push<T>(&mut self, rings: &[Ring; 2], number: u16, payload: T) {
-        let ring = rings[self.side.peer().index()];
+    pub(super) unsafe fn push<T>(&mut self, ring: Ring, number: u16, payload: T) {
         let slot = self.sent & (ring.slots - 1);
         self.sent = self.sent.wrapping_add(1);
         // SAFETY: the slot is free: the bound is the most that can wait, and has been received since.
         unsafe {
-            let word_of_slot = word_at(self.channel, ring, slot);
-            NonNull::from(word_of_slot)
-                .cast::<u8>()
-                .add(ring.payload)
-                .cast::<T>()
-                .write(payload);
-            word_of_slot.store(word(self.sent, number), Ordering::Release);
+            let slot = slot_at(self.channel, ring, slot);
+            slot.add(ring.payload).cast::<T>().write(payload);
+            word_at(slot).store(word(self.sent, number), Ordering::Release);
         }
     }
 
@@ -288,38 +296,32 @@ impl Place {
     /// # Safety
     /// The caller is the only one that receives here.
     unsafe fn drop_incoming(&mut self, discard: &mut Discard) {
-        let rings = &self.contract.rings;
-        while let Some(number) = self.next(rings) {
+        let ring = self.contract.rings[self.side.index()];
+        while let Some(number) = self.next(ring) {
             // SAFETY: the number says which type of payload there is; it is visited once, and then counted.
-            unsafe { (self.contract.visit)(number, self.payload(rings).as_ptr(), discard) };
+            unsafe { (self.contract.visit)(number, self.payload(ring).as_ptr(), discard) };
             self.count_received();
         }
     }
 
-    /// The number of the next message, if it is there.
+    /// The number of the next message in this side's ring, if it is there.
     #[inline]
-    pub(super) fn next(&self, rings: &[Ring; 2]) -> Option<u16> {
-        let ring = rings[self.side.index()];
+    pub(super) fn next(&self, ring: Ring) -> Option<u16> {
         let slot = self.received & (ring.slots.wrapping_sub(1));
         // SAFETY: the ring is the contract's; who receives has slots.
-        let found = unsafe { word_at(self.channel, ring, slot) }.load(Ordering::Acquire);
+        let found = unsafe { word_at(slot_at(self.channel, ring, slot)) }.load(Ordering::Acquire);
         (found >> 16 == u64::from(self.received.wrapping_add(1))).then_some(found as u16)
     }
 
     /// Where the payload of the next message is.
     ///
     /// # Safety
-    /// `rings` are the contract's.
+    /// `ring` is this side's.
     #[inline]
-    pub(super) unsafe fn payload(&self, rings: &[Ring; 2]) -> NonNull<u8> {
-        let ring = rings[self.side.index()];
+    pub(super) unsafe fn payload(&self, ring: Ring) -> NonNull<u8> {
         let slot = self.received & (ring.slots.wrapping_sub(1));
         // SAFETY: within the slot.
-        unsafe {
-            NonNull::from(word_at(self.channel, ring, slot))
-                .cast::<u8>()
-                .add(ring.payload)
-        }
+        unsafe { slot_at(self.channel, ring, slot).add(ring.payload) }
     }
 
     #[inline]

@@ -16,17 +16,17 @@ pub trait Incoming {
 /// Where an endpoint's next message arrives.
 pub struct Port<'a> {
     place: &'a Place,
-    rings: &'a [Ring; 2],
+    ring: Ring,
 }
 
 impl<'a> Port<'a> {
-    pub(super) fn of(place: &'a Place, rings: &'a [Ring; 2]) -> Port<'a> {
-        Port { place, rings }
+    pub(super) fn of(place: &'a Place, ring: Ring) -> Port<'a> {
+        Port { place, ring }
     }
 
     /// Whether a receive would return at once: there is a message, or the peer has gone.
     fn ready(&self) -> bool {
-        self.place.next(self.rings).is_some() || self.place.peer_gone()
+        self.place.next(self.ring).is_some() || self.place.peer_gone()
     }
 }
 

@@ -24,8 +24,9 @@ pub(crate) struct Debtor {
     generation: u32,
 }
 
-/// Threads of the host have no process: each has a ledger of its own, numbered from the middle.
-const HOST_THREADS: u32 = 1 << (PLACE_BITS - 1);
+/// Threads of the host have no process: each has a ledger of its own, numbered from the middle (and a little
+/// beyond, as [`super::sizes::Class::first`] has it).
+const HOST_THREADS: u32 = (1 << (PLACE_BITS - 1)) + 37;
 
 /// The ledger of an owner; of the calling thread, if that is the host.
 pub(crate) fn of(owner: Owner) -> Book {

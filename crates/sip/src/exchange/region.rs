@@ -13,8 +13,9 @@ use super::sizes::{Id, PLACE_BITS, SPAN_BITS};
 const BLOCKS: usize = 32 << SPAN_BITS;
 const SIZE: usize = 2 * BLOCKS;
 const RECORDS: usize = size_of::<Record>() << (PLACE_BITS + 5);
-const LEDGERS: usize = size_of::<Ledger>() << PLACE_BITS;
-const _: () = assert!(RECORDS + LEDGERS <= BLOCKS);
+/// Somewhat behind the records, lest the first of everything share one set of the cache.
+const LEDGERS: usize = RECORDS + 21 * size_of::<Ledger>();
+const _: () = assert!(LEDGERS + (size_of::<Ledger>() << PLACE_BITS) <= BLOCKS);
 
 /// What the heap knows of a block. Touched by its owner's worker only, or by whoever holds it while it is in
 /// flight; the head of an owner's list is one too.
@@ -121,8 +122,8 @@ impl Region {
     #[inline]
     pub(crate) fn ledger(self, number: u32) -> &'static Ledger {
         let index = number as usize & ((1 << PLACE_BITS) - 1);
-        // SAFETY: within LEDGERS; zeroed or written through atomics only, and mapped for good.
-        unsafe { &*self.0.as_ptr().add(RECORDS).cast::<Ledger>().add(index) }
+        // SAFETY: within the ledgers; zeroed or written through atomics only, and mapped for good.
+        unsafe { &*self.0.as_ptr().add(LEDGERS).cast::<Ledger>().add(index) }
     }
 
     /// Where a block begins.

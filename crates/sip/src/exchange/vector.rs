@@ -19,7 +19,6 @@ pub struct ExVec<T: Exchange> {
     /// The values' block; dangling while there is room for none.
     values: NonNull<T>,
     count: usize,
-    room: usize,
     _owns: PhantomData<T>,
 }
 
@@ -31,7 +30,6 @@ impl<T: Exchange> ExVec<T> {
         ExVec {
             values: NonNull::dangling(),
             count: 0,
-            room: 0,
             _owns: PhantomData,
         }
     }
@@ -56,9 +54,20 @@ impl<T: Exchange> ExVec<T> {
         Ok(vector)
     }
 
-    /// How many values there is room for without moving.
+    /// Whether there is a block: no block lies as low as a dangling pointer.
+    #[inline]
+    fn has_block(&self) -> bool {
+        self.values.addr().get() > SMALLEST
+    }
+
+    /// How many values there is room for without moving. Follows from the block's address.
+    #[inline]
     pub fn capacity(&self) -> usize {
-        self.room
+        if self.has_block() {
+            room(self.values.cast()) / size_of::<T>()
+        } else {
+            0
+        }
     }
 
     /// Adds a value at the end.
@@ -77,7 +86,7 @@ impl<T: Exchange> ExVec<T> {
     /// The process's share or the heap is used up; the value is dropped.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), HeapError> {
-        if self.count == self.room {
+        if self.count == self.capacity() {
             self.move_to_room_for(self.count + 1)?;
         }
         // SAFETY: there is room behind the last value.
@@ -108,11 +117,10 @@ impl<T: Exchange> ExVec<T> {
         let values = block.cast::<T>();
         // SAFETY: the values move to a fresh block with room for more.
         unsafe { values.copy_from_nonoverlapping(self.values, self.count) };
-        if self.room > 0 {
+        if self.has_block() {
             release(self.values.cast());
         }
         self.values = values;
-        self.room = room(block) / size_of::<T>();
         Ok(())
     }
 }
@@ -134,7 +142,7 @@ impl<T: Exchange + Copy> ExVec<T> {
     /// [`HeapError`].
     pub fn extend_from_slice(&mut self, values: &[T]) {
         let count = self.count + values.len();
-        if count > self.room {
+        if count > self.capacity() {
             self.move_to_room_for(count)
                 .unwrap_or_else(|error| std::panic::panic_any(error));
         }
@@ -156,7 +164,7 @@ impl<T: Exchange> Default for ExVec<T> {
 impl<T: Exchange> Drop for ExVec<T> {
     #[inline]
     fn drop(&mut self) {
-        if self.room > 0 {
+        if self.has_block() {
             discard(|visitor| self.visit(visitor));
         }
     }
@@ -167,7 +175,7 @@ unsafe impl<T: Exchange> Handles for ExVec<T> {
     const HOLDS: bool = true;
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
-        if self.room > 0 {
+        if self.has_block() {
             let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
             visitor.handle(self.values.cast(), scan, self.count);
         }

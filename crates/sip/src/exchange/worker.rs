@@ -261,11 +261,7 @@ impl Store {
     }
 
     fn make(&mut self, class: Class) -> Option<Id> {
-        // Number 0 is no block, so the first place of the smallest size stays empty.
-        if self.made == 0 && class == Class::all()[0] {
-            self.made = 1;
-        }
-        let place = self.made;
+        let place = class.first() + self.made;
         (place < class.places()).then(|| {
             self.made += 1;
             Id::new(class, place)
