@@ -21,7 +21,7 @@
 //! so that a queue is nobody's hiding place.
 
 use crate::critical::critical;
-use crate::owner::{self, Owner};
+use crate::owner::Owner;
 
 pub use block::ExBox;
 pub use parcel::Parcel;
@@ -80,7 +80,6 @@ pub struct Share {
 /// To be called on the process's worker, or before it runs.
 pub fn set_limit(owner: Owner, limit: u64) {
     let _critical = critical();
-    owner::on_end(end_of);
     ledger::of(owner).set_limit(limit);
 }
 
@@ -90,7 +89,7 @@ pub fn share(owner: Owner) -> Share {
 }
 
 /// Frees everything that an owner still holds, and closes its endpoints: the end of a process.
-/// To be called on its worker, when none of its threads runs any more; [`set_limit`] has it done.
+/// To be called on its worker, when none of its threads runs any more; processes have it done by themselves.
 pub fn end_of(owner: Owner) {
     let _critical = critical();
     if owner != Owner::HOST {

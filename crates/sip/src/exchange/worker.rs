@@ -5,6 +5,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use crate::critical::as_host;
+use crate::owner;
+
 use super::HeapError;
 use super::ledger;
 use super::region::{Holder, Region};
@@ -77,7 +80,14 @@ pub(crate) fn current() -> &'static Worker {
 
 #[cold]
 fn enter() -> &'static Worker {
+    // The caller may be a process: what is made here outlives it.
+    let _host = as_host();
     let mut everything = everything();
+    if everything.all.is_empty() {
+        // Blocks are to be found again at the end of every process. Not from within a hook, where a worker
+        // that has no blocks yet gets here too.
+        owner::on_end(super::end_of);
+    }
     let worker = everything.idle.pop().unwrap_or_else(|| {
         let worker = Box::leak(Box::new(Worker {
             region: Region::get(),
@@ -113,6 +123,7 @@ fn everything() -> MutexGuard<'static, Everything> {
 
 /// Blocks ever taken and given back, over all workers.
 pub(super) fn totals() -> (u64, u64) {
+    let _host = as_host();
     let sum = |count: fn(&Worker) -> &AtomicU64| {
         let workers = everything().all.clone();
         workers
