@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::critical::as_host;
-use crate::owner;
 
 use super::HeapError;
 use super::ledger;
@@ -83,11 +82,6 @@ fn enter() -> &'static Worker {
     // The caller may be a process: what is made here outlives it.
     let _host = as_host();
     let mut everything = everything();
-    if everything.all.is_empty() {
-        // Blocks are to be found again at the end of every process. Not from within a hook, where a worker
-        // that has no blocks yet gets here too.
-        owner::on_end(super::end_of);
-    }
     let worker = everything.idle.pop().unwrap_or_else(|| {
         let worker = Box::leak(Box::new(Worker {
             region: Region::get(),
