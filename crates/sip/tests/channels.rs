@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use mullion_sip::channel::ChannelClosed;
-use mullion_sip::exchange::{census, share};
+use mullion_sip::exchange::{Handles, census, share};
 use mullion_sip::heap::ProcessHeaps;
-use mullion_sip::process::{Cause, Child, Handover, Home, Options, Program, spawn};
-use mullion_sip::{ExBox, ExVec, Parcel, Start, contract};
+use mullion_sip::process::{Cause, Child, Home, Options, Program, spawn};
+use mullion_sip::{ExBox, ExVec, Start, contract};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -26,7 +26,7 @@ type Server = echo::Server<echo::Ask>;
 /// The census counts everybody's blocks, so tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn run<T: Handover>(main: fn(T), argument: T, worker: usize) -> Child {
+fn run<T: Handles>(main: fn(T), argument: T, worker: usize) -> Child {
     let workers = NonZeroUsize::new(2);
     mullion_sip::start(Start { workers }).expect("workers");
     let options = Options {
@@ -37,8 +37,7 @@ fn run<T: Handover>(main: fn(T), argument: T, worker: usize) -> Child {
     spawn(unsafe { Program::new("test", main) }, argument, &options).expect("a process")
 }
 
-fn serve(server: Parcel<Server>) {
-    let mut server = server.open();
+fn serve(mut server: Server) {
     while let Ok(echo::AskMessage::Block(block, answering)) = server.recv() {
         match answering.block(block) {
             Ok(again) => server = again,
@@ -47,8 +46,7 @@ fn serve(server: Parcel<Server>) {
     }
 }
 
-fn ask((client, times): (Parcel<Client>, u64)) {
-    let mut client = client.open();
+fn ask((mut client, times): (Client, u64)) {
     for number in 0..times {
         let Ok(waiting) = client.block(ExVec::copy_of(&[number; 100])) else {
             return;
@@ -77,8 +75,8 @@ fn two_processes_talk_on_one_worker_and_on_two() {
     let before = census().in_use;
     for worker in [0, 1] {
         let (client, server) = echo::channel().expect("memory");
-        let serving = run(serve, Parcel::pack(server), 0);
-        let asking = run(ask, (Parcel::pack(client), 1000), worker);
+        let serving = run(serve, server, 0);
+        let asking = run(ask, (client, 1000), worker);
         assert_eq!(asking.wait().cause, Cause::Returned);
         assert_eq!(serving.wait().cause, Cause::Returned);
     }
@@ -91,8 +89,8 @@ fn whoever_is_killed_its_peer_is_told_and_nothing_is_left() {
     let before = census().in_use;
     for round in 0..60 {
         let (client, server) = echo::channel().expect("memory");
-        let serving = run(serve, Parcel::pack(server), 0);
-        let asking = run(ask, (Parcel::pack(client), u64::MAX), round % 2);
+        let serving = run(serve, server, 0);
+        let asking = run(ask, (client, u64::MAX), round % 2);
         std::thread::sleep(Duration::from_micros(50 * (round as u64 % 7)));
         let (killed, other) = if round % 3 == 0 {
             (serving, asking)
@@ -112,13 +110,13 @@ fn what_a_process_forgets_is_freed_when_it_ends() {
     let before = census().in_use;
     let (client, server) = echo::channel().expect("memory");
     let leaking = run(
-        |server: Parcel<Server>| {
-            std::mem::forget(server.open());
+        |server: Server| {
+            std::mem::forget(server);
             for number in 0..1000 {
                 std::mem::forget(ExBox::new([number; 10]));
             }
         },
-        Parcel::pack(server),
+        server,
         0,
     );
     let waiting = client.block(ExVec::copy_of(&[1])).ok();
