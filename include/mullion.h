@@ -256,8 +256,8 @@ mullion_status mullion_function_find(mullion_domain domain, const char *name,
 mullion_status mullion_function_free(mullion_function function);
 
 /* Calls a function on this thread, and waits until it returns. There are at
- * most eight arguments, of which at most six are integers. `result` says by its
- * kind which register is of interest, and finds it; it may be null.
+ * most eight arguments. `result` says by its kind
+ * which register is of interest, and finds it; it may be null.
  *
  * Errors: MULLION_FAULT, MULLION_EXITED, MULLION_REFUSED: it did not return;
  * MULLION_ENDED, MULLION_UNLOADED, MULLION_IN_USE, MULLION_DEPTH, MULLION_SYSTEM,

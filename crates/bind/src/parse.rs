@@ -157,10 +157,10 @@ impl Reader {
         let integers = parameters
             .iter()
             .filter(|parameter| !matches!(parameter.kind, Type::Float | Type::Double));
-        if integers.count() > 6 || parameters.len() > 8 {
+        if is_hosts && integers.count() > 6 || parameters.len() > 8 {
             return unsupported(
                 name,
-                "a call has room for six integers and pointers, and eight arguments in all",
+                "a call has at most eight arguments, and one of the host's at most six integers and pointers",
             );
         }
         let function = Function {

@@ -65,17 +65,14 @@ pub(crate) struct Candidate {
 }
 
 const MOST: usize = 8;
-const MOST_INTEGERS: usize = 6;
 
 /// Arguments for a domain.
 ///
 /// # Safety
 /// The pointer is null or points to `count` values.
 pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arguments, Failure> {
-    let too_many =
-        || Failure::argument("a call has room for six integers, and eight values in all");
     if count > MOST {
-        return Err(too_many());
+        return Err(Failure::argument("a call has at most eight arguments"));
     }
     if values.is_null() && count > 0 {
         return Err(Failure::null());
@@ -94,9 +91,6 @@ pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arg
                 ));
             }
         }
-    }
-    if integers.len() > MOST_INTEGERS {
-        return Err(too_many());
     }
     let arguments = Arguments::new(&integers);
     Ok(match reals.is_empty() {

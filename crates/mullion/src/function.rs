@@ -4,7 +4,7 @@ use crate::domain::Domain;
 use crate::error::Error;
 use crate::image::Image;
 use crate::value::sealed::Sealed;
-use crate::value::{Outcome, Registers, Value, fits};
+use crate::value::{Outcome, Registers, Value};
 use crate::within::Within;
 use mullion_runtime::{Arguments, Returned};
 use std::fmt;
@@ -12,12 +12,8 @@ use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The type of a function in a domain, written as a type of the language:
-/// `fn(u32, Ptr<u8>) -> u64`. Up to eight [`Value`]s, of which at most six are not
-/// floating-point numbers; one more is an error of the compiler.
-pub trait Signature: Sealed + 'static {
-    #[doc(hidden)]
-    const FITS: ();
-}
+/// `fn(u32, Ptr<u8>) -> u64`. Up to eight [`Value`]s; one more is an error of the compiler.
+pub trait Signature: Sealed + 'static {}
 
 /// An export of a domain, by name. It stays good when the domain is restarted.
 ///
@@ -49,7 +45,6 @@ pub struct Callback<F> {
 
 impl<F: Signature> Function<F> {
     pub(crate) fn new(domain: Domain, export: usize) -> Self {
-        const { F::FITS };
         Self {
             domain,
             export,
@@ -115,12 +110,7 @@ impl<F> Callback<F> {
 macro_rules! arities {
     ($(($($name:ident: $type:ident),*))*) => {$(
         impl<R: Outcome, $($type: Value),*> Sealed for fn($($type),*) -> R {}
-        impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {
-            const FITS: () = assert!(
-                fits(&[$($type::IS_VECTOR),*]),
-                "a call has room for six integers and pointers, and eight arguments in all"
-            );
-        }
+        impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {}
 
         impl<R: Outcome, $($type: Value),*> Function<fn($($type),*) -> R> {
             /// Calls it on this thread, and waits until it returns.
@@ -153,7 +143,6 @@ macro_rules! arities {
             /// With the panic of a host function that the domain called.
             #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
             pub fn call(self, within: &impl Within, $($name: $type),*) -> Result<R, Error> {
-                const { <fn($($type),*) -> R as Signature>::FITS };
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*

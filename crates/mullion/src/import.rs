@@ -164,7 +164,7 @@ macro_rules! arities {
                 const {
                     assert!(
                         fits(&[$($type::IS_VECTOR),*]),
-                        "a call has room for six integers and pointers, and eight arguments in all"
+                        "a host function is passed at most six integers and pointers, and eight arguments in all"
                     );
                 }
                 AnyImport(Arc::new(move |raw, context| {

@@ -106,18 +106,18 @@ impl<V: Value> Outcome for V {
     }
 }
 
-/// Registers of a call into a domain, as they fill up.
+/// Arguments of a call into a domain, as they are given.
 #[derive(Default)]
 pub(crate) struct Registers {
-    integers: [u64; 6],
-    doubles: [f64; 8],
+    integers: [u64; MOST],
+    doubles: [f64; MOST],
     used: (usize, usize),
 }
 
 impl Registers {
     #[inline]
     pub(crate) fn push<V: Value>(&mut self, value: V) {
-        // How many there are was checked when the call was compiled.
+        // No call has more of either: there is none with more arguments.
         if V::IS_VECTOR {
             self.doubles[self.used.1] = f64::from_bits(value.into_raw());
             self.used.1 += 1;
@@ -129,7 +129,7 @@ impl Registers {
 
     #[inline]
     pub(crate) fn finish(&self) -> Arguments {
-        let arguments = Arguments::new(&self.integers);
+        let arguments = Arguments::new(&self.integers[..self.used.0]);
         match self.used.1 {
             0 => arguments,
             count => arguments.with_doubles(&self.doubles[..count]),
@@ -166,10 +166,12 @@ impl<'a, 'b> Taker<'a, 'b> {
     }
 }
 
-/// Most integers and pointers that a call passes in registers.
+/// Most arguments of a call.
+const MOST: usize = 8;
+/// Most integers and pointers that a host function is passed: those in registers.
 const MOST_INTEGERS: usize = 6;
 
-/// Whether a list of arguments fits into registers, given which are vectors.
+/// Whether a host function can be passed a list of arguments, given which are vectors.
 pub(crate) const fn fits(vectors: &[bool]) -> bool {
     let mut integers = 0;
     let mut index = 0;
@@ -177,7 +179,7 @@ pub(crate) const fn fits(vectors: &[bool]) -> bool {
         integers += !vectors[index] as usize;
         index += 1;
     }
-    integers <= MOST_INTEGERS && vectors.len() <= 8
+    integers <= MOST_INTEGERS && vectors.len() <= MOST
 }
 
 #[cfg(test)]

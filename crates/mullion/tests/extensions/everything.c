@@ -24,6 +24,10 @@ MULLION_EXPORT(double, mixed, (int a, double b, float c, int64_t d, double e, ui
 {
 	return a + 2 * b + 3 * c + 4 * (double)d + 5 * e + 6 * f + 7 * g + 8 * h;
 }
+MULLION_EXPORT(int64_t, eight, (int a, int64_t b, int c, int d, int e, int f, int8_t g, uint64_t h))
+{
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * (int64_t)h;
+}
 MULLION_EXPORT(float, halve, (float a)) { return a / 2; }
 MULLION_EXPORT(void, nothing, (void)) {}
 MULLION_EXPORT(uint64_t, sum, (const uint32_t *list, uint64_t count))

@@ -28,6 +28,16 @@ fn eight_arguments_of_both_kinds() {
 }
 
 #[test]
+fn eight_integers_of_which_two_travel_on_the_stack() {
+    let domain = domain();
+    let eight = domain
+        .function::<fn(i32, i64, i32, i32, i32, i32, i8, u64) -> i64>("eight")
+        .unwrap();
+    let result = eight.call(1, -2, 3, -4, 5, -6, -7, 1 << 40).unwrap();
+    assert_eq!(result, 1 - 4 + 9 - 16 + 25 - 36 - 49 + (8 << 40));
+}
+
+#[test]
 fn single_precision_and_nothing() {
     let domain = domain();
     let halve = domain.function::<fn(f32) -> f32>("halve").unwrap();
