@@ -1,7 +1,7 @@
 //! What a message costs, there and back, beside what Linux and other Rust channels ask for the same:
 //! `cargo bench -p mullion-sip --bench channels [-- [--quick] [NAME]]`; with a name, the rows that have it in theirs.
 //!
-//! *One thread*: both ends on one OS thread; the cost of the operations alone. *One core* and *two cores*: two OS
+//! *One worker*, *two workers*: between two processes. *One thread*: both ends on one OS thread; the cost of the operations alone. *One core* and *two cores*: two OS
 //! threads that wait for each other, pinned. *Spinning*: they look again instead of sleeping.
 //! All rows run in turn, round after round, so that a busy moment hits all alike; the table has medians and minima
 //! of the rounds. A message of 1 or 32 bytes goes in place, one of 1 KiB or 32 KiB in a block by pointer where the
@@ -14,7 +14,12 @@ mod row;
 mod system;
 
 use clock::Clock;
+use mullion_sip::heap::ProcessHeaps;
 use row::Row;
+
+/// Processes allocate from heaps of their own; the peers' rows get the host's, which is the system's.
+#[global_allocator]
+static HEAPS: ProcessHeaps = ProcessHeaps;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

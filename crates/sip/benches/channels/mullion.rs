@@ -1,7 +1,8 @@
 //! Our channels.
 
 use mullion_sip::channel::TryRecvError;
-use mullion_sip::{ExVec, Parcel, contract};
+use mullion_sip::process::{Home, Limits, Options, Program, spawn};
+use mullion_sip::{ExVec, Parcel, Start, contract};
 
 use crate::row::{Row, Where, beside};
 
@@ -32,6 +33,18 @@ pub(crate) fn rows() -> Vec<Row> {
             ends = Some((client, server));
             traveller = Some(message);
         }));
+    }
+    for place in [Where::OneWorker, Where::TwoWorkers] {
+        for bytes in [1, 32, 1 << 10, 32 << 10] {
+            rows.push(Row::new(
+                "mullion: two processes",
+                place,
+                bytes,
+                move |times| {
+                    processes(place, bytes, times);
+                },
+            ));
+        }
     }
     for place in [Where::OneCore, Where::TwoCores, Where::Spinning] {
         for bytes in [1, 32, 1 << 10, 32 << 10] {
@@ -168,4 +181,40 @@ fn run(place: Where, bytes: usize, times: u32) {
             }
         },
     );
+}
+
+/// Two processes, each with its thread, on one worker or on two.
+fn processes(place: Where, bytes: usize, times: u32) {
+    let workers = std::num::NonZeroUsize::new(2);
+    mullion_sip::start(Start { workers }).expect("workers");
+    let (client, server) = ping::channel().expect("memory");
+    let options = |worker| Options {
+        home: Home::Worker(worker),
+        limits: Limits {
+            slice: std::time::Duration::from_secs(10),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    // SAFETY: the two programs keep nothing beyond themselves.
+    let (serve, ask) = unsafe { (Program::new("serve", serve), Program::new("ask", ask)) };
+    let far = usize::from(place == Where::TwoWorkers);
+    let serving = spawn(serve, server, &options(far)).expect("a process");
+    let asking = spawn(ask, (client, bytes, times), &options(0)).expect("a process");
+    assert!(asking.wait().cause.is_success());
+    assert!(serving.wait().cause.is_success());
+}
+
+fn serve(mut server: Server) {
+    while let Some(next) = answer(server) {
+        server = next;
+    }
+}
+
+fn ask((mut client, bytes, times): (Client, usize, u32)) {
+    let mut message = payload(bytes);
+    for _ in 0..times {
+        (client, message) = receive(send(client, message));
+    }
+    client.stop().expect("alive");
 }

@@ -10,6 +10,9 @@ use crate::clock::{self, Clock};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Where {
     OneThread,
+    /// Two processes on one worker, and on two.
+    OneWorker,
+    TwoWorkers,
     OneCore,
     TwoCores,
     /// On two cores, and neither sleeps.
@@ -20,6 +23,8 @@ impl Where {
     fn name(self) -> &'static str {
         match self {
             Where::OneThread => "one thread",
+            Where::OneWorker => "one worker",
+            Where::TwoWorkers => "two workers",
             Where::OneCore => "one core",
             Where::TwoCores => "two cores",
             Where::Spinning => "two cores, spinning",
@@ -31,6 +36,9 @@ impl Where {
         match self {
             Where::OneThread => 20_000,
             Where::Spinning => 5_000,
+            // Enough to make the two processes' beginning and end a cycle or two of each.
+            Where::OneWorker => 200_000,
+            Where::TwoWorkers => 500,
             Where::OneCore | Where::TwoCores => 500,
         }
     }

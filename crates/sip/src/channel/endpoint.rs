@@ -191,7 +191,8 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     /// [`HeapError::Limit`] if the payload has blocks and the process holds more than it may already.
     #[inline]
     pub unsafe fn take<T: Handles>(mut self, next: u16) -> (T, Self) {
-        let _critical = critical();
+        // Who is ended half-way with plain data leaves nothing that its end does not put right.
+        let _critical = T::HOLDS.then(critical);
         // SAFETY: by the caller.
         let payload = unsafe { self.pull() };
         self.place_mut().state = next;
@@ -207,7 +208,8 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     /// As for [`Endpoint::take`].
     #[inline]
     pub unsafe fn take_last<T: Handles>(mut self) -> T {
-        let _critical = critical();
+        // As in `take`.
+        let _critical = T::HOLDS.then(critical);
         // SAFETY: by the caller.
         unsafe { self.pull() }
     }
