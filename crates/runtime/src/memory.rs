@@ -63,8 +63,9 @@ pub enum MappingError {
 /// The memory of one domain.
 #[derive(Debug)]
 pub struct Memory {
-    window: Window,
+    /// In front of the window: the books are closed before it is given back.
     record: Record,
+    window: Window,
     state: Mutex<State>,
     /// Greatest number of accessible bytes, of image and heap together.
     limit: u64,
@@ -119,8 +120,10 @@ impl Memory {
         image.reset(&self.window)
     }
 
-    /// Takes the window out. Nothing of the memory may be used afterwards.
+    /// Takes the window out, for whoever has it next. Nothing of the memory may be
+    /// used afterwards.
     pub(crate) fn take_window(&mut self) -> Window {
+        self.record.close();
         std::mem::replace(&mut self.window, Window::nowhere())
     }
 

@@ -41,11 +41,12 @@ pub fn snapshot() -> Snapshot {
     books(|books| books.snapshot())
 }
 
-/// A domain's place in the books; its end there when dropped.
+/// A domain's place in the books; its end there when dropped, if not before.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) id: DomainId,
     base: u64,
+    closed: bool,
 }
 
 impl Record {
@@ -58,7 +59,11 @@ impl Record {
             books.mprot(&id, gates, Permission::ExecuteRead)?;
             Ok(id)
         })?;
-        let record = Self { id, base };
+        let record = Self {
+            id,
+            base,
+            closed: false,
+        };
         for region in regions.parts(&(0..end)) {
             record.set(region.range, region.access)?;
         }
@@ -98,10 +103,20 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The domain's end in the books. Must come before anybody else may have its window.
+    pub(crate) fn close(&mut self) {
+        if !self.closed {
+            self.closed = true;
+            // It lives, and the host is its parent: nothing to refuse.
+            let _ = books(|books| books.pd_free(&HOST, self.id));
+        }
+    }
+}
+
 impl Drop for Record {
     fn drop(&mut self) {
-        // It lives, and the host is its parent: nothing to refuse.
-        let _ = books(|books| books.pd_free(&HOST, self.id));
+        self.close();
     }
 }
 

@@ -88,3 +88,24 @@ fn the_books_follow_what_domains_may_do() {
     let books = snapshot();
     assert!(books.domains.iter().all(|domain| domain.id != id));
 }
+
+/// A window that goes from one domain to the next on another thread is no longer
+/// the former's in the books.
+#[test]
+fn windows_change_hands_in_the_books_first() {
+    let program = Program::new(
+        "
+        export nothing
+            ret
+        ",
+    );
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    drop(program.load_with(Vec::new(), Limits::default()));
+                }
+            });
+        }
+    });
+}
