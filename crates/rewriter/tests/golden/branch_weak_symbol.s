@@ -37,13 +37,9 @@ f:
 	addq	%r14, %r11
 	call	*%r11
 	movl	absent@GOTPCREL(%rip), %r11d
-	movq	%r10, -264(%r15)
-	movl	%r11d, %r10d
-	movl	$0xb1938ab3, %r11d
-	addl	%gs:-4(%r10d), %r11d
+	movl	$0xb1938ab3, %r10d
+	addl	-4(%r14,%r11), %r10d
 	jne	.Lmullion1
-	movl	%r10d, %r11d
-	movq	-264(%r15), %r10
 	addq	%r14, %r11
 	jmp	*%r11
 .L1:
