@@ -269,10 +269,6 @@ fn failures_leave_nothing_behind_and_say_where() {
             "link.c",
             "int missing(void);\nint main(void) { return missing(); }\n",
         ),
-        (
-            "throws.cc",
-            "int main() {\n  try { throw 1; } catch (int) { }\n}\n",
-        ),
     ]);
     let here = directory.path();
     let before = names(here);
@@ -285,7 +281,6 @@ fn failures_leave_nothing_behind_and_say_where() {
             vec!["cc", "link.c", "-o", "link.mx"],
             "undefined reference to `missing'",
         ),
-        (vec!["c++", "-c", "throws.cc"], "throws.cc:2:"),
         (vec!["cc", "-shared", "link.c"], "-shared"),
         (
             vec!["cc", "-c", "link.c", "-o", "no/such/directory/x.o"],

@@ -1,6 +1,11 @@
-//! What the host's log holds of a domain.
+//! What the host's log holds of a domain. A process of its own: the first use of a place that logs, on a thread
+//! without a subscriber, may hide it from one that is set at that moment.
 
-use crate::{IMAGE, imports};
+#[path = "host/everything.rs"]
+mod everything;
+mod support;
+
+use everything::{IMAGE, imports};
 use mullion::{Host, Within};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
