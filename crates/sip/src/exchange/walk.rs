@@ -14,6 +14,9 @@ use super::sizes::Id;
 use super::worker::Worker;
 
 /// How to visit the handles in a block: `count` values of the type that it is made for.
+///
+/// # Safety
+/// At `values` there are `count` values of that type, which nobody else uses meanwhile.
 pub type Scan = unsafe fn(values: NonNull<u8>, count: usize, visitor: &mut dyn Visitor);
 
 /// Is shown each handle of a value.
@@ -236,6 +239,9 @@ impl Visitor for Discard {
 }
 
 /// An endpoint's block is not looked into but closed.
+///
+/// # Safety
+/// Nothing is asked of the caller: it touches nothing.
 unsafe fn nothing_to_scan(_: NonNull<u8>, _: usize, _: &mut dyn Visitor) {}
 
 /// Frees every block on an owner's list and closes its endpoints. Blocks are not looked into: what is in them

@@ -57,6 +57,7 @@ unsafe impl GlobalAlloc for ProcessHeaps {
         }
     }
 
+    // SAFETY (the trait's): a block goes back to whoever it came from, which its address tells.
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if region::unit_of(block).is_none() {
