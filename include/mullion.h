@@ -225,11 +225,13 @@ typedef struct mullion_limits {
 mullion_status mullion_domain_load(mullion_image image, const char *name, mullion_imports imports,
                                    const mullion_limits *limits, mullion_domain *domain);
 
-/* Gives the domain the state that it had when it was loaded. Functions stay
- * good; pointers into it do not, and what mullion_alloc() gave is free.
+/* Gives the domain the state that it had when it was loaded, in the same place.
+ * Functions stay good, and so do its function pointers; other pointers name what
+ * the fresh domain has there, and what mullion_alloc() gave is free.
  *
- * Errors: MULLION_IN_USE, MULLION_UNLOADED; and as mullion_domain_load(): then
- * it is as it was. */
+ * Errors: MULLION_IN_USE, MULLION_UNLOADED: then it is as it was. As
+ * mullion_domain_load(), if a constructor fails: then it takes no calls until it is
+ * restarted again. */
 mullion_status mullion_domain_restart(mullion_domain domain);
 
 /* Takes the domain out of memory and frees its handle. Functions of it answer

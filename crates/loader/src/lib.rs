@@ -178,6 +178,15 @@ impl Instance {
         &self.domain
     }
 
+    /// Gives the domain the state that it had when it was new, in the same window:
+    /// nothing in it has run.
+    ///
+    /// # Errors
+    /// As [`Domain::restart`].
+    pub fn restart(&mut self) -> Result<(), mullion_runtime::Error> {
+        self.domain.restart()
+    }
+
     /// What it may use: what the host gives and what was granted, of each the
     /// stricter.
     #[must_use]

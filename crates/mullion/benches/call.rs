@@ -43,6 +43,10 @@ fn main() -> Result<(), mullion::Error> {
     measure("call that calls a host function, which calls back", || {
         apply.call(black_box(1))
     });
+    measure("restart, constructors run", || domain.restart());
+    measure("load and unload, constructors run", || {
+        domain.image().domain().imports(imports()).load()?.unload()
+    });
     Ok(())
 }
 
@@ -65,7 +69,11 @@ fn domain() -> Result<Domain, mullion::Error> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions/everything.c");
     let image = directory.path().join("everything.mx");
     support::build(&source, &image, &["-O2"]);
-    let imports = Imports::new()
+    Image::open(image)?.domain().imports(imports()).load()
+}
+
+fn imports() -> Imports {
+    Imports::new()
         .function("host_log", |_: &Caller<'_>, _: u32, _: Ptr<i8>| {})
         .function(
             "host_mix",
@@ -79,6 +87,5 @@ fn domain() -> Result<Domain, mullion::Error> {
             },
         )
         .function("host_lock", |_: &Caller<'_>| 0u64)
-        .function("host_unlock", |_: &Caller<'_>, _: u64| 0);
-    Image::open(image)?.domain().imports(imports).load()
+        .function("host_unlock", |_: &Caller<'_>, _: u64| 0)
 }

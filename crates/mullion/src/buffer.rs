@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Elements in a domain's memory, which it may read and write at any time, given
 /// back when the buffer is dropped.
 ///
-/// After a restart of the domain the memory is gone, and the buffer with it: what
-/// is read through [`Buffer::ptr`] then is whatever the fresh domain has there, or
-/// an error.
+/// After a restart of the domain the memory is gone, and the buffer is
+/// [`Error::Stale`]. Its [`Buffer::ptr`] is a number all the while: what is read
+/// through it then is whatever the fresh domain has there, or an error.
 pub struct Buffer<T> {
     heap: Arc<Heap>,
     block: Block,
@@ -81,15 +81,29 @@ impl<T: Data> Buffer<T> {
     /// Its elements, to be copied in and out.
     ///
     /// # Errors
-    /// [`Error::Memory`]: the domain is another one.
+    /// [`Error::Memory`]: the domain is another one; [`Error::Stale`]: it was restarted.
     pub fn slice<'a>(&self, within: &'a impl Within) -> Result<Slice<'a, T>, Error> {
-        self.ptr().slice(within, self.count)
+        let access = within.access()?;
+        if !Arc::ptr_eq(&self.heap, access.heap()) {
+            return Err(Error::Memory {
+                domain: access.name().to_owned(),
+                address: self.block.address,
+                length: self.count.saturating_mul(size_of::<T>() as u64),
+            });
+        }
+        if !self.heap.has(self.block) {
+            return Err(Error::Stale {
+                domain: access.name().to_owned(),
+            });
+        }
+        self.ptr().slice_in(access, self.count)
     }
 
     /// A copy of its elements as they are now.
     ///
     /// # Errors
-    /// [`Error::Memory`]: the domain is another one, or has unmapped them.
+    /// [`Error::Memory`]: the domain is another one, or has unmapped them;
+    /// [`Error::Stale`]: it was restarted.
     pub fn to_vec(&self, within: &impl Within) -> Result<Vec<T>, Error> {
         self.slice(within)?.to_vec()
     }

@@ -1,23 +1,21 @@
 //! Domains: an image in a window of its own, called, restarted, unloaded.
 
+use crate::builder::explain_load;
 use crate::caller::{Context, Identity};
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::function::{Function, Signature};
 use crate::heap::Heap;
+use crate::held;
 use crate::image::Image;
-use crate::import::Imports;
 use crate::output::Lines;
 use crate::within::Access;
-use mullion_loader::{Instance, LoadError, Start};
-use mullion_runtime::{Arguments, CallError, Claimed, Entry, HostFunction, Limits, Returned};
-use mullion_system::{Grants, Mount, Streams, System};
+use mullion_loader::{Instance, Start};
+use mullion_runtime::{Arguments, CallError, Claimed, Entry, Returned};
+use mullion_system::System;
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, TryLockError};
-
-/// The import by which the C library asks for the system interface.
-const SYSTEM: &str = "__mullion_system";
+use std::sync::{Arc, OnceLock, RwLock, TryLockError};
 
 /// A protection domain. Cheap to clone: every clone is the same domain, which
 /// goes when the last one (and the last [`Function`] of it) does, or earlier, when
@@ -31,7 +29,6 @@ pub struct Domain {
 
 struct Core {
     identity: Arc<Identity>,
-    recipe: Recipe,
     lines: Arc<Lines>,
     /// Whoever uses the domain holds a reading lock, and nobody ever waits for the
     /// writing one: restarting and unloading are refused while it is in use. So a
@@ -39,133 +36,26 @@ struct Core {
     state: RwLock<Option<State>>,
 }
 
-/// What a domain is made from, again at each restart.
-struct Recipe {
-    imports: Imports,
-    limits: Limits,
-    /// `None`: no system interface.
-    grants: Option<Grants>,
-    /// `None`: the log.
-    streams: Option<Streams>,
-}
-
 /// A domain in its window.
 pub(crate) struct State {
     instance: Instance,
-    heap: Arc<Heap>,
+    context: Arc<Context>,
+    system: Option<Arc<System>>,
     /// Of the exports, in the order of the image; filled as they are called.
     entries: Box<[OnceLock<Entry>]>,
 }
 
-/// What a domain is to be made of.
-pub struct DomainBuilder {
-    image: Image,
-    name: Option<String>,
-    recipe: Recipe,
-    user: Option<Box<dyn Any + Send + Sync>>,
-}
-
-impl DomainBuilder {
-    pub(crate) fn new(image: &Image) -> Self {
+impl Domain {
+    pub(crate) fn new(identity: Arc<Identity>, lines: Arc<Lines>, state: State) -> Self {
         Self {
-            image: image.clone(),
-            name: None,
-            recipe: Recipe {
-                imports: Imports::default(),
-                limits: Limits::default(),
-                grants: Some(Grants::default()),
-                streams: None,
-            },
-            user: None,
+            core: Arc::new(Core {
+                identity,
+                lines,
+                state: RwLock::new(Some(state)),
+            }),
         }
     }
 
-    /// Its name in errors and logs, instead of the image's.
-    #[must_use]
-    pub fn name(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
-        self
-    }
-
-    /// The host's functions that it may call.
-    #[must_use]
-    pub fn imports(mut self, imports: Imports) -> Self {
-        self.recipe.imports = imports;
-        self
-    }
-
-    /// What it may use.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.recipe.limits = limits;
-        self
-    }
-
-    /// Something of the host's that host functions find by [`Caller::user`](crate::Caller::user).
-    #[must_use]
-    pub fn user(mut self, user: impl Any + Send + Sync) -> Self {
-        self.user = Some(Box::new(user));
-        self
-    }
-
-    /// Grants it a directory.
-    #[must_use]
-    pub fn directory(self, mount: Arc<Mount>) -> Self {
-        self.granting(|grants| grants.mounts.push(mount))
-    }
-
-    /// Grants it the clocks.
-    #[must_use]
-    pub fn clock(self) -> Self {
-        self.granting(|grants| grants.clock = true)
-    }
-
-    /// Where its standard output and error go, instead of the log.
-    #[must_use]
-    pub fn streams(mut self, streams: Streams) -> Self {
-        self.recipe.streams = Some(streams);
-        self
-    }
-
-    /// Refuses it the system interface: images with a C library are then refused
-    /// as [`Error::UnknownImports`], unless the imports have a `__mullion_system`.
-    #[must_use]
-    pub fn without_system(mut self) -> Self {
-        self.recipe.grants = None;
-        self
-    }
-
-    fn granting(mut self, change: impl FnOnce(&mut Grants)) -> Self {
-        change(self.recipe.grants.get_or_insert_default());
-        self
-    }
-
-    /// Makes the domain, and runs its constructors.
-    ///
-    /// # Errors
-    /// [`Error::UnknownImports`]; [`Error::Runtime`], [`Error::Load`]: no window, memory or
-    /// mapping left; what a call may end with, if the constructors do.
-    pub fn load(self) -> Result<Domain, Error> {
-        let name = self.name.unwrap_or_else(|| self.image.name().to_owned());
-        let core = Core {
-            identity: Arc::new(Identity {
-                name,
-                image: self.image,
-                user: self.user,
-            }),
-            recipe: self.recipe,
-            lines: Arc::default(),
-            state: RwLock::new(None),
-        };
-        let state = core.instantiate()?;
-        *core.state.write().unwrap_or_else(PoisonError::into_inner) = Some(state);
-        Ok(Domain {
-            core: Arc::new(core),
-        })
-    }
-}
-
-impl Domain {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -212,12 +102,19 @@ impl Domain {
         Ok(guard.memory().in_use())
     }
 
-    /// Gives it the state that it had when it was loaded, constructors run.
-    /// Functions of it stay good; pointers into it, and buffers, do not.
+    /// Gives it the state that it had when it was loaded, constructors run, in the
+    /// same window and with its whole time: in about a microsecond and what the
+    /// constructors take.
+    ///
+    /// Functions of it stay good, and so do function pointers that it gave, since its
+    /// code is where it was. Buffers are [`Error::Stale`]. Other pointers into it
+    /// are numbers, as they were before: what they name now is the fresh domain's.
     ///
     /// # Errors
     /// [`Error::InUse`]: calls are in it, or slices of it are held, on this thread or
-    /// another one; and what [`DomainBuilder::load`] may answer: then it is as before.
+    /// another one; [`Error::Unloaded`]. Then it is as before. What a call may end with,
+    /// if a constructor does, and [`Error::Runtime`], [`Error::Load`], if the system has no
+    /// memory left: then it takes no calls until it is restarted again.
     pub fn restart(&self) -> Result<(), Error> {
         let core = &self.core;
         let mut slot = match core.state.try_write() {
@@ -225,10 +122,8 @@ impl Domain {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(self.in_use()),
         };
-        if slot.is_none() {
-            return Err(self.unloaded());
-        }
-        *slot = Some(core.instantiate()?);
+        let state = slot.as_mut().ok_or_else(|| self.unloaded())?;
+        state.restart(&core.lines)?;
         tracing::info!(domain = self.name(), "restarted");
         Ok(())
     }
@@ -289,87 +184,67 @@ impl Domain {
     }
 }
 
-impl Core {
-    /// A fresh domain, constructors run.
-    fn instantiate(&self) -> Result<State, Error> {
-        let image = &self.identity.image;
-        let context = Arc::new(Context {
-            identity: self.identity.clone(),
-            heap: Arc::default(),
-        });
-        let mut functions = mullion_loader::Imports::new();
-        let mut unknown = Vec::new();
-        for name in image.imports() {
-            match self.bind(name, &context) {
-                Some(function) => functions = functions.with(name, function),
-                None => unknown.push(name.to_owned()),
-            }
-        }
-        if !unknown.is_empty() {
-            return Err(Error::UnknownImports {
-                image: image.name().to_owned(),
-                names: unknown,
-            });
-        }
-        let limits = self.recipe.limits.clone();
-        let instance = image.loaded().instantiate(&functions, limits);
-        let instance = instance.map_err(explain_load)?;
-        self.start(&instance)?;
-        if let Some(map) = image.host().perf() {
-            map.add(
-                &self.identity.name,
-                image,
-                instance.domain().memory().base(),
-            );
-        }
-        let exports = image.file().exports();
-        Ok(State {
+impl State {
+    /// A domain of which nothing has run yet.
+    pub(crate) fn new(
+        instance: Instance,
+        context: Arc<Context>,
+        system: Option<Arc<System>>,
+    ) -> Self {
+        Self {
+            entries: entries(&context),
             instance,
-            heap: context.heap.clone(),
-            entries: exports.iter().map(|_| OnceLock::new()).collect(),
-        })
-    }
-
-    fn bind(&self, name: &str, context: &Arc<Context>) -> Option<HostFunction> {
-        if let Some(import) = self.recipe.imports.get(name) {
-            let (import, context) = (import.clone(), context.clone());
-            return Some(Arc::new(move |caller| import(caller, &context)));
+            context,
+            system,
         }
-        let grants = self.recipe.grants.as_ref().filter(|_| name == SYSTEM)?;
-        let mut grants = grants.clone();
-        grants.streams = match &self.recipe.streams {
-            Some(streams) => streams.clone(),
-            None => Streams::Taken(self.lines.receiver(&self.identity.name)),
-        };
-        Some(System::new(grants).into_import())
     }
 
     /// Runs the constructors.
-    fn start(&self, instance: &Instance) -> Result<(), Error> {
+    pub(crate) fn start(&self) -> Result<(), Error> {
         let mut random = [0; 16];
         // The C library's protection against itself is weaker without; no wall is.
         let _unseeded = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+        let identity = &self.context.identity;
         let block = Start {
-            arguments: vec![self.identity.name.replace('\0', "").into_bytes()],
+            arguments: vec![identity.name.replace('\0', "").into_bytes()],
             environment: Vec::new(),
             random,
         };
-        let block = block.place(instance).map_err(explain_load)?;
-        let entry = instance.start()?;
+        let block = block.place(&self.instance).map_err(explain_load)?;
+        let entry = self.instance.start()?;
         let arguments = Arguments::new(&[block]);
-        let called = crate::held::invocation(|| instance.domain().call(entry, &arguments));
-        called.map_err(|error| self.identity.explain(error))?;
+        let called = held::invocation(|| self.domain().call(entry, &arguments));
+        called.map_err(|error| identity.explain(error))?;
         Ok(())
     }
-}
 
-impl State {
+    fn restart(&mut self, lines: &Lines) -> Result<(), Error> {
+        let restarted = self.instance.restart();
+        if let Err(mullion_runtime::Error::Busy) = restarted {
+            let domain = self.context.identity.name.clone();
+            return Err(Error::InUse { domain });
+        }
+        // What was begun by the one before is not this one's.
+        lines.finish(&self.context.identity.name);
+        self.context.heap.reset();
+        self.entries = entries(&self.context);
+        if let Some(system) = &self.system {
+            system.reset();
+        }
+        restarted?;
+        // A host function that a constructor calls may panic or refuse.
+        let unfinished = Unfinished(self.domain());
+        self.start()?;
+        std::mem::forget(unfinished);
+        Ok(())
+    }
+
     pub(crate) fn domain(&self) -> &mullion_runtime::Domain {
         self.instance.domain()
     }
 
     pub(crate) fn heap(&self) -> &Arc<Heap> {
-        &self.heap
+        &self.context.heap
     }
 
     /// Where an export is entered.
@@ -381,6 +256,21 @@ impl State {
         let address = self.domain().memory().base() + image.offset_of(export);
         let entry = self.domain().entry(Claimed(address))?;
         Ok(*self.entries[export].get_or_init(|| entry))
+    }
+}
+
+/// Nobody has looked for any export yet.
+fn entries(context: &Context) -> Box<[OnceLock<Entry>]> {
+    let exports = context.identity.image.file().exports();
+    exports.iter().map(|_| OnceLock::new()).collect()
+}
+
+/// Ends a domain whose constructors have not returned.
+struct Unfinished<'a>(&'a mullion_runtime::Domain);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -410,13 +300,6 @@ impl Identity {
             other => tracing::debug!(target: "mullion::call", "{other}"),
         }
         error
-    }
-}
-
-fn explain_load(error: LoadError) -> Error {
-    match error {
-        LoadError::Runtime(error) => Error::Runtime(error),
-        other => Error::Load(other),
     }
 }
 

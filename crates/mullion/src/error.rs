@@ -123,6 +123,12 @@ pub enum Error {
         /// How many bytes.
         length: u64,
     },
+    /// The buffer is from before the domain was restarted: its memory has gone.
+    #[error("domain {domain}: the memory went when it was restarted")]
+    Stale {
+        /// The domain.
+        domain: String,
+    },
     /// A slice has fewer elements.
     #[error("element {index} of a slice that has {length}")]
     Index {

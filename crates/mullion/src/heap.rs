@@ -6,6 +6,7 @@
 
 use mullion_runtime::{Access, MappingError, Memory, PAGE};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Smallest block; blocks below a page have sizes that are powers of two.
@@ -16,6 +17,8 @@ const CHUNK: u64 = 1 << 16;
 /// One domain's memory that its host hands out.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
+    /// How often the domain was restarted. Whoever keeps it from that finds it unchanged.
+    life: AtomicU64,
     books: Mutex<Books>,
 }
 
@@ -33,6 +36,8 @@ pub(crate) struct Block {
     pub(crate) address: u64,
     /// What it takes, at least what was asked for.
     size: u64,
+    /// The domain's life that it is of.
+    life: u64,
 }
 
 impl Heap {
@@ -40,21 +45,45 @@ impl Heap {
     pub(crate) fn take(&self, memory: &Memory, length: u64) -> Result<Block, MappingError> {
         let size = block_size(length).ok_or(MappingError::NoMemory)?;
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let life = self.life();
+        let block = |address| Block {
+            address,
+            size,
+            life,
+        };
         if let Some(address) = books.free.get_mut(&size).and_then(Vec::pop) {
-            drop(books);
-            return Ok(Block { address, size });
+            return Ok(block(address));
         }
         let address = if size >= PAGE {
             memory.map(None, size, Access::ReadWrite)?
         } else {
             books.carve(memory, size)?
         };
-        Ok(Block { address, size })
+        Ok(block(address))
     }
 
-    /// Takes a block back.
+    /// The domain has been restarted: its memory has gone, with all blocks.
+    pub(crate) fn reset(&self) {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        self.life.fetch_add(1, Ordering::Relaxed);
+        *books = Books::default();
+    }
+
+    /// Whether the memory of a block is still there.
+    pub(crate) fn has(&self, block: Block) -> bool {
+        block.life == self.life()
+    }
+
+    fn life(&self) -> u64 {
+        self.life.load(Ordering::Relaxed)
+    }
+
+    /// Takes a block back, if it has not gone before.
     pub(crate) fn give_back(&self, block: Block) {
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.has(block) {
+            return;
+        }
         books
             .free
             .entry(block.size)

@@ -1,6 +1,6 @@
 //! Verified images, ready to become domains.
 
-use crate::domain::DomainBuilder;
+use crate::builder::DomainBuilder;
 use crate::error::Error;
 use crate::function::Export;
 use crate::host::Host;

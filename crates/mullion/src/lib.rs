@@ -61,6 +61,7 @@
 mod guide {}
 
 mod buffer;
+mod builder;
 mod caller;
 mod domain;
 mod error;
@@ -78,8 +79,9 @@ mod value;
 mod within;
 
 pub use buffer::Buffer;
+pub use builder::DomainBuilder;
 pub use caller::Caller;
-pub use domain::{Domain, DomainBuilder};
+pub use domain::Domain;
 pub use error::Error;
 pub use fault::{Fault, Frame};
 pub use function::{Callback, Export, Function, Signature};

@@ -115,7 +115,10 @@ impl<T: Data> Ptr<T> {
     /// # Errors
     /// [`Error::Memory`]: they do not lie in the domain.
     pub fn slice(self, within: &impl Within, count: u64) -> Result<Slice<'_, T>, Error> {
-        let access = within.access()?;
+        self.slice_in(within.access()?, count)
+    }
+
+    pub(crate) fn slice_in(self, access: Access<'_>, count: u64) -> Result<Slice<'_, T>, Error> {
         let bytes = count.saturating_mul(size_of::<T>() as u64);
         access.check(access.memory().piece(self.claimed(), bytes).map(drop))?;
         Ok(Slice {

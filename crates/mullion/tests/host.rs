@@ -16,6 +16,8 @@ mod imports;
 mod loading;
 #[path = "host/misuse.rs"]
 mod misuse;
+#[path = "host/restart.rs"]
+mod restart;
 
 use everything::{IMAGE, imports};
 use mullion::{Domain, Error};

@@ -138,6 +138,12 @@ impl Domain {
         self.inner.has_ended()
     }
 
+    /// Lets the domain take no calls from now on, until it is restarted. Calls that
+    /// are in it go on.
+    pub fn end(&self) {
+        self.inner.end();
+    }
+
     /// Calls a function of the domain and waits until it returns.
     ///
     /// # Panics

@@ -80,17 +80,23 @@ pub(crate) struct State {
     pub(crate) ignored: u128,
 }
 
+impl State {
+    fn new(grants: &Grants) -> Self {
+        Self {
+            descriptors: Descriptors::new(&grants.streams),
+            directory: "/".to_owned(),
+            umask: 0o022,
+            ignored: 0,
+        }
+    }
+}
+
 impl System {
     /// A system interface with these grants.
     #[must_use]
     pub fn new(grants: Grants) -> Self {
         Self {
-            state: Mutex::new(State {
-                descriptors: Descriptors::new(&grants.streams),
-                directory: "/".to_owned(),
-                umask: 0o022,
-                ignored: 0,
-            }),
+            state: Mutex::new(State::new(&grants)),
             grants,
         }
     }
@@ -98,8 +104,21 @@ impl System {
     /// The import `__mullion_system` of one domain.
     #[must_use]
     pub fn into_import(self) -> HostFunction {
-        let system = Arc::new(self);
+        Arc::new(self).import()
+    }
+
+    /// As [`System::into_import`], for a host that keeps the interface.
+    #[must_use]
+    pub fn import(self: &Arc<Self>) -> HostFunction {
+        let system = self.clone();
         Arc::new(move |caller| system.answer(caller))
+    }
+
+    /// The state at the beginning: what the program has opened is closed. For a
+    /// domain that is restarted.
+    pub fn reset(&self) {
+        // The old state's descriptors are closed when the lock is free again.
+        let _old = std::mem::replace(&mut *self.state(), State::new(&self.grants));
     }
 
     pub(crate) fn grants(&self) -> &Grants {
