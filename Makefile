@@ -34,7 +34,7 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 	target/release/conformance suites
 	@mkdir -p build
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
-	target/release/conformance torture
+	target/release/conformance torture --state build/torture.state
 
 check: fmt clippy doc deny test   ## what continuous integration runs
 

@@ -3,10 +3,9 @@
 use crate::Common;
 use crate::build::{self, Outcome, Program};
 use crate::pool;
-use crate::progress::{Progress, Verdict};
+use crate::progress::{self, Progress, Verdict};
 use anyhow::{Context, bail};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -55,10 +54,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         let seeds: Vec<u64> = (next..).take(options.count - compared).collect();
         next += seeds.len() as u64;
         let verdicts = pool::map(&seeds, options.common.jobs, "csmith", |seed| match progress
-            .get(*seed)
+            .get(&seed.to_string())
         {
             Some(verdict) => Ok(verdict),
-            None => progress.keep(*seed, one(options, *seed)?),
+            None => progress.keep(&seed.to_string(), one(options, *seed)?),
         });
         for (seed, verdict) in seeds.into_iter().zip(verdicts) {
             match verdict? {
@@ -95,12 +94,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
 
 /// What results depend on: the command under test, and how it is asked.
 fn identity(options: &Options) -> anyhow::Result<String> {
-    let common = &options.common;
-    let command = fs::read(&common.tested.mullion).context("the command under test")?;
-    let mut hash = DefaultHasher::new();
-    (command, SHAPE, &common.levels, &common.protections).hash(&mut hash);
-    (options.native_seconds, common.seconds).hash(&mut hash);
-    Ok(format!("mullion {:016x}", hash.finish()))
+    progress::identity(&options.common, (SHAPE, options.native_seconds))
 }
 
 /// One program at every level in every protection.

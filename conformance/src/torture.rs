@@ -4,6 +4,7 @@ use crate::Common;
 use crate::build::{self, Outcome, Program};
 use crate::expect::{self, Expectations, Line};
 use crate::pool;
+use crate::progress::{self, Progress, Verdict};
 use anyhow::{Context, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,10 +24,14 @@ pub(crate) struct Options {
     /// Every nth test only (1: all), for a short run.
     #[arg(long, default_value_t = 1)]
     every: usize,
+    /// Keeps what has passed in this file, and does not run it again (with the same build of `mullion`, levels
+    /// and protections); the rest is looked at again.
+    #[arg(long)]
+    state: Option<PathBuf>,
 }
 
-/// The archive that Debian's package holds.
-const ARCHIVE: &str = "/usr/src/gcc-12/gcc-12.2.0-dfsg.tar.xz";
+/// Where the package puts its archive, `gcc-12.N.N.tar.xz` (Debian's name has `-dfsg` in it).
+const PACKAGE: &str = "/usr/src/gcc-12";
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let expectations = Expectations::load()?;
@@ -35,6 +40,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         None => unpack()?,
     };
     let tests = list(&directory, options)?;
+    let progress = match &options.state {
+        Some(file) => Progress::open(file, &progress::identity(&options.common, "torture")?)?,
+        None => Progress::default(),
+    };
     let work: Vec<(&PathBuf, &String)> = options
         .common
         .levels
@@ -42,7 +51,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         .flat_map(|level| tests.iter().map(move |test| (test, level)))
         .collect();
     let results = pool::map(&work, options.common.jobs, "torture", |(test, level)| {
-        one(options, test, level)
+        remembered(options, &progress, test, level)
     });
     let mut lines = Vec::new();
     for result in results {
@@ -58,20 +67,34 @@ fn unpack() -> anyhow::Result<PathBuf> {
     if done.join("execute.exp").exists() {
         return Ok(done);
     }
-    if !Path::new(ARCHIVE).exists() {
-        bail!("{ARCHIVE} is missing: apt-get install gcc-12-source (or give --tests DIR)");
-    }
+    let archive = archive().with_context(|| {
+        format!("no archive in {PACKAGE}: apt-get install gcc-12-source (or give --tests DIR)")
+    })?;
     fs::create_dir_all(&target)?;
     let status = Command::new("tar")
-        .args(["-xf", ARCHIVE, "--wildcards", "--strip-components=4", "-C"])
+        .arg("-xf")
+        .arg(&archive)
+        .args(["--wildcards", "--strip-components=4", "-C"])
         .arg(&target)
         .arg("*/gcc/testsuite/gcc.c-torture/execute/*")
         .status()
         .context("tar")?;
     if !status.success() {
-        bail!("tar could not read {ARCHIVE}");
+        bail!("tar could not read {}", archive.display());
     }
     Ok(done)
+}
+
+/// The archive that the package holds.
+fn archive() -> Option<PathBuf> {
+    let named = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("gcc-12.") && name.ends_with(".tar.xz")
+    };
+    fs::read_dir(PACKAGE)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(named)
 }
 
 /// The tests' source files, in order of their names.
@@ -95,6 +118,31 @@ fn name(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+/// [`one`], unless it is known to pass.
+fn remembered(
+    options: &Options,
+    progress: &Progress,
+    test: &Path,
+    level: &str,
+) -> anyhow::Result<Vec<Line>> {
+    let folder = test.parent().and_then(Path::file_name).unwrap_or_default();
+    let key = format!("{}/{} {level}", folder.display(), name(test));
+    if progress.get(&key) == Some(Verdict::Same) {
+        let passed = |protection: &String| Line {
+            test: name(test),
+            level: level.to_owned(),
+            protection: protection.clone(),
+            outcome: Outcome::Pass,
+        };
+        return Ok(options.common.protections.iter().map(passed).collect());
+    }
+    let lines = one(options, test, level)?;
+    if lines.iter().all(|line| line.outcome == Outcome::Pass) {
+        progress.keep(&key, Verdict::Same)?;
+    }
+    Ok(lines)
 }
 
 /// One test at one level, in every protection.

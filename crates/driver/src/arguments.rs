@@ -30,7 +30,8 @@ Environment:
                               (otherwise the module type's, if there is one)
   MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
   MULLION_PASSPHRASE_FILE     the passphrase of the key, where no terminal is
-  MULLION_CC, MULLION_CXX     the compilers to use instead of gcc and g++
+  MULLION_CC, MULLION_CXX     the compilers to use instead of gcc-12 and g++-12, or
+                              of gcc and g++ where there is no other
   MULLION_SOURCES             a directory with archives of third-party sources,
                               looked at before any package client is asked
   XDG_CACHE_HOME              where the C library is built, once (~/.cache)

@@ -8,11 +8,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The C or C++ compiler that does the work.
+/// The C or C++ compiler that does the work: what `variable` names; or `usual` in the version whose assembler
+/// text is known best, where that is installed beside another; or `usual`.
 pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
-    std::env::var_os(variable)
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| usual.into())
+    let named = std::env::var_os(variable).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| {
+        let known = format!("{usual}-12");
+        let installed = |folder: PathBuf| folder.join(&known).is_file();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if std::env::split_paths(&path).any(installed) {
+            known.into()
+        } else {
+            usual.into()
+        }
+    })
 }
 
 /// Runs a program and hands back what it wrote.
@@ -45,7 +54,7 @@ pub(crate) fn cannot_start(command: &Command, cause: std::io::Error) -> DriverEr
     let program = command.get_program().to_string_lossy().into_owned();
     let package = match program.rsplit('/').next() {
         Some("as" | "ar" | "ld") => "binutils",
-        Some("g++") => "g++",
+        Some("g++" | "g++-12") => "g++",
         _ => "gcc",
     };
     DriverError::Start {

@@ -109,7 +109,8 @@ impl Sysroot {
 fn key(gcc: &std::ffi::OsStr) -> String {
     let mut hash = DefaultHasher::new();
     env!("MULLION_SYSROOT_KEY").hash(&mut hash);
-    for place in [find_program(gcc), find_program("g++".as_ref())] {
+    let cxx = tools::compiler("MULLION_CXX", "g++");
+    for place in [find_program(gcc), find_program(&cxx)] {
         place.as_os_str().as_bytes().hash(&mut hash);
         if let Ok(metadata) = fs::metadata(&place) {
             metadata.len().hash(&mut hash);
