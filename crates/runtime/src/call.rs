@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use std::ptr;
 
 /// Integer arguments in registers.
-const REGISTERS: usize = 6;
+pub(crate) const REGISTERS: usize = 6;
 /// Integer arguments that an [`Arguments`] holds without further memory, beyond
 /// those in registers.
 const INLINE: usize = 8;

@@ -213,8 +213,9 @@ fn run(tcb: &Tcb, frame: &mut GateFrame, active: &Active, slot: u32) -> Result<u
         Ok(function) => function,
         Err(link) => {
             active.linked.set(true);
-            let value = link.call(tcb, frame)?;
-            return in_time(tcb, value);
+            // The panic of a host function that the called domain has called.
+            let called = catch_unwind(AssertUnwindSafe(|| link.call(tcb, domain, frame)));
+            return in_time(tcb, called.map_err(Ending::Panic)??);
         }
     };
     let mut caller = Caller { tcb, frame, domain };

@@ -44,7 +44,7 @@ pub use error::Error;
 pub use fault::{Attempt, Cause, Fault, INNERMOST, OUTERMOST, REGISTER_NAMES, Registers};
 pub use image::{FloatingPoint, Image, Relocation, Segment};
 pub use limits::Limits;
-pub use link::{LinkOptions, Linked};
+pub use link::{Failed, LinkOptions, Linked};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
 pub use records::snapshot;
 pub use shared::{ShareError, SharePolicy, Shared};

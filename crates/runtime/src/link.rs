@@ -1,14 +1,16 @@
 //! Imports: functions of the host, or of other domains.
 
-use crate::call::CallError;
+use crate::call::{CallError, MAX_ARGUMENTS, REGISTERS, Returned};
 use crate::control::Tcb;
 use crate::dispatch::{Ending, HostFunction};
 use crate::domain::{DomainNumber, Inner};
 use crate::error::Error;
 use crate::invoke::Request;
+use crate::memory::Claimed;
 use crate::trampoline::GateFrame;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What stands behind a gate.
 pub(crate) struct Import {
@@ -18,14 +20,34 @@ pub(crate) struct Import {
 }
 
 /// How a domain calls another one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct LinkOptions {
     /// Passes the eight vector registers on as well; without it the called domain
     /// finds 0 there.
     pub doubles: bool,
-    /// What the import returns if the called domain takes no calls, faults or is
-    /// out of time; `None`: that ends the invocation of the calling one.
-    pub failed: Option<u64>,
+    /// Integers beyond those in registers that are passed on, from the calling
+    /// domain's stack to the called one's: so many of them, at most
+    /// [`MAX_ARGUMENTS`] with those in registers.
+    pub stacked: usize,
+    /// What becomes of a call that fails.
+    pub failed: Option<Failed>,
+}
+
+/// Asked when the called domain takes no calls, faults or is out of time: what the
+/// import returns then, or why the invocation of the calling one ends. Without it,
+/// that ends with the [`CallError`]. It runs on the thread of the call, in the
+/// place of a host function.
+pub type Failed = Arc<
+    dyn Fn(CallError) -> Result<Returned, Box<dyn std::error::Error + Send + Sync>> + Send + Sync,
+>;
+
+impl fmt::Debug for LinkOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = formatter.debug_struct("LinkOptions");
+        all.field("doubles", &self.doubles)
+            .field("stacked", &self.stacked)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An import that is another domain's function.
@@ -91,7 +113,12 @@ impl Link {
 
     /// Calls the other domain with the registers in the frame, and puts its
     /// result there.
-    pub(crate) fn call(&self, tcb: &Tcb, frame: &mut GateFrame) -> Result<u64, Ending> {
+    pub(crate) fn call(
+        &self,
+        tcb: &Tcb,
+        caller: &Inner,
+        frame: &mut GateFrame,
+    ) -> Result<u64, Ending> {
         // A plain addition: the count is for people, and a locked one takes as
         // long as a part of the call.
         let calls = self.calls.load(Ordering::Relaxed);
@@ -112,23 +139,42 @@ impl Link {
                     vectors,
                     stacked: &[],
                 };
-                callee.invoke(tcb, request)
+                if self.options.stacked == 0 {
+                    callee.invoke(tcb, request)
+                } else {
+                    let words = self.stacked(caller, frame.r15)?;
+                    let stacked = words.as_slice();
+                    callee.invoke(tcb, Request { stacked, ..request })
+                }
             }
         };
-        match result {
-            Ok(returned) => {
-                frame.high = returned.high;
-                frame.vector = [returned.double.to_bits(), 0];
-                Ok(returned.integer)
-            }
-            Err(error) => self.failed(error),
-        }
+        let returned = match result {
+            Ok(returned) => returned,
+            Err(error) => self.failed(error)?,
+        };
+        frame.high = returned.high;
+        frame.vector = [returned.double.to_bits(), 0];
+        Ok(returned.integer)
+    }
+
+    /// The words on the calling domain's stack.
+    #[cold]
+    fn stacked(&self, caller: &Inner, stack: u64) -> Result<Vec<u64>, Ending> {
+        let memory = caller.memory();
+        let count = self.options.stacked.min(MAX_ARGUMENTS - REGISTERS);
+        let word = |index: usize| {
+            let offset = (stack as u32).wrapping_add(8 * index as u32);
+            memory.read_u64(Claimed(memory.base() + u64::from(offset)))
+        };
+        let words: Result<_, _> = (0..count).map(word).collect();
+        words.map_err(|bad| Ending::Refused(Box::new(bad)))
     }
 
     #[cold]
-    fn failed(&self, error: CallError) -> Result<u64, Ending> {
-        self.options
-            .failed
-            .ok_or_else(|| Ending::Refused(Box::new(error)))
+    fn failed(&self, error: CallError) -> Result<Returned, Ending> {
+        match &self.options.failed {
+            Some(failed) => failed(error).map_err(Ending::Refused),
+            None => Err(Ending::Refused(Box::new(error))),
+        }
     }
 }

@@ -3,8 +3,9 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Cause, Claimed, Domain, Entry, Error, Limits, LinkOptions,
+    Arguments, CallError, Cause, Claimed, Domain, Entry, Error, Limits, LinkOptions, Returned,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Loaded, Program, host};
@@ -47,6 +48,14 @@ fn load(program: &Program) -> Loaded {
 fn entry(loaded: &Loaded, name: &str) -> Entry {
     let address = Claimed(loaded.address(name));
     loaded.domain.entry(address).unwrap()
+}
+
+fn integer(integer: u64) -> Returned {
+    Returned {
+        integer,
+        high: 0,
+        double: 0.0,
+    }
 }
 
 fn link(from: &Loaded, to: &Loaded, name: &str, options: LinkOptions) {
@@ -118,13 +127,78 @@ fn a_failure_may_have_a_value_instead() {
     let program = Program::new(PROGRAM);
     let (one, two) = (load(&program), load(&program));
     let options = LinkOptions {
-        failed: Some(35),
+        failed: Some(Arc::new(|_| Ok(integer(35)))),
         ..LinkOptions::default()
     };
     link(&one, &two, "wrong", options);
     assert_eq!(one.call("through", &[]).unwrap().integer, 42);
     drop(two);
     assert_eq!(one.call("through", &[]).unwrap().integer, 42, "unloaded");
+}
+
+#[test]
+fn the_host_decides_what_a_failure_comes_to() {
+    let program = Program::new(PROGRAM);
+    let (one, two) = (load(&program), load(&program));
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let list = seen.clone();
+    let options = LinkOptions {
+        failed: Some(Arc::new(move |error| {
+            list.lock().unwrap().push(error.to_string());
+            Err("that was all".into())
+        })),
+        ..LinkOptions::default()
+    };
+    link(&one, &two, "wrong", options);
+    let error = one.call("through", &[]).unwrap_err();
+    assert!(error.to_string().contains("that was all"), "{error}");
+    let seen = seen.lock().unwrap();
+    assert!(
+        seen.len() == 1 && seen[0].contains("trap instruction"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn a_panic_behind_two_domains_reaches_the_host() {
+    let program = Program::new(PROGRAM);
+    let one = load(&program);
+    let who = host(|_| panic!("on purpose"));
+    let two = program.load_with(vec![host(|_| Ok(1)), who], Limits::default());
+    link(&one, &two, "ask", LinkOptions::default());
+    let call = || one.call("through", &[]).map(|returned| returned.integer);
+    let caught = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+    assert_eq!(caught.downcast_ref(), Some(&"on purpose"));
+    assert!(!one.domain.has_ended() && !two.domain.has_ended());
+}
+
+#[test]
+fn integers_beyond_the_registers_go_from_stack_to_stack() {
+    let program = Program::new(
+        "
+        import other
+        export through
+            subq $24, %r15
+            movq $70, (%r15)
+            movq $8, 8(%r15)
+            call other
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        export last
+            movq 8(%r15), %rax
+            addq (%r15), %rax
+            ret
+    ",
+    );
+    let load = || program.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let (one, two) = (load(), load());
+    let options = LinkOptions {
+        stacked: 2,
+        ..LinkOptions::default()
+    };
+    link(&one, &two, "last", options);
+    assert_eq!(one.call("through", &[]).unwrap().integer, 78);
 }
 
 #[test]
@@ -138,7 +212,7 @@ fn the_calling_ones_time_holds_for_the_called_one() {
     let one = program.load_with(vec![host(|_| Ok(0)), host(|_| Ok(0))], limits);
     let two = load(&program);
     let options = LinkOptions {
-        failed: Some(0),
+        failed: Some(Arc::new(|_| Ok(integer(0)))),
         ..LinkOptions::default()
     };
     link(&one, &two, "forever", options);
