@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use mullion_sip::exchange::Handles;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::kernel::kernel;
-use mullion_sip::process::names::{self, Offer};
-use mullion_sip::process::{Handover, Home, Options, Program, Rights, spawn};
+use mullion_sip::process::names;
+use mullion_sip::process::{Home, Options, Program, Rights, spawn};
 use mullion_sip::wait::{self, Waiter};
 use mullion_sip::{Start, thread};
 
@@ -76,18 +76,6 @@ fn in_process<T: Handles>(main: fn(T), argument: T, home: usize) -> mullion_sip:
     spawn(program, argument, &options).expect("a process")
 }
 
-struct Nothing;
-// SAFETY: it is nothing.
-unsafe impl Handover for Nothing {}
-impl Offer for Nothing {
-    fn digest(&self) -> [u8; 32] {
-        [0; 32]
-    }
-    fn connect(&mut self, _: &mut dyn std::any::Any) -> bool {
-        false
-    }
-}
-
 fn calls(_: ()) {
     let kernel = black_box(kernel());
     measure("ABI call", "80", 100_000, |times| {
@@ -118,7 +106,7 @@ fn calls(_: ()) {
     });
     measure("name bind and unbind", "39067", 1_000, |times| {
         for _ in 0..times {
-            names::bind("/bench/name", Nothing).expect("free");
+            names::bind("/bench/name", [0; 32]).expect("free");
             names::unbind("/bench/name").expect("bound");
         }
     });

@@ -20,6 +20,8 @@
 //! **Limits.** What a process holds counts against its share; what it has sent counts until its peer answers,
 //! so that a queue is nobody's hiding place.
 
+use std::sync::{Mutex, OnceLock};
+
 use crate::critical::critical;
 use crate::owner::Owner;
 
@@ -43,6 +45,23 @@ pub(crate) mod worker;
 
 pub(crate) use block::discard;
 pub use census::{Census, census};
+
+/// The heap, once for the program.
+pub(crate) struct State {
+    region: OnceLock<region::Region>,
+    everything: Mutex<worker::Everything>,
+    stores: [Mutex<worker::Store>; sizes::CLASSES],
+}
+
+impl State {
+    pub(crate) const fn new() -> State {
+        State {
+            region: OnceLock::new(),
+            everything: Mutex::new(worker::Everything::new()),
+            stores: [const { Mutex::new(worker::Store::EMPTY) }; sizes::CLASSES],
+        }
+    }
+}
 
 /// Why a block was not to be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -4,11 +4,11 @@
 //! on its own and shares nothing with the host but memory. It only ever grows at its end: who knows version
 //! `n` finds its entries unchanged in every later one of the same major number.
 
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::heap;
 use crate::owner;
+use crate::shared::shared;
 use crate::thread::{self, ThreadError};
 use crate::wait::{self, Waiter};
 
@@ -71,10 +71,13 @@ extern "C" fn process() -> u64 {
     owner::current().to_bits()
 }
 
-static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// When the kernel was first used.
+fn beginning() -> Instant {
+    *shared().beginning.get_or_init(Instant::now)
+}
 
 extern "C" fn now() -> u64 {
-    BEGINNING.elapsed().as_nanos() as u64
+    beginning().elapsed().as_nanos() as u64
 }
 
 extern "C" fn yield_now() {
@@ -86,7 +89,7 @@ extern "C" fn waiter() -> u64 {
 }
 
 extern "C" fn park(deadline: u64) {
-    match BEGINNING.checked_add(Duration::from_nanos(deadline)) {
+    match beginning().checked_add(Duration::from_nanos(deadline)) {
         Some(time) if deadline != u64::MAX => wait::park_until(time),
         _ => wait::park(),
     }

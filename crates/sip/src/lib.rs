@@ -27,6 +27,7 @@ pub mod heap;
 pub mod kernel;
 pub mod owner;
 pub mod process;
+mod shared;
 mod start;
 mod system;
 mod table;

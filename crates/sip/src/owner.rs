@@ -1,8 +1,7 @@
 //! Who owns something: a process by its number and generation, or the host.
 
-use std::sync::RwLock;
-
 use crate::process::Process;
+use crate::shared::shared;
 use crate::thread::here;
 
 /// One life of a process. A number is used again by later processes; the pair never is.
@@ -62,11 +61,10 @@ pub fn current() -> Owner {
 /// unpark. What it does costs the worker's other processes time, so it should cost what the process owned.
 pub type Teardown = fn(Owner);
 
-static HOOKS: RwLock<Vec<Teardown>> = RwLock::new(Vec::new());
-
 /// Has `hook` called at the end of every process from now on. The same function is registered once.
 pub fn on_end(hook: Teardown) {
-    let mut hooks = HOOKS
+    let mut hooks = shared()
+        .hooks
         .write()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     if !hooks.iter().any(|known| std::ptr::fn_addr_eq(*known, hook)) {
@@ -76,7 +74,8 @@ pub fn on_end(hook: Teardown) {
 
 /// Calls them all.
 pub(crate) fn tear_down(owner: Owner) {
-    let hooks = HOOKS
+    let hooks = shared()
+        .hooks
         .read()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     for hook in hooks.iter() {

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 
 use thiserror::Error;
 
 use crate::process;
+use crate::shared::shared;
 use crate::thread::{signals, watch, worker};
 use crate::{exchange, heap, owner, system};
 
@@ -33,8 +33,8 @@ pub fn start(how: Start) -> Result<(), StartError> {
     if !worker::all().is_empty() {
         return Ok(());
     }
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _one = STARTING
+    let _one = shared()
+        .starting
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     if !worker::all().is_empty() {

@@ -12,6 +12,7 @@
 use std::time::Instant;
 
 use host::HostThread;
+pub(crate) use host::HostThreads;
 
 use crate::critical::critical;
 use crate::thread::{here, worker};

@@ -1,40 +1,27 @@
 //! The name server, between processes.
 
-use std::any::Any;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use mullion_sip::channel::{AnyEndpoint, Contract};
 use mullion_sip::heap::ProcessHeaps;
-use mullion_sip::process::names::{NAMES, NameError, Offer, bind, bound, connect, unbind};
-use mullion_sip::process::{Cause, Child, Handover, Options, Program, Rights, spawn};
-use mullion_sip::{Start, thread};
+use mullion_sip::process::names::{NAMES, NameError, bind, bound, unbind};
+use mullion_sip::process::{BACKLOG, Cause, Child, Options, Program, Rights, open, serve, spawn};
+use mullion_sip::{Start, contract};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
 
-const DIGEST: [u8; 32] = [7; 32];
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-
-/// Takes numbers but 0.
-struct Numbers;
-
-// SAFETY: it holds nothing.
-unsafe impl Handover for Numbers {}
-
-impl Offer for Numbers {
-    fn digest(&self) -> [u8; 32] {
-        DIGEST
-    }
-
-    fn connect(&mut self, end: &mut dyn Any) -> bool {
-        let number = end
-            .downcast_mut::<Option<u64>>()
-            .and_then(|end| end.take_if(|number| *number != 0));
-        TAKEN.store(number.unwrap_or(0), Ordering::SeqCst);
-        number.is_some()
-    }
+contract! {
+    /// A question.
+    pub mod ask { Ask: client { Question(u32) -> Answer } Answer: server { Reply(u32) -> end } }
 }
+
+contract! {
+    /// Another one.
+    pub mod tell { Tell: client { Word(u32) -> end } }
+}
+
+const DIGEST: [u8; 32] = ask::Contract::INFO.digest.0;
 
 fn run(main: fn(()), rights: Rights) -> Child {
     mullion_sip::start(Start {
@@ -59,15 +46,29 @@ fn returned(main: fn(()), rights: Rights) {
     assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
 }
 
+fn question() -> (ask::Client<ask::Ask>, AnyEndpoint) {
+    let (client, server) = ask::channel().expect("memory");
+    (client, server.into_any())
+}
+
+fn refused(path: &str, end: AnyEndpoint) -> NameError {
+    open(path, end).expect_err("refused").0
+}
+
 #[test]
 fn a_service_is_found_by_who_may_until_it_ends() {
     let server = run(
         |()| {
-            bind("/numbers/one", Numbers).expect("permitted");
-            assert_eq!(bind("/numbers/one", Numbers), Err(NameError::Taken));
-            assert_eq!(bind("/elsewhere", Numbers), Err(NameError::NotPermitted));
-            assert_eq!(bind("numbers", Numbers), Err(NameError::Malformed));
-            thread::sleep(Duration::from_secs(1000));
+            let service = serve("/numbers/one", ask::Contract::INFO).expect("permitted");
+            assert_eq!(bind("/numbers/one", DIGEST), Err(NameError::Taken));
+            assert_eq!(bind("/elsewhere", DIGEST), Err(NameError::NotPermitted));
+            assert_eq!(bind("numbers", DIGEST), Err(NameError::Malformed));
+            loop {
+                let asked = ask::Server::<ask::Ask>::from_any(service.accept()).expect("its own");
+                if let Ok(ask::AskMessage::Question(number, server)) = asked.recv() {
+                    let _ = server.reply(number + 1);
+                }
+            }
         },
         Rights::none().bind("/numbers"),
     );
@@ -78,26 +79,17 @@ fn a_service_is_found_by_who_may_until_it_ends() {
     }
     returned(
         |()| {
-            let mut end = Some(5u64);
+            let (_, other) = tell::channel().expect("memory");
             assert_eq!(
-                connect("/numbers/one", [8; 32], &mut end),
-                Err(NameError::ContractDiffers)
+                refused("/numbers/one", other.into_any()),
+                NameError::ContractDiffers
             );
-            assert_eq!(
-                connect("/numbers/two", DIGEST, &mut end),
-                Err(NameError::Unbound)
-            );
-            assert_eq!(
-                connect("/numbers/one", DIGEST, &mut Some(0u64)),
-                Err(NameError::Busy)
-            );
-            assert_eq!(
-                connect("/numbers/one", DIGEST, &mut "not a number"),
-                Err(NameError::Busy)
-            );
-            assert_eq!(end, Some(5));
-            assert_eq!(connect("/numbers/one", DIGEST, &mut end), Ok(()));
-            assert_eq!(end, None);
+            let (client, end) = question();
+            let (error, end) = open("/numbers/two", end).expect_err("nobody is there");
+            assert_eq!(error, NameError::Unbound);
+            open("/numbers/one", end).expect("permitted");
+            let client = client.question(5).expect("taken");
+            assert!(matches!(client.recv(), Ok(ask::AnswerMessage::Reply(6))));
             assert_eq!(
                 unbind("/numbers/one"),
                 Err(NameError::NotPermitted),
@@ -106,19 +98,36 @@ fn a_service_is_found_by_who_may_until_it_ends() {
         },
         Rights::none().look_up("/"),
     );
-    assert_eq!(TAKEN.load(Ordering::SeqCst), 5);
     returned(
         |()| {
-            let refused = connect("/numbers/one", DIGEST, &mut Some(5u64));
-            assert_eq!(refused, Err(NameError::NotPermitted));
+            assert_eq!(
+                refused("/numbers/one", question().1),
+                NameError::NotPermitted
+            )
         },
         Rights::none().look_up("/number"),
     );
     server.kill();
     server.wait();
-    assert_eq!(
-        connect("/numbers/one", DIGEST, &mut Some(5u64)),
-        Err(NameError::Unbound)
+    assert_eq!(refused("/numbers/one", question().1), NameError::Unbound);
+}
+
+#[test]
+fn who_does_not_accept_keeps_few_waiting() {
+    returned(
+        |()| {
+            let service = serve("/busy", ask::Contract::INFO).expect("permitted");
+            let mut clients = Vec::new();
+            for _ in 0..BACKLOG {
+                let (client, end) = question();
+                open("/busy", end).expect("room");
+                clients.push(client);
+            }
+            assert_eq!(refused("/busy", question().1), NameError::Busy);
+            assert!(service.try_accept().is_some());
+            open("/busy", question().1).expect("room again");
+        },
+        Rights::all(),
     );
 }
 
@@ -127,15 +136,15 @@ fn names_are_limited_and_a_child_gets_no_more_rights() {
     returned(
         |()| {
             for number in 0..NAMES {
-                bind(&format!("/many/{number}"), Numbers).expect("not too many");
+                bind(&format!("/many/{number}"), DIGEST).expect("not too many");
             }
-            assert_eq!(bind("/many/more", Numbers), Err(NameError::TooMany));
+            assert_eq!(bind("/many/more", DIGEST), Err(NameError::TooMany));
             unbind("/many/0").expect("its own");
-            bind("/many/more", Numbers).expect("not too many");
+            bind("/many/more", DIGEST).expect("not too many");
             let child = run(
                 |()| {
-                    assert_eq!(bind("/other", Numbers), Err(NameError::NotPermitted));
-                    bind("/many/children/one", Numbers).expect("permitted");
+                    assert_eq!(bind("/other", DIGEST), Err(NameError::NotPermitted));
+                    bind("/many/children/one", DIGEST).expect("permitted");
                 },
                 Rights::none().bind("/").bind("/many/children"),
             );

@@ -4,10 +4,10 @@
 //! without a look at a global. It is reserved once and never returned; pages become memory when first written.
 
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::sizes::{Id, PLACE_BITS, SPAN_BITS};
+use crate::shared::shared;
 
 /// Spans for sizes, and as many again in front for what the heap knows of them.
 const BLOCKS: usize = 32 << SPAN_BITS;
@@ -98,8 +98,7 @@ unsafe impl Sync for Region {}
 impl Region {
     /// The one region, reserved at first use.
     pub(crate) fn get() -> Region {
-        static REGION: OnceLock<Region> = OnceLock::new();
-        *REGION.get_or_init(|| Region(reserve()))
+        *shared().exchange.region.get_or_init(|| Region(reserve()))
     }
 
     /// The region that something in it belongs to.

@@ -1,11 +1,13 @@
 //! Free blocks: a few kept by each OS thread, the rest in one place for all.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ptr::NonNull;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use crate::critical::as_host;
+use crate::shared::shared;
+use crate::thread::here;
 
 use super::HeapError;
 use super::ledger;
@@ -48,7 +50,6 @@ impl Stack {
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<&'static Worker>> = const { Cell::new(None) };
     /// Gives the worker to another thread at the end of this one.
     static LEAVE: Leave = const { Leave };
 }
@@ -58,11 +59,11 @@ struct Leave;
 impl Drop for Leave {
     fn drop(&mut self) {
         // Whoever still holds blocks (in another thread-local that is dropped later) keeps the worker.
-        if let Some(worker) = CURRENT.get()
+        if let Some(worker) = here::exchange()
             && ledger::of_thread(worker).first().is_none()
         {
             ledger::of_thread(worker).reset();
-            CURRENT.set(None);
+            here::set_exchange(None);
             everything().idle.push(worker);
         }
     }
@@ -71,7 +72,7 @@ impl Drop for Leave {
 /// The calling thread's.
 #[inline]
 pub(crate) fn current() -> &'static Worker {
-    match CURRENT.get() {
+    match here::exchange() {
         Some(worker) => worker,
         None => enter(),
     }
@@ -94,23 +95,31 @@ fn enter() -> &'static Worker {
         worker
     });
     drop(everything);
-    CURRENT.set(Some(worker));
+    here::set_exchange(Some(worker));
     // At the very end of a thread there is nobody to tell; the worker then stays with it.
     let _ = LEAVE.try_with(|_| ());
     worker
 }
 
-struct Everything {
+/// All that OS threads have had, and those that no thread has at the moment.
+pub(super) struct Everything {
     all: Vec<&'static Worker>,
     idle: Vec<&'static Worker>,
 }
 
+impl Everything {
+    pub(super) const fn new() -> Everything {
+        Everything {
+            all: Vec::new(),
+            idle: Vec::new(),
+        }
+    }
+}
+
 fn everything() -> MutexGuard<'static, Everything> {
-    static EVERYTHING: Mutex<Everything> = Mutex::new(Everything {
-        all: Vec::new(),
-        idle: Vec::new(),
-    });
-    EVERYTHING
+    shared()
+        .exchange
+        .everything
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -219,24 +228,23 @@ fn batch(class: Class) -> usize {
 }
 
 /// The free blocks of one size that no worker keeps, and how many have ever been made.
-struct Store {
+pub(super) struct Store {
     free: Stack,
     made: u32,
 }
 
 fn store(class: Class) -> MutexGuard<'static, Store> {
-    static STORES: [Mutex<Store>; CLASSES] = [const {
-        Mutex::new(Store {
-            free: Stack::EMPTY,
-            made: 0,
-        })
-    }; CLASSES];
-    STORES[class.index()]
+    shared().exchange.stores[class.index()]
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Store {
+    pub(super) const EMPTY: Store = Store {
+        free: Stack::EMPTY,
+        made: 0,
+    };
+
     /// Up to a batch of blocks: used ones if there are, else new ones.
     fn take(&mut self, region: Region, class: Class) -> Stack {
         let mut taken = Stack::EMPTY;

@@ -20,4 +20,4 @@ pub use global::ProcessHeaps;
 pub(crate) use pages::{allocate_pages, release_pages};
 pub(crate) use pool::Pool;
 pub use region::UNIT;
-pub(crate) use region::{reserve, runs};
+pub(crate) use region::{State, reserve, runs};

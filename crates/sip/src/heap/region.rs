@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::owner::Owner;
+use crate::shared::shared;
 use crate::system;
 use crate::table::{Table, Zeroed};
 
@@ -16,15 +17,33 @@ const REGION: usize = 256 << 30;
 /// Runs have 1 << order units; the largest has 16 GiB.
 pub(super) const ORDERS: usize = 21;
 
-/// No pointer of user space is within a region from here on, so nothing is ours before `reserve`.
-static BASE: AtomicUsize = AtomicUsize::new(1 << 63);
-/// The first unit that nobody has had. Number 0 stands for none.
-static FRONTIER: AtomicU32 = AtomicU32::new(1);
-static UNITS: OnceLock<Table<Unit>> = OnceLock::new();
+/// The region, once for the program.
+pub(crate) struct State {
+    /// No pointer of user space is within a region from 1 << 63 on, so nothing is ours before `reserve`.
+    base: AtomicUsize,
+    /// The first unit that nobody has had. Number 0 stands for none.
+    frontier: AtomicU32,
+    units: OnceLock<Table<Unit>>,
+}
+
+impl State {
+    pub(crate) const fn new() -> State {
+        State {
+            base: AtomicUsize::new(1 << 63),
+            frontier: AtomicU32::new(1),
+            units: OnceLock::new(),
+        }
+    }
+}
+
+#[inline(always)]
+fn state() -> &'static State {
+    &shared().heaps
+}
 
 /// What is known of a unit. Only the worker that has it writes; `owner` and `units` are read by [`runs`] too.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// The process that has it, as bits; 0 while it is in a pool.
     pub(super) owner: AtomicU64,
     /// How many units the run has that begins here; 0 inside a run.
@@ -44,11 +63,14 @@ unsafe impl Sync for Unit {}
 
 /// Reserves the address space, once.
 pub(crate) fn reserve() -> io::Result<()> {
-    if UNITS.get().is_none() {
+    let state = state();
+    if state.units.get().is_none() {
         let base = system::reserve(REGION, UNIT << 8)?;
         let units = Table::reserve(REGION / UNIT)?;
-        if UNITS.set(units).is_ok() {
-            BASE.store(base.expose_provenance(), Ordering::Release);
+        if state.units.set(units).is_ok() {
+            state
+                .base
+                .store(base.expose_provenance(), Ordering::Release);
         }
     }
     Ok(())
@@ -57,7 +79,8 @@ pub(crate) fn reserve() -> io::Result<()> {
 /// The entry of a unit of the region.
 #[inline]
 pub(super) fn unit(number: u32) -> &'static Unit {
-    UNITS
+    state()
+        .units
         .get()
         .and_then(|units| units.get(number as usize))
         .unwrap_or_else(|| unreachable!("unit {number} is not of the region"))
@@ -66,13 +89,17 @@ pub(super) fn unit(number: u32) -> &'static Unit {
 /// Where a unit's memory starts.
 #[inline]
 pub(super) fn address(number: u32) -> *mut u8 {
-    std::ptr::with_exposed_provenance_mut(BASE.load(Ordering::Relaxed) + number as usize * UNIT)
+    std::ptr::with_exposed_provenance_mut(
+        state().base.load(Ordering::Relaxed) + number as usize * UNIT,
+    )
 }
 
 /// The unit that an address lies in, if it is of the region.
 #[inline]
 pub(super) fn unit_of(address: *const u8) -> Option<u32> {
-    let offset = address.addr().wrapping_sub(BASE.load(Ordering::Relaxed));
+    let offset = address
+        .addr()
+        .wrapping_sub(state().base.load(Ordering::Relaxed));
     (offset < REGION).then_some((offset / UNIT) as u32)
 }
 
@@ -81,7 +108,8 @@ pub(super) fn carve(order: usize) -> Option<u32> {
     let units = 1u32 << order;
     let align = units.min(256);
     let mut start = 0;
-    FRONTIER
+    state()
+        .frontier
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |frontier| {
             start = frontier.next_multiple_of(align);
             let end = start.checked_add(units)?;
@@ -94,7 +122,7 @@ pub(super) fn carve(order: usize) -> Option<u32> {
 /// Every run that a process has at the moment: owner, first byte, bytes. A picture, not a lock.
 pub(crate) fn runs() -> Vec<(Owner, usize, usize)> {
     let mut found = Vec::new();
-    let end = FRONTIER.load(Ordering::Relaxed);
+    let end = state().frontier.load(Ordering::Relaxed);
     let mut number = 1;
     while number < end {
         let unit = unit(number);

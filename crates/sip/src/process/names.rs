@@ -1,30 +1,25 @@
 //! The name server: services by path, and who may bind and look up which.
 
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::MutexGuard;
 
 use thiserror::Error;
 
-use super::handover::Handover;
 use super::tree;
+use crate::Parcel;
+use crate::channel::AnyEndpoint;
 use crate::critical::as_host;
 use crate::owner::{self, Owner};
+use crate::shared::shared;
+use crate::wait::{self, Waiter};
 
 /// Bytes of a path at most.
 pub const PATH: usize = 255;
 /// Names that one process may have bound at a time.
 pub const NAMES: usize = 1024;
 
-/// What is bound to a name: something that takes one end of a new channel.
-pub trait Offer: Handover + Any {
-    /// The digest of the contract that is spoken.
-    fn digest(&self) -> [u8; 32];
-
-    /// Takes an end from where it lies, if it is of the right type and there is room. Called in a critical
-    /// piece of the kernel: it must not park.
-    fn connect(&mut self, end: &mut dyn Any) -> bool;
-}
+/// Clients that may wait for a service to accept them.
+pub const BACKLOG: usize = 64;
 
 /// Which names a process may bind and look up, by the beginnings of paths.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -109,21 +104,27 @@ fn covers(prefixes: &[Box<str>], path: &str) -> bool {
     })
 }
 
-struct Bound {
+/// What is bound, by path. Allocated as the host.
+pub(crate) type Names = BTreeMap<Box<str>, Bound>;
+
+/// A name's owner, and the ends that wait there to be accepted.
+pub(crate) struct Bound {
     owner: Owner,
-    offer: Box<dyn Offer>,
+    digest: [u8; 32],
+    ends: VecDeque<Parcel<AnyEndpoint>>,
+    waiting: Waiter,
 }
 
-static NAMES_BOUND: Mutex<BTreeMap<Box<str>, Bound>> = Mutex::new(BTreeMap::new());
-
-fn names() -> MutexGuard<'static, BTreeMap<Box<str>, Bound>> {
-    NAMES_BOUND
+fn names() -> MutexGuard<'static, Names> {
+    shared()
+        .names
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Gives a service a name, until [`unbind`] or the end of the process.
-pub fn bind(path: &str, offer: impl Offer) -> Result<(), NameError> {
+/// Gives the calling process a name at which it takes ends of channels whose contract has this digest, until
+/// [`unbind`] or its end. [`serve`](super::serve) does it for a contract.
+pub fn bind(path: &str, digest: [u8; 32]) -> Result<(), NameError> {
     let _host = as_host();
     let owner = owner::current();
     well_formed(path)?;
@@ -141,8 +142,13 @@ pub fn bind(path: &str, offer: impl Offer) -> Result<(), NameError> {
         }
         node.names += 1;
     }
-    let offer = Box::new(offer);
-    names.insert(path.into(), Bound { owner, offer });
+    let bound = Bound {
+        owner,
+        digest,
+        ends: VecDeque::new(),
+        waiting: Waiter::NONE,
+    };
+    names.insert(path.into(), bound);
     Ok(())
 }
 
@@ -163,33 +169,55 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Gives the service of that name one end of a channel, if it speaks the contract with this digest.
-/// `end` is an `Option` of the end; it is empty afterwards.
-pub fn connect(path: &str, digest: [u8; 32], end: &mut dyn Any) -> Result<(), NameError> {
+/// Queues one end of a channel at a name, and wakes who waits there.
+///
+/// # Errors
+/// The end comes back.
+pub(super) fn connect(
+    path: &str,
+    digest: [u8; 32],
+    end: Parcel<AnyEndpoint>,
+) -> Result<(), (NameError, Parcel<AnyEndpoint>)> {
     let _host = as_host();
-    if !covers(&tree::lock().rights(owner::current()).look_up, path) {
-        return Err(NameError::NotPermitted);
+    let permitted = covers(&tree::lock().rights(owner::current()).look_up, path);
+    if !permitted {
+        return Err((NameError::NotPermitted, end));
     }
     let mut names = names();
-    let bound = names.get_mut(path).ok_or(NameError::Unbound)?;
-    if bound.offer.digest() != digest {
-        return Err(NameError::ContractDiffers);
-    }
-    if bound.offer.connect(end) {
-        Ok(())
-    } else {
-        Err(NameError::Busy)
+    match acceptor(&mut names, path, digest) {
+        Err(error) => Err((error, end)),
+        Ok(bound) => {
+            bound.ends.push_back(end);
+            wait::unpark(bound.waiting);
+            Ok(())
+        }
     }
 }
 
-/// What the calling process itself has bound to a name. The caller is in a critical piece of the kernel.
-pub(super) fn with_own<T>(path: &str, look: impl FnOnce(&mut dyn Any) -> T) -> Option<T> {
+fn acceptor<'a>(
+    names: &'a mut Names,
+    path: &str,
+    digest: [u8; 32],
+) -> Result<&'a mut Bound, NameError> {
+    let bound = names.get_mut(path).ok_or(NameError::Unbound)?;
+    if bound.digest != digest {
+        return Err(NameError::ContractDiffers);
+    }
+    if bound.ends.len() >= BACKLOG {
+        return Err(NameError::Busy);
+    }
+    Ok(bound)
+}
+
+/// The next end at a name of the calling process's own; if there is none, `waiting` is woken by the next to come.
+/// The caller is in a critical piece of the kernel.
+pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
     let mut names = names();
     let bound = names
         .get_mut(path)
         .filter(|bound| bound.owner == owner::current())?;
-    let offer: &mut dyn Any = &mut *bound.offer;
-    Some(look(offer))
+    bound.waiting = waiting;
+    bound.ends.pop_front()
 }
 
 /// Every name, with its owner and the digest of its contract.
@@ -197,7 +225,7 @@ pub fn bound() -> Vec<(String, Owner, [u8; 32])> {
     let names = names();
     let all = names
         .iter()
-        .map(|(path, bound)| (path.to_string(), bound.owner, bound.offer.digest()));
+        .map(|(path, bound)| (path.to_string(), bound.owner, bound.digest));
     all.collect()
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -10,14 +9,13 @@ use super::limits::Limits;
 use crate::exchange;
 use crate::heap::Heap;
 use crate::owner::Owner;
+use crate::shared::shared;
 use crate::table::{Table, Zeroed};
 use crate::thread::inbox::Link;
 use crate::thread::worker::{self, Worker};
 
 /// Places, number 0 (the host) included.
 const PLACES: usize = 1 << 17;
-
-static TABLE: OnceLock<Table<Process>> = OnceLock::new();
 
 /// All zero is a place that no process has had.
 #[repr(C, align(64))]
@@ -49,9 +47,10 @@ unsafe impl Sync for Process {}
 
 /// Reserves the table, once.
 pub(crate) fn reserve() -> io::Result<()> {
-    if TABLE.get().is_none() {
+    let table = &shared().processes;
+    if table.get().is_none() {
         // A second caller's table is dropped, and its address space with the program.
-        let _ = TABLE.set(Table::reserve(PLACES)?);
+        let _ = table.set(Table::reserve(PLACES)?);
     }
     Ok(())
 }
@@ -59,7 +58,7 @@ pub(crate) fn reserve() -> io::Result<()> {
 /// The place with this number.
 #[inline]
 pub(crate) fn place(index: u32) -> Option<&'static Process> {
-    TABLE.get()?.get(index as usize)
+    shared().processes.get()?.get(index as usize)
 }
 
 /// How many places there are.

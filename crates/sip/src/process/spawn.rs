@@ -1,6 +1,6 @@
 //! From a program to a process, and its end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use thiserror::Error;
@@ -15,6 +15,7 @@ use crate::Parcel;
 use crate::critical::as_host;
 use crate::exchange::sendable::Handles;
 use crate::owner::{self, Owner};
+use crate::shared::shared;
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
 use crate::thread::stacks::Stack;
@@ -151,12 +152,11 @@ pub fn spawn<T: Handles>(
 }
 
 fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static Worker> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let workers = worker::all();
     let number = match (home, here) {
         (Home::Here, Some(here)) => return Some(here),
         (Home::Worker(number), _) => number,
-        _ => NEXT.fetch_add(1, Ordering::Relaxed),
+        _ => shared().next_home.fetch_add(1, Ordering::Relaxed),
     };
     workers.get(number.checked_rem(workers.len())?)
 }

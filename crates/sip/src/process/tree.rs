@@ -1,6 +1,6 @@
 //! Who is whose child, and what is left of the dead until their parents have asked.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use super::exit::Exit;
 use super::limits::Limits;
@@ -8,15 +8,11 @@ use super::names::Rights;
 use super::record::{self, Process};
 use super::spawn::Begin;
 use crate::owner::Owner;
+use crate::shared::shared;
 use crate::wait::Waiter;
 
-static TREE: Mutex<Tree> = Mutex::new(Tree {
-    nodes: Vec::new(),
-    free: Vec::new(),
-});
-
 /// The family tree. Taken in critical pieces of the kernel only, never across a park.
-pub(super) struct Tree {
+pub(crate) struct Tree {
     nodes: Vec<Node>,
     free: Vec<u32>,
 }
@@ -47,10 +43,20 @@ pub(super) struct Node {
 
 /// The tree, locked.
 pub(super) fn lock() -> MutexGuard<'static, Tree> {
-    TREE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    shared()
+        .tree
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Tree {
+    pub(crate) const fn new() -> Tree {
+        Tree {
+            nodes: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
     /// A place for a new child of `parent`; `None` if the parent or the table can have no more.
     pub(super) fn add(&mut self, parent: Owner) -> Option<(u32, &'static Process)> {
         if self.nodes.is_empty() {

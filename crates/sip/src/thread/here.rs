@@ -1,17 +1,21 @@
 //! What runs on this OS thread.
 
 use std::cell::Cell;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
 
 use corosensei::Yielder;
 
 use super::slot::Thread;
 use super::worker::Worker;
+use crate::exchange;
 use crate::heap::Heap;
 use crate::process::Cause;
 
-/// One per OS thread. All empty outside of workers; all but `worker` empty while a worker schedules.
-struct Here {
+/// One per OS thread. All empty outside of workers, but for `exchange`; the rest but `worker` is empty while a
+/// worker schedules.
+pub(crate) struct Here {
+    exchange: Cell<Option<&'static exchange::worker::Worker>>,
     worker: Cell<Option<&'static Worker>>,
     thread: Cell<Option<&'static Thread>>,
     heap: Cell<Option<&'static Heap>>,
@@ -28,6 +32,7 @@ struct Here {
 thread_local! {
     static HERE: Here = const {
         Here {
+            exchange: Cell::new(None),
             worker: Cell::new(None),
             thread: Cell::new(None),
             heap: Cell::new(None),
@@ -39,39 +44,100 @@ thread_local! {
     };
 }
 
+/// This copy of the crate's, for who has another copy.
+pub(crate) fn own() -> *const Here {
+    HERE.with(ptr::from_ref)
+}
+
+#[cfg(not(feature = "separate"))]
+#[inline(always)]
+fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
+    HERE.with(look)
+}
+
+#[cfg(feature = "separate")]
+pub(crate) use separate::forget;
+#[cfg(feature = "separate")]
+use separate::with;
+
+#[cfg(feature = "separate")]
+mod separate {
+    use std::cell::Cell;
+    use std::ptr;
+
+    use super::Here;
+    use crate::shared::shared;
+
+    thread_local! {
+        /// The program's for this OS thread, which does not change: threads of processes never leave theirs.
+        static AT: Cell<*const Here> = const { Cell::new(ptr::null()) };
+    }
+
+    #[inline(always)]
+    pub(super) fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
+        let known = AT.get();
+        let at = if known.is_null() { ask() } else { known };
+        // SAFETY: a thread-local of this OS thread, without a destructor: it lives as long as the thread.
+        look(unsafe { &*at })
+    }
+
+    #[cold]
+    fn ask() -> *const Here {
+        let at = (shared().here)();
+        AT.set(at);
+        at
+    }
+
+    /// The program is another from here on.
+    pub(crate) fn forget() {
+        AT.set(ptr::null());
+    }
+}
+
+/// What this OS thread has of the exchange heap.
+#[inline]
+pub(crate) fn exchange() -> Option<&'static exchange::worker::Worker> {
+    with(|here| here.exchange.get())
+}
+
+/// Another answer to that.
+pub(crate) fn set_exchange(worker: Option<&'static exchange::worker::Worker>) {
+    with(|here| here.exchange.set(worker));
+}
+
 /// This OS thread becomes a worker.
 pub(super) fn become_worker(worker: &'static Worker) {
-    HERE.with(|here| here.worker.set(Some(worker)));
+    with(|here| here.worker.set(Some(worker)));
 }
 
 /// The worker that this OS thread is.
 #[inline]
 pub(crate) fn worker() -> Option<&'static Worker> {
-    HERE.with(|here| here.worker.get())
+    with(|here| here.worker.get())
 }
 
 /// The process's thread that runs, if one does.
 #[inline]
 pub(crate) fn thread() -> Option<&'static Thread> {
-    HERE.with(|here| here.thread.get())
+    with(|here| here.thread.get())
 }
 
 /// Both at once.
 #[inline]
 pub(crate) fn running() -> Option<(&'static Worker, &'static Thread)> {
-    HERE.with(|here| Some((here.worker.get()?, here.thread.get()?)))
+    with(|here| Some((here.worker.get()?, here.thread.get()?)))
 }
 
 /// Where allocations go; `None` for the system's allocator.
 #[inline]
 pub(crate) fn heap() -> Option<&'static Heap> {
-    HERE.with(|here| here.heap.get())
+    with(|here| here.heap.get())
 }
 
 /// A thread is about to run.
 #[inline]
 pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
-    HERE.with(|here| {
+    with(|here| {
         here.thread.set(Some(thread));
         here.heap.set(Some(heap));
         here.floor.set(thread.fiber.floor());
@@ -81,7 +147,7 @@ pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
 /// The scheduler has the OS thread again.
 #[inline]
 pub(super) fn leave() {
-    HERE.with(|here| {
+    with(|here| {
         here.thread.set(None);
         here.heap.set(None);
         here.floor.set(0);
@@ -90,7 +156,7 @@ pub(super) fn leave() {
 
 /// An ended thread may have left a critical piece open, if the piece itself ended it.
 pub(super) fn close_all() {
-    HERE.with(|here| {
+    with(|here| {
         here.depth.store(0, Ordering::Relaxed);
         here.pending.store(0, Ordering::Relaxed);
         here.leaving.store(false, Ordering::Relaxed);
@@ -99,7 +165,7 @@ pub(super) fn close_all() {
 
 /// For the panic hook, which must return; see [`crate::process::panic`].
 pub(crate) fn leave_at_next_allocation(worker: &'static Worker) {
-    HERE.with(|here| {
+    with(|here| {
         here.leaving.store(true, Ordering::Relaxed);
         here.floor.set(0);
         here.heap.set(Some(&worker.nothing));
@@ -108,7 +174,7 @@ pub(crate) fn leave_at_next_allocation(worker: &'static Worker) {
 
 /// Whether a panic has said its words.
 pub(crate) fn is_leaving() -> bool {
-    HERE.with(|here| here.leaving.load(Ordering::Relaxed))
+    with(|here| here.leaving.load(Ordering::Relaxed))
 }
 
 /// The first words of a coroutine.
@@ -134,7 +200,7 @@ pub(crate) fn die(cause: Cause) -> ! {
 
 #[inline]
 pub(crate) fn open_piece() {
-    HERE.with(|here| {
+    with(|here| {
         let marker = 0u8;
         if std::ptr::from_ref(&marker).addr() < here.floor.get() {
             overflow();
@@ -148,13 +214,13 @@ pub(crate) fn open_piece() {
 
 #[cold]
 fn overflow() -> ! {
-    HERE.with(|here| here.floor.set(0));
+    with(|here| here.floor.set(0));
     die(Cause::Stack)
 }
 
 #[inline]
 pub(crate) fn close_piece() {
-    HERE.with(|here| {
+    with(|here| {
         compiler_fence(Ordering::SeqCst);
         let depth = here.depth.load(Ordering::Relaxed) - 1;
         here.depth.store(depth, Ordering::Relaxed);
@@ -174,16 +240,16 @@ fn close_pending(here: &Here, depth: u32) {
 
 /// Whether a critical piece is open.
 pub(crate) fn in_critical_piece() -> bool {
-    HERE.with(|here| here.depth.load(Ordering::Relaxed) != 0)
+    with(|here| here.depth.load(Ordering::Relaxed) != 0)
 }
 
 /// The process ends when the open pieces are closed.
 pub(crate) fn die_later(cause: Cause) {
-    HERE.with(|here| here.pending.store(cause.to_bits(), Ordering::Relaxed));
+    with(|here| here.pending.store(cause.to_bits(), Ordering::Relaxed));
 }
 
 /// Allocations go there from now on; gives where they went.
 #[inline]
 pub(crate) fn replace_heap(heap: Option<&'static Heap>) -> Option<&'static Heap> {
-    HERE.with(|here| here.heap.replace(heap))
+    with(|here| here.heap.replace(heap))
 }

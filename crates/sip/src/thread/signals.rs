@@ -7,10 +7,10 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::OnceLock;
 
 use super::{here, watch};
 use crate::process::Cause;
+use crate::shared::shared;
 
 /// Bytes of a worker's alternate stack.
 const STACK: usize = 64 << 10;
@@ -29,11 +29,12 @@ const INTERRUPT: i32 = libc::SIGURG;
 /// The interrupted general registers, in the order of `REG_*`.
 type Registers = [libc::greg_t; 23];
 
-static BEFORE: OnceLock<Vec<(i32, libc::sigaction)>> = OnceLock::new();
+/// What the program did about each signal before.
+pub(crate) type Before = Vec<(i32, libc::sigaction)>;
 
 /// Installs the handlers, once, for the whole program.
 pub(crate) fn install() {
-    BEFORE.get_or_init(|| {
+    shared().signals.get_or_init(|| {
         let all = FAULTS.iter().chain([&INTERRUPT]);
         all.map(|signal| (*signal, replace(*signal))).collect()
     });
@@ -148,7 +149,8 @@ fn abandon(cause: Cause, registers: &mut Registers) -> bool {
 
 /// The handler that was there before ours has its say.
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let before = BEFORE
+    let before = shared()
+        .signals
         .get()
         .and_then(|all| all.iter().find(|(known, _)| *known == signal));
     let Some((_, before)) = before else { return };

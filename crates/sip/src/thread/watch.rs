@@ -1,19 +1,19 @@
 //! The watch: an OS thread that looks for threads that run for too long.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{here, worker};
 use crate::process::Cause;
+use crate::shared::shared;
 
 /// How often the watch looks; a limit on a slice is exceeded by at most two of these.
 pub const TICK: Duration = Duration::from_millis(5);
 
 /// Starts it, once.
 pub(crate) fn start() -> io::Result<()> {
-    static STARTED: AtomicBool = AtomicBool::new(false);
-    if STARTED.swap(true, Ordering::AcqRel) {
+    if shared().watched.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
     std::thread::Builder::new()

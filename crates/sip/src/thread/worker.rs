@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use super::timers::Timers;
 use super::{here, signals};
 use crate::heap::{Heap, Pool};
 use crate::process::{self, Cause, Exit, Message, Process};
+use crate::shared::shared;
 use crate::system;
 use crate::table::Table;
 use crate::wait::Waiter;
@@ -26,8 +26,6 @@ pub(crate) const THREADS: usize = 1 << 18;
 const SPIN: Duration = Duration::from_micros(30);
 /// Clocks are read every so many switches while timers run.
 const CLOCK_EVERY: u64 = 64;
-
-static WORKERS: OnceLock<Box<[Worker]>> = OnceLock::new();
 
 /// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through [`here::worker`], which
 /// only its own OS thread gets.
@@ -69,7 +67,7 @@ pub(crate) fn start(count: usize) -> io::Result<()> {
     let workers = (0..count)
         .map(|index| Worker::new(index as u16))
         .collect::<io::Result<Box<[Worker]>>>()?;
-    let workers = WORKERS.get_or_init(|| workers);
+    let workers = shared().workers.get_or_init(|| workers);
     let cores = system::cores();
     for worker in workers {
         let core = cores
@@ -88,7 +86,7 @@ pub(crate) fn start(count: usize) -> io::Result<()> {
 
 /// All of them; none before the start.
 pub(crate) fn all() -> &'static [Worker] {
-    WORKERS.get().map_or(&[], |workers| workers)
+    shared().workers.get().map_or(&[], |workers| workers)
 }
 
 /// What another OS thread asks of a worker.

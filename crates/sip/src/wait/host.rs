@@ -1,12 +1,20 @@
 //! Plain OS threads, that may hold endpoints too: a table of them, and the standard library's parking.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
 use super::Waiter;
+use crate::shared::shared;
 
-static THREADS: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+/// The table.
+pub(crate) struct HostThreads(Vec<Place>);
+
+impl HostThreads {
+    pub(crate) const fn new() -> HostThreads {
+        HostThreads(Vec::new())
+    }
+}
 
 /// A place of the table; its generation grows with each thread that leaves it.
 struct Place {
@@ -24,7 +32,7 @@ impl HostThread {
     }
 
     fn enter() -> HostThread {
-        let mut threads = threads();
+        let threads = &mut threads().0;
         let slot = threads
             .iter()
             .position(|place| place.thread.is_none())
@@ -43,7 +51,7 @@ impl HostThread {
 
 impl Drop for HostThread {
     fn drop(&mut self) {
-        let place = &mut threads()[self.0.slot()];
+        let place = &mut threads().0[self.0.slot()];
         place.thread = None;
         place.generation = Waiter::next_generation(place.generation);
     }
@@ -57,7 +65,7 @@ pub(super) fn park(deadline: Option<Instant>) {
 }
 
 pub(super) fn unpark(waiter: Waiter) {
-    let thread = threads().get(waiter.slot()).and_then(|place| {
+    let thread = threads().0.get(waiter.slot()).and_then(|place| {
         (place.generation == waiter.generation()).then(|| place.thread.clone())?
     });
     if let Some(thread) = thread {
@@ -65,8 +73,9 @@ pub(super) fn unpark(waiter: Waiter) {
     }
 }
 
-fn threads() -> MutexGuard<'static, Vec<Place>> {
-    THREADS
+fn threads() -> MutexGuard<'static, HostThreads> {
+    shared()
+        .host_threads
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,0 +1,105 @@
+//! The state that a program has once, whatever was built on its own and loaded into it.
+//!
+//! ```text
+//!   host (linked)                            separately built SIP (feature `separate`)
+//!   OWN: Shared  <------------------------   HOST -> the host's, from `attach` on; before that its own
+//!   HERE (of each OS thread)  <-----------   AT -> the host's, asked for once on each OS thread
+//! ```
+//! A separately built SIP has a copy of this crate, with copies of its statics and thread-locals. Both copies
+//! run the same source with the same layout, which is checked before the SIP is loaded ([`crate::manifest`]), so
+//! one pointer to the host's state is all that they need to agree on. What stays in a copy for itself concerns
+//! its own standard library: the panic hook, and its handles of OS threads.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Mutex, OnceLock, RwLock};
+use std::time::Instant;
+
+use crate::exchange;
+use crate::heap;
+use crate::owner::Teardown;
+use crate::process::names::Names;
+use crate::process::{Process, Tree};
+use crate::table::Table;
+use crate::thread::here::{self, Here};
+use crate::thread::signals::Before;
+use crate::thread::worker::Worker;
+use crate::wait::HostThreads;
+
+/// All of it.
+pub(crate) struct Shared {
+    /// What this OS thread has, in the copy of the crate that this state is of.
+    #[cfg_attr(
+        not(feature = "separate"),
+        expect(dead_code, reason = "other copies ask")
+    )]
+    pub(crate) here: fn() -> *const Here,
+    pub(crate) starting: Mutex<()>,
+    pub(crate) watched: AtomicBool,
+    pub(crate) beginning: OnceLock<Instant>,
+    pub(crate) workers: OnceLock<Box<[Worker]>>,
+    /// Where the next process without a wish lives.
+    pub(crate) next_home: AtomicUsize,
+    pub(crate) processes: OnceLock<Table<Process>>,
+    pub(crate) tree: Mutex<Tree>,
+    pub(crate) names: Mutex<Names>,
+    pub(crate) hooks: RwLock<Vec<Teardown>>,
+    pub(crate) host_threads: Mutex<HostThreads>,
+    /// The program's own handlers of signals.
+    pub(crate) signals: OnceLock<Before>,
+    pub(crate) heaps: heap::State,
+    pub(crate) exchange: exchange::State,
+}
+
+static OWN: Shared = Shared {
+    here: here::own,
+    starting: Mutex::new(()),
+    watched: AtomicBool::new(false),
+    beginning: OnceLock::new(),
+    workers: OnceLock::new(),
+    next_home: AtomicUsize::new(0),
+    processes: OnceLock::new(),
+    tree: Mutex::new(Tree::new()),
+    names: Mutex::new(Names::new()),
+    hooks: RwLock::new(Vec::new()),
+    host_threads: Mutex::new(HostThreads::new()),
+    signals: OnceLock::new(),
+    heaps: heap::State::new(),
+    exchange: exchange::State::new(),
+};
+
+/// The program's.
+#[cfg(not(feature = "separate"))]
+#[inline(always)]
+pub(crate) fn shared() -> &'static Shared {
+    &OWN
+}
+
+#[cfg(feature = "separate")]
+pub(crate) use separate::{attach, shared};
+
+#[cfg(feature = "separate")]
+mod separate {
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    use super::{OWN, Shared};
+    use crate::thread::here;
+
+    static HOST: AtomicPtr<Shared> = AtomicPtr::new((&raw const OWN).cast_mut());
+
+    /// The program's: the host's once this copy of the crate is attached to one.
+    #[inline(always)]
+    pub(crate) fn shared() -> &'static Shared {
+        // SAFETY: `OWN`, or what `attach` was given; both live as long as the program.
+        unsafe { &*HOST.load(Ordering::Relaxed) }
+    }
+
+    /// From here on this copy of the crate works with the host's state.
+    ///
+    /// # Safety
+    /// `host` is the state of a copy of this crate with the same layout, and lives for ever. Nothing but the
+    /// allocator of this copy has been used, and by the calling OS thread only.
+    pub(crate) unsafe fn attach(host: *const Shared) {
+        HOST.store(host.cast_mut(), Ordering::Relaxed);
+        here::forget();
+    }
+}
