@@ -28,6 +28,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         fields,
         visit,
         digest,
+        plain,
+        encode,
+        decode,
     } = body;
     let name = &input.ident;
     let mut generics = input.generics.clone();
@@ -64,10 +67,26 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        // SAFETY: as above; the digest covers the layout.
+        // SAFETY: as above; the digest covers the layout; it is plain if its fields are and fill it.
         #[allow(trivial_bounds)]
         unsafe impl #implementation ::mullion_sip::Exchange for #name #arguments #clause {
             const DIGEST: ::mullion_sip::Digest = #digest;
+            const PLAIN: bool = #plain;
+
+            #[inline]
+            fn encode(
+                &self,
+                to: &mut ::mullion_sip::__private::Writer<'_>,
+            ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
+                #encode
+            }
+
+            #[inline]
+            fn decode(
+                from: &mut ::mullion_sip::__private::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::mullion_sip::__private::DecodeError> {
+                #decode
+            }
         }
 
         const _: () = {
@@ -88,6 +107,9 @@ struct Body<'a> {
     fields: Vec<&'a Field>,
     visit: TokenStream,
     digest: TokenStream,
+    plain: TokenStream,
+    encode: TokenStream,
+    decode: TokenStream,
 }
 
 fn structure<'a>(input: &DeriveInput, fields: &'a Fields) -> Result<Body<'a>> {
@@ -104,7 +126,33 @@ fn structure<'a>(input: &DeriveInput, fields: &'a Fields) -> Result<Body<'a>> {
         });
     }
     digest.extend(quote!(.finish()));
+    let types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
+    // A type that holds itself holds it in a box, which is not plain; to ask would be circular.
+    let plain = if types.iter().any(|kind| mentions(kind, &name)) {
+        quote!(false)
+    } else {
+        quote! {
+            true #(&& <#types as ::mullion_sip::Exchange>::PLAIN)*
+                && 0 #(+ ::core::mem::size_of::<#types>())* == ::core::mem::size_of::<Self>()
+        }
+    };
     Ok(Body {
+        plain,
+        encode: quote! {
+            if <Self as ::mullion_sip::Exchange>::PLAIN {
+                return to.plain(::core::slice::from_ref(self));
+            }
+            #(::mullion_sip::Exchange::encode(&self.#members, to)?;)*
+            ::core::result::Result::Ok(())
+        },
+        decode: quote! {
+            if <Self as ::mullion_sip::Exchange>::PLAIN {
+                return from.value();
+            }
+            ::core::result::Result::Ok(Self {
+                #(#members: <#types as ::mullion_sip::Exchange>::decode(from)?,)*
+            })
+        },
         fields: fields.iter().collect(),
         visit: quote!(#(::mullion_sip::exchange::Handles::visit(&self.#members, visitor);)*),
         digest,
@@ -121,7 +169,9 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
     };
     let mut digest = start(&format!("enum {name} repr {representation}"));
     let mut arms = TokenStream::new();
-    for variant in &data.variants {
+    let mut writes = TokenStream::new();
+    let mut reads = TokenStream::new();
+    for (variant, number) in data.variants.iter().zip(0u16..) {
         let (label, ident) = (variant.ident.to_string(), &variant.ident);
         digest.extend(quote!(.text(#label)));
         if let Some((_, value)) = &variant.discriminant {
@@ -130,6 +180,8 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
         }
         let mut patterns = Vec::new();
         let mut names = Vec::new();
+        let mut kinds = Vec::new();
+        let mut members = Vec::new();
         for (position, field) in variant.fields.iter().enumerate() {
             let binding = format_ident!("field_{position}");
             let member = field
@@ -140,7 +192,20 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
             digest.extend(quote!(.text("field") #kind));
             patterns.push(quote!(#member: #binding));
             names.push(binding);
+            kinds.push(&field.ty);
+            members.push(member);
         }
+        writes.extend(quote! {
+            Self::#ident { #(#patterns),* } => {
+                to.bytes(&#number.to_le_bytes())?;
+                #(::mullion_sip::Exchange::encode(#names, to)?;)*
+            }
+        });
+        reads.extend(quote! {
+            #number => Self::#ident {
+                #(#members: <#kinds as ::mullion_sip::Exchange>::decode(from)?,)*
+            },
+        });
         arms.extend(quote! {
             Self::#ident { #(#patterns),* } => {
                 #(::mullion_sip::exchange::Handles::visit(#names, visitor);)*
@@ -156,6 +221,19 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
             .collect(),
         visit: quote!(match self { #arms }),
         digest,
+        plain: quote!(false),
+        encode: quote! {
+            match self { #writes }
+            ::core::result::Result::Ok(())
+        },
+        decode: quote! {
+            ::core::result::Result::Ok(match u16::from_le_bytes(from.array()?) {
+                #reads
+                _ => return ::core::result::Result::Err(
+                    ::mullion_sip::__private::DecodeError::Invalid(#name),
+                ),
+            })
+        },
     })
 }
 

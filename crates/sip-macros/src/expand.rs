@@ -112,7 +112,21 @@ fn info(contract: &Contract, bounds: Bounds) -> TokenStream {
     let checks = payloads.iter().map(|payload| {
         quote_spanned!(payload.span()=> ::mullion_sip::__private::must_be_exchange::<#payload>();)
     });
-    let numbers = (0..payloads.len()).map(|number| Literal::u16_unsuffixed(number as u16));
+    let numbers: Vec<Literal> = (0..payloads.len())
+        .map(|number| Literal::u16_unsuffixed(number as u16))
+        .collect();
+    let steps = contract
+        .states
+        .iter()
+        .zip(0u16..)
+        .flat_map(|(state, from)| {
+            state.messages.iter().map(move |message| {
+                let next = contract
+                    .target(&message.next)
+                    .map_or(u16::MAX, |next| next as u16);
+                quote!(::mullion_sip::__private::Step { from: #from, next: #next })
+            })
+        });
     let ring = |receiver: Side, bound: usize| {
         let incoming = contract
             .states
@@ -166,6 +180,47 @@ fn info(contract: &Contract, bounds: Bounds) -> TokenStream {
                             }
                         }
                         visit
+                    },
+                    ::mullion_sip::__private::Wire {
+                        steps: &[#(#steps),*],
+                        encode: {
+                            /// # Safety
+                            /// `payload` points to the payload of a message with this number.
+                            unsafe fn encode(
+                                number: u16,
+                                payload: *const u8,
+                                to: &mut ::mullion_sip::__private::Writer<'_>,
+                            ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
+                                match number {
+                                    // SAFETY: by the caller.
+                                    #(#numbers => unsafe {
+                                        ::mullion_sip::__private::encode_at::<#payloads>(payload, to)
+                                    },)*
+                                    _ => ::core::result::Result::Ok(()),
+                                }
+                            }
+                            encode
+                        },
+                        decode: {
+                            /// # Safety
+                            /// `payload` points to room for the payload of a message with this number.
+                            unsafe fn decode(
+                                number: u16,
+                                payload: *mut u8,
+                                from: &mut ::mullion_sip::__private::Reader<'_>,
+                            ) -> ::core::result::Result<(), ::mullion_sip::__private::DecodeError> {
+                                match number {
+                                    // SAFETY: by the caller.
+                                    #(#numbers => unsafe {
+                                        ::mullion_sip::__private::decode_at::<#payloads>(payload, from)
+                                    },)*
+                                    _ => ::core::result::Result::Err(
+                                        ::mullion_sip::__private::DecodeError::Invalid("message of the contract"),
+                                    ),
+                                }
+                            }
+                            decode
+                        },
                     },
                 );
         }
@@ -301,6 +356,22 @@ impl Operations<'_> {
                     .text(#which)
                     .digest(<Contract as ::mullion_sip::channel::Contract>::INFO.digest)
                     .finish();
+                const PLAIN: bool = false;
+
+                fn encode(
+                    &self,
+                    _: &mut ::mullion_sip::__private::Writer<'_>,
+                ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
+                    ::core::result::Result::Err(::mullion_sip::__private::EncodeError::Endpoint)
+                }
+
+                fn decode(
+                    _: &mut ::mullion_sip::__private::Reader<'_>,
+                ) -> ::core::result::Result<Self, ::mullion_sip::__private::DecodeError> {
+                    ::core::result::Result::Err(::mullion_sip::__private::DecodeError::Invalid(
+                        "endpoint, which stays in its OS process",
+                    ))
+                }
             }
         }
     }

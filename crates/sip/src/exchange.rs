@@ -41,6 +41,7 @@ pub(crate) mod sizes;
 mod text;
 mod vector;
 pub(crate) mod walk;
+pub mod wire;
 pub(crate) mod worker;
 
 pub(crate) use block::discard;

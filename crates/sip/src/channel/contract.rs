@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Digest;
 use crate::exchange::walk::Visitor;
+use crate::exchange::wire::Wire;
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,6 +66,8 @@ pub struct Info {
     pub(crate) size: usize,
     /// Visits a message's payload.
     pub(crate) visit: Visit,
+    /// Its messages as bytes.
+    pub wire: Wire,
 }
 
 /// Visits the payload of a message with a certain number.
@@ -155,6 +158,7 @@ pub const fn info(
     states: &'static [(&'static str, Side)],
     rings: [Ring; 2],
     visit: Visit,
+    wire: Wire,
 ) -> Info {
     let mut digest = Digest::new().text(text);
     let mut index = 0;
@@ -177,5 +181,6 @@ pub const fn info(
         rings: [client, server],
         size,
         visit,
+        wire,
     }
 }

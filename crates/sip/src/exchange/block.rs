@@ -11,6 +11,7 @@ use crate::{Digest, owner};
 use super::sendable::{Exchange, Handles, scan, start};
 use super::sizes::{Class, Id, SMALLEST};
 use super::walk::{Discard, Visitor};
+use super::wire::{DecodeError, EncodeError, Reader, Writer};
 use super::{HeapError, ledger, worker};
 
 /// A value in the exchange heap, which moves by pointer when it is sent. Like a [`Box`] otherwise.
@@ -69,6 +70,17 @@ pub(super) fn allocate(bytes: usize) -> Result<NonNull<u8>, HeapError> {
     Ok(book.region().block(id))
 }
 
+/// A fresh block for `bytes` that is in flight: nobody's yet, and on no list.
+pub(super) fn allocate_in_flight(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+    let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
+    let _critical = critical();
+    let worker = worker::current();
+    let id = worker.take(class)?;
+    // SAFETY: the block is fresh and the caller's.
+    unsafe { (*worker.region().record(id)).holder = super::region::Holder::FREE.in_flight() };
+    Ok(worker.region().block(id))
+}
+
 /// Frees a block of the caller's, whatever is in it.
 pub(super) fn release(block: NonNull<u8>) {
     discard(|visitor| visitor.handle(block, None, 0));
@@ -108,6 +120,21 @@ unsafe impl<T: Exchange> Handles for ExBox<T> {
 // SAFETY: the block moves with it, and holds an exchangeable value.
 unsafe impl<T: Exchange> Exchange for ExBox<T> {
     const DIGEST: Digest = start::<Self>("box").digest(T::DIGEST).finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.nested(|to| (**self).encode(to))
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        from.block(size_of::<T>())?;
+        let value = from.nested(T::decode)?;
+        let block = allocate_in_flight(size_of::<T>())?.cast::<T>();
+        // SAFETY: the block is fresh, large enough and aligned to 64 bytes.
+        unsafe { block.write(value) };
+        Ok(ExBox {
+            value: block,
+            _owns: PhantomData,
+        })
+    }
 }
 
 impl<T: Exchange> Deref for ExBox<T> {

@@ -6,6 +6,7 @@ use crate::Digest;
 use crate::digest::Hasher;
 
 use super::walk::Visitor;
+use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
 /// A type whose handles (boxes, vectors and endpoints in the exchange heap) can be found.
 ///
@@ -52,7 +53,7 @@ pub unsafe trait Handles: Sized + 'static {
 ///
 /// # Safety
 /// As for [`Handles`]. The digest differs between types that differ in layout or meaning. A message in flight
-/// is nobody's: whoever holds the value can do with it what its owner could.
+/// is nobody's: whoever holds the value can do with it what its owner could. [`Exchange::PLAIN`] is what it says.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent to another process",
     label = "not exchangeable",
@@ -63,29 +64,54 @@ pub unsafe trait Handles: Sized + 'static {
 pub unsafe trait Exchange: Handles {
     /// Covers the type's name and its layout, and those of its parts.
     const DIGEST: Digest;
+    /// Whether any bytes are a value, and every byte of a value is part of it (there is no padding).
+    const PLAIN: bool;
+
+    /// Writes the value as bytes, for a peer in another OS process.
+    ///
+    /// # Errors
+    /// It is too long, too deep, or has an endpoint in it.
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+    /// Reads a value that a peer in another OS process has sent, who may be hostile. Its blocks are in flight:
+    /// they belong to nobody yet.
+    ///
+    /// # Errors
+    /// The bytes are no such value, or no block is to be had.
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError>;
 }
 
 /// Types without handles and without anything of a process, by name; size and alignment are theirs.
 macro_rules! plain {
     ($($kind:ty),*) => {$(
+        plain!(handles $kind);
+
+        // SAFETY: plain data of which any bytes are a value; the digest has name and layout.
+        unsafe impl Exchange for $kind {
+            const DIGEST: Digest = start::<$kind>(stringify!($kind)).finish();
+            const PLAIN: bool = true;
+            #[inline]
+            fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+                to.plain(std::slice::from_ref(self))
+            }
+            #[inline]
+            fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                from.value()
+            }
+        }
+    )*};
+    (handles $kind:ty) => {
         // SAFETY: plain data.
         unsafe impl Handles for $kind {
             const HOLDS: bool = false;
             #[inline]
             fn visit<V: Visitor + ?Sized>(&self, _: &mut V) {}
         }
-
-        // SAFETY: plain data; the digest has name and layout.
-        unsafe impl Exchange for $kind {
-            const DIGEST: Digest = start::<$kind>(stringify!($kind)).finish();
-        }
-    )*};
+    };
 }
 
 plain!(
     (),
-    bool,
-    char,
     u8,
     u16,
     u32,
@@ -101,6 +127,36 @@ plain!(
     f32,
     f64
 );
+plain!(handles bool);
+plain!(handles char);
+
+// SAFETY: plain data, but not of any bytes; the digest has name and layout.
+unsafe impl Exchange for bool {
+    const DIGEST: Digest = start::<bool>("bool").finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.bytes(&[u8::from(*self)])
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match from.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(DecodeError::Invalid("bool")),
+        }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl Exchange for char {
+    const DIGEST: Digest = start::<char>("char").finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.bytes(&u32::from(*self).to_le_bytes())
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        char::from_u32(u32::from_le_bytes(from.array()?)).ok_or(DecodeError::Invalid("char"))
+    }
+}
 
 /// A digest with the name and layout of `T`.
 pub(super) const fn start<T>(name: &str) -> Hasher {
@@ -124,6 +180,38 @@ unsafe impl<T: Handles, const N: usize> Handles for [T; N] {
 // SAFETY: its elements are all it has, one behind the other.
 unsafe impl<T: Exchange, const N: usize> Exchange for [T; N] {
     const DIGEST: Digest = start::<Self>("array").digest(T::DIGEST).finish();
+    const PLAIN: bool = T::PLAIN;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        encode_all(self, to)
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if T::PLAIN {
+            return from.value();
+        }
+        let mut failed = None;
+        // No unfinished array is ever there to be dropped wrongly: what was read before a fault is in options.
+        let read: [Option<T>; N] = std::array::from_fn(|_| {
+            if failed.is_some() {
+                return None;
+            }
+            T::decode(from).map_err(|error| failed = Some(error)).ok()
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(read.map(|value| value.unwrap_or_else(|| unreachable!("no fault")))),
+        }
+    }
+}
+
+/// Writes values one after the other.
+pub(super) fn encode_all<T: Exchange>(
+    values: &[T],
+    to: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    if T::PLAIN {
+        return to.plain(values);
+    }
+    values.iter().try_for_each(|value| value.encode(to))
 }
 
 // SAFETY: its value is all it has.
@@ -140,6 +228,23 @@ unsafe impl<T: Handles> Handles for Option<T> {
 // SAFETY: its value is all it has. Where `None` is kept is the compiler's choice, the same for one compiler.
 unsafe impl<T: Exchange> Exchange for Option<T> {
     const DIGEST: Digest = start::<Self>("option").digest(T::DIGEST).finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match self {
+            None => to.bytes(&[0]),
+            Some(value) => {
+                to.bytes(&[1])?;
+                value.encode(to)
+            }
+        }
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match from.array()? {
+            [0] => Ok(None),
+            [1] => T::decode(from).map(Some),
+            _ => Err(DecodeError::Invalid("Option")),
+        }
+    }
 }
 
 // SAFETY: its value is all it has.
@@ -160,6 +265,26 @@ unsafe impl<T: Exchange, E: Exchange> Exchange for Result<T, E> {
         .digest(T::DIGEST)
         .digest(E::DIGEST)
         .finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match self {
+            Ok(value) => {
+                to.bytes(&[0])?;
+                value.encode(to)
+            }
+            Err(error) => {
+                to.bytes(&[1])?;
+                error.encode(to)
+            }
+        }
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match from.array()? {
+            [0] => T::decode(from).map(Ok),
+            [1] => E::decode(from).map(Err),
+            _ => Err(DecodeError::Invalid("Result")),
+        }
+    }
 }
 
 /// Tuples, with the offset of each field.
@@ -179,6 +304,14 @@ macro_rules! tuple {
             const DIGEST: Digest = start::<Self>("tuple")
                 $(.number(std::mem::offset_of!(Self, $index) as u64).digest($name::DIGEST))*
                 .finish();
+            const PLAIN: bool = $($name::PLAIN)&&* && $(size_of::<$name>() +)* 0 == size_of::<Self>();
+            fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+                $(self.$index.encode(to)?;)*
+                Ok(())
+            }
+            fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(($($name::decode(from)?,)*))
+            }
         }
     };
 }

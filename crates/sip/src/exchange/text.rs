@@ -8,6 +8,7 @@ use crate::Digest;
 use super::sendable::{Exchange, Handles, start};
 use super::vector::ExVec;
 use super::walk::Visitor;
+use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
 /// UTF-8 text in the exchange heap. Like a [`String`], as far as it goes.
 #[derive(Default, PartialEq)]
@@ -83,4 +84,12 @@ unsafe impl Handles for ExString {
 // SAFETY: its vector is all it has.
 unsafe impl Exchange for ExString {
     const DIGEST: Digest = start::<Self>("text").digest(ExVec::<u8>::DIGEST).finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        self.0.encode(to)
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        // Checked in our own block, where the sender cannot change it any more.
+        ExString::try_from(ExVec::decode(from)?).map_err(|_| DecodeError::Invalid("UTF-8"))
+    }
 }

@@ -2,16 +2,18 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::Digest;
 
 use super::HeapError;
-use super::block::{allocate, discard, release, room};
-use super::sendable::{Exchange, Handles, scan, start};
+use super::block::{allocate, allocate_in_flight, discard, release, room};
+use super::sendable::{Exchange, Handles, encode_all, scan, start};
 use super::sizes::SMALLEST;
 use super::walk::Visitor;
+use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
 /// Values in a row in the exchange heap, which move by pointer when they are sent. Like a [`Vec`] otherwise; it
 /// grows by powers of two. An empty one has no block.
@@ -185,6 +187,48 @@ unsafe impl<T: Exchange> Handles for ExVec<T> {
 // SAFETY: the block moves with it, and holds exchangeable values.
 unsafe impl<T: Exchange> Exchange for ExVec<T> {
     const DIGEST: Digest = start::<Self>("vector").digest(T::DIGEST).finish();
+    const PLAIN: bool = false;
+    fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.bytes(&(self.count as u64).to_le_bytes())?;
+        to.nested(|to| encode_all(self, to))
+    }
+    fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let count = from.count()?;
+        let mut vector = ExVec::new();
+        if count > 0 {
+            vector.decode_values(count, from)?;
+        }
+        Ok(vector)
+    }
+}
+
+impl<T: Exchange> ExVec<T> {
+    /// Reads values into an empty vector. What was read before a fault is dropped with it.
+    fn decode_values(&mut self, count: usize, from: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or(DecodeError::TooLarge)?;
+        from.block(bytes)?;
+        self.values = allocate_in_flight(bytes)?.cast();
+        if T::PLAIN {
+            // SAFETY: the block has room for that many.
+            let room = unsafe {
+                std::slice::from_raw_parts_mut(self.values.cast::<MaybeUninit<T>>().as_ptr(), count)
+            };
+            from.plain(room)?;
+            self.count = count;
+            return Ok(());
+        }
+        from.nested(|from| {
+            while self.count < count {
+                let value = T::decode(from)?;
+                // SAFETY: the block has room for `count` values.
+                unsafe { self.values.add(self.count).write(value) };
+                self.count += 1;
+            }
+            Ok(())
+        })
+    }
 }
 
 impl<T: Exchange> Deref for ExVec<T> {

@@ -1,0 +1,389 @@
+//! Values as bytes, for a peer that shares no exchange heap: an OS process of its own.
+//!
+//! ```text
+//!   number   its bytes          Option, Result   1 byte, value      ExVec, ExString   8 bytes of count, values
+//!   struct   field by field     enum             2 bytes, fields    ExBox             its value
+//! ```
+//! Writing trusts the value. Reading trusts nothing: the bytes lie where a hostile peer can write while they
+//! are read, so each is read once, into memory of our own, and checked there. Blocks of what is read are in
+//! flight until somebody receives them.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::{Exchange, HeapError};
+
+/// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
+pub const DEPTH: u32 = 256;
+/// Bytes of blocks that one message may unfold into: as many as the largest block has.
+pub const BLOCKS: usize = super::sizes::LARGEST;
+
+/// Why a value cannot go to another OS process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// More than there is room for.
+    #[error(
+        "the message is longer than the {0} bytes that a channel between OS processes has room for"
+    )]
+    TooLong(usize),
+    /// More than [`DEPTH`].
+    #[error("boxes lie more than {DEPTH} deep in each other")]
+    TooDeep,
+    /// Endpoints stay in their OS process.
+    #[error(
+        "an endpoint cannot be sent to another OS process: bind a name, and let the peer open it"
+    )]
+    Endpoint,
+}
+
+/// What is wrong with bytes that a peer in another OS process has sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// They end within a value.
+    #[error("the message ends within a value")]
+    Short,
+    /// They go on behind the last value.
+    #[error("{0} bytes follow the message")]
+    Long(usize),
+    /// No such value.
+    #[error("the bytes are no {0}")]
+    Invalid(&'static str),
+    /// More than [`DEPTH`].
+    #[error("boxes lie more than {DEPTH} deep in each other")]
+    TooDeep,
+    /// More blocks than [`BLOCKS`].
+    #[error("the message asks for more than {BLOCKS} bytes of blocks")]
+    TooLarge,
+    /// No block is to be had.
+    #[error(transparent)]
+    Heap(#[from] HeapError),
+}
+
+/// Where a value is written: a small place, and a large one for what does not fit there.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    start: *mut u8,
+    written: usize,
+    room: usize,
+    spill: Option<(*mut u8, usize)>,
+    depth: u32,
+    _place: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes to `small`, or to `large` as soon as it is too small.
+    pub fn new(small: &'a mut [MaybeUninit<u8>], large: &'a mut [MaybeUninit<u8>]) -> Writer<'a> {
+        // SAFETY: the two are borrowed for as long as the writer lives.
+        unsafe {
+            Writer::at(
+                (small.as_mut_ptr().cast(), small.len()),
+                (large.as_mut_ptr().cast(), large.len()),
+            )
+        }
+    }
+
+    /// As [`Writer::new`], for places that a peer may see, and disturb, meanwhile: they are never read.
+    ///
+    /// # Safety
+    /// Both places can be written for as long as the writer lives.
+    pub(crate) unsafe fn at(small: (*mut u8, usize), large: (*mut u8, usize)) -> Writer<'a> {
+        Writer {
+            start: small.0,
+            written: 0,
+            room: small.1,
+            spill: Some(large),
+            depth: 0,
+            _place: PhantomData,
+        }
+    }
+
+    /// Adds bytes.
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        if self.room - self.written < bytes.len() {
+            self.spill(bytes.len())?;
+        }
+        // SAFETY: there is room.
+        unsafe {
+            let end = self.start.add(self.written);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), end, bytes.len());
+        }
+        self.written += bytes.len();
+        Ok(())
+    }
+
+    /// Goes on in the large place. What was written so far is copied; a peer that has changed it meanwhile
+    /// has changed its own message.
+    #[cold]
+    fn spill(&mut self, more: usize) -> Result<(), EncodeError> {
+        let (start, room) = self.spill.take().ok_or(EncodeError::TooLong(self.room))?;
+        if room < self.written || room - self.written < more {
+            return Err(EncodeError::TooLong(room));
+        }
+        // SAFETY: two different places with that much room.
+        unsafe { std::ptr::copy_nonoverlapping(self.start, start, self.written) };
+        (self.start, self.room) = (start, room);
+        Ok(())
+    }
+
+    /// Adds values as they lie in memory.
+    ///
+    /// # Panics
+    /// If they are not plain.
+    #[inline]
+    pub fn plain<T: Exchange>(&mut self, values: &[T]) -> Result<(), EncodeError> {
+        assert!(T::PLAIN, "only plain values are their bytes");
+        // SAFETY: plain values have no padding, so all their bytes are initialised.
+        self.bytes(unsafe {
+            std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values))
+        })
+    }
+
+    /// Writes what lies one level deeper.
+    pub fn nested(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        if self.depth == DEPTH {
+            return Err(EncodeError::TooDeep);
+        }
+        self.depth += 1;
+        body(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// How much was written, and whether to the large place.
+    pub fn finish(self) -> (usize, bool) {
+        (self.written, self.spill.is_none())
+    }
+}
+
+/// Bytes that are read once, from the front.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    at: *const u8,
+    left: usize,
+    depth: u32,
+    blocks: usize,
+    _place: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads bytes that are not to change.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        // SAFETY: the bytes are borrowed for as long as the reader lives.
+        unsafe { Reader::at(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Reads bytes that a peer may change meanwhile.
+    ///
+    /// # Safety
+    /// They can be read for as long as the reader lives.
+    pub(crate) unsafe fn at(start: *const u8, length: usize) -> Reader<'a> {
+        Reader {
+            at: start,
+            left: length,
+            depth: 0,
+            blocks: BLOCKS,
+            _place: PhantomData,
+        }
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The next `N` bytes.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut bytes = [MaybeUninit::uninit(); N];
+        self.fill(&mut bytes)?;
+        // SAFETY: `fill` has written every one.
+        Ok(bytes.map(|byte| unsafe { byte.assume_init() }))
+    }
+
+    /// Fills a place with the next bytes.
+    #[inline]
+    pub fn fill(&mut self, place: &mut [MaybeUninit<u8>]) -> Result<(), DecodeError> {
+        self.left = self
+            .left
+            .checked_sub(place.len())
+            .ok_or(DecodeError::Short)?;
+        // SAFETY: that many bytes are there to be read, and the place is our own.
+        unsafe {
+            copy_once(self.at, place.as_mut_ptr().cast(), place.len());
+            self.at = self.at.add(place.len());
+        }
+        Ok(())
+    }
+
+    /// Fills a place with values that are their bytes.
+    #[inline]
+    pub(super) fn plain<T: Exchange>(
+        &mut self,
+        place: &mut [MaybeUninit<T>],
+    ) -> Result<(), DecodeError> {
+        assert!(T::PLAIN, "only plain values are their bytes");
+        let bytes = size_of_val(place);
+        // SAFETY: the same memory, as bytes; any bytes are plain values.
+        self.fill(unsafe { std::slice::from_raw_parts_mut(place.as_mut_ptr().cast(), bytes) })
+    }
+
+    /// One value that is its bytes.
+    ///
+    /// # Panics
+    /// If its type is not plain.
+    #[inline]
+    pub fn value<T: Exchange>(&mut self) -> Result<T, DecodeError> {
+        let mut value = MaybeUninit::uninit();
+        self.plain(std::slice::from_mut(&mut value))?;
+        // SAFETY: written, and any bytes are a plain value.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// How many values follow. Each takes at least a byte, so that a count cannot ask for more memory than
+    /// its sender has filled, but for the sizes of the values.
+    pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
+        let count = u64::from_le_bytes(self.array()?);
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= self.left)
+            .ok_or(DecodeError::Short)
+    }
+
+    /// Counts a block of the message.
+    pub(super) fn block(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        let bytes = bytes.max(super::sizes::SMALLEST).next_power_of_two();
+        self.blocks = self
+            .blocks
+            .checked_sub(bytes)
+            .ok_or(DecodeError::TooLarge)?;
+        Ok(())
+    }
+
+    /// Reads what lies one level deeper.
+    pub fn nested<T>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        if self.depth == DEPTH {
+            return Err(DecodeError::TooDeep);
+        }
+        self.depth += 1;
+        let value = body(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    /// Nothing must be left.
+    pub fn finish(self) -> Result<(), DecodeError> {
+        match self.left {
+            0 => Ok(()),
+            left => Err(DecodeError::Long(left)),
+        }
+    }
+}
+
+/// Copies bytes that somebody else may change meanwhile, reading each once: a compiler that knows a copy may
+/// look at its source again later, so it is not told.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`], but for changes of the source.
+#[inline]
+pub(crate) unsafe fn copy_once(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if bytes > 64 {
+        // SAFETY: by the caller; the direction flag is clear by the calling convention.
+        unsafe {
+            std::arch::asm!(
+                "rep movsb",
+                inout("rcx") bytes => _,
+                inout("rsi") from => _,
+                inout("rdi") to => _,
+                options(nostack, preserves_flags),
+            );
+        }
+        return;
+    }
+    let words = bytes / 8;
+    // SAFETY: by the caller; a volatile read happens once.
+    unsafe {
+        for index in 0..words {
+            let word = from.cast::<Word>().add(index).read_volatile();
+            to.cast::<Word>().add(index).write(word);
+        }
+        for index in words * 8..bytes {
+            to.add(index).write(from.add(index).read_volatile());
+        }
+    }
+}
+
+/// Eight bytes that may lie anywhere.
+#[repr(C, packed)]
+struct Word(u64);
+
+/// What a contract's messages are as bytes, by number; made by [`contract!`](crate::contract).
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Where each message leads.
+    pub steps: &'static [Step],
+    /// Writes the payload of a message.
+    pub encode: Encode,
+    /// Reads the payload of a message to where it is to be.
+    pub decode: Decode,
+}
+
+/// A message of a contract: the state that it is sent in, and the next, or [`Step::END`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The state that it is sent in.
+    pub from: u16,
+    /// The next state.
+    pub next: u16,
+}
+
+impl Step {
+    /// No state: the channel ends.
+    pub const END: u16 = u16::MAX;
+}
+
+/// # Safety of calls
+/// `payload` points to the payload of a message with that number.
+pub type Encode =
+    unsafe fn(number: u16, payload: *const u8, to: &mut Writer<'_>) -> Result<(), EncodeError>;
+
+/// # Safety of calls
+/// `payload` points to room for the payload of a message with that number.
+pub type Decode =
+    unsafe fn(number: u16, payload: *mut u8, from: &mut Reader<'_>) -> Result<(), DecodeError>;
+
+/// Writes the value at `value`.
+///
+/// # Safety
+/// There is a `T`.
+pub unsafe fn encode_at<T: Exchange>(
+    value: *const u8,
+    to: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    // SAFETY: by the caller.
+    unsafe { (*value.cast::<T>()).encode(to) }
+}
+
+/// Reads a value to `value`.
+///
+/// # Safety
+/// There is room for a `T`.
+pub unsafe fn decode_at<T: Exchange>(
+    value: *mut u8,
+    from: &mut Reader<'_>,
+) -> Result<(), DecodeError> {
+    let decoded = T::decode(from)?;
+    // SAFETY: by the caller.
+    unsafe { value.cast::<T>().write(decoded) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
