@@ -1,13 +1,15 @@
 //! What a domain is to be made of, and how it is made.
 
-use crate::caller::{Context, Identity};
+use crate::caller::Context;
 use crate::domain::{Domain, State};
 use crate::error::Error;
+use crate::identity::Identity;
 use crate::image::Image;
-use crate::import::Imports;
+use crate::import::{Behind, Imports};
+use crate::link;
 use crate::output::Lines;
 use mullion_loader::LoadError;
-use mullion_runtime::{HostFunction, Limits};
+use mullion_runtime::{End, HostFunction, Limits};
 use mullion_system::{Grants, Mount, Streams, System};
 use std::any::Any;
 use std::sync::Arc;
@@ -114,11 +116,8 @@ impl DomainBuilder {
     /// [`Error::UnknownImports`]; [`Error::Runtime`], [`Error::Load`]: no window, memory or
     /// mapping left; what a call may end with, if the constructors do.
     pub fn load(self) -> Result<Domain, Error> {
-        let identity = Arc::new(Identity {
-            name: self.name.unwrap_or_else(|| self.image.name().to_owned()),
-            image: self.image,
-            user: self.user,
-        });
+        let name = self.name.unwrap_or_else(|| self.image.name().to_owned());
+        let identity = Identity::new(name, self.image, self.user);
         let lines: Arc<Lines> = Arc::default();
         let state = self.recipe.make(&identity, &lines)?;
         Ok(Domain::new(identity, lines, state))
@@ -128,12 +127,12 @@ impl DomainBuilder {
 impl Recipe {
     /// A domain whose constructors have run.
     fn make(&self, identity: &Arc<Identity>, lines: &Arc<Lines>) -> Result<State, Error> {
-        let image = &identity.image;
+        let image = identity.image();
         let system = self.grants.as_ref().map(|grants| {
             let mut grants = grants.clone();
             grants.streams = match &self.streams {
                 Some(streams) => streams.clone(),
-                None => Streams::Taken(lines.receiver(&identity.name)),
+                None => Streams::Taken(lines.receiver(identity.name())),
             };
             Arc::new(System::new(grants))
         });
@@ -157,9 +156,15 @@ impl Recipe {
         }
         let instance = image.loaded().instantiate(&functions, self.limits.clone());
         let state = State::new(instance.map_err(explain_load)?, context, system);
+        identity.found_as(state.domain().number());
+        for name in image.imports() {
+            if let Some(Behind::Domain(callee)) = self.imports.get(name) {
+                link::make(None, (identity, state.domain()), name, callee)?;
+            }
+        }
         state.start()?;
         if let Some(map) = image.host().perf() {
-            map.add(&identity.name, image, state.domain().memory().base());
+            map.add(identity.name(), image, state.domain().memory().base());
         }
         Ok(state)
     }
@@ -170,11 +175,21 @@ impl Recipe {
         context: &Arc<Context>,
         system: Option<&Arc<System>>,
     ) -> Option<HostFunction> {
-        if let Some(import) = self.imports.get(name) {
-            let (import, context) = (import.clone(), context.clone());
-            return Some(Arc::new(move |caller| import(caller, &context)));
+        match self.imports.get(name) {
+            Some(Behind::Host(import)) => {
+                let (import, context) = (import.clone(), context.clone());
+                Some(Arc::new(move |caller| import(caller, &context)))
+            }
+            // The link will stand in its place.
+            Some(Behind::Domain(_) | Behind::Nobody) => {
+                let (import, domain) = (name.to_owned(), context.identity.name().to_owned());
+                Some(Arc::new(move |_| {
+                    let (import, domain) = (import.clone(), domain.clone());
+                    Err(End::Refused(Box::new(Error::Unlinked { domain, import })))
+                }))
+            }
+            None => system.filter(|_| name == SYSTEM).map(System::import),
         }
-        system.filter(|_| name == SYSTEM).map(System::import)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::function::{Callback, Signature};
 use crate::heap::Heap;
 use crate::held::{self, Held};
+use crate::identity::{self, Identity};
 use crate::image::Image;
 use crate::within::Access;
 use std::any::Any;
@@ -14,13 +15,6 @@ use std::sync::Arc;
 pub(crate) struct Context {
     pub(crate) identity: Arc<Identity>,
     pub(crate) heap: Arc<Heap>,
-}
-
-/// What stays the same about a domain, whatever becomes of it.
-pub(crate) struct Identity {
-    pub(crate) name: String,
-    pub(crate) image: Image,
-    pub(crate) user: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// The domain that has called a host function, for the time of that call: its
@@ -38,20 +32,41 @@ impl<'a> Caller<'a> {
     /// The name of the domain.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.context.identity.name
+        self.context.identity.name()
     }
 
     /// The image that the domain came from.
     #[must_use]
     pub fn image(&self) -> &Image {
-        &self.context.identity.image
+        self.context.identity.image()
     }
 
     /// What the host attached to the domain by
     /// [`DomainBuilder::user`](crate::DomainBuilder::user), if it is a `T`.
     #[must_use]
     pub fn user<T: Any>(&self) -> Option<&T> {
-        self.context.identity.user.as_deref()?.downcast_ref()
+        self.context.identity.user()
+    }
+
+    /// Who the domain is.
+    #[must_use]
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.context.identity
+    }
+
+    /// The domain that has called this one, by a link; `None`: the host has.
+    #[must_use]
+    pub fn called_by(&self) -> Option<Arc<Identity>> {
+        identity::find(self.raw.called_by()?)
+    }
+
+    /// The integer or pointer argument with this index, from 0: those beyond the six
+    /// in registers as well, from the domain's stack.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]: the domain has no such stack.
+    pub fn argument(&self, index: u32) -> Result<u64, Error> {
+        self.as_access().check(self.raw.argument(index))
     }
 
     /// The domain's export of that name, to call back into it on top of what it
@@ -60,8 +75,8 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// [`Error::NoExport`].
     pub fn export<F: Signature>(&self, name: &str) -> Result<Callback<F>, Error> {
-        let index = self.context.identity.image.export(name)?;
-        let offset = self.context.identity.image.offset_of(index);
+        let image = self.context.identity.image();
+        let offset = image.offset_of(image.export(name)?);
         Ok(Callback::from_address(
             self.raw.memory().base().wrapping_add(offset),
         ))

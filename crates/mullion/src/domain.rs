@@ -1,13 +1,15 @@
 //! Domains: an image in a window of its own, called, restarted, unloaded.
 
 use crate::builder::explain_load;
-use crate::caller::{Context, Identity};
+use crate::caller::Context;
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::function::{Function, Signature};
 use crate::heap::Heap;
 use crate::held;
+use crate::identity::Identity;
 use crate::image::Image;
+use crate::link::{self, Callee, Link};
 use crate::output::Lines;
 use crate::within::Access;
 use mullion_loader::{Instance, Start};
@@ -59,19 +61,25 @@ impl Domain {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.core.identity.name
+        self.core.identity.name()
     }
 
     /// The image it came from.
     #[must_use]
     pub fn image(&self) -> &Image {
-        &self.core.identity.image
+        self.core.identity.image()
     }
 
     /// What the host attached to it, if it is a `T`.
     #[must_use]
     pub fn user<T: Any>(&self) -> Option<&T> {
-        self.core.identity.user.as_deref()?.downcast_ref()
+        self.core.identity.user()
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.core.identity
     }
 
     /// The function that it exports as `name`; see [`Function`] for what is checked
@@ -80,8 +88,37 @@ impl Domain {
     /// # Errors
     /// [`Error::NoExport`].
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let export = self.core.identity.image.export(name)?;
+        let export = self.image().export(name)?;
         Ok(Function::new(self.clone(), export))
+    }
+
+    /// Puts a function of another domain behind an import of this one, which was named
+    /// by [`Imports::link_later`](crate::Imports::link_later): for domains that call each
+    /// other, or that are to call what is loaded later. `asker` is the domain on whose
+    /// behalf that is done; `None`: the host wants it so. It holds while both domains
+    /// live, over restarts.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`]: the policy of the called one's host; [`Error::NoImport`];
+    /// [`Error::Linked`]: it is linked already; [`Error::Unloaded`], [`Error::InUse`], of either.
+    pub fn link(
+        &self,
+        asker: Option<&Identity>,
+        import: &str,
+        callee: impl Into<Callee>,
+    ) -> Result<(), Error> {
+        let access = self.hold()?;
+        let caller = (&**self.identity(), access.domain()?);
+        link::make(asker, caller, import, &callee.into())
+    }
+
+    /// What it calls of other domains.
+    ///
+    /// # Errors
+    /// As [`Domain::has_ended`].
+    pub fn links(&self) -> Result<Vec<Link>, Error> {
+        let access = self.hold()?;
+        Ok(link::list(self.identity(), access.domain()?))
     }
 
     /// Whether it has faulted or exited, and takes no calls until it is restarted.
@@ -206,7 +243,7 @@ impl State {
         let _unseeded = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
         let identity = &self.context.identity;
         let block = Start {
-            arguments: vec![identity.name.replace('\0', "").into_bytes()],
+            arguments: vec![identity.name().replace('\0', "").into_bytes()],
             environment: Vec::new(),
             random,
         };
@@ -221,11 +258,11 @@ impl State {
     fn restart(&mut self, lines: &Lines) -> Result<(), Error> {
         let restarted = self.instance.restart();
         if let Err(mullion_runtime::Error::Busy) = restarted {
-            let domain = self.context.identity.name.clone();
+            let domain = self.context.identity.name().to_owned();
             return Err(Error::InUse { domain });
         }
         // What was begun by the one before is not this one's.
-        lines.finish(&self.context.identity.name);
+        lines.finish(self.context.identity.name());
         self.context.heap.reset();
         self.entries = entries(&self.context);
         if let Some(system) = &self.system {
@@ -261,7 +298,7 @@ impl State {
 
 /// Nobody has looked for any export yet.
 fn entries(context: &Context) -> Box<[OnceLock<Entry>]> {
-    let exports = context.identity.image.file().exports();
+    let exports = context.identity.image().file().exports();
     exports.iter().map(|_| OnceLock::new()).collect()
 }
 
@@ -278,13 +315,19 @@ impl Identity {
     /// What the host is told, and its log.
     #[cold]
     pub(crate) fn explain(&self, error: CallError) -> Error {
-        let domain = self.name.clone();
+        let domain = self.name().to_owned();
         let error = match error {
             CallError::Fault(fault) => {
-                Error::Fault(Box::new(Fault::new(&domain, &self.image, *fault)))
+                Error::Fault(Box::new(Fault::new(&domain, self.image(), *fault)))
             }
             CallError::Exit(status) => Error::Exit { domain, status },
-            CallError::Refused(source) => Error::Refused { domain, source },
+            CallError::Refused(source) => match source.downcast::<link::Failed>() {
+                Ok(failed) => Error::Callee {
+                    domain,
+                    source: Box::new(failed.0),
+                },
+                Err(source) => Error::Refused { domain, source },
+            },
             CallError::NotMade(mullion_runtime::Error::Ended) => Error::Ended { domain },
             CallError::NotMade(mullion_runtime::Error::Depth { depth }) => {
                 Error::Depth { domain, depth }

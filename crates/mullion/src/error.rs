@@ -57,6 +57,58 @@ pub enum Error {
         /// What there is.
         exports: Vec<String>,
     },
+    /// The image has no import of that name.
+    #[error("{image}: it imports no `{name}`")]
+    NoImport {
+        /// The image's name.
+        image: String,
+        /// What was to be linked.
+        name: String,
+    },
+    /// The import is another domain's function already.
+    #[error("domain {domain}: its import `{import}` is linked already")]
+    Linked {
+        /// The domain.
+        domain: String,
+        /// The import.
+        import: String,
+    },
+    /// The domain has called an import that is to be another domain's function, before
+    /// it was.
+    #[error("domain {domain}: its import `{import}` is not linked yet")]
+    Unlinked {
+        /// The domain.
+        domain: String,
+        /// The import.
+        import: String,
+    },
+    /// The policy does not allow that a domain calls another one, or has pages.
+    #[error("{} may not {wish}: {source}", or_host(asker.as_deref()))]
+    NotAllowed {
+        /// The domain that asked for it; `None`: the host.
+        asker: Option<String>,
+        /// What was wanted.
+        wish: String,
+        /// The policy's reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Pages are not shared with the domain.
+    #[error("domain {domain}: {source}")]
+    Share {
+        /// The domain that would have had them.
+        domain: String,
+        /// Why.
+        source: mullion_runtime::ShareError,
+    },
+    /// Another domain, which this one has called, did not return. This one can be called
+    /// again; what it was doing was not finished.
+    #[error("domain {domain}: a domain that it called failed: {source}")]
+    Callee {
+        /// The domain.
+        domain: String,
+        /// What became of the call of the other one, which it names.
+        source: Box<Error>,
+    },
     /// The domain did something wrong, or its time was up. It takes no calls until
     /// it is restarted.
     #[error(transparent)]
@@ -163,14 +215,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// The fault, if it is one.
+    /// The fault, if it is one, of this domain or of one that it has called.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Fault(fault) => Some(fault),
+            Self::Callee { source, .. } => source.fault(),
             _ => None,
         }
     }
+}
+
+fn or_host(asker: Option<&str>) -> String {
+    asker.map_or_else(|| "the host".to_owned(), |name| format!("domain {name}"))
 }
 
 fn or_nothing(names: &[String]) -> String {

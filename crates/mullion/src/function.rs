@@ -3,6 +3,7 @@
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::image::Image;
+use crate::link::Callee;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
 use crate::within::Within;
@@ -13,7 +14,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The type of a function in a domain, written as a type of the language:
 /// `fn(u32, Ptr<u8>) -> u64`. Up to eight [`Value`]s; one more is an error of the compiler.
-pub trait Signature: Sealed + 'static {}
+pub trait Signature: Sealed + 'static {
+    /// How many of its arguments are integers or pointers.
+    #[doc(hidden)]
+    const INTEGERS: usize;
+    /// How many are floating-point numbers.
+    #[doc(hidden)]
+    const VECTORS: usize;
+}
 
 /// An export of a domain, by name. It stays good when the domain is restarted.
 ///
@@ -52,6 +60,10 @@ impl<F: Signature> Function<F> {
         }
     }
 
+    pub(crate) fn number(&self) -> usize {
+        self.export
+    }
+
     /// The domain that it belongs to.
     #[must_use]
     pub fn domain(&self) -> &Domain {
@@ -70,11 +82,16 @@ impl Export {
     /// As [`Function`]'s `call`; [`Error::NoExport`]: the domain is another image's.
     pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
         let access = within.access()?;
-        if *access.image() != self.image {
-            let name = &self.image.file().exports()[self.number].name;
-            return Err(access.image().no_export(name));
+        let number = self.number_in(access.image())?;
+        access.call(access.export(number)?, arguments)
+    }
+
+    /// Its number, if `image` is the one that it belongs to.
+    pub(crate) fn number_in(&self, image: &Image) -> Result<usize, Error> {
+        if *image == self.image {
+            return Ok(self.number);
         }
-        access.call(access.export(self.number)?, arguments)
+        Err(image.no_export(&self.image.file().exports()[self.number].name))
     }
 }
 
@@ -110,7 +127,10 @@ impl<F> Callback<F> {
 macro_rules! arities {
     ($(($($name:ident: $type:ident),*))*) => {$(
         impl<R: Outcome, $($type: Value),*> Sealed for fn($($type),*) -> R {}
-        impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {}
+        impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {
+            const INTEGERS: usize = 0 $(+ !$type::IS_VECTOR as usize)*;
+            const VECTORS: usize = 0 $(+ $type::IS_VECTOR as usize)*;
+        }
 
         impl<R: Outcome, $($type: Value),*> Function<fn($($type),*) -> R> {
             /// Calls it on this thread, and waits until it returns.
@@ -129,6 +149,14 @@ macro_rules! arities {
                 let mut registers = Registers::default();
                 $(registers.push($name);)*
                 self.domain.call(self.export, &registers.finish()).map(|returned| R::take(&returned))
+            }
+
+            /// This function for another domain to call
+            /// ([`Imports::link`](crate::Imports::link)), which finds `failed` as its result
+            /// if this one's domain faults, takes no calls, or has gone.
+            #[must_use]
+            pub fn or(&self, failed: R) -> Callee {
+                Callee::from(self).or(failed.into_returned())
             }
         }
 

@@ -1,15 +1,20 @@
 //! The host: who decides what may be loaded, and what is set up for all domains.
 
 use crate::error::Error;
+use crate::identity::Identity;
 use crate::image::Image;
 use crate::import::BoxedError;
 use crate::perf::PerfMap;
+use crate::shared::Shared;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
+use mullion_runtime::Access as Permission;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A host's own say in which images may be loaded, beside the [`Authoriser`].
+/// A host's own say: in which images may be loaded, beside the [`Authoriser`]; in who
+/// may call whom; and in who may have which pages.
 ///
 /// That an image cannot leave its window is the verifier's matter, and not asked
 /// here. Whether its author is trusted with what this host offers is.
@@ -19,6 +24,50 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// The policy's reason.
     fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError>;
+
+    /// Whether `caller` may call the entry point `export` of `callee`, because `asker`
+    /// wants it so, or the host if that is `None`. Asked once for each link, before it
+    /// is made. Unless it is implemented: the host may, domains may not.
+    ///
+    /// # Errors
+    /// The policy's reason.
+    fn link(
+        &self,
+        asker: Option<&Identity>,
+        caller: &Identity,
+        callee: &Identity,
+        export: &str,
+    ) -> Result<(), BoxedError> {
+        let _any = (caller, callee, export);
+        host_alone(asker)
+    }
+
+    /// Whether `domain` may have these bytes of `shared` with `permission`, because
+    /// `asker` wants it so, or the host if that is `None`. Asked before anything
+    /// changes. Unless it is implemented: the host may, domains may not.
+    ///
+    /// # Errors
+    /// The policy's reason.
+    fn share(
+        &self,
+        asker: Option<&Identity>,
+        domain: &Identity,
+        shared: &Shared,
+        bytes: &Range<u64>,
+        permission: Permission,
+    ) -> Result<(), BoxedError> {
+        let _any = (domain, shared, bytes, permission);
+        host_alone(asker)
+    }
+}
+
+fn host_alone(asker: Option<&Identity>) -> Result<(), BoxedError> {
+    match asker {
+        None => Ok(()),
+        Some(_) => {
+            Err("this host does what it does by itself, and nothing that domains ask for".into())
+        }
+    }
 }
 
 /// An image that the authoriser admits and that asks to be loaded.
@@ -129,6 +178,60 @@ impl Host {
             })?;
         }
         Image::new(self, name, admitted)
+    }
+
+    /// Zeroed memory of at least `length` bytes, whole pages, that domains can be given
+    /// pages of; the host alone has them at first. The name is for the policy.
+    ///
+    /// # Errors
+    /// [`Error::Runtime`]: there is no room in windows, or no memory.
+    pub fn share(&self, name: &str, length: u64) -> Result<Shared, Error> {
+        Shared::new(self, name, length)
+    }
+
+    /// Asks the policy about a link.
+    pub(crate) fn may_link(
+        &self,
+        asker: Option<&Identity>,
+        caller: &Identity,
+        callee: &Identity,
+        export: &str,
+    ) -> Result<(), Error> {
+        let answer = match &self.settings.policy {
+            Some(policy) => policy.link(asker, caller, callee, export),
+            None => host_alone(asker),
+        };
+        answer.map_err(|source| Error::NotAllowed {
+            asker: asker.map(|asker| asker.name().to_owned()),
+            wish: format!("let {} call `{export}` of {}", caller.name(), callee.name()),
+            source,
+        })
+    }
+
+    /// Asks the policy about pages.
+    pub(crate) fn may_share(
+        &self,
+        asker: Option<&Identity>,
+        domain: &Identity,
+        shared: &Shared,
+        bytes: &Range<u64>,
+        permission: Permission,
+    ) -> Result<(), Error> {
+        let answer = match &self.settings.policy {
+            Some(policy) => policy.share(asker, domain, shared, bytes, permission),
+            None => host_alone(asker),
+        };
+        answer.map_err(|source| Error::NotAllowed {
+            asker: asker.map(|asker| asker.name().to_owned()),
+            wish: format!(
+                "give {} the bytes {:#x} to {:#x} of {} as {permission:?}",
+                domain.name(),
+                bytes.start,
+                bytes.end,
+                shared.name()
+            ),
+            source,
+        })
     }
 
     pub(crate) fn perf(&self) -> Option<&PerfMap> {

@@ -112,6 +112,15 @@ impl Image {
         found.ok_or_else(|| self.no_export(name))
     }
 
+    /// The number of the import of that name.
+    pub(crate) fn import(&self, name: &str) -> Result<usize, Error> {
+        let found = self.imports().position(|import| import == name);
+        found.ok_or_else(|| Error::NoImport {
+            image: self.inner.name.clone(),
+            name: name.to_owned(),
+        })
+    }
+
     #[cold]
     pub(crate) fn no_export(&self, name: &str) -> Error {
         Error::NoExport {

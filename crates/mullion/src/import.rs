@@ -1,8 +1,9 @@
 //! Functions of the host that a domain may call: an explicit list.
 
 use crate::caller::{Caller, Context};
+use crate::link::Callee;
 use crate::value::sealed::Sealed;
-use crate::value::{Outcome, Taker, Value, fits};
+use crate::value::{Outcome, Taker, Value};
 use mullion_runtime::End;
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -17,7 +18,17 @@ pub(crate) type Import =
 /// does not exist for it.
 #[derive(Clone, Default)]
 pub struct Imports {
-    functions: HashMap<String, Import>,
+    functions: HashMap<String, Behind>,
+}
+
+/// Who stands behind an import.
+#[derive(Clone)]
+pub(crate) enum Behind {
+    Host(Import),
+    /// Another domain.
+    Domain(Callee),
+    /// Another domain, but whose is said later.
+    Nobody,
 }
 
 impl Imports {
@@ -29,8 +40,7 @@ impl Imports {
 
     /// Offers `function` as `name`, in place of an earlier one.
     ///
-    /// A function takes the [`Caller`] and up to eight [`Value`]s, of which at most
-    /// six are not floating-point numbers. It returns a `Value`, nothing, or a
+    /// A function takes the [`Caller`] and up to eight [`Value`]s. It returns a `Value`, nothing, or a
     /// `Result` of those: an error ends the call into the domain, which then returns
     /// [`Error::Refused`](crate::Error::Refused) with it. A panic goes on in the host's caller.
     ///
@@ -53,17 +63,50 @@ impl Imports {
     /// That the domain passes what the function's type says is not checked: it
     /// finds what the registers hold, and each of these is a value.
     #[must_use]
-    pub fn function<M>(mut self, name: &str, function: impl IntoImport<M>) -> Self {
-        self.functions
-            .insert(name.to_owned(), function.into_import().0);
-        self
+    pub fn function<M>(self, name: &str, function: impl IntoImport<M>) -> Self {
+        self.with(name, Behind::Host(function.into_import().0))
+    }
+
+    /// Offers a function of another domain as `name`, in place of an earlier one: this
+    /// domain calls it with the host out of the way, from its constructors on.
+    ///
+    /// The [`Policy`](crate::Policy) of the called one's host is asked when the domain is
+    /// loaded. The link holds while both domains live, over restarts; while the list
+    /// lives, so does the called domain.
+    ///
+    /// ```no_run
+    /// use mullion::{Caller, Image, Imports};
+    ///
+    /// # fn load(words: &Image, spell: &Image) -> Result<(), mullion::Error> {
+    /// let spell = spell.domain().imports(Imports::new().function("who", |caller: &Caller<'_>| {
+    ///     // Who asks? `None` is the host.
+    ///     u64::from(caller.called_by().is_some_and(|caller| caller.name() == "words.mx"))
+    /// })).load()?;
+    /// let is_word = spell.function::<fn(u32) -> i32>("is_word")?;
+    /// let words = words.domain().imports(Imports::new().link("is_word", is_word.or(-1))).load()?;
+    /// for link in words.links()? {
+    ///     println!("{}: {:?}, {} times", link.import, link.callee, link.calls);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn link(self, name: &str, callee: impl Into<Callee>) -> Self {
+        self.with(name, Behind::Domain(callee.into()))
+    }
+
+    /// Offers a function of another domain as `name`, of which
+    /// [`Domain::link`](crate::Domain::link) will say which it is. A call before that is
+    /// refused, with [`Error::Unlinked`](crate::Error::Unlinked).
+    #[must_use]
+    pub fn link_later(self, name: &str) -> Self {
+        self.with(name, Behind::Nobody)
     }
 
     /// Offers `function` as `name`, which finds its arguments as registers: six
     /// integers or pointers and eight vectors, whether the domain set them or not.
     #[must_use]
     pub fn raw(
-        mut self,
+        self,
         name: &str,
         function: impl Fn(&Caller<'_>, &RawArguments) -> Result<RawResult, BoxedError>
         + Send
@@ -79,11 +122,15 @@ impl Imports {
             raw.return_double(result.double);
             Ok(result.integer)
         });
-        self.functions.insert(name.to_owned(), import);
+        self.with(name, Behind::Host(import))
+    }
+
+    fn with(mut self, name: &str, behind: Behind) -> Self {
+        self.functions.insert(name.to_owned(), behind);
         self
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Import> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Behind> {
         self.functions.get(name)
     }
 }
@@ -161,16 +208,10 @@ macro_rules! arities {
         {
             #[allow(non_snake_case, reason = "a value for each type")]
             fn into_import(self) -> AnyImport {
-                const {
-                    assert!(
-                        fits(&[$($type::IS_VECTOR),*]),
-                        "a host function is passed at most six integers and pointers, and eight arguments in all"
-                    );
-                }
                 AnyImport(Arc::new(move |raw, context| {
                     #[allow(unused_mut, unused_variables, reason = "without arguments")]
-                    let mut taker = Taker::new(raw);
-                    $(let $type: $type = taker.next();)*
+                    let mut taker = Taker::new(raw, context);
+                    $(let $type: $type = taker.next()?;)*
                     let answer = self(&Caller::new(raw, context), $($type),*);
                     Ok(answer.into_result()?.give(raw))
                 }))

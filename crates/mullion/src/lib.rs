@@ -70,11 +70,14 @@ mod function;
 mod heap;
 mod held;
 mod host;
+mod identity;
 mod image;
 mod import;
+mod link;
 mod output;
 mod perf;
 mod pointer;
+mod shared;
 mod value;
 mod within;
 
@@ -87,15 +90,18 @@ pub use fault::{Fault, Frame};
 pub use function::{Callback, Export, Function, Signature};
 pub use held::Held;
 pub use host::{Candidate, Host, HostBuilder, Policy};
+pub use identity::Identity;
 pub use image::Image;
 pub use import::{Answer, BoxedError, Imports, IntoImport, RawArguments, RawResult};
+pub use link::{Callee, Link};
 pub use mullion_loader::{Asked, Authoriser};
 pub use mullion_runtime::{
-    Access as Permission, Arguments, Attempt, Cause, Limits, Registers, Returned,
+    Access as Permission, Arguments, Attempt, Cause, Limits, Registers, Returned, ShareError,
 };
 pub use mullion_symbols::Location;
 pub use mullion_system::{Mount, MountError, Stream, Streams};
 pub use pointer::{Character, Data, Ptr, Slice};
+pub use shared::Shared;
 pub use value::{Outcome, Value};
 pub use within::{Target, Within};
 pub use zerocopy;

@@ -1,6 +1,8 @@
 //! Scalars that cross the wall in registers.
 
-use mullion_runtime::{Arguments, Caller, Returned};
+use crate::caller::Context;
+use crate::error::Error;
+use mullion_runtime::{Arguments, BadAddress, Caller, End, Returned};
 
 pub(crate) mod sealed {
     /// Which types cross is decided here, so that each has been thought about.
@@ -78,6 +80,8 @@ pub trait Outcome: Sealed + 'static {
     fn take(returned: &Returned) -> Self;
     #[doc(hidden)]
     fn give(self, caller: &mut Caller<'_>) -> u64;
+    #[doc(hidden)]
+    fn into_returned(self) -> Returned;
 }
 
 impl Sealed for () {}
@@ -85,6 +89,9 @@ impl Outcome for () {
     fn take(_: &Returned) {}
     fn give(self, _: &mut Caller<'_>) -> u64 {
         0
+    }
+    fn into_returned(self) -> Returned {
+        0u64.into_returned()
     }
 }
 
@@ -103,6 +110,16 @@ impl<V: Value> Outcome for V {
             return 0;
         }
         raw
+    }
+
+    fn into_returned(self) -> Returned {
+        let raw = self.into_raw();
+        let (integer, double) = if V::IS_VECTOR { (0, raw) } else { (raw, 0) };
+        Returned {
+            integer,
+            high: 0,
+            double: f64::from_bits(double),
+        }
     }
 }
 
@@ -137,50 +154,49 @@ impl Registers {
     }
 }
 
-/// Registers of a call that came from a domain, as they are taken.
+/// Arguments of a call that came from a domain, as they are taken.
 pub(crate) struct Taker<'a, 'b> {
     caller: &'a Caller<'b>,
-    integers: [u64; 6],
-    used: (usize, usize),
+    context: &'a Context,
+    used: (u32, usize),
 }
 
 impl<'a, 'b> Taker<'a, 'b> {
     #[inline]
-    pub(crate) fn new(caller: &'a Caller<'b>) -> Self {
+    pub(crate) fn new(caller: &'a Caller<'b>, context: &'a Context) -> Self {
         Self {
-            integers: caller.integers(),
             caller,
+            context,
             used: (0, 0),
         }
     }
 
     #[inline]
-    pub(crate) fn next<V: Value>(&mut self) -> V {
+    pub(crate) fn next<V: Value>(&mut self) -> Result<V, End> {
         if V::IS_VECTOR {
             self.used.1 += 1;
-            V::from_raw(self.caller.double(self.used.1 - 1).to_bits())
-        } else {
-            self.used.0 += 1;
-            V::from_raw(self.integers[self.used.0 - 1])
+            return Ok(V::from_raw(self.caller.double(self.used.1 - 1).to_bits()));
+        }
+        self.used.0 += 1;
+        match self.caller.argument(self.used.0 - 1) {
+            Ok(raw) => Ok(V::from_raw(raw)),
+            Err(bad) => Err(no_stack(self.context, bad)),
         }
     }
 }
 
+/// The domain's stack pointer leads nowhere.
+#[cold]
+fn no_stack(context: &Context, bad: BadAddress) -> End {
+    End::Refused(Box::new(Error::Memory {
+        domain: context.identity.name().to_owned(),
+        address: bad.address.0,
+        length: bad.length,
+    }))
+}
+
 /// Most arguments of a call.
 const MOST: usize = 8;
-/// Most integers and pointers that a host function is passed: those in registers.
-const MOST_INTEGERS: usize = 6;
-
-/// Whether a host function can be passed a list of arguments, given which are vectors.
-pub(crate) const fn fits(vectors: &[bool]) -> bool {
-    let mut integers = 0;
-    let mut index = 0;
-    while index < vectors.len() {
-        integers += !vectors[index] as usize;
-        index += 1;
-    }
-    integers <= MOST_INTEGERS && vectors.len() <= MOST
-}
 
 #[cfg(test)]
 mod tests {
@@ -200,15 +216,5 @@ mod tests {
         assert!(!bool::from_raw(0x100));
         assert!(bool::from_raw(0x1ff));
         assert_eq!(f32::from_raw(0xffff_ffff_3f80_0000), 1.0);
-    }
-
-    #[test]
-    fn six_integers_and_eight_in_all_fit() {
-        assert!(fits(&[false; 6]));
-        assert!(!fits(&[false; 7]));
-        assert!(fits(&[true; 8]));
-        assert!(fits(&[
-            false, false, true, true, false, false, false, false
-        ]));
     }
 }

@@ -1,11 +1,12 @@
 //! Where a pointer is used: in a domain, or in the one that has just called.
 
 use crate::buffer::Buffer;
-use crate::caller::{Caller, Context, Identity};
+use crate::caller::{Caller, Context};
 use crate::domain::{Domain, State};
 use crate::error::Error;
 use crate::heap::Heap;
 use crate::held;
+use crate::identity::Identity;
 use crate::image::Image;
 use crate::pointer::Data;
 use crate::value::sealed::Sealed;
@@ -100,11 +101,21 @@ impl Access<'_> {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.identity().name
+        self.identity().name()
     }
 
     pub(crate) fn image(&self) -> &Image {
-        &self.identity().image
+        self.identity().image()
+    }
+
+    /// The domain, from outside; who is just calling is not handed out.
+    pub(crate) fn domain(&self) -> Result<&mullion_runtime::Domain, Error> {
+        match &self.0 {
+            Kind::Held(guard, _) => Ok(state(guard).domain()),
+            Kind::Called(..) => Err(Error::InUse {
+                domain: self.name().to_owned(),
+            }),
+        }
     }
 
     /// Whether the domain has ended; who is just calling has not.

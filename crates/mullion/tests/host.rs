@@ -12,6 +12,8 @@ mod everything;
 mod faults;
 #[path = "host/imports.rs"]
 mod imports;
+#[path = "host/links.rs"]
+mod links;
 #[path = "host/loading.rs"]
 mod loading;
 #[path = "host/misuse.rs"]

@@ -1,0 +1,92 @@
+//! Who a domain is: what stays the same about it, whatever becomes of it.
+
+use crate::image::Image;
+use mullion_runtime::DomainNumber;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// Who a domain is: in questions to a [`Policy`](crate::Policy), and as the answer to
+/// who has called ([`Caller::called_by`](crate::Caller::called_by)). It stays over
+/// restarts.
+pub struct Identity {
+    name: String,
+    image: Image,
+    user: Option<Box<dyn Any + Send + Sync>>,
+    number: OnceLock<DomainNumber>,
+}
+
+/// Those of the domains that there are, by the run time's number.
+static ALIVE: Mutex<BTreeMap<DomainNumber, Weak<Identity>>> = Mutex::new(BTreeMap::new());
+
+impl Identity {
+    pub(crate) fn new(
+        name: String,
+        image: Image,
+        user: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            image,
+            user,
+            number: OnceLock::new(),
+        })
+    }
+
+    /// The name of the domain.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The image that it came from.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// What the host attached to it by
+    /// [`DomainBuilder::user`](crate::DomainBuilder::user), if it is a `T`.
+    #[must_use]
+    pub fn user<T: Any>(&self) -> Option<&T> {
+        self.user.as_deref()?.downcast_ref()
+    }
+
+    /// From now on it is found by this number.
+    pub(crate) fn found_as(self: &Arc<Self>, number: DomainNumber) {
+        self.number.get_or_init(|| number);
+        let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        alive.insert(number, Arc::downgrade(self));
+    }
+}
+
+/// Whose number that is, if that domain is still there.
+pub(crate) fn find(number: DomainNumber) -> Option<Arc<Identity>> {
+    let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    alive.get(&number)?.upgrade()
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        if let Some(number) = self.number.get() {
+            let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+            alive.remove(number);
+        }
+    }
+}
+
+/// Whether it is the same domain, not an equal one.
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Identity {}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Identity({})", self.name)
+    }
+}

@@ -1,0 +1,155 @@
+//! Pages that several domains and the host have, each with a protection of its own.
+
+use crate::domain::Domain;
+use crate::error::Error;
+use crate::host::Host;
+use crate::identity::Identity;
+use crate::pointer::Ptr;
+use crate::within::Within;
+use mullion_runtime::{Access as Permission, DomainNumber, PAGE, SharePolicy};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Memory of the host that domains are given pages of: for reading and writing here,
+/// for reading there, not at all elsewhere. Nothing is copied: they are the same pages.
+///
+/// They lie at the same offset of every window. So a pointer into them works in
+/// every domain that has the page, whoever made it; [`Shared::ptr`] makes one. A domain
+/// that is restarted has none of them, as when it was loaded: grant them again.
+///
+/// Cheap to clone. The memory lives as long as a handle, or a domain that has pages
+/// of it.
+#[derive(Clone)]
+pub struct Shared {
+    raw: mullion_runtime::Shared,
+    name: Arc<str>,
+    host: Host,
+}
+
+/// The host's policy has been asked before.
+struct Decided;
+
+impl SharePolicy for Decided {
+    fn allows(
+        &self,
+        _: Option<DomainNumber>,
+        _: DomainNumber,
+        _: &Range<u64>,
+        _: Permission,
+    ) -> bool {
+        true
+    }
+}
+
+impl Shared {
+    /// Bytes in a page: what is granted is whole pages.
+    pub const PAGE: u64 = PAGE;
+
+    pub(crate) fn new(host: &Host, name: &str, length: u64) -> Result<Self, Error> {
+        Ok(Self {
+            raw: mullion_runtime::Shared::new(length, Arc::new(Decided))?,
+            name: name.into(),
+            host: host.clone(),
+        })
+    }
+
+    /// Its name, for the policy.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many bytes it has: whole pages.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.raw.length()
+    }
+
+    /// Never: it has a page at least.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Gives `domain` these bytes, whole pages, with `permission` from now on, or takes
+    /// them away ([`Permission::None`]), while it runs, if need be. `asker` is the domain
+    /// on whose behalf that is done; `None`: the host wants it so.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`]: the policy; [`Error::Share`]: not whole pages, executable,
+    /// or the domain has something else there; [`Error::Unloaded`]. Then nothing has
+    /// changed.
+    pub fn grant(
+        &self,
+        asker: Option<&Identity>,
+        domain: &Domain,
+        bytes: Range<u64>,
+        permission: Permission,
+    ) -> Result<(), Error> {
+        let access = domain.hold()?;
+        self.host
+            .may_share(asker, domain.identity(), self, &bytes, permission)?;
+        let granted = self.raw.grant(None, access.domain()?, bytes, permission);
+        granted.map_err(|source| Error::Share {
+            domain: domain.name().to_owned(),
+            source,
+        })
+    }
+
+    /// The byte at `offset` as a domain knows it, whether it has been given it or not.
+    ///
+    /// # Errors
+    /// [`Error::Unloaded`], [`Error::InUse`].
+    pub fn ptr<T>(&self, within: &impl Within, offset: u64) -> Result<Ptr<T>, Error> {
+        let access = within.access()?;
+        let start = access.memory().base() + self.raw.offset();
+        Ok(Ptr::from_address(start.wrapping_add(offset)))
+    }
+
+    /// The bytes themselves. Domains that may write change them at any time: what
+    /// matters is read once, and the copy checked.
+    #[must_use]
+    pub fn bytes(&self) -> &[AtomicU8] {
+        self.raw.bytes()
+    }
+
+    /// Copies bytes from `offset` on to `to`.
+    ///
+    /// # Errors
+    /// [`Error::Index`]: there are not so many.
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), Error> {
+        let part = self.part(offset, to.len())?;
+        for (to, from) in to.iter_mut().zip(part) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Copies `from` to the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// As [`Shared::read`].
+    pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Error> {
+        for (to, from) in self.part(offset, from.len())?.iter().zip(from) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn part(&self, offset: u64, length: usize) -> Result<&[AtomicU8], Error> {
+        let end = offset.saturating_add(length as u64);
+        let part = self.bytes().get(offset as usize..end as usize);
+        part.ok_or_else(|| Error::Index {
+            index: end.saturating_sub(1),
+            length: self.len(),
+        })
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Shared({}, {} bytes)", self.name, self.len())
+    }
+}
