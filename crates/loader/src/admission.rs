@@ -317,6 +317,17 @@ impl Admitted {
         matches!(self.code, Code::Verified(_))
     }
 
+    /// Whether the code may access memory through `%gs`: the verifier counts the
+    /// accesses that it confines, of the others not how they are made.
+    pub(crate) fn uses_gs(&self) -> bool {
+        match &self.code {
+            Code::Verified(verified) => {
+                verified.stats().gs > 0 || verified.stats().reads_unconfined > 0
+            }
+            Code::Unverified(_) => true,
+        }
+    }
+
     /// What the code can do with floating-point control: anything, if no verifier
     /// has looked.
     pub(crate) fn floating_point(&self) -> FloatingPoint {

@@ -119,6 +119,12 @@ impl Loaded {
         // SAFETY: as the verifier counted, over all executable segments; without
         // it, everything may occur.
         let image = unsafe { image.with_floating_point(admitted.floating_point()) };
+        let image = if admitted.uses_gs() {
+            image
+        } else {
+            // SAFETY: as above.
+            unsafe { image.without_gs() }
+        };
         Ok(Self {
             admitted: Arc::new(admitted),
             image: Arc::new(image),

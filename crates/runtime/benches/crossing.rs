@@ -1,5 +1,5 @@
-//! What crossing the wall costs. `cargo bench -p mullion-runtime`; a table of
-//! the least and the median on standard output.
+//! What crossing the wall costs. `cargo bench -p mullion-runtime [-- WORD]`; a table
+//! of the least and the median on standard output, of rows with the word.
 
 mod peer;
 #[path = "../tests/support/mod.rs"]
@@ -92,10 +92,26 @@ fn main() {
     });
     let linked = load(Limits::default());
     let options = LinkOptions::default();
-    linked.domain.link(0, &two.domain, other, options).unwrap();
+    linked
+        .domain
+        .link(0, &two.domain, other, options.clone())
+        .unwrap();
     let calls = entry(&linked, "calls");
     row("domain -> domain -> domain", 10, || {
         linked.domain.call(calls, &Arguments::new(&[1000])).unwrap();
+    });
+    let leanest = Program::leanest(PROGRAM.split("export fail").next().unwrap());
+    let load_leanest = || leanest.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let (three, four) = (load_leanest(), load_leanest());
+    let (null, calls) = (entry(&four, "null"), entry(&three, "calls"));
+    let first = entry(&three, "null");
+    row("two domains in turn, without %gs", 5_000, || {
+        black_box(three.domain.call(first, &arguments)).unwrap();
+        black_box(four.domain.call(null, &arguments)).unwrap();
+    });
+    three.domain.link(0, &four.domain, null, options).unwrap();
+    row("domain -> domain -> domain, without %gs", 10, || {
+        three.domain.call(calls, &Arguments::new(&[1000])).unwrap();
     });
     row("new domain, and drop it", 100, || drop(new(&program)));
     row("new domain, one call, and drop it", 100, || {
@@ -139,9 +155,13 @@ fn new(program: &Program) -> Domain {
 
 /// The row's names say how many operations one call of `operation` does.
 fn row(name: &str, count: u32, mut operation: impl FnMut()) {
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    if words.next_back().is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     let per_call = match name {
-        "domain -> host -> domain" | "domain -> domain -> domain" => 1000,
-        "host -> domain -> host, two domains in turn" => 2,
+        _ if name.starts_with("domain ->") => 1000,
+        _ if name.contains("two domains") => 2,
         _ => 1,
     };
     let mut samples: Vec<f64> = (0..SAMPLES)

@@ -18,14 +18,13 @@
 //! ends; then the region waits for the next thread.
 
 use crate::call::CallError;
-use crate::dispatch::Active;
 use crate::domain::Inner;
 use crate::error::Error;
 use crate::fault::Record;
 use crate::invoke::Request;
 use crate::signals;
 use crate::stacks::Leases;
-use crate::trampoline::{CallRecord, Enter, Outcome};
+use crate::trampoline::{CallRecord, DOMAIN_BELOW, Enter, HOST_BELOW, Outcome};
 use crate::watchdog::Granted;
 use crate::{runtime, watchdog};
 use mullion_abi::CONTROL_REGION;
@@ -60,8 +59,6 @@ pub(crate) struct Tcb {
     /// Gate calls that the running invocation may still make, if its domain is
     /// limited in them.
     pub(crate) gates_left: Cell<u64>,
-    /// The innermost gate call that the thread is in, or null.
-    pub(crate) gates: Cell<*const Active>,
     /// What `deadline` comes from.
     pub(crate) granted: Cell<Granted>,
     /// Counts limited invocations, so that no two deadlines are alike.
@@ -145,14 +142,20 @@ impl Tcb {
         unsafe { (self.enter)(self, call, domain, target, stack, integers) }
     }
 
-    /// The domain that runs, or null, and where its invocation began on the host's
-    /// stack: HOST. For signal handlers too.
-    pub(crate) fn running(&self) -> (*const Inner, u64) {
-        let place: *const u64 = ptr::with_exposed_provenance((self.control.get() - 16) as usize);
-        // SAFETY: the two words below CONTROL are mapped (the top's, or those that
-        // a gate's first instruction has passed), and only this thread writes them.
-        let [host, domain] = unsafe { [place.read(), place.add(1).read()] };
-        (ptr::with_exposed_provenance(domain as usize), host)
+    /// The domain that runs, and where its invocation began on the host's stack:
+    /// HOST. For signal handlers too.
+    pub(crate) fn running(&self) -> Option<(&Inner, u64)> {
+        let word = |below: u64| -> *const u64 {
+            ptr::with_exposed_provenance((self.control.get() - below) as usize)
+        };
+        // SAFETY: DOMAIN is mapped (the top's, or what a gate's first instruction has
+        // passed), only this thread writes it, and a domain that runs lives.
+        let domain: *const Inner =
+            unsafe { ptr::with_exposed_provenance(word(DOMAIN_BELOW).read() as usize) };
+        // SAFETY: as above.
+        let domain = unsafe { domain.as_ref() }?;
+        // SAFETY: with a domain that runs there is a HOST.
+        Some((domain, unsafe { word(HOST_BELOW).read() }))
     }
 
     /// Whether the control stack has room for another invocation: what a domain
@@ -251,7 +254,6 @@ fn register() -> Result<&'static Tcb, Error> {
             enter: runtime.kind.enter,
             thread,
             gates_left: Cell::new(u64::MAX),
-            gates: Cell::new(ptr::null()),
             granted: Cell::new(Granted::default()),
             limited: Cell::new(0),
             previous_alternate: Cell::new(std::mem::zeroed()),

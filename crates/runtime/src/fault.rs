@@ -3,7 +3,7 @@
 use crate::control::{CONTROL_LOW, Tcb};
 use crate::domain::Inner;
 use crate::memory::Claimed;
-use crate::trampoline;
+use crate::trampoline::{self, RETURN_GATE_BELOW};
 use crate::watchdog::Granted;
 use crate::window::Access;
 use mullion_abi::{GUARD_SIZE, TRAP_ACCESS, TRAP_LABEL};
@@ -281,7 +281,7 @@ impl Record {
     /// Reads the return addresses of the running invocation, from `stack` up to
     /// its return gate, which lies below its CONTROL.
     pub(crate) fn walk(&mut self, tcb: &Tcb, stack: u64, control: u64) {
-        let gate = control - 24;
+        let gate = control - RETURN_GATE_BELOW;
         let inside = (tcb.foot() + CONTROL_LOW..=gate).contains(&stack);
         let total = if inside { (gate - stack) / 8 } else { 0 };
         let first = total.min(INNERMOST as u64);

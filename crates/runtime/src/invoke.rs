@@ -87,7 +87,7 @@ impl Inner {
         let top = match outer {
             // Below what the outer invocation uses, its red zone included. Modulo
             // the window, as the domain's own steps are.
-            Some(active) => active.stack.wrapping_sub(RED_ZONE),
+            Some(outer) => (outer as u32).wrapping_sub(RED_ZONE),
             None => tcb.stack_top(self)? as u32,
         };
         let stack = top.wrapping_sub(8 * words) & !15;

@@ -113,12 +113,7 @@ impl Link {
 
     /// Calls the other domain with the registers in the frame, and puts its
     /// result there.
-    pub(crate) fn call(
-        &self,
-        tcb: &Tcb,
-        caller: &Inner,
-        frame: &mut GateFrame,
-    ) -> Result<u64, Ending> {
+    pub(crate) fn call(&self, tcb: &Tcb, caller: &Inner, frame: &GateFrame) -> Result<u64, Ending> {
         // A plain addition: the count is for people, and a locked one takes as
         // long as a part of the call.
         let calls = self.calls.load(Ordering::Relaxed);
@@ -152,8 +147,8 @@ impl Link {
             Ok(returned) => returned,
             Err(error) => self.failed(error)?,
         };
-        frame.high = returned.high;
-        frame.vector = [returned.double.to_bits(), 0];
+        frame.set_high(returned.high);
+        frame.set_vector([returned.double.to_bits(), 0]);
         Ok(returned.integer)
     }
 

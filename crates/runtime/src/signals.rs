@@ -121,8 +121,8 @@ extern "C" fn on_fault(
             registers[libc::REG_RIP as usize] = trampoline::mullion_copy_end as *const () as i64;
             return;
         }
-        if let Some(tcb) = control::current().filter(|tcb| runs_domain_at(tcb, instruction)) {
-            end_invocation(tcb, registers, signal, code, address);
+        if let Some((tcb, host)) = invocation_at(instruction) {
+            end_invocation(tcb, host, registers, signal, code, address);
             return;
         }
     }
@@ -135,26 +135,22 @@ extern "C" fn on_time(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
     let interrupted = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let registers = &mut interrupted.uc_mcontext.gregs;
     let instruction = registers[libc::REG_RIP as usize] as u64;
-    if let Some(tcb) =
-        control::current().filter(|tcb| tcb.is_stopped() && runs_domain_at(tcb, instruction))
-    {
-        end_invocation(tcb, registers, 0, 0, 0);
+    if let Some((tcb, host)) = invocation_at(instruction).filter(|(tcb, _)| tcb.is_stopped()) {
+        end_invocation(tcb, host, registers, 0, 0, 0);
     }
 }
 
-/// Whether the running invocation may be ended at this instruction (see "SIGNALS"
-/// in `trampoline.s`).
-fn runs_domain_at(tcb: &Tcb, instruction: u64) -> bool {
-    // SAFETY: null, or a domain that lives while an invocation of it runs.
-    let Some(domain) = (unsafe { tcb.running().0.as_ref() }) else {
-        return false;
-    };
+/// The thread and HOST of the running invocation, if it may be ended at this
+/// instruction (see "SIGNALS" in `trampoline.s`).
+fn invocation_at(instruction: u64) -> Option<(&'static Tcb, u64)> {
+    let tcb = control::current()?;
+    let (domain, host) = tcb.running()?;
     let builtin = trampoline::mullion_builtin_begin as *const () as u64
         ..trampoline::mullion_builtin_end as *const () as u64;
     let inside = instruction.wrapping_sub(domain.window) < mullion_abi::WINDOW_SIZE;
     let at_gate = runtime::if_set_up()
         .is_some_and(|runtime| instruction == runtime.kind.gate as usize as u64);
-    inside || at_gate || builtin.contains(&instruction)
+    (inside || at_gate || builtin.contains(&instruction)).then_some((tcb, host))
 }
 
 type Registers = [libc::greg_t; 23];
@@ -162,6 +158,7 @@ type Registers = [libc::greg_t; 23];
 /// Notes what happened and makes the handler return to the way out.
 fn end_invocation(
     tcb: &Tcb,
+    host: u64,
     registers: &mut Registers,
     signal: libc::c_int,
     code: libc::c_int,
@@ -176,7 +173,7 @@ fn end_invocation(
     let record = unsafe { &mut *tcb.fault.get() };
     record.fill(tcb, registers, signal, code, address);
     registers[libc::REG_RIP as usize] = runtime.kind.abort as *const () as i64;
-    registers[libc::REG_RSP as usize] = tcb.running().1 as i64;
+    registers[libc::REG_RSP as usize] = host as i64;
     registers[libc::REG_R10 as usize] = tcb.foot() as i64;
     registers[libc::REG_RCX as usize] = i64::from(ended::FAULT);
     registers[libc::REG_EFL as usize] &= FLAGS_KEPT;

@@ -5,24 +5,31 @@ use crate::dispatch::dispatch;
 use crate::domain::Inner;
 use core::mem::{MaybeUninit, offset_of};
 use mullion_abi as abi;
+use std::cell::Cell;
+use std::ptr;
 
 /// How an invocation ended: what `enter` returns in `%rdx`, and what `dispatch`
-/// says to the gate (there, 0 goes on).
+/// says to the gate (there, the first two go on).
 pub(crate) mod ended {
     /// The domain's function returned.
     pub(crate) const RETURNED: u32 = 0;
+    /// From `dispatch` only: as above, with more results in the frame.
+    pub(crate) const RETURNED_MORE: u32 = 1;
     /// A signal handler ended it; the record of the fault says why.
-    pub(crate) const FAULT: u32 = 1;
+    pub(crate) const FAULT: u32 = 2;
     /// A host function ended it; the thread's record of the end says why.
-    pub(crate) const BY_HOST: u32 = 2;
+    pub(crate) const BY_HOST: u32 = 3;
 }
 
 /// Bits of `Inner::uses`: what instructions of the image can see and change.
+/// `trampoline.s` has the same numbers.
 pub(crate) mod uses {
     /// x87 and MMX registers, the x87 control word.
     pub(crate) const X87: u32 = 1;
     /// The SSE control word.
     pub(crate) const MXCSR: u32 = 2;
+    /// Memory through the `%gs` base.
+    pub(crate) const GS: u32 = 4;
 }
 
 /// MXCSR at the start of a process: all exceptions masked, round to nearest.
@@ -53,11 +60,11 @@ pub(crate) struct Extra {
     pub(crate) count: u32,
 }
 
-/// What a gate saves on the host's stack for `dispatch`.
+/// What a gate saves on the host's stack for `dispatch`. Only gates make frames:
+/// who has one is in a gate call that has not returned.
 #[repr(C, align(16))]
-#[derive(Debug)]
 pub(crate) struct GateFrame {
-    /// In: `%rax`; out: the result.
+    /// `%rax` at the call.
     pub(crate) rax: u64,
     pub(crate) rdi: u64,
     pub(crate) rsi: u64,
@@ -70,15 +77,21 @@ pub(crate) struct GateFrame {
     pub(crate) vectors: [[u64; 2]; 8],
     mxcsr: u32,
     x87: u16,
-    unused: u64,
-    /// The control stack pointer at the gate.
+    /// How many gate calls the thread is in, this one included, and flags: set by
+    /// `dispatch` first of all.
+    state: Cell<u64>,
+    /// The control stack pointer at the gate: CONTROL from here on.
     pub(crate) control: u64,
-    /// The result's second half and vector: set by `dispatch` in every case.
-    pub(crate) high: u64,
-    pub(crate) vector: [u64; 2],
+    /// The result's second half and vector, valid with MORE.
+    high: Cell<u64>,
+    vector: Cell<[u64; 2]>,
     /// CONTROL of the invocation.
     pub(crate) outer_control: u64,
 }
+
+/// Flags in `GateFrame::state`, above the depth.
+const MORE: u64 = 1 << 32;
+const LINKED: u64 = 1 << 33;
 
 impl GateFrame {
     /// The integer arguments in registers, in order.
@@ -86,7 +99,101 @@ impl GateFrame {
     pub(crate) fn integers(&self) -> [u64; 6] {
         [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
     }
+
+    /// The thread's block, at the foot of the control stack.
+    #[inline]
+    pub(crate) fn tcb(&self) -> &Tcb {
+        let foot = self.control & !(abi::CONTROL_REGION - 1);
+        // SAFETY: the gate found the block there, and the thread keeps it until it
+        // ends, with nothing of it in a gate call any more.
+        unsafe { &*ptr::with_exposed_provenance(foot as usize) }
+    }
+
+    /// The domain that called the gate: DOMAIN of its invocation.
+    #[inline]
+    pub(crate) fn domain(&self) -> &Inner {
+        let place: *const u64 =
+            ptr::with_exposed_provenance((self.outer_control - DOMAIN_BELOW) as usize);
+        // SAFETY: `mullion_enter` has put the word there, and the domain lives as
+        // long as the invocation, which this frame is in.
+        unsafe { &*ptr::with_exposed_provenance(place.read() as usize) }
+    }
+
+    /// The gate call that this one is nested in.
+    #[inline]
+    pub(crate) fn outer(&self) -> Option<&GateFrame> {
+        frame_at(self.outer_control)
+    }
+
+    /// Sets the state of a frame that a gate has just made.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.state
+            .set(u64::from(self.outer().map_or(0, Self::depth)) + 1);
+    }
+
+    /// How many gate calls the thread is in, this one included.
+    #[inline]
+    pub(crate) fn depth(&self) -> u32 {
+        self.state.get() as u32
+    }
+
+    /// Says that another domain is being called, and not the host.
+    #[inline]
+    pub(crate) fn set_linked(&self) {
+        self.state.set(self.state.get() | LINKED);
+    }
+
+    /// Whether another domain is being called.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.state.get() & LINKED != 0
+    }
+
+    /// Whether the result is in more than `%rax`.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.state.get() & MORE != 0
+    }
+
+    /// Sets the result's second half; without it that is 0.
+    #[inline]
+    pub(crate) fn set_high(&self, high: u64) {
+        self.more();
+        self.high.set(high);
+    }
+
+    /// Sets the result in `%xmm0`; without it that is 0.
+    #[inline]
+    pub(crate) fn set_vector(&self, vector: [u64; 2]) {
+        self.more();
+        self.vector.set(vector);
+    }
+
+    #[inline]
+    fn more(&self) {
+        if !self.has_more() {
+            self.state.set(self.state.get() | MORE);
+            self.high.set(0);
+            self.vector.set([0; 2]);
+        }
+    }
 }
+
+/// The gate call with this CONTROL; none at the control stack's top.
+#[inline]
+pub(crate) fn frame_at<'a>(control: u64) -> Option<&'a GateFrame> {
+    let place: *const u64 = ptr::with_exposed_provenance((control - FRAME_BELOW) as usize);
+    // SAFETY: the word below a CONTROL is mapped and is the address of the gate's
+    // frame, or zero at the top, which nobody writes. Callers use the frame while
+    // that gate call lasts.
+    unsafe { ptr::with_exposed_provenance::<GateFrame>(place.read() as usize).as_ref() }
+}
+
+/// Where FRAME, DOMAIN, HOST and the return gate lie, below CONTROL.
+const FRAME_BELOW: u64 = 8;
+pub(crate) const DOMAIN_BELOW: u64 = 16;
+pub(crate) const HOST_BELOW: u64 = 24;
+pub(crate) const RETURN_GATE_BELOW: u64 = 32;
 
 const _: () = assert!(size_of::<GateFrame>() == 256);
 const _: () = assert!(offset_of!(GateFrame, mxcsr) == 192);
@@ -115,6 +222,7 @@ core::arch::global_asm!(
     GATE_CONTROL_READ = const abi::GATE_CONTROL_READ,
     GATE_CONTROL_UNWIND = const abi::GATE_CONTROL_UNWIND,
     LABEL = const abi::LABEL,
+    RETURNED_MORE = const ended::RETURNED_MORE,
     CONTROL_REGION = const abi::CONTROL_REGION,
     CONTROL_DEPTH = const abi::CONTROL_REGION / 8,
     default_x87 = const DEFAULT_X87,

@@ -13,7 +13,9 @@
 #     %rdx = how the invocation ended (ENDED_*).
 #   into the domain
 #     %rdi %rsi %rdx %rcx %r8 %r9  arguments     %xmm0-7  arguments, else 0
-#     %r14 and %gs base            the window    %r15     the data stack
+#     %r14                         the window    %r15     the data stack
+#     %gs base                     the window, if the image accesses memory through
+#                                  it (USES_GS); else whatever it was
 #     %rsp                         the control stack, return address on top
 #     %rax                         number of vector arguments
 #     %r11                         the target itself
@@ -44,26 +46,29 @@
 #
 #   |  caller's frame         |            |  an outer invocation's,   |
 #   |  return address         |            |  up to its last gate call | <- CONTROL
-#   |  rbp rbx r12 r13 r14 r15|  +24       |  DOMAIN                   |
-#   |  mxcsr, x87 words       |  +16       |  HOST                     | <- BASE
-#   |  domain's words at exit |  +8        |  the return gate          |
-#   |  call record            |  +0        |  return addresses, pushed |
-#   +-------------------------+ <- HOST    |  by the domain's calls    |
-#   |  gate frame, and what   |            |                           | <- %rsp
-#   |  the host function uses |            |  (grows down)             |
+#   |  rbp rbx r12 r13 r14 r15|  +24       |  FRAME                    |
+#   |  mxcsr, x87 words       |  +16       |  DOMAIN                   |
+#   |  domain's words at exit |  +8        |  HOST                     | <- BASE
+#   |  call record            |  +0        |  the return gate          |
+#   +-------------------------+ <- HOST    |  return addresses, pushed |
+#   |  gate frame             |            |  by the domain's calls    | <- %rsp
+#   |  what the host function |            |                           |
+#   |  uses                   |            |  (grows down)             |
 #
 #   CONTROL, in the thread control block, is %rsp as it was at the gate call that
 #   the thread is in, or the stack's top: below it the next, nested invocation
-#   begins, at BASE = CONTROL - 16. Gates set and restore it; an invocation leaves
-#   it. The word at CONTROL - 8 is the domain that runs, or 0 if the host does.
+#   begins, at BASE = CONTROL - 24. Gates set and restore it; an invocation leaves
+#   it. FRAME is the address of that gate's frame, or 0 at the top; DOMAIN is the
+#   domain that runs, or 0 if the host does.
 #   The `call` in mullion_enter pushes the return gate right below BASE, so the
 #   domain's last `ret` finds HOST at (%rsp). Nothing here can be reached from a
 #   window, and what is kept here needs not be kept twice: a call takes as long
 #   as its stores do.
 #
 #   A gate frame, 256 bytes from %rsp: rax rdi rsi rdx rcx r8 r9 r15, xmm0-7
-#   from +64, mxcsr +192, x87 control word +196, CONTROL +208; the result's second
-#   half +216 and vector +224, by dispatch; outer CONTROL +240.
+#   from +64, mxcsr +192, x87 control word +196, dispatch's own +200, CONTROL
+#   +208; the result's second half +216 and vector +224, by dispatch if it returns
+#   RETURNED_MORE; outer CONTROL +240.
 #
 # SIGNALS
 #
@@ -72,7 +77,7 @@
 #   alternate stack) decides by the interrupted instruction pointer alone:
 #
 #   in the window of the domain at     DOMAIN and HOST are those of the running
-#       CONTROL - 8                    invocation: it may be ended by going to
+#       CONTROL - 16                   invocation: it may be ended by going to
 #                                      mullion_abort with %rsp = HOST.
 #   in [mullion_builtin_begin,         the same: %rsp is the control stack, and
 #       mullion_builtin_end), or at    nothing of the host's has been touched. (In
@@ -96,6 +101,8 @@
     .set LABEL_NOP_LENGTH, 7
     .set USES_X87, 1
     .set USES_MXCSR, 2
+    .set USES_FLOAT, 3
+    .set USES_GS, 4
 
 # Clears what the host left in registers that carry no argument or result.
 # (`vzeroupper` and sixteen `pxor` take half the time of `vzeroall`.)
@@ -177,20 +184,22 @@ mullion_enter_\kind:
     .cfi_adjust_cfa_offset 24
     movq    %rsi, 0(%rsp)
     movq    {CONTROL}(%rdi), %rbp
-    movq    %rdx, -8(%rbp)
-    movq    %rsp, -16(%rbp)
-    subq    $16, %rbp
+    movq    %rdx, -16(%rbp)
+    movq    %rsp, -24(%rbp)
+    subq    $24, %rbp
     movq    {DOMAIN_WINDOW}(%rdx), %r14
     movl    {USES}(%rdx), %ebx
     movq    %rcx, %r11
     movq    %r8, %r15
+    testl   $USES_GS, %ebx
+    jz      1f
     cmpq    {GS}(%rdi), %r14
     je      1f
     wrgsbase %r14
     movq    %r14, {GS}(%rdi)
 1:  scrub_vectors_\kind
     movq    {CALL_EXTRA}(%rsi), %r10
-    testl   %ebx, %ebx
+    testl   $USES_FLOAT, %ebx
     jnz     5f
 6:  xorl    %eax, %eax
     testq   %r10, %r10
@@ -220,15 +229,15 @@ mullion_leave_\kind:
     # %rsp = HOST, %r10 = thread control block, %ecx = how it ended.
     movq    0(%rsp), %rsi
     movq    {CONTROL}(%r10), %r8
-    movq    -8(%r8), %rdi
+    movq    -16(%r8), %rdi
     movq    %rdx, {CALL_HIGH}(%rsi)
     movups  %xmm0, {CALL_VECTOR}(%rsi)
     clean_upper_\kind
     movl    {USES}(%rdi), %edi
-    testl   %edi, %edi
+    testl   $USES_FLOAT, %edi
     jz      4f
     restore_host_control 0, 8, %edi
-4:  movq    $0, -8(%r8)
+4:  movq    $0, -16(%r8)
     movl    %ecx, %edx
     addq    $24, %rsp
     .cfi_adjust_cfa_offset -24
@@ -305,20 +314,21 @@ mullion_abort_\kind:
 mullion_gate_\kind:
     .cfi_startproc
     .cfi_signal_frame
-    movq    $0, -8(%rsp)
+    movq    $0, -16(%rsp)
     cmpl    ${GATE_FIRST_IMPORT}, %r11d
     jb      mullion_builtin
     # The window's base is the domain's too: %r14 serves meanwhile. (%rsp never
     # points to CONTROL: a signal would be delivered on the domain's frames.)
     movq    %rsp, %r14
     movq    {CONTROL}(%r10), %r10
-    movq    -16(%r10), %rsp
+    movq    -24(%r10), %rsp
     subq    $256, %rsp
     movq    %r14, 208(%rsp)
     movq    %r10, 240(%rsp)
     # The canonical frame is the domain's: *(%rsp + 208) + 8, its return address
     # right below it. (DW_CFA_def_cfa_expression)
     .cfi_escape 0x0f, 6, 0x77, 0xd0, 0x01, 0x06, 0x23, 0x08
+    movq    %rsp, -8(%r14)
     movq    %rax, 0(%rsp)
     movq    %rdi, 8(%rsp)
     movq    %rsi, 16(%rsp)
@@ -335,36 +345,37 @@ mullion_gate_\kind:
     movaps  %xmm5, 144(%rsp)
     movaps  %xmm6, 160(%rsp)
     movaps  %xmm7, 176(%rsp)
-    movq    -8(%r10), %rcx
-    movq    %r14, %r10
-    andq    $-{CONTROL_REGION}, %r10
-    movq    %r14, {CONTROL}(%r10)
-    movq    {DOMAIN_WINDOW}(%rcx), %r14
+    movq    %r14, %rcx
+    andq    $-{CONTROL_REGION}, %rcx
+    movq    %r14, {CONTROL}(%rcx)
+    # The outer CONTROL stays in a register: the next gate call waits for it.
+    movq    %r10, %r14
+    movq    -16(%r14), %rsi
     clean_upper_\kind
-    movl    {USES}(%rcx), %eax
-    testl   %eax, %eax
+    movl    {USES}(%rsi), %eax
+    testl   $USES_FLOAT, %eax
     jz      5f
     restore_host_control 256, 192, %eax
-5:  movq    %r10, %rdi
-    movq    %rsp, %rsi
+5:  movq    %rsp, %rdi
     movl    %r11d, %edx
     call    {dispatch}
     movq    208(%rsp), %r10
     andq    $-{CONTROL_REGION}, %r10
-    movq    240(%rsp), %rdx
-    movq    %rdx, {CONTROL}(%r10)
-    movq    -8(%rdx), %rsi
-    movl    %eax, %ecx
-    testl   %eax, %eax
-    jnz     3f
+    movq    %r14, {CONTROL}(%r10)
+    cmpl    ${RETURNED_MORE}, %edx
+    ja      3f
+    movq    -16(%r14), %rsi
+    movq    {DOMAIN_WINDOW}(%rsi), %r14
+    movl    {USES}(%rsi), %ecx
+    testl   $USES_GS, %ecx
+    jz      4f
     # A nested invocation may have left another domain's base.
     cmpq    {GS}(%r10), %r14
     je      4f
     wrgsbase %r14
     movq    %r14, {GS}(%r10)
 4:  scrub_vectors_\kind
-    movl    {USES}(%rsi), %ecx
-    testl   %ecx, %ecx
+    testl   $USES_FLOAT, %ecx
     jz      6f
     testl   $USES_MXCSR, %ecx
     jz      5f
@@ -373,10 +384,10 @@ mullion_gate_\kind:
     jz      6f
     scrub_x87
     fldcw   196(%rsp)
-6:  movq    0(%rsp), %rax
-    movq    216(%rsp), %rdx
-    movaps  224(%rsp), %xmm0
-    movq    208(%rsp), %rsp
+6:  testl   %edx, %edx
+    jnz     2f
+7:  movq    208(%rsp), %rsp
+    .cfi_remember_state
     .cfi_def_cfa %rsp, 8
     xorl    %ecx, %ecx
     xorl    %esi, %esi
@@ -386,8 +397,14 @@ mullion_gate_\kind:
     xorl    %r10d, %r10d
     xorl    %r11d, %r11d
     ret
+    .cfi_restore_state
+    # A result in more than %rax.
+2:  movq    216(%rsp), %rdx
+    movaps  224(%rsp), %xmm0
+    jmp     7b
     # The invocation ends here.
-3:  movq    -16(%rdx), %rsp
+3:  movq    -24(%r14), %rsp
+    movl    %edx, %ecx
     xorl    %eax, %eax
     xorl    %edx, %edx
     jmp     mullion_leave_\kind
@@ -399,9 +416,10 @@ mullion_gate_\kind:
     trampolines avx
 
 # The built-in gates run on the control stack with the domain's registers. They
-# reach its memory through %gs with 32-bit addressing only, so they cannot leave
-# the window; what they fault on, the domain faulted on. Whatever they read from
-# it, they read once: another thread of the domain may be writing it.
+# reach its memory through %r14 and a register that is 32 bits wide only, so they
+# cannot leave the window and its guards; what they fault on, the domain faulted
+# on. Whatever they read from it, they read once: another thread of the domain may
+# be writing it.
     .balign 64
     .globl  mullion_builtin_begin
 mullion_builtin_begin:
@@ -423,17 +441,18 @@ mullion_trap_gate:
 # int __mullion_setjmp(uint64_t buf[8])
 #   buf: rbx rbp r12 r13 r15, distance of %rsp after return from the region's
 #   end, address of what stands behind the label behind the call.
-10: movq    %rbx, %gs:0(%edi)
-    movq    %rbp, %gs:8(%edi)
-    movq    %r12, %gs:16(%edi)
-    movq    %r13, %gs:24(%edi)
-    movq    %r15, %gs:32(%edi)
+10: movl    %edi, %edi
+    movq    %rbx, (%r14,%rdi)
+    movq    %rbp, 8(%r14,%rdi)
+    movq    %r12, 16(%r14,%rdi)
+    movq    %r13, 24(%r14,%rdi)
+    movq    %r15, 32(%r14,%rdi)
     leaq    ({CONTROL_REGION} - 8)(%r10), %rcx
     subq    %rsp, %rcx
-    movq    %rcx, %gs:40(%edi)
+    movq    %rcx, 40(%r14,%rdi)
     movq    (%rsp), %rcx
     addq    $LABEL_NOP_LENGTH, %rcx
-    movq    %rcx, %gs:48(%edi)
+    movq    %rcx, 48(%r14,%rdi)
     xorl    %eax, %eax
     xorl    %ecx, %ecx
     xorl    %r10d, %r10d
@@ -444,24 +463,25 @@ mullion_trap_gate:
 #   The new %rsp lies between the present one and the return gate, both
 #   included: there every slot holds a return address that a call of this
 #   invocation pushed. The target carries the label.
-20: movl    %gs:48(%edi), %ecx
+20: movl    %edi, %edi
+    movl    48(%r14,%rdi), %ecx
     leaq    {CONTROL_REGION}(%r10), %r11
-    subq    %gs:40(%edi), %r11
+    subq    40(%r14,%rdi), %r11
     movq    {CONTROL}(%r10), %rax
-    subq    $24, %rax
+    subq    $32, %rax
     testb   $7, %r11b
     jnz     mullion_trap_control
     cmpq    %rsp, %r11
     jb      mullion_trap_control
     cmpq    %rax, %r11
     ja      mullion_trap_control
-    cmpl    ${LABEL}, %gs:-4(%ecx)
+    cmpl    ${LABEL}, -4(%r14,%rcx)
     jne     mullion_trap_target
-    movq    %gs:0(%edi), %rbx
-    movq    %gs:8(%edi), %rbp
-    movq    %gs:16(%edi), %r12
-    movq    %gs:24(%edi), %r13
-    movl    %gs:32(%edi), %r15d
+    movq    (%r14,%rdi), %rbx
+    movq    8(%r14,%rdi), %rbp
+    movq    16(%r14,%rdi), %r12
+    movq    24(%r14,%rdi), %r13
+    movl    32(%r14,%rdi), %r15d
     addq    %r14, %r15
     addq    %r14, %rcx
     movl    %esi, %eax
@@ -480,7 +500,7 @@ mullion_trap_gate:
     jae     31f
     leaq    (%rsp,%rdi,8), %rcx
     movq    {CONTROL}(%r10), %r11
-    subq    $24, %r11
+    subq    $32, %r11
     cmpq    %r11, %rcx
     jae     31f
     movq    (%rcx), %rax
@@ -496,20 +516,21 @@ mullion_trap_gate:
     jae     mullion_trap_control
     leaq    (%rsp,%rdi,8), %r11
     movq    {CONTROL}(%r10), %rax
-    subq    $24, %rax
+    subq    $32, %rax
     cmpq    %rax, %r11
     ja      mullion_trap_control
     movl    %esi, %esi
-    cmpl    ${LABEL}, %gs:-4(%esi)
+    cmpl    ${LABEL}, -4(%r14,%rsi)
     jne     mullion_trap_target
     movl    %edx, %r15d
     addq    %r14, %r15
-    movq    %gs:0(%ecx), %rbx
-    movq    %gs:8(%ecx), %rbp
-    movq    %gs:16(%ecx), %r12
-    movq    %gs:24(%ecx), %r13
-    movq    %gs:32(%ecx), %rax
-    movq    %gs:40(%ecx), %rdx
+    movl    %ecx, %ecx
+    movq    (%r14,%rcx), %rbx
+    movq    8(%r14,%rcx), %rbp
+    movq    16(%r14,%rcx), %r12
+    movq    24(%r14,%rcx), %r13
+    movq    32(%r14,%rcx), %rax
+    movq    40(%r14,%rcx), %rdx
     addq    %r14, %rsi
     movq    %r11, %rsp
     xorl    %ecx, %ecx

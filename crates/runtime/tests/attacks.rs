@@ -368,3 +368,35 @@ fn nothing_of_the_hosts_is_left_in_registers() {
     );
     assert_eq!(loaded.call("after_gate", &[]).unwrap().integer, 0);
 }
+
+/// Built-in gates of an image that does not use %gs do not, either: the base is
+/// another domain's there, and every slot can be reached by an indirect branch.
+#[test]
+fn built_in_gates_keep_to_the_window_of_the_domain_that_runs() {
+    let other = Program::new(
+        "
+        .bss
+        .balign 4096
+        bytes: .skip 0x4000
+        export sum
+            leaq bytes(%rip), %rdi
+            movl $0x800, %ecx
+            xorl %eax, %eax
+        1:  orq %gs:(%edi), %rax
+            addq $8, %rdi
+            subl $1, %ecx
+            jnz 1b
+            ret
+        ",
+    )
+    .load();
+    let mut jumper = Program::leanest(JUMPS).load();
+    for _ in 0..3 {
+        assert_eq!(other.call("sum", &[]).unwrap().integer, 0);
+        assert_eq!(jumper.call("good", &[]).unwrap().integer, 177);
+        assert_eq!(other.call("sum", &[]).unwrap().integer, 0, "untouched");
+        let fault = jumper.fault("no_buffer", &[]);
+        assert_eq!(fault.address, Some(fault.base + 16));
+        jumper.domain.restart().unwrap();
+    }
+}

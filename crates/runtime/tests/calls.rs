@@ -310,3 +310,35 @@ fn a_full_control_stack_is_the_domains_fault_at_gates_too() {
         }
     }
 }
+
+#[test]
+fn host_functions_return_in_three_registers_and_leave_zeroes_in_those_not_set() {
+    let program = Program::new(
+        "
+        import give
+        export ask
+            movl $-1, %edx
+            pcmpeqd %xmm0, %xmm0
+            call give
+            ret
+        ",
+    );
+    let give = host(|caller| {
+        match caller.integers()[0] {
+            1 => caller.return_high(7),
+            2 => caller.return_double(0.5),
+            3 => {
+                caller.return_double(0.5);
+                caller.return_high(7);
+            }
+            _ => {}
+        }
+        Ok(9)
+    });
+    let loaded = program.load_with(vec![give], Limits::default());
+    for (kind, high, double) in [(0, 0, 0.0), (1, 7, 0.0), (2, 0, 0.5), (3, 7, 0.5)] {
+        let returned = loaded.call("ask", &[kind]).unwrap();
+        assert_eq!((returned.integer, returned.high), (9, high), "{kind}");
+        assert_eq!(returned.double, double, "{kind}");
+    }
+}

@@ -69,6 +69,16 @@ impl Program {
         program
     }
 
+    /// As [`Program::lean`], of a source that accesses nothing through `%gs` either.
+    pub fn leanest(source: &str) -> Self {
+        assert!(!source.contains("%gs:"));
+        let mut program = Self::lean(source);
+        let image = Arc::into_inner(program.image).unwrap();
+        // SAFETY: as just seen.
+        program.image = Arc::new(unsafe { image.without_gs() });
+        program
+    }
+
     /// Assembles and links.
     pub fn new(source: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
