@@ -483,7 +483,7 @@ impl Operations<'_> {
                 ///
                 /// # Errors
                 /// The peer has gone and everything it sent has been received.
-                #[inline]
+                #[inline(always)]
                 pub fn recv(self) -> ::core::result::Result<#message, ::mullion_sip::channel::ChannelClosed> {
                     let number = self.0.wait()?;
                     self.open(number)
@@ -517,7 +517,7 @@ impl Operations<'_> {
                     }
                 }
 
-                #[inline]
+                #[inline(always)]
                 fn open(
                     self,
                     number: u16,

@@ -23,7 +23,10 @@ unsafe impl<T: Sync> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T: Zeroed> Table<T> {
+    /// # Panics
+    /// `capacity` is no power of two.
     pub(crate) fn reserve(capacity: usize) -> io::Result<Table<T>> {
+        assert!(capacity.is_power_of_two());
         let align = align_of::<T>().max(system::PAGE);
         Ok(Table {
             base: system::reserve(capacity * size_of::<T>(), align)?.cast(),
@@ -38,7 +41,10 @@ impl<T: Zeroed> Table<T> {
         (index < self.capacity).then(|| unsafe { &*self.base.add(index) })
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+    /// The entry at `index`, counted round and round. `reserve` was asked for a power of two.
+    #[inline]
+    pub(crate) fn around(&self, index: usize) -> &'static T {
+        // SAFETY: as above; the mask makes the index less than the capacity.
+        unsafe { &*self.base.add(index & (self.capacity - 1)) }
     }
 }

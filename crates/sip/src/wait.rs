@@ -76,11 +76,12 @@ impl Waiter {
         self.0 & HOST
     }
 
-    const fn slot(self) -> usize {
+    #[inline]
+    pub(crate) const fn slot(self) -> usize {
         (self.0 >> WORKER_BITS) as usize & ((1 << SLOT_BITS) - 1)
     }
 
-    const fn generation(self) -> u32 {
+    pub(crate) const fn generation(self) -> u32 {
         (self.0 >> (WORKER_BITS + SLOT_BITS)) as u32
     }
 }
@@ -89,7 +90,7 @@ impl Waiter {
 #[inline]
 pub fn current() -> Waiter {
     match here::running() {
-        Some((worker, thread)) => worker.waiter(thread),
+        Some((_, thread)) => thread.waiter(),
         None => HostThread::current(),
     }
 }
@@ -117,9 +118,19 @@ pub fn unpark(waiter: Waiter) {
     match here::worker() {
         Some(worker) if u64::from(worker.index()) == waiter.worker() => {
             let _whole = critical();
-            worker.unpark(waiter.slot(), waiter.generation());
+            worker.unpark(waiter);
         }
         _ => unpark_from_afar(waiter),
+    }
+}
+
+/// [`unpark`] for one who may be ended in the middle of it, and is then unparked for again by its end.
+/// Mostly the thread is one of this worker and waits.
+#[inline]
+pub(crate) fn unpark_again(waiter: Waiter) {
+    match here::worker() {
+        Some(worker) if worker.unpark_parked(waiter) => {}
+        _ => unpark(waiter),
     }
 }
 
@@ -128,7 +139,7 @@ fn unpark_from_afar(waiter: Waiter) {
     if waiter.worker() == HOST {
         host::unpark(waiter);
     } else if let Some(worker) = worker::all().get(waiter.worker() as usize) {
-        worker.unpark_from_afar(waiter.slot(), waiter.generation());
+        worker.unpark_from_afar(waiter);
     }
 }
 

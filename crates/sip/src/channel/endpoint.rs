@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::critical::critical;
 use crate::exchange::sendable::Handles;
-use crate::exchange::walk::{Adopt, Release, Visitor};
+use crate::exchange::walk::{Adopt, Visitor};
 use crate::exchange::{self, HeapError, ledger};
+use crate::thread::here;
 use crate::{owner, wait};
 
 use super::contract::{Contract, Ring};
@@ -73,11 +74,8 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
         next: u16,
         payload: T,
     ) -> Result<Self, ChannelClosed> {
-        let _critical = critical();
         // SAFETY: by the caller.
-        unsafe { self.push(number, payload)? };
-        self.place_mut().state = next;
-        self.place_mut().announce();
+        unsafe { self.push(number, next, payload)? };
         Ok(self)
     }
 
@@ -94,28 +92,57 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
         number: u16,
         payload: T,
     ) -> Result<(), ChannelClosed> {
-        let _critical = critical();
         // SAFETY: by the caller.
-        unsafe { self.push(number, payload)? };
-        self.place_mut().announce();
-        Ok(())
+        unsafe { self.push(number, 0, payload) }
     }
 
     /// # Safety
     /// As for [`Endpoint::send`].
     #[inline]
-    unsafe fn push<T: Handles>(&mut self, number: u16, payload: T) -> Result<(), ChannelClosed> {
+    unsafe fn push<T: Handles>(
+        &mut self,
+        number: u16,
+        next: u16,
+        payload: T,
+    ) -> Result<(), ChannelClosed> {
+        let place = self.place_mut();
+        if place.is_elsewhere(1 - SIDE) {
+            // SAFETY: by the caller.
+            return unsafe { self.push_elsewhere(number, next, payload) };
+        }
+        // Who is ended half-way with plain data has sent it or not, and wakes its peer once more as it ends.
+        let _critical = T::HOLDS.then(critical);
+        if T::HOLDS {
+            place.release(&payload);
+        }
+        // SAFETY: by the caller. A peer that is here has not closed.
+        unsafe { place.push(Self::OUTGOING, number, payload) };
+        place.state = next;
+        place.announce_here(1 - SIDE);
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Endpoint::send`].
+    #[inline(never)]
+    unsafe fn push_elsewhere<T: Handles>(
+        &mut self,
+        number: u16,
+        next: u16,
+        payload: T,
+    ) -> Result<(), ChannelClosed> {
+        let _critical = critical();
         let place = self.place_mut();
         if place.peer_gone() {
             return Err(ChannelClosed);
         }
         if T::HOLDS {
-            let mut release = Release::new(place.region());
-            payload.visit(&mut release);
-            place.owe(release.finish());
+            place.release(&payload);
         }
         // SAFETY: by the caller.
         unsafe { place.push(Self::OUTGOING, number, payload) };
+        place.state = next;
+        place.announce_elsewhere();
         Ok(())
     }
 
@@ -140,8 +167,28 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     ///
     /// # Errors
     /// There is none, and the peer has gone.
-    #[inline]
+    // Inlined whatever its size: a processor predicts where a `ret` goes by the `call`s before it, which after a
+    // switch are those of another thread, so each frame between a switch and its caller costs a wrong guess.
+    #[inline(always)]
     pub fn wait(&self) -> Result<u16, ChannelClosed> {
+        loop {
+            if let Some(number) = self.place().next(Self::INCOMING) {
+                return Ok(number);
+            }
+            match here::running() {
+                Some((worker, thread)) if !self.place().is_elsewhere(1 - SIDE) => {
+                    // Nothing can come between the look and the park.
+                    self.place().register_here(SIDE, thread.waiter());
+                    worker.park(thread);
+                }
+                _ => return self.wait_elsewhere(),
+            }
+        }
+    }
+
+    /// Waits for a message from a peer that may be on another OS thread, or gone.
+    #[inline(never)]
+    fn wait_elsewhere(&self) -> Result<u16, ChannelClosed> {
         let mut found = self.poll()?;
         loop {
             if let Some(number) = found {
@@ -189,7 +236,7 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     ///
     /// # Panics
     /// [`HeapError::Limit`] if the payload has blocks and the process holds more than it may already.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn take<T: Handles>(mut self, next: u16) -> (T, Self) {
         // Who is ended half-way with plain data leaves nothing that its end does not put right.
         let _critical = T::HOLDS.then(critical);
@@ -206,7 +253,7 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     ///
     /// # Panics
     /// As for [`Endpoint::take`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn take_last<T: Handles>(mut self) -> T {
         // As in `take`.
         let _critical = T::HOLDS.then(critical);
@@ -216,7 +263,7 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
 
     /// # Safety
     /// As for [`Endpoint::take`].
-    #[inline]
+    #[inline(always)]
     unsafe fn pull<T: Handles>(&mut self) -> T {
         let place = self.place_mut();
         place.settle();

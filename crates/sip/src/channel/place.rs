@@ -18,12 +18,13 @@
 //! its note before its second look at the slot: one of the two sees the other.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Region};
+use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
-use crate::exchange::walk::Discard;
+use crate::exchange::walk::{Discard, Release};
 use crate::exchange::worker;
 use crate::exchange::{self, HeapError};
 use crate::wait::{self, Waiter};
@@ -61,7 +62,7 @@ const _: () = assert!(size_of::<Channel>() == 2 * super::contract::LINE);
 struct Shared {
     /// Who waits here for a message; by its holder, and cleared by who wakes it.
     waiter: AtomicU64,
-    /// The OS thread of the endpoint's holder; 0 while it is in flight.
+    /// The OS thread of the endpoint's holder; 0 while it is in flight and once it is closed.
     here: AtomicU64,
     /// Not 0 once the peer has closed.
     peer_gone: AtomicU32,
@@ -178,14 +179,12 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a AtomicU64 {
 impl Place {
     #[inline]
     fn mine(&self) -> &Shared {
-        // SAFETY: the channel lives until both its endpoints are closed.
-        unsafe { &(*self.channel.as_ptr()).sides[self.side.index()] }
+        self.shared(self.side.index())
     }
 
     #[inline]
     fn theirs(&self) -> &Shared {
-        // SAFETY: as above.
-        unsafe { &(*self.channel.as_ptr()).sides[self.side.peer().index()] }
+        self.shared(self.side.peer().index())
     }
 
     #[inline]
@@ -213,10 +212,22 @@ impl Place {
         unsafe { &(*self.channel.as_ptr()).sides[0].open }
     }
 
-    /// Whether the peer's holder is on another OS thread, or in flight.
+    /// Whether the peer, of which this is the side, is on another OS thread, in flight or closed. If not, it
+    /// stays where it is as long as this thread runs.
     #[inline]
+    pub(super) fn is_elsewhere(&self, peer: usize) -> bool {
+        self.shared(peer).here.load(Ordering::Relaxed) != self.here
+    }
+
+    /// What is told to a side.
+    #[inline]
+    fn shared(&self, side: usize) -> &Shared {
+        // SAFETY: the channel lives until both its endpoints are closed.
+        unsafe { &(*self.channel.as_ptr()).sides[side] }
+    }
+
     fn peer_elsewhere(&self) -> bool {
-        self.theirs().here.load(Ordering::Relaxed) != self.here
+        self.is_elsewhere(self.side.peer().index())
     }
 
     #[inline]
@@ -240,21 +251,22 @@ impl Place {
         }
     }
 
-    /// After a push: makes sure that the peer sees it.
+    /// After a push: makes sure that the peer sees it, which is here. Who is ended in the middle, and not in a
+    /// critical piece, has left the note of who waits, which its end follows.
     #[inline]
-    pub(super) fn announce(&mut self) {
-        if self.peer_elsewhere() {
-            return self.announce_elsewhere();
-        }
-        let theirs = self.theirs();
+    pub(super) fn announce_here(&mut self, peer: usize) {
+        compiler_fence(Ordering::SeqCst);
+        let theirs = self.shared(peer);
         let waiter = theirs.waiter.load(Ordering::Relaxed);
         if waiter != 0 {
+            wait::unpark_again(Waiter::from_bits(waiter));
+            compiler_fence(Ordering::SeqCst);
             theirs.waiter.store(0, Ordering::Relaxed);
-            wait::unpark(Waiter::from_bits(waiter));
         }
     }
 
-    fn announce_elsewhere(&mut self) {
+    /// The same for a peer that may be elsewhere.
+    pub(super) fn announce_elsewhere(&mut self) {
         fence(Ordering::SeqCst);
         wake(self.theirs());
         if self.peer_gone() {
@@ -329,10 +341,12 @@ impl Place {
         self.received = self.received.wrapping_add(1);
     }
 
-    /// Counts bytes that were sent, until the peer answers.
+    /// Takes what a payload holds from its owner, who pays for it until the peer answers.
     #[inline]
-    pub(super) fn owe(&mut self, bytes: u64) {
-        self.unanswered += bytes;
+    pub(super) fn release<T: Handles>(&mut self, payload: &T) {
+        let mut release = Release::new(self.region());
+        payload.visit(&mut release);
+        self.unanswered += release.finish();
     }
 
     /// The peer has answered: it has received everything.
@@ -344,11 +358,17 @@ impl Place {
         }
     }
 
-    /// Notes who is to be woken by the next message.
-    pub(super) fn register(&self, waiter: Waiter) {
-        self.mine()
+    /// Notes who is to be woken by the next message of a peer that is here.
+    #[inline]
+    pub(super) fn register_here(&self, side: usize, waiter: Waiter) {
+        self.shared(side)
             .waiter
             .store(waiter.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Notes who is to be woken by the next message.
+    pub(super) fn register(&self, waiter: Waiter) {
+        self.register_here(self.side.index(), waiter);
         if self.peer_elsewhere() {
             fence(Ordering::SeqCst);
         }
@@ -403,6 +423,7 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
         let own = &mut *place.as_ptr();
         let (mine, theirs) = (own.mine(), own.theirs());
         theirs.peer_gone.store(1, Ordering::Release);
+        mine.here.store(0, Ordering::Relaxed);
         mine.waiter.store(0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         own.drop_incoming(discard);

@@ -12,8 +12,8 @@ use crate::exchange;
 use crate::heap::Heap;
 use crate::process::Cause;
 
-/// One per OS thread. All empty outside of workers, but for `exchange`; the rest but `worker` is empty while a
-/// worker schedules.
+/// One per OS thread. All empty outside of workers, but for `exchange`. While a worker schedules, `thread`, `heap`
+/// and `floor` may still be those of the thread that ran last: see [`leave`].
 pub(crate) struct Here {
     exchange: Cell<Option<&'static exchange::worker::Worker>>,
     worker: Cell<Option<&'static Worker>>,
@@ -144,8 +144,8 @@ pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
     });
 }
 
-/// The scheduler has the OS thread again.
-#[inline]
+/// No thread runs. From one thread to the next the scheduler does without this: on that way it allocates
+/// nothing, opens no critical piece and cannot panic, and a signal is a thread's only on that thread's stack.
 pub(super) fn leave() {
     with(|here| {
         here.thread.set(None);

@@ -2,57 +2,51 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{Ordering, compiler_fence};
 
+use super::slot::Thread;
 use crate::table::{Table, Zeroed};
 
-// SAFETY: a number that may be zero.
-unsafe impl Zeroed for AtomicU32 {}
+type Entry = Cell<Option<&'static Thread>>;
+// SAFETY: no thread.
+unsafe impl Zeroed for Entry {}
 
-/// As long as the worker's table of threads, each of which is in it at most once: it is never full, so
-/// nothing is checked or allocated. Used by one OS thread; the entries are atomic for the type system only.
-/// A thread may be ended between any two instructions of `push`: the entry counts once `tail` has moved.
-#[derive(Debug)]
+/// Twice as long as the worker's table of threads, each of which is in it once (or twice, if its first wake was
+/// by a process that ended in the middle of it): it is never full, so nothing is checked or allocated. Used by
+/// one OS thread. A process may be ended between any two instructions of `push`: the entry counts once `tail`
+/// has moved.
+#[allow(missing_debug_implementations)]
 pub(crate) struct RunQueue {
-    entries: Table<AtomicU32>,
+    entries: Table<Entry>,
     head: Cell<u32>,
     tail: Cell<u32>,
 }
 
 impl RunQueue {
-    /// `capacity` is a power of two.
-    pub(crate) fn new(capacity: usize) -> io::Result<RunQueue> {
-        assert!(capacity.is_power_of_two());
+    /// For so many threads, a power of two.
+    pub(crate) fn new(threads: usize) -> io::Result<RunQueue> {
         Ok(RunQueue {
-            entries: Table::reserve(capacity)?,
+            entries: Table::reserve(2 * threads)?,
             head: Cell::new(0),
             tail: Cell::new(0),
         })
     }
 
     #[inline]
-    pub(crate) fn push(&self, slot: u32) {
+    pub(crate) fn push(&self, thread: &'static Thread) {
         let tail = self.tail.get();
-        if let Some(entry) = self.entry(tail) {
-            entry.store(slot, Ordering::Relaxed);
-        }
+        self.entries.around(tail as usize).set(Some(thread));
         compiler_fence(Ordering::SeqCst);
         self.tail.set(tail.wrapping_add(1));
     }
 
     #[inline]
-    pub(crate) fn pop(&self) -> Option<u32> {
+    pub(crate) fn pop(&self) -> Option<&'static Thread> {
         let head = self.head.get();
         if head == self.tail.get() {
             return None;
         }
         self.head.set(head.wrapping_add(1));
-        self.entry(head).map(|entry| entry.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn entry(&self, position: u32) -> Option<&'static AtomicU32> {
-        self.entries
-            .get(position as usize & (self.entries.capacity() - 1))
+        self.entries.around(head as usize).get()
     }
 }

@@ -1,13 +1,14 @@
 //! A worker's place for a thread.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::fiber::Fiber;
 use super::inbox::Link;
 use crate::process::Process;
 use crate::table::Zeroed;
+use crate::wait::Waiter;
 
 /// What a place's thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,7 +32,8 @@ pub(crate) enum State {
 #[allow(missing_debug_implementations)]
 pub(crate) struct Thread {
     // For every OS thread.
-    generation: AtomicU32,
+    /// Who wakes this life of the place; changes when a life begins and when it ends.
+    waiter: AtomicU64,
     pub(crate) link: Link,
     // For the worker only.
     pub(crate) slot: Cell<u32>,
@@ -50,18 +52,22 @@ pub(crate) struct Thread {
 // other fields are numbers. `Option<Instant>` keeps its tag in the nanoseconds, where 0 is a time like any
 // other: a valid value too, and `deadline` is written before the first use.
 unsafe impl Zeroed for Thread {}
-// SAFETY: other OS threads touch `generation` and `link` only, which are atomic; the rest is reached through
+// SAFETY: other OS threads touch `waiter` and `link` only, which are atomic; the rest is reached through
 // `here::worker`, which gives a worker to its own OS thread alone.
 unsafe impl Sync for Thread {}
 
 impl Thread {
-    /// Which life of the place; from 1.
+    /// What names this life of the place.
     #[inline]
-    pub(crate) fn generation(&self) -> u32 {
-        self.generation.load(Ordering::Relaxed)
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter::from_bits(self.waiter.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn set_generation(&self, generation: u32) {
-        self.generation.store(generation, Ordering::Relaxed);
+    /// Nobody who knew the waiter wakes the thread from now on.
+    #[inline]
+    pub(crate) fn renew(&self, worker: u16) {
+        let generation = Waiter::next_generation(self.waiter().generation());
+        let waiter = Waiter::thread(worker, self.slot.get(), generation);
+        self.waiter.store(waiter.to_bits(), Ordering::Relaxed);
     }
 }

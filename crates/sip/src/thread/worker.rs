@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering, compiler_fence};
 use std::time::{Duration, Instant};
 
 use super::fiber::{NewFiber, Resumed};
@@ -164,10 +164,9 @@ impl Worker {
     }
 
     /// Wakes a thread of this worker, from any other OS thread.
-    pub(crate) fn unpark_from_afar(&self, slot: usize, generation: u32) {
-        let alive = |thread: &Thread| thread.generation() == generation;
-        if self.threads.get(slot).is_some_and(alive) {
-            self.ask(Request::Unpark(slot as u32));
+    pub(crate) fn unpark_from_afar(&self, waiter: Waiter) {
+        if self.threads.around(waiter.slot()).waiter() == waiter {
+            self.ask(Request::Unpark(waiter.slot() as u32));
         }
     }
 
@@ -179,32 +178,39 @@ impl Worker {
 
 // For processes' threads that run on it.
 impl Worker {
-    #[inline]
-    pub(crate) fn waiter(&self, thread: &Thread) -> Waiter {
-        Waiter::thread(self.index, thread.slot.get(), thread.generation())
-    }
-
     /// Wakes a thread of this worker. The caller is in a critical piece, or is the scheduler.
-    #[inline]
-    pub(crate) fn unpark(&self, slot: usize, generation: u32) {
-        let Some(thread) = self.threads.get(slot) else {
-            return;
-        };
-        if thread.generation() == generation {
+    pub(crate) fn unpark(&self, waiter: Waiter) {
+        let thread = self.threads.around(waiter.slot());
+        if thread.waiter() == waiter {
             self.wake(thread);
         }
     }
 
+    /// Wakes a thread that is of this worker and parked; false if it is not so. Who is ended in the middle has
+    /// woken it, or has left an entry in the queue for a thread that is parked, which wakes nobody.
     #[inline]
-    fn wake(&self, thread: &Thread) {
+    pub(crate) fn unpark_parked(&self, waiter: Waiter) -> bool {
+        let thread = self.threads.around(waiter.slot());
+        let parked = thread.waiter() == waiter && thread.state.get() == State::Parked;
+        if parked {
+            self.make_ready(thread);
+        }
+        parked
+    }
+
+    fn wake(&self, thread: &'static Thread) {
         match thread.state.get() {
-            State::Parked => {
-                thread.state.set(State::Ready);
-                self.run.push(thread.slot.get());
-            }
+            State::Parked => self.make_ready(thread),
             State::Ready | State::Running => thread.token.set(true),
             State::Free | State::Gone => {}
         }
+    }
+
+    #[inline]
+    fn make_ready(&self, thread: &'static Thread) {
+        self.run.push(thread);
+        compiler_fence(Ordering::SeqCst);
+        thread.state.set(State::Ready);
     }
 
     #[inline]
@@ -234,10 +240,9 @@ impl Worker {
 
     /// Lets the others run first.
     #[inline]
-    pub(crate) fn yield_now(&self, thread: &Thread) {
+    pub(crate) fn yield_now(&self, thread: &'static Thread) {
         let whole = crate::critical::critical();
-        thread.state.set(State::Ready);
-        self.run.push(thread.slot.get());
+        self.make_ready(thread);
         drop(whole);
         // SAFETY: the running thread's own coroutine.
         unsafe { thread.fiber.suspend() };
@@ -264,14 +269,13 @@ impl Worker {
         let Some(thread) = self.free_place() else {
             return Err(fiber);
         };
-        thread.set_generation(Waiter::next_generation(thread.generation()));
+        thread.renew(self.index);
         thread.token.set(false);
         thread.deadline.set(None);
         thread.process.set(Some(process));
         thread.fiber.fill(fiber);
         self.join(process, thread);
-        thread.state.set(State::Ready);
-        self.run.push(thread.slot.get());
+        self.make_ready(thread);
         Ok(thread)
     }
 
@@ -332,6 +336,7 @@ impl Worker {
             .store(signals::os_thread(), Ordering::Relaxed);
         loop {
             if !self.inbox.is_empty() {
+                here::leave();
                 self.inbox.drain(self, |entry| self.answer(entry));
             }
             let clock = self
@@ -339,11 +344,15 @@ impl Worker {
                 .load(Ordering::Relaxed)
                 .is_multiple_of(CLOCK_EVERY);
             if clock && !self.timers.is_empty() {
+                here::leave();
                 self.ring();
             }
             match self.run.pop() {
-                Some(slot) => self.resume(slot),
-                None => self.idle(),
+                Some(thread) => self.resume(thread),
+                None => {
+                    here::leave();
+                    self.idle();
+                }
             }
         }
     }
@@ -399,10 +408,7 @@ impl Worker {
     }
 
     #[inline]
-    fn resume(&self, slot: u32) {
-        let Some(thread) = self.threads.get(slot as usize) else {
-            return;
-        };
+    fn resume(&self, thread: &'static Thread) {
         match (thread.state.get(), thread.process.get()) {
             (State::Ready, Some(process)) => self.run_thread(thread, process),
             (State::Gone, _) => self.release(thread),
@@ -418,7 +424,6 @@ impl Worker {
         here::enter(thread, &process.heap);
         // SAFETY: a thread that is ready has a coroutine, suspended, of this OS thread.
         let resumed = unsafe { thread.fiber.resume() };
-        here::leave();
         if resumed == Resumed::Returned || self.fate.get().is_some() {
             self.over(thread, process);
         }
@@ -427,6 +432,7 @@ impl Worker {
     /// A thread has returned, or its process is to end.
     #[cold]
     fn over(&self, thread: &'static Thread, process: &'static Process) {
+        here::leave();
         here::close_all();
         match self.fate.take() {
             Some(cause) => {
@@ -463,7 +469,7 @@ impl Worker {
 
     /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
     fn vacate(&self, thread: &Thread) {
-        thread.set_generation(Waiter::next_generation(thread.generation()));
+        thread.renew(self.index);
         thread.process.set(None);
         // SAFETY: the place has a coroutine until here, and the scheduler runs, so it is suspended.
         self.stacks.give(unsafe { thread.fiber.empty() });
