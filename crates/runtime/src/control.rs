@@ -56,9 +56,10 @@ pub(crate) struct Tcb {
     enter: Enter,
     /// The thread's identifier for `tgkill`.
     pub(crate) thread: libc::pid_t,
-    /// Gate calls that the running invocation may still make, if its domain is
-    /// limited in them.
-    pub(crate) gates_left: Cell<u64>,
+    /// The limit on gate calls that holds now.
+    pub(crate) gates: Cell<GateLimit>,
+    /// Invocations that may be nested on the thread, by the limits of calls.
+    pub(crate) most_nested: Cell<u32>,
     /// What `deadline` comes from.
     pub(crate) granted: Cell<Granted>,
     /// Counts limited invocations, so that no two deadlines are alike.
@@ -75,6 +76,23 @@ pub(crate) struct Tcb {
 }
 
 const _: () = assert!(size_of::<Tcb>() <= BLOCK as usize);
+
+/// Gate calls that a domain may still make on this thread.
+#[derive(Clone, Copy)]
+pub(crate) struct GateLimit {
+    /// Whose they are; null: nobody is limited.
+    pub(crate) domain: *const Inner,
+    pub(crate) left: u64,
+    pub(crate) granted: u64,
+}
+
+impl GateLimit {
+    const NONE: Self = Self {
+        domain: ptr::null(),
+        left: 0,
+        granted: 0,
+    };
+}
 
 thread_local! {
     /// The current thread's control block. A constant without a destructor, so
@@ -203,7 +221,7 @@ impl Tcb {
                 vectors: ptr::null(),
                 stacked: &[],
             };
-            domain.invoke(self, request)?;
+            domain.invoke(self, request, None)?;
         }
         Ok(top)
     }
@@ -253,7 +271,8 @@ fn register() -> Result<&'static Tcb, Error> {
             deadline: AtomicU64::new(0),
             enter: runtime.kind.enter,
             thread,
-            gates_left: Cell::new(u64::MAX),
+            gates: Cell::new(GateLimit::NONE),
+            most_nested: Cell::new(u32::MAX),
             granted: Cell::new(Granted::default()),
             limited: Cell::new(0),
             previous_alternate: Cell::new(std::mem::zeroed()),

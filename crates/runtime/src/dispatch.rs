@@ -1,9 +1,10 @@
 //! Host functions: what a domain's gate call reaches.
 
 use crate::call::{Arguments, CallError, Returned};
-use crate::control::Tcb;
+use crate::control::{GateLimit, Tcb};
 use crate::domain::{DomainNumber, Entry, Inner};
 use crate::fault::Cause;
+use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
 use crate::trampoline::{GateFrame, Outcome, ended, frame_at};
 use mullion_abi::GATE_FIRST_IMPORT;
@@ -24,6 +25,12 @@ pub enum End {
     /// The domain raised a signal against itself.
     #[error("raised signal {0}")]
     Raised(i32),
+    /// It has handed out more bytes than it was granted.
+    #[error("output limit of {granted} bytes exceeded")]
+    OutputLimit {
+        /// What it was granted.
+        granted: u64,
+    },
     /// The host will not go on.
     #[error(transparent)]
     Refused(#[from] Box<dyn std::error::Error + Send + Sync>),
@@ -137,6 +144,27 @@ impl Caller<'_> {
         self.frame.domain().call(entry, arguments)
     }
 
+    /// As [`Caller::call`], with limits of its own.
+    pub fn call_limited(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: &CallLimits,
+    ) -> Result<Returned, CallError> {
+        self.frame
+            .domain()
+            .call_limited(entry, arguments, Some(limits))
+    }
+
+    /// The domain is about to hand out so many bytes as output: counts them.
+    ///
+    /// # Errors
+    /// [`End::OutputLimit`]: they are more than it may. To be returned by the host
+    /// function, in the place of taking them.
+    pub fn charge_output(&self, bytes: u64) -> Result<(), End> {
+        self.frame.domain().charge_output(bytes)
+    }
+
     /// Whether the time limit has passed, so that the invocation ends when the
     /// host function returns. Its signal interrupts system calls that wait: a
     /// host function that would try again looks here first.
@@ -182,10 +210,12 @@ pub(crate) unsafe extern "C" fn dispatch(
 fn run(tcb: &Tcb, frame: &GateFrame, domain: &Inner, slot: u32) -> Result<u64, Ending> {
     let import = slot.wrapping_sub(GATE_FIRST_IMPORT as u32) as usize;
     let import = domain.imports().get(import).ok_or_else(unknown)?;
-    if let Some(granted) = domain.limits().gate_calls {
-        let left = tcb.gates_left.get().checked_sub(1);
-        tcb.gates_left
-            .set(left.ok_or(Ending::Fault(Cause::GateLimit { granted }))?);
+    let limit = tcb.gates.get();
+    if std::ptr::eq(limit.domain, domain) {
+        let granted = limit.granted;
+        let left = limit.left.checked_sub(1);
+        let left = left.ok_or(Ending::Fault(Cause::GateLimit { granted }))?;
+        tcb.gates.set(GateLimit { left, ..limit });
     }
     let mut caller = Caller { frame };
     // Looked at in its place: to move a whole `End`, of which the parts have been
@@ -221,6 +251,7 @@ impl From<End> for Ending {
         match end {
             End::Exit(status) => Self::Exit(status),
             End::Raised(signal) => Self::Fault(Cause::Raised { signal }),
+            End::OutputLimit { granted } => Self::Fault(Cause::OutputLimit { granted }),
             End::Refused(error) => Self::Refused(error),
         }
     }

@@ -1,10 +1,10 @@
 //! Domains: an image in a window, with its memory, stacks and imports.
 
 use crate::call::{Arguments, CallError, Returned};
-use crate::dispatch::HostFunction;
+use crate::dispatch::{End, HostFunction};
 use crate::error::Error;
 use crate::image::{Image, Parked};
-use crate::limits::Limits;
+use crate::limits::{CallLimits, Limits};
 use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
 use crate::signals;
@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     ended: AtomicBool,
     /// Nanoseconds of `Limits::total_time` that have been used.
     pub(crate) spent: AtomicU64,
+    /// Bytes of `Limits::output` that have been used.
+    written: AtomicU64,
     /// What every thread calls before its first call: an address, 0 for nothing.
     thread_start: AtomicU64,
 }
@@ -98,6 +100,7 @@ impl Domain {
                 limits,
                 ended: AtomicBool::new(false),
                 spent: AtomicU64::new(0),
+                written: AtomicU64::new(0),
                 thread_start: AtomicU64::new(0),
             }),
         })
@@ -151,6 +154,19 @@ impl Domain {
     #[inline]
     pub fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
         self.inner.call(entry, arguments)
+    }
+
+    /// As [`Domain::call`], with limits of its own beside the domain's.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub fn call_limited(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: &CallLimits,
+    ) -> Result<Returned, CallError> {
+        self.inner.call_limited(entry, arguments, Some(limits))
     }
 
     /// From now on every thread calls `entry` before its first call of this
@@ -261,6 +277,7 @@ impl Inner {
         *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
         self.spent.store(0, Ordering::Relaxed);
+        self.written.store(0, Ordering::Relaxed);
         self.thread_start.store(0, Ordering::Relaxed);
         self.serial.store(next_number(), Ordering::Relaxed);
         self.ended.store(false, Ordering::SeqCst);
@@ -304,6 +321,19 @@ impl Inner {
     /// The domain takes no calls from now on.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Counts output.
+    pub(crate) fn charge_output(&self, bytes: u64) -> Result<(), End> {
+        let Some(granted) = self.limits.output else {
+            return Ok(());
+        };
+        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > granted {
+            // It has ended by this, or takes nothing more: the count may stay too large.
+            return Err(End::OutputLimit { granted });
+        }
+        Ok(())
     }
 
     /// The number of the window.

@@ -69,6 +69,11 @@ pub enum Cause {
         /// What was granted.
         granted: u64,
     },
+    /// It handed more bytes to its host than it was granted.
+    OutputLimit {
+        /// What was granted.
+        granted: u64,
+    },
 }
 
 /// The kind of an access.
@@ -231,6 +236,9 @@ impl fmt::Display for Cause {
             }
             Self::GateLimit { granted } => {
                 return write!(formatter, "limit of {granted} gate calls exceeded");
+            }
+            Self::OutputLimit { granted } => {
+                return write!(formatter, "output limit of {granted} bytes exceeded");
             }
         };
         formatter.write_str(text)

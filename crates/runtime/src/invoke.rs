@@ -1,11 +1,12 @@
 //! Invocations: from a checked request through the trampoline, and what came of it.
 
 use crate::call::{Arguments, CallError, Returned};
-use crate::control::{self, Tcb};
+use crate::control::{self, GateLimit, Tcb};
 use crate::dispatch::Ending;
 use crate::domain::{Entry, Inner};
 use crate::error::Error;
 use crate::fault::Cause;
+use crate::limits::{CallLimits, least};
 use crate::stacks::RED_ZONE;
 use crate::trampoline::{CallRecord, Extra, Outcome, ended};
 use crate::watchdog::{self, Granted};
@@ -29,6 +30,16 @@ pub(crate) struct Request<'a> {
 impl Inner {
     #[inline]
     pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
+        self.call_limited(entry, arguments, None)
+    }
+
+    #[inline]
+    pub(crate) fn call_limited(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, CallError> {
         if entry.serial != self.serial() {
             return Err(Error::WrongDomain.into());
         }
@@ -38,18 +49,26 @@ impl Inner {
             vectors: arguments.vectors(),
             stacked: arguments.stacked(),
         };
-        self.invoke(control::current_or_new()?, request)
+        self.invoke(control::current_or_new()?, request, limits)
     }
 
     /// Runs what an entry of this domain or a link to it names.
     #[inline]
-    pub(crate) fn invoke(&self, tcb: &Tcb, request: Request<'_>) -> Result<Returned, CallError> {
+    pub(crate) fn invoke(
+        &self,
+        tcb: &Tcb,
+        request: Request<'_>,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, CallError> {
         if self.has_ended() {
             return Err(Error::Ended.into());
         }
         let depth = tcb.depth();
-        if depth != 0 && (depth >= self.limits().depth || !tcb.has_room()) {
-            return Err(Error::Depth { depth }.into());
+        if depth != 0 {
+            let most = self.limits().depth.min(tcb.most_nested.get());
+            if depth >= most || !tcb.has_room() {
+                return Err(Error::Depth { depth }.into());
+            }
         }
         let stack = self.stack(tcb, request.stacked.len() as u32)?;
         let extra = Extra {
@@ -63,8 +82,9 @@ impl Inner {
             high: MaybeUninit::uninit(),
             vector: MaybeUninit::uninit(),
         };
-        let outcome = if self.is_limited {
-            self.enter_limited(tcb, &mut record, request, stack)?
+        let outcome = if self.is_limited || limits.is_some() {
+            let limits = limits.copied().unwrap_or_default();
+            self.enter_limited(tcb, &mut record, request, stack, &limits)?
         } else {
             self.enter(tcb, &mut record, request, stack)
         };
@@ -110,18 +130,35 @@ impl Inner {
         unsafe { tcb.enter(record, self, request.target, stack, request.integers) }
     }
 
-    /// With limits on time or gate calls.
+    /// With limits on time or gate calls, or on what is nested.
     fn enter_limited(
         &self,
         tcb: &Tcb,
         record: &mut CallRecord,
         request: Request<'_>,
         stack: u64,
+        limits: &CallLimits,
     ) -> Result<Outcome, CallError> {
-        let gate_calls = self.limits().gate_calls.unwrap_or(u64::MAX);
-        let outer = tcb.gates_left.replace(gate_calls);
-        let outcome = self.enter_timed(tcb, || self.enter(tcb, record, request, stack));
-        tcb.gates_left.set(outer);
+        let (gates, most_nested) = (tcb.gates.get(), tcb.most_nested.get());
+        // Without a limit, one of an outer invocation of the same domain goes on.
+        let granted = least(self.limits().gate_calls, limits.gate_calls);
+        if let Some(granted) = granted {
+            tcb.gates.set(GateLimit {
+                domain: self,
+                left: granted,
+                granted,
+            });
+        }
+        if let Some(depth) = limits.depth {
+            let most = tcb.depth().saturating_add(depth);
+            tcb.most_nested.set(most.min(most_nested));
+        }
+        let time = least(self.limits().time, limits.time);
+        let outcome = self.enter_timed(tcb, time, || self.enter(tcb, record, request, stack));
+        if granted.is_some() {
+            tcb.gates.set(gates);
+        }
+        tcb.most_nested.set(most_nested);
         outcome
     }
 
@@ -129,6 +166,7 @@ impl Inner {
     fn enter_timed(
         &self,
         tcb: &Tcb,
+        time: Option<Duration>,
         enter: impl FnOnce() -> Outcome,
     ) -> Result<Outcome, CallError> {
         let limits = self.limits();
@@ -145,7 +183,7 @@ impl Inner {
                 Some((left, granted))
             }
         };
-        let granted = match (limits.time, left) {
+        let granted = match (time, left) {
             (Some(time), Some((left, _))) if time <= left => Some((time, Granted::Call(time))),
             (_, Some((left, all))) => Some((left, Granted::Total(all))),
             (Some(time), None) => Some((time, Granted::Call(time))),

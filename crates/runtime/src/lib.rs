@@ -43,7 +43,7 @@ pub use domain::{Domain, DomainNumber, Entry};
 pub use error::Error;
 pub use fault::{Attempt, Cause, Fault, INNERMOST, OUTERMOST, REGISTER_NAMES, Registers};
 pub use image::{FloatingPoint, Image, Relocation, Segment};
-pub use limits::Limits;
+pub use limits::{CallLimits, Limits};
 pub use link::{Failed, LinkOptions, Linked};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
 pub use records::snapshot;

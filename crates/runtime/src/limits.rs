@@ -26,11 +26,34 @@ pub struct Limits {
     pub total_time: Option<Duration>,
     /// Gate calls of each invocation; those of nested invocations are their own.
     pub gate_calls: Option<u64>,
+    /// Bytes that it may hand to its host as output, until it is restarted: what is
+    /// charged by [`Caller::charge_output`](crate::Caller::charge_output).
+    pub output: Option<u64>,
+}
+
+/// Limits of one call, beside the domain's: of each the stricter holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Time by the clock.
+    pub time: Option<Duration>,
+    /// Gate calls; those of invocations of the same domain that are nested in this one
+    /// count as well, unless these have limits of their own.
+    pub gate_calls: Option<u64>,
+    /// Invocations nested on the thread from here on, of all domains, this one included.
+    pub depth: Option<u32>,
+}
+
+/// The stricter of two limits.
+pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 impl Default for Limits {
     /// 1 GiB of memory, stacks of nearly 8 MiB, 95 threads, 1000 regions,
-    /// 100 nested invocations, any time, any number of gate calls.
+    /// 100 nested invocations, any time, any number of gate calls, any output.
     fn default() -> Self {
         Self {
             memory: 1 << 30,
@@ -41,6 +64,7 @@ impl Default for Limits {
             time: None,
             total_time: None,
             gate_calls: None,
+            output: None,
         }
     }
 }

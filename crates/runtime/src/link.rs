@@ -6,6 +6,7 @@ use crate::dispatch::{Ending, HostFunction};
 use crate::domain::{DomainNumber, Inner};
 use crate::error::Error;
 use crate::invoke::Request;
+use crate::limits::CallLimits;
 use crate::memory::Claimed;
 use crate::trampoline::GateFrame;
 use std::fmt;
@@ -29,6 +30,8 @@ pub struct LinkOptions {
     /// domain's stack to the called one's: so many of them, at most
     /// [`MAX_ARGUMENTS`] with those in registers.
     pub stacked: usize,
+    /// Limits of each call, beside those of the called domain.
+    pub limits: Option<CallLimits>,
     /// What becomes of a call that fails.
     pub failed: Option<Failed>,
 }
@@ -134,12 +137,13 @@ impl Link {
                     vectors,
                     stacked: &[],
                 };
+                let limits = self.options.limits.as_ref();
                 if self.options.stacked == 0 {
-                    callee.invoke(tcb, request)
+                    callee.invoke(tcb, request, limits)
                 } else {
                     let words = self.stacked(caller, frame.r15)?;
                     let stacked = words.as_slice();
-                    callee.invoke(tcb, Request { stacked, ..request })
+                    callee.invoke(tcb, Request { stacked, ..request }, limits)
                 }
             }
         };

@@ -2,11 +2,11 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, Cause, Claimed, End, Error, Limits};
+use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, End, Error, Limits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::{Program, host};
+use support::{Loaded, Program, host};
 
 const LOOP: &str = "
     import wait
@@ -295,6 +295,150 @@ fn gate_calls_are_counted_by_invocation() {
         loaded.address("go") + 7,
         "the gate's call"
     );
+}
+
+const GATES: &str = "
+    import host
+    export go
+        movl %edi, %ebx
+        movl %edi, %r12d
+        movq %rsi, %r13
+    1:  movl %r12d, %edi
+        movq %r13, %rsi
+        call host
+        subl $1, %ebx
+        jnz 1b
+        ret
+    export spin
+        jmp spin
+";
+
+fn limited_call(loaded: &Loaded, name: &str, number: u64, limits: &CallLimits) -> Cause {
+    let entry = loaded.domain.entry(Claimed(loaded.address(name))).unwrap();
+    let called = loaded
+        .domain
+        .call_limited(entry, &Arguments::new(&[number]), limits);
+    match called {
+        Err(CallError::Fault(fault)) => fault.cause,
+        other => panic!("no fault: {other:?}"),
+    }
+}
+
+#[test]
+fn a_call_may_have_less_time_than_its_domain() {
+    let program = Program::new(GATES);
+    let granted = Duration::from_millis(10);
+    let limits = CallLimits {
+        time: Some(granted),
+        ..CallLimits::default()
+    };
+    for of_domain in [None, Some(Duration::from_secs(100))] {
+        let all = Limits {
+            time: of_domain,
+            ..Limits::default()
+        };
+        let mut loaded = program.load_with(vec![host(|_| Ok(0))], all);
+        let cause = limited_call(&loaded, "spin", 0, &limits);
+        assert_eq!(cause, Cause::TimeLimit { granted });
+        loaded.domain.restart().unwrap();
+        loaded.call("go", &[5]).unwrap();
+    }
+    // The stricter holds.
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limited(5));
+    let granted = Duration::from_millis(5);
+    assert_eq!(
+        limited_call(&loaded, "spin", 0, &limits),
+        Cause::TimeLimit { granted }
+    );
+}
+
+#[test]
+fn a_call_may_have_fewer_gate_calls_with_what_it_nests() {
+    let program = Program::new(GATES);
+    // Each gate call of the outer invocation makes 3 in a nested one.
+    let nested = host(|caller| {
+        if caller.called_by().is_none() && caller.integers()[0] != 3 {
+            let base = caller.memory().base();
+            let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
+            let called = caller.call(entry, &Arguments::new(&[3]));
+            called.map_err(|error| mullion_runtime::End::Refused(Box::new(error)))?;
+        }
+        Ok(0)
+    });
+    let mut loaded = program.load_with(vec![nested], Limits::default());
+    let go = loaded.address("go");
+    let offset = go - loaded.domain.memory().base();
+    let call = |loaded: &Loaded, gate_calls: u64| {
+        let entry = loaded.domain.entry(Claimed(go)).unwrap();
+        let limits = CallLimits {
+            gate_calls: Some(gate_calls),
+            ..CallLimits::default()
+        };
+        let arguments = Arguments::new(&[2, offset]);
+        loaded.domain.call_limited(entry, &arguments, &limits)
+    };
+    call(&loaded, 8).unwrap();
+    let error = call(&loaded, 7).unwrap_err();
+    assert!(
+        error.to_string().contains("limit of 7 gate calls"),
+        "{error}"
+    );
+    loaded.domain.restart().unwrap();
+    // Afterwards there is no limit.
+    loaded.call("go", &[100, offset]).unwrap();
+}
+
+#[test]
+fn a_call_may_nest_less_than_its_domain() {
+    let program = Program::new(GATES);
+    let deeper = host(|caller| {
+        let base = caller.memory().base();
+        let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
+        let arguments = Arguments::new(&[1, caller.integers()[1]]);
+        match caller.call(entry, &arguments) {
+            Ok(returned) => Ok(returned.integer + 1),
+            Err(CallError::NotMade(Error::Depth { .. })) => Ok(0),
+            Err(other) => panic!("{other}"),
+        }
+    });
+    let limits = Limits {
+        depth: 20,
+        ..Limits::default()
+    };
+    let loaded = program.load_with(vec![deeper], limits);
+    let go = loaded.address("go");
+    let entry = loaded.domain.entry(Claimed(go)).unwrap();
+    let arguments = Arguments::new(&[1, go - loaded.domain.memory().base()]);
+    for (depth, nested) in [(Some(1), 0), (Some(7), 6), (Some(50), 19), (None, 19)] {
+        let limits = CallLimits {
+            depth,
+            ..CallLimits::default()
+        };
+        let called = loaded.domain.call_limited(entry, &arguments, &limits);
+        assert_eq!(called.unwrap().integer, nested, "{depth:?}");
+    }
+}
+
+#[test]
+fn output_is_counted_until_a_restart() {
+    let program = Program::new(GATES);
+    let limits = Limits {
+        output: Some(100),
+        ..Limits::default()
+    };
+    let charge = host(|caller| caller.charge_output(30).map(|()| 0));
+    let mut loaded = program.load_with(vec![charge], limits);
+    for _ in 0..2 {
+        loaded.call("go", &[2]).unwrap();
+        let fault = loaded.fault("go", &[2]);
+        assert_eq!(fault.cause, Cause::OutputLimit { granted: 100 });
+        loaded.domain.restart().unwrap();
+    }
+    let unlimited = host(|caller| caller.charge_output(u64::MAX).map(|()| 0));
+    program
+        .load_with(vec![unlimited], Limits::default())
+        .call("go", &[3])
+        .unwrap();
 }
 
 #[test]
