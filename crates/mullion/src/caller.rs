@@ -7,6 +7,7 @@ use crate::held::{self, Held};
 use crate::identity::{self, Identity};
 use crate::image::Image;
 use crate::within::Access;
+use mullion_runtime::End;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -93,6 +94,29 @@ impl<'a> Caller<'a> {
     /// invocation has ended.
     pub fn release<T: Any>(&self, held: Held<T>) -> Option<T> {
         held::release(held)
+    }
+
+    /// The domain is about to hand out so many bytes by this host function: counts
+    /// them as its output, with those that it writes to its streams.
+    ///
+    /// # Errors
+    /// [`Error::OutputLimit`]: they are more than [`Limits::output`](crate::Limits) lets it.
+    /// To be returned by the host function, which makes a fault of it.
+    pub fn charge_output(&self, bytes: u64) -> Result<(), Error> {
+        self.raw.charge_output(bytes).map_err(|end| match end {
+            End::OutputLimit { granted } => Error::OutputLimit {
+                domain: self.name().to_owned(),
+                granted,
+            },
+            End::Exit(status) => Error::Exit {
+                domain: self.name().to_owned(),
+                status,
+            },
+            other => Error::Refused {
+                domain: self.name().to_owned(),
+                source: Box::new(other),
+            },
+        })
     }
 
     /// Whether the invocation's time is up, so that it ends when this host

@@ -13,7 +13,7 @@ use crate::link::{self, Callee, Link};
 use crate::output::Lines;
 use crate::within::Access;
 use mullion_loader::{Instance, Start};
-use mullion_runtime::{Arguments, CallError, Claimed, Entry, Returned};
+use mullion_runtime::{Arguments, CallError, CallLimits, Claimed, Entry, Returned};
 use mullion_system::System;
 use std::any::Any;
 use std::fmt;
@@ -198,12 +198,17 @@ impl Domain {
     }
 
     #[inline]
-    pub(crate) fn call(&self, export: usize, arguments: &Arguments) -> Result<Returned, Error> {
+    pub(crate) fn call(
+        &self,
+        export: usize,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, Error> {
         let access = self.hold()?;
         let entry = access.export(export)?;
         tracing::trace!(target: "mullion::call", domain = self.name(),
             function = self.image().file().exports()[export].name);
-        access.call(entry, arguments)
+        access.call(entry, arguments, limits)
     }
 
     #[cold]
@@ -331,6 +336,9 @@ impl Identity {
             CallError::NotMade(mullion_runtime::Error::Ended) => Error::Ended { domain },
             CallError::NotMade(mullion_runtime::Error::Depth { depth }) => {
                 Error::Depth { domain, depth }
+            }
+            CallError::NotMade(mullion_runtime::Error::TimeSpent { granted }) => {
+                Error::TimeSpent { domain, granted }
             }
             CallError::NotMade(other) => Error::Runtime(other),
         };

@@ -157,6 +157,24 @@ pub enum Error {
         /// How many.
         depth: u32,
     },
+    /// The domain has used its time for all calls; a restart gives it anew. (If it was in
+    /// a call when the time was up, that ended by a fault.)
+    #[error("domain {domain}: it has used its {granted:?} for all calls")]
+    TimeSpent {
+        /// The domain.
+        domain: String,
+        /// What it was granted.
+        granted: std::time::Duration,
+    },
+    /// The domain would hand out more bytes than its limits allow: see
+    /// [`Caller::charge_output`](crate::Caller::charge_output).
+    #[error("domain {domain}: output limit of {granted} bytes exceeded")]
+    OutputLimit {
+        /// The domain.
+        domain: String,
+        /// What it was granted.
+        granted: u64,
+    },
     /// The address is no function of the domain: no instruction that carries the label.
     #[error("domain {domain}: {address:#x} is none of its functions")]
     NotAFunction {

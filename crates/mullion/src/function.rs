@@ -7,7 +7,7 @@ use crate::link::Callee;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
 use crate::within::Within;
-use mullion_runtime::{Arguments, Returned};
+use mullion_runtime::{Arguments, CallLimits, Returned};
 use std::fmt;
 use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -31,6 +31,7 @@ pub trait Signature: Sealed + 'static {
 pub struct Function<F> {
     domain: Domain,
     export: usize,
+    limits: Option<CallLimits>,
     kind: PhantomData<F>,
 }
 
@@ -56,8 +57,24 @@ impl<F: Signature> Function<F> {
         Self {
             domain,
             export,
+            limits: None,
             kind: PhantomData,
         }
+    }
+
+    /// The same function, whose every call has these limits beside those of its domain:
+    /// of each the stricter holds. A call that exceeds them ends by a fault, and its
+    /// domain with it, as by the domain's own limits.
+    #[must_use]
+    pub fn limited(&self, limits: CallLimits) -> Self {
+        Self {
+            limits: Some(limits),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Option<CallLimits> {
+        self.limits
     }
 
     pub(crate) fn number(&self) -> usize {
@@ -81,9 +98,22 @@ impl Export {
     /// # Errors
     /// As [`Function`]'s `call`; [`Error::NoExport`]: the domain is another image's.
     pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+        self.call_limited(within, arguments, None)
+    }
+
+    /// As [`Export::call`], with limits of its own: see [`Function::limited`].
+    ///
+    /// # Errors
+    /// As [`Export::call`].
+    pub fn call_limited(
+        &self,
+        within: &impl Within,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, Error> {
         let access = within.access()?;
         let number = self.number_in(access.image())?;
-        access.call(access.export(number)?, arguments)
+        access.call(access.export(number)?, arguments, limits)
     }
 
     /// Its number, if `image` is the one that it belongs to.
@@ -120,7 +150,7 @@ impl<F> Callback<F> {
     pub fn call_raw(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
         let access = within.access()?;
         let entry = access.entry(self.address)?;
-        access.call(entry, arguments)
+        access.call(entry, arguments, None)
     }
 }
 
@@ -137,8 +167,9 @@ macro_rules! arities {
             ///
             /// # Errors
             /// [`Error::Fault`], [`Error::Exit`], [`Error::Refused`]: the call did not
-            /// return; [`Error::Ended`], [`Error::Unloaded`], [`Error::InUse`],
-            /// [`Error::Depth`], [`Error::Runtime`]: it was not made.
+            /// return, [`Error::Callee`] included; [`Error::Ended`], [`Error::Unloaded`],
+            /// [`Error::InUse`], [`Error::Depth`], [`Error::TimeSpent`], [`Error::Runtime`]:
+            /// it was not made.
             ///
             /// # Panics
             /// With the panic of a host function that the domain called.
@@ -148,7 +179,7 @@ macro_rules! arities {
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*
-                self.domain.call(self.export, &registers.finish()).map(|returned| R::take(&returned))
+                self.domain.call(self.export, &registers.finish(), self.limits.as_ref()).map(|returned| R::take(&returned))
             }
 
             /// This function for another domain to call
@@ -196,6 +227,7 @@ impl<F> Clone for Function<F> {
         Self {
             domain: self.domain.clone(),
             export: self.export,
+            limits: self.limits,
             kind: PhantomData,
         }
     }

@@ -1,6 +1,7 @@
 //! Functions of the host that a domain may call: an explicit list.
 
 use crate::caller::{Caller, Context};
+use crate::error::Error;
 use crate::link::Callee;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Taker, Value};
@@ -118,7 +119,7 @@ impl Imports {
                 integers: raw.integers(),
                 doubles: std::array::from_fn(|index| raw.double(index)),
             };
-            let result = function(&Caller::new(raw, context), &arguments).map_err(End::Refused)?;
+            let result = function(&Caller::new(raw, context), &arguments).map_err(refused)?;
             raw.return_double(result.double);
             Ok(result.integer)
         });
@@ -165,6 +166,15 @@ pub struct RawResult {
     pub double: f64,
 }
 
+/// How a host function's error ends the invocation.
+#[cold]
+fn refused(error: BoxedError) -> End {
+    match error.downcast_ref() {
+        Some(Error::OutputLimit { granted, .. }) => End::OutputLimit { granted: *granted },
+        _ => End::Refused(error),
+    }
+}
+
 /// What a host function returns: an [`Outcome`], or a `Result` of one.
 pub trait Answer: Sealed {
     #[doc(hidden)]
@@ -184,7 +194,7 @@ impl<V: Outcome, E> Sealed for Result<V, E> {}
 impl<V: Outcome, E: Into<BoxedError> + 'static> Answer for Result<V, E> {
     type Outcome = V;
     fn into_result(self) -> Result<V, End> {
-        self.map_err(|error| End::Refused(error.into()))
+        self.map_err(|error| refused(error.into()))
     }
 }
 

@@ -96,7 +96,8 @@ pub use import::{Answer, BoxedError, Imports, IntoImport, RawArguments, RawResul
 pub use link::{Callee, Link};
 pub use mullion_loader::{Asked, Authoriser};
 pub use mullion_runtime::{
-    Access as Permission, Arguments, Attempt, Cause, Limits, Registers, Returned, ShareError,
+    Access as Permission, Arguments, Attempt, CallLimits, Cause, Limits, Registers, Returned,
+    ShareError,
 };
 pub use mullion_symbols::Location;
 pub use mullion_system::{Mount, MountError, Stream, Streams};

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::function::{Export, Function, Signature};
 use crate::identity::{self, Identity};
 use crate::import::BoxedError;
-use mullion_runtime::{CallError, LinkOptions, Returned};
+use mullion_runtime::{CallError, CallLimits, LinkOptions, Returned};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ pub struct Callee {
     pub(crate) export: usize,
     doubles: bool,
     integers: usize,
+    limits: Option<CallLimits>,
     failed: Option<Returned>,
 }
 
@@ -52,6 +53,7 @@ impl Callee {
             domain: domain.clone(),
             doubles: true,
             integers: 0,
+            limits: None,
             failed: None,
         })
     }
@@ -71,6 +73,13 @@ impl Callee {
         self
     }
 
+    /// Limits of each call, beside those of the called domain.
+    #[must_use]
+    pub fn limited(mut self, limits: CallLimits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
     /// What the calling domain finds if the called one faults, takes no calls, or has
     /// gone. Without it, that ends the call into the calling domain, with
     /// [`Error::Callee`].
@@ -87,6 +96,7 @@ impl Callee {
         LinkOptions {
             doubles: self.doubles,
             stacked: self.integers.saturating_sub(6),
+            limits: self.limits,
             failed: Some(Arc::new(move |error: CallError| {
                 let error = match identity.upgrade() {
                     Some(identity) => identity.explain(error),
@@ -107,6 +117,7 @@ impl<F: Signature> From<&Function<F>> for Callee {
             export: function.number(),
             doubles: F::VECTORS > 0,
             integers: F::INTEGERS,
+            limits: function.limits(),
             failed: None,
         }
     }

@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::image::Image;
 use crate::pointer::Data;
 use crate::value::sealed::Sealed;
-use mullion_runtime::{Arguments, BadAddress, Claimed, Entry, Memory, Returned};
+use mullion_runtime::{Arguments, BadAddress, CallLimits, Claimed, Entry, Memory, Returned};
 use std::sync::{Arc, RwLockReadGuard};
 use zerocopy::IntoBytes;
 
@@ -151,10 +151,21 @@ impl Access<'_> {
     }
 
     #[inline]
-    pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, Error> {
-        let called = held::invocation(|| match &self.0 {
-            Kind::Held(guard, _) => state(guard).domain().call(entry, arguments),
-            Kind::Called(caller, _) => caller.call(entry, arguments),
+    pub(crate) fn call(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, Error> {
+        let called = held::invocation(|| match (&self.0, limits) {
+            (Kind::Held(guard, _), None) => state(guard).domain().call(entry, arguments),
+            (Kind::Held(guard, _), Some(limits)) => {
+                state(guard).domain().call_limited(entry, arguments, limits)
+            }
+            (Kind::Called(caller, _), None) => caller.call(entry, arguments),
+            (Kind::Called(caller, _), Some(limits)) => {
+                caller.call_limited(entry, arguments, limits)
+            }
         });
         called.map_err(|error| self.identity().explain(error))
     }

@@ -12,6 +12,8 @@ mod everything;
 mod faults;
 #[path = "host/imports.rs"]
 mod imports;
+#[path = "host/limits.rs"]
+mod limits;
 #[path = "host/links.rs"]
 mod links;
 #[path = "host/loading.rs"]

@@ -55,6 +55,11 @@ impl<'a, 'b> Call<'a, 'b> {
         Claimed(self.argument(index))
     }
 
+    /// Counts what the program is about to write to its output or error.
+    pub(crate) fn charge_output(&self, bytes: u64) -> Result<(), Stop> {
+        self.caller.charge_output(bytes).map_err(Stop::End)
+    }
+
     /// A string argument. Not UTF-8 and too long are errors of the program's.
     pub(crate) fn path(&self, index: usize) -> Result<String, Stop> {
         let bytes = self

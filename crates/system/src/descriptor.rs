@@ -49,6 +49,15 @@ impl Handle {
         }
     }
 
+    /// Whether it is standard output or error, of which a host may limit the bytes.
+    pub(crate) fn is_output(&self) -> bool {
+        match self {
+            Handle::Stream(number) => *number != 0,
+            Handle::Taken(stream) => *stream != Stream::Input,
+            Handle::File(_) | Handle::Directory(_) => false,
+        }
+    }
+
     /// The descriptor of something that has bytes.
     pub(crate) fn bytes(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {

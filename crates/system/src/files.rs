@@ -26,6 +26,9 @@ fn transfer(
     position: Option<i64>,
     write: bool,
 ) -> Result<usize, Stop> {
+    if write && handle.is_output() {
+        call.charge_output(length.min(LONGEST))?;
+    }
     if let Handle::Taken(stream) = handle {
         if position.is_some() {
             return Err(Errno::SPIPE.into());
