@@ -41,6 +41,12 @@ pub(crate) const CODE: &[&str] = &[
     "-fno-lto",
 ];
 
+/// Options that every compilation starts with; the user's own win.
+///
+/// A jump through a table ends in the check of its target, and each case begins with a label: a
+/// `switch` needs more cases than gcc believes before that is cheaper than to compare.
+pub(crate) const TUNING: &[&str] = &["--param=case-values-threshold=20"];
+
 /// What became of a command line.
 #[derive(Debug)]
 pub struct Compiled {
@@ -80,7 +86,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
             .arg(&tools.directory)
             .arg("-B")
             .arg(sysroot.library());
-        gcc.args(&arguments.forwarded);
+        gcc.args(TUNING).args(&arguments.forwarded);
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
         gcc.env(PROTECTION, arguments.protection.name());

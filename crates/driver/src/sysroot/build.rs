@@ -2,7 +2,7 @@
 //! protection, rewriting, assembling and archiving, on all processors.
 
 use super::{builtins, cxx, embedded, musl};
-use crate::compiler::CODE;
+use crate::compiler::{CODE, TUNING};
 use crate::{DriverError, assembler, tools};
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_abi::Protection;
@@ -87,6 +87,7 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
         let mut command = Command::new(gcc);
         command
             .args(["-S", "-O2", "-w"])
+            .args(TUNING)
             .args(&unit.options)
             .args(&system)
             .args(CODE);
