@@ -130,6 +130,8 @@ pub(crate) struct Writer {
     /// What the output says, once it differs from the source: register `%r15` only.
     written: Cfa,
     remembered: Vec<Cfa>,
+    /// Between `.cfi_startproc` and `.cfi_endproc`.
+    open: bool,
 }
 
 /// DWARF number of `%r15`.
@@ -149,6 +151,7 @@ impl Writer {
                 out.push_str(
                     "\t.cfi_escape 0x10,0x10,0x2,0x77,0,0x16,0x7,0x2,0x77,0x8,0x14,0xf,0\n",
                 );
+                self.open = true;
                 self.written = Cfa::None;
                 self.remembered.clear();
                 self.synchronise(out, delta);
@@ -168,6 +171,10 @@ impl Writer {
                 self.written = self.remembered.pop().unwrap_or_default();
                 self.synchronise(out, delta);
             }
+            ".cfi_endproc" => {
+                put(out, name, arguments);
+                self.open = false;
+            }
             ".cfi_rel_offset" => {
                 if let (Cfa::Register(_, offset), Some((register, value))) =
                     (before, arguments.split_once(','))
@@ -182,6 +189,26 @@ impl Writer {
                     self.written = Cfa::Expression;
                 }
             }
+        }
+    }
+
+    /// Whether directives can be written: between `.cfi_startproc` and `.cfi_endproc`.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Where the output says that the canonical frame address is.
+    pub(crate) fn written(&self) -> Cfa {
+        self.written
+    }
+
+    /// Says where the canonical frame address is in code that follows no other.
+    pub(crate) fn at(&mut self, out: &mut String, cfa: Cfa) {
+        if cfa != self.written
+            && let Cfa::Register(register, offset) = cfa
+        {
+            put(out, ".cfi_def_cfa", &format!("{register}, {offset}"));
+            self.written = cfa;
         }
     }
 
@@ -203,12 +230,7 @@ impl Writer {
         } else {
             Cfa::Register(register, offset)
         };
-        if wanted != self.written
-            && let Cfa::Register(register, offset) = wanted
-        {
-            put(out, ".cfi_def_cfa", &format!("{register}, {offset}"));
-            self.written = wanted;
-        }
+        self.at(out, wanted);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Memory accesses: which form each one takes.
 
 use super::branch::prefix_text;
+use super::label::AccessTrap;
 use super::{Emitter, has_high_byte, put};
 use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
@@ -283,7 +284,9 @@ impl<'u> Emitter<'u> {
     fn register_form(&mut self, position: Position, mem: &Mem<'u>, role: Role) -> Option<String> {
         let base = suits_register_form(&self.unit.instructions[position], mem)?;
         if self.options.protection == Protection::Trap {
-            return None;
+            let made = self.facts.pointer() == Some(base);
+            self.stats.register += u64::from(made);
+            return made.then(|| format!("{}(%r11)", mem.disp));
         }
         let register = match self.facts.zero_extended(base) {
             Some(register) => register,
@@ -455,6 +458,11 @@ impl<'u> Emitter<'u> {
         {
             return Ok(());
         }
+        let base = suits_register_form(&self.unit.instructions[position], mem);
+        if base.is_some_and(|base| self.facts.is_inside(base)) {
+            // What a small displacement reaches beyond the window is its guard.
+            return Ok(());
+        }
         let mut address = String::new();
         if on_stack {
             let disp = mem.number().ok_or(Reason::StackPointer)?;
@@ -463,12 +471,49 @@ impl<'u> Emitter<'u> {
         } else {
             write_operand(&mut address, &Operand::Mem(*mem));
         }
-        self.trap_unless_inside(position, &address, false, delta);
+        self.stats.trap_checks += 1;
+        self.probe();
+        let flags = self.flags_wanted_before(position);
+        if flags {
+            self.save_flags(delta);
+        }
+        let trap = self.access_trap(position);
+        match base {
+            Some(base) => {
+                put!(self, "movl\t{}, %r11d", Gpr::new(base, 4));
+                put!(self, "addq\t%r14, %r11");
+                put!(self, "cmpq\t{}, %r11", Gpr::new(base, 8));
+                put!(self, "jne\t.Lmullion{trap}");
+                self.facts.checked(base);
+            }
+            None => {
+                put!(self, "leaq\t{address}, %r11");
+                put!(self, "subq\t%r14, %r11");
+                put!(self, "shrq\t$32, %r11");
+                put!(self, "jne\t.Lmullion{trap}");
+            }
+        }
+        if flags {
+            self.restore_flags(delta);
+        }
         Ok(())
     }
 
-    /// `ud1 %ecx, %eax` where `address` is not in the window; `counted` for a string
-    /// instruction, which accesses nothing if `%rcx` is 0.
+    /// The label of a trap for this access alone, which is written where its function ends:
+    /// the branch there is never taken, and what is known of registers stays true behind it.
+    fn access_trap(&mut self, position: Position) -> usize {
+        self.labels += 1;
+        let section = self.unit.instructions[position].section;
+        self.access_traps[section].push(AccessTrap {
+            label: self.labels,
+            place: self.place[section],
+            cfa: self.cfi.written(),
+        });
+        self.labels
+    }
+
+    /// `ud1 %ecx, %eax` where the `address` of a string instruction is not in the window; if it
+    /// is `counted`, it accesses nothing if `%rcx` is 0.
     pub(super) fn trap_unless_inside(
         &mut self,
         position: Position,

@@ -1,6 +1,6 @@
 //! What is known about registers within a straight line, by the verifier's
-//! rules: which ones are zero-extended, and which scratch registers hold the
-//! zero-extended lower half of another.
+//! rules: which ones are zero-extended, which scratch registers hold the
+//! zero-extended lower half of another, and which ones were found to point into the window.
 
 use crate::operand::{Operand, Set, number};
 use crate::table::{Class, Role};
@@ -13,6 +13,10 @@ pub(super) struct Facts {
     zero: Set,
     /// `copies[s]` is the register whose lower half `s` holds, zero-extended, if neither changed since.
     copies: [Option<u8>; 16],
+    /// Registers that a check of trap mode has found to point into the window.
+    inside: Set,
+    /// The register of them whose value is in `%r11` as well, as a window pointer.
+    pointer: Option<u8>,
 }
 
 impl Facts {
@@ -24,6 +28,10 @@ impl Facts {
     /// A register was written in some way.
     pub(super) fn forget(&mut self, register: u8) {
         self.zero &= !(1 << register);
+        self.inside &= !(1 << register);
+        if register == number::R11 || self.pointer == Some(register) {
+            self.pointer = None;
+        }
         self.copies[usize::from(register)] = None;
         for copy in &mut self.copies {
             if *copy == Some(register) {
@@ -37,6 +45,23 @@ impl Facts {
         self.forget(scratch);
         self.zero |= 1 << scratch;
         self.copies[usize::from(scratch)] = Some(of);
+    }
+
+    /// A check found that a register points into the window, and made `%r11` the same as a window pointer.
+    pub(super) fn checked(&mut self, register: u8) {
+        self.forget(number::R11);
+        self.inside |= 1 << register;
+        self.pointer = Some(register);
+    }
+
+    /// Whether a check found that the register, unchanged since, points into the window.
+    pub(super) fn is_inside(&self, register: u8) -> bool {
+        self.inside & (1 << register) != 0
+    }
+
+    /// The register whose value `%r11` holds as a window pointer.
+    pub(super) fn pointer(&self) -> Option<u8> {
+        self.pointer
     }
 
     /// A register that holds the zero-extended lower half of this one: itself, or a copy.
@@ -92,6 +117,18 @@ fn zero_extends(instruction: &Instruction<'_>) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_holds_until_its_register_changes() {
+        let mut facts = Facts::default();
+        facts.checked(3);
+        assert_eq!((facts.is_inside(3), facts.pointer()), (true, Some(3)));
+        facts.forget(number::R11);
+        assert_eq!((facts.is_inside(3), facts.pointer()), (true, None));
+        facts.checked(3);
+        facts.forget(3);
+        assert_eq!((facts.is_inside(3), facts.pointer()), (false, None));
+    }
 
     #[test]
     fn a_copy_ends_with_either_register() {

@@ -1,6 +1,7 @@
 //! Labels, alignment, and what ends a function.
 
 use super::{Emitter, put};
+use crate::cfi::Cfa;
 use crate::table::Class;
 use crate::unit::{Item, LabelId};
 use mullion_abi::LABEL;
@@ -8,6 +9,16 @@ use std::fmt::Write;
 
 /// Length of the label instruction, in bytes.
 const LABEL_LENGTH: u32 = mullion_abi::LABEL_NOP.len() as u32;
+
+/// Where the check of an access goes to if it fails, in trap mode.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessTrap<'u> {
+    pub(super) label: usize,
+    /// The arguments of the `.loc` of the access.
+    pub(super) place: Option<&'u str>,
+    /// Where the canonical frame address is at the access.
+    pub(super) cfa: Cfa,
+}
 
 impl Emitter<'_> {
     pub(super) fn label(&mut self, id: LabelId, section: usize) {
@@ -83,25 +94,56 @@ impl Emitter<'_> {
         if !self.unit.sections[section].executable {
             return;
         }
-        let Some(last) = self.last[section] else {
+        if self.last[section].is_none() {
             return;
-        };
-        let instruction = &self.unit.instructions[last];
+        }
         if name != ".size" {
             self.probe();
             self.facts.forget_all();
-            return;
-        }
-        let stops = instruction.ends_path() || instruction.row.class == Class::Call;
-        if stops && let Some(label) = self.traps[section].take() {
-            self.trap(label);
+        } else if self.stops(section) {
+            self.pending_traps(section);
         }
     }
 
-    /// `ud1 %eax, %eax`: a target had no label.
-    pub(super) fn trap(&mut self, label: usize) {
-        let _ = writeln!(self.out, ".Lmullion{label}:");
-        put!(self, "ud1\t%eax, %eax");
+    /// Whether control does not come from the last instruction to here.
+    fn stops(&self, section: usize) -> bool {
+        self.last[section].is_some_and(|last| {
+            let instruction = &self.unit.instructions[last];
+            instruction.ends_path() || instruction.row.class == Class::Call
+        })
+    }
+
+    /// What the checks of a section go to when they fail: `ud1 %eax, %eax` for a target without a label.
+    pub(super) fn pending_traps(&mut self, section: usize) {
+        if let Some(label) = self.traps[section].take() {
+            let _ = writeln!(self.out, ".Lmullion{label}:");
+            put!(self, "ud1\t%eax, %eax");
+        }
+        self.put_access_traps(section);
+    }
+
+    /// The traps of accesses, while call frame information still covers them.
+    pub(super) fn access_traps_here(&mut self, section: usize) {
+        if self.stops(section) {
+            self.put_access_traps(section);
+        }
+    }
+
+    /// `ud1 %ecx, %eax` for each access that was checked in trap mode: a debugger and a report
+    /// find it at the place of the access in the source.
+    fn put_access_traps(&mut self, section: usize) {
+        for trap in std::mem::take(&mut self.access_traps[section]) {
+            if let Some(place) = trap.place {
+                // A view's name cannot be defined twice.
+                let place = place.split(" view ").next().unwrap_or_default();
+                put!(self, ".loc\t{place}");
+            }
+            if self.cfi.is_open() {
+                self.cfi.at(&mut self.out, trap.cfa);
+            }
+            let _ = writeln!(self.out, ".Lmullion{}:", trap.label);
+            put!(self, "ud1\t%ecx, %eax");
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) fn emit(
         facts: facts::Facts::default(),
         labels: 0,
         traps: vec![None; unit.sections.len()],
+        access_traps: vec![Vec::new(); unit.sections.len()],
+        place: vec![None; unit.sections.len()],
         section_starts: vec![false; unit.sections.len()],
         labelled: false,
         first: first_instructions(unit),
@@ -81,6 +83,10 @@ struct Emitter<'u> {
     labels: usize,
     /// By section: the label that failed checks of the current function go to.
     traps: Vec<Option<usize>>,
+    /// By section: traps of accesses that are still to be written.
+    access_traps: Vec<Vec<label::AccessTrap<'u>>>,
+    /// By section: the arguments of the last `.loc`.
+    place: Vec<Option<&'u str>>,
     /// By section: whether its start has been marked (`.Lmullion_start`).
     section_starts: Vec<bool>,
     /// A label for indirect branches stands right here.
@@ -133,10 +139,16 @@ impl<'u> Emitter<'u> {
                 ) {
                     self.end_of_piece(index, name, section);
                 }
+                if *name == ".loc" {
+                    self.place[section] = Some(arguments);
+                }
                 self.directive(name, arguments);
             }
             Item::Align(name, arguments) => self.align(index, name, arguments, section),
             Item::Cfi(name, arguments) => {
+                if *name == ".cfi_endproc" {
+                    self.access_traps_here(section);
+                }
                 let delta = self.delta_here(section);
                 self.cfi.directive(&mut self.out, name, arguments, delta);
             }
@@ -231,10 +243,10 @@ impl<'u> Emitter<'u> {
 
     fn finish(&mut self) {
         for section in 0..self.traps.len() {
-            if let Some(label) = self.traps[section].take() {
+            if self.traps[section].is_some() || !self.access_traps[section].is_empty() {
                 let (name, arguments) = self.unit.sections[section].directive;
                 self.directive(name, arguments);
-                self.trap(label);
+                self.pending_traps(section);
             }
         }
     }

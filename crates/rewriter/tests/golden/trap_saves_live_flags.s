@@ -19,26 +19,22 @@ f:
 	seto	%al
 	movw	%ax, -256(%r15)
 	movq	-264(%r15), %rax
-	leaq	(%rax), %r11
-	subq	%r14, %r11
-	shrq	$32, %r11
-	je	.Lmullion1
-	ud1	%ecx, %eax
-.Lmullion1:
+	movl	%eax, %r11d
+	addq	%r14, %r11
+	cmpq	%rax, %r11
+	jne	.Lmullion1
 	movq	%rax, -264(%r15)
 	movw	-256(%r15), %ax
 	addb	$127, %al
 	sahf
 	movq	-264(%r15), %rax
-	movl	%gs:(%eax), %ecx
+	movl	(%r11), %ecx
 	jl	.L2
-	leaq	(%rdx), %r11
-	subq	%r14, %r11
-	shrq	$32, %r11
-	je	.Lmullion2
-	ud1	%ecx, %eax
-.Lmullion2:
-	movl	%ecx, %gs:(%edx)
+	movl	%edx, %r11d
+	addq	%r14, %r11
+	cmpq	%rdx, %r11
+	jne	.Lmullion2
+	movl	%ecx, (%r11)
 	movl	%ecx, -12(%r15)
 .L2:
 	testq	%rcx, %rcx
@@ -53,3 +49,8 @@ f:
 	leaq	(%r14,%rdi), %rdi
 	rep stosb
 	ret
+	.text
+.Lmullion1:
+	ud1	%ecx, %eax
+.Lmullion2:
+	ud1	%ecx, %eax
