@@ -1,6 +1,7 @@
 //! Memory accesses: which form each one takes.
 
 use super::branch::prefix_text;
+use super::facts::Address;
 use super::label::AccessTrap;
 use super::{Emitter, has_high_byte, put};
 use crate::Reason;
@@ -458,11 +459,11 @@ impl<'u> Emitter<'u> {
         {
             return Ok(());
         }
-        let base = suits_register_form(&self.unit.instructions[position], mem);
-        if base.is_some_and(|base| self.facts.is_inside(base)) {
-            // What a small displacement reaches beyond the window is its guard.
+        let known = Address::of(mem);
+        if known.is_some_and(|address| self.facts.is_inside(address)) {
             return Ok(());
         }
+        let base = suits_register_form(&self.unit.instructions[position], mem);
         let mut address = String::new();
         if on_stack {
             let disp = mem.number().ok_or(Reason::StackPointer)?;
@@ -484,7 +485,7 @@ impl<'u> Emitter<'u> {
                 put!(self, "addq\t%r14, %r11");
                 put!(self, "cmpq\t{}, %r11", Gpr::new(base, 8));
                 put!(self, "jne\t.Lmullion{trap}");
-                self.facts.checked(base);
+                self.facts.made_pointer(base);
             }
             None => {
                 put!(self, "leaq\t{address}, %r11");
@@ -492,6 +493,19 @@ impl<'u> Emitter<'u> {
                 put!(self, "shrq\t$32, %r11");
                 put!(self, "jne\t.Lmullion{trap}");
             }
+        }
+        if let Some(address) = known {
+            // What a small displacement reaches beyond the window is its guard: there the register
+            // itself was checked.
+            let displacement = if base.is_some() {
+                0
+            } else {
+                address.displacement
+            };
+            self.facts.checked(Address {
+                displacement,
+                ..address
+            });
         }
         if flags {
             self.restore_flags(delta);

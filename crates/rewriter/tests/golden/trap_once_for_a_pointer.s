@@ -15,6 +15,10 @@ f:
 	movl	20(%rsi,%rcx,4), %ebx
 	addq	$1, %rsi
 	movl	(%rsi), %edx
+	movl	20(%rsi,%rcx,4), %ebx
+	addq	$1, %rcx
+	movl	%ebx, 16(%rsi,%rcx,4)
+	movl	%ebx, 12(%rsi,%rcx,8)
 	popq	%rbx
 	.cfi_def_cfa_offset 8
 	ret
@@ -52,11 +56,15 @@ f:
 	jne	.Lmullion3
 	movl	%gs:20(%esi,%ecx,4), %ebx
 	addq	$1, %rsi
-	movl	%esi, %r11d
-	addq	%r14, %r11
-	cmpq	%rsi, %r11
+	movl	%gs:(%esi), %edx
+	movl	%gs:20(%esi,%ecx,4), %ebx
+	addq	$1, %rcx
+	movl	%ebx, %gs:16(%esi,%ecx,4)
+	leaq	12(%rsi,%rcx,8), %r11
+	subq	%r14, %r11
+	shrq	$32, %r11
 	jne	.Lmullion4
-	movl	(%r11), %edx
+	movl	%ebx, %gs:12(%esi,%ecx,8)
 	leaq	16(%r15), %r15
 	.cfi_def_cfa_offset 0
 	movq	-16(%r15), %rbx
