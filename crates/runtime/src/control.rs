@@ -24,7 +24,7 @@ use crate::fault::Record;
 use crate::invoke::Request;
 use crate::signals;
 use crate::stacks::Leases;
-use crate::trampoline::{CallRecord, DOMAIN_BELOW, Enter, HOST_BELOW, Outcome};
+use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW};
 use crate::watchdog::Granted;
 use crate::{runtime, watchdog};
 use mullion_abi::CONTROL_REGION;
@@ -53,7 +53,8 @@ pub(crate) struct Tcb {
     pub(crate) stop: AtomicU64,
     /// When the running invocation must end (see `watchdog`); 0: never.
     pub(crate) deadline: AtomicU64,
-    enter: Enter,
+    /// The way into domains.
+    pub(crate) enter: unsafe extern "C" fn(),
     /// The thread's identifier for `tgkill`.
     pub(crate) thread: libc::pid_t,
     /// The limit on gate calls that holds now.
@@ -138,26 +139,6 @@ impl Tcb {
     /// The address of the region's foot.
     pub(crate) fn foot(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
-    }
-
-    /// Enters a domain.
-    ///
-    /// # Safety
-    /// `target` must be a labelled instruction of an image that the verifier
-    /// accepted, mapped in the window of `domain`, and `stack` an address in that
-    /// window; what `call` points to must be valid; the block must be the current
-    /// thread's, with room on its control stack.
-    #[inline]
-    pub(crate) unsafe fn enter(
-        &self,
-        call: &mut CallRecord,
-        domain: &Inner,
-        target: u64,
-        stack: u64,
-        integers: &[u64; 6],
-    ) -> Outcome {
-        // SAFETY: the caller's promise is the trampoline's contract.
-        unsafe { (self.enter)(self, call, domain, target, stack, integers) }
     }
 
     /// The domain that runs, and where its invocation began on the host's stack:

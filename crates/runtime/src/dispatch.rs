@@ -54,7 +54,7 @@ impl Caller<'_> {
     #[inline]
     #[must_use]
     pub fn integers(&self) -> [u64; 6] {
-        self.frame.integers()
+        self.frame.integers
     }
 
     /// The integer argument with this index, from 0, beyond those in registers
@@ -64,7 +64,7 @@ impl Caller<'_> {
     /// [`BadAddress`]: there is no such stack.
     #[inline]
     pub fn argument(&self, index: u32) -> Result<u64, BadAddress> {
-        match self.frame.integers().get(index as usize) {
+        match self.frame.integers.get(index as usize) {
             Some(value) => Ok(*value),
             None => {
                 let place = (self.frame.r15 as u32).wrapping_add((index - 6).wrapping_mul(8));

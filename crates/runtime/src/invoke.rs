@@ -8,9 +8,8 @@ use crate::error::Error;
 use crate::fault::Cause;
 use crate::limits::{CallLimits, least};
 use crate::stacks::RED_ZONE;
-use crate::trampoline::{CallRecord, Extra, Outcome, ended};
+use crate::trampoline::{self, Extra, Left, ended};
 use crate::watchdog::{self, Granted};
-use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -71,32 +70,31 @@ impl Inner {
             }
         }
         let stack = self.stack(tcb, request.stacked.len() as u32)?;
-        let extra = Extra {
-            vectors: request.vectors,
-            stacked: request.stacked.as_ptr(),
-            count: request.stacked.len() as u32,
-        };
+        let extra;
         let has_extra = !request.stacked.is_empty() || !request.vectors.is_null();
-        let mut record = CallRecord {
-            extra: if has_extra { &extra } else { ptr::null() },
-            high: MaybeUninit::uninit(),
-            vector: MaybeUninit::uninit(),
-        };
-        let outcome = if self.is_limited || limits.is_some() {
-            let limits = limits.copied().unwrap_or_default();
-            self.enter_limited(tcb, &mut record, request, stack, &limits)?
+        let extra = if has_extra {
+            extra = Extra {
+                vectors: request.vectors,
+                stacked: request.stacked.as_ptr(),
+                count: request.stacked.len() as u32,
+            };
+            &raw const extra
         } else {
-            self.enter(tcb, &mut record, request, stack)
+            ptr::null()
         };
-        if outcome.ended != u64::from(ended::RETURNED) {
-            return Err(self.explain(tcb, outcome.ended));
+        let left = if self.is_limited || limits.is_some() {
+            let limits = limits.copied().unwrap_or_default();
+            self.enter_limited(tcb, extra, request, stack, &limits)?
+        } else {
+            self.enter(tcb, extra, request, stack)
+        };
+        if left.ended != ended::RETURNED {
+            return Err(self.explain(tcb, left.ended));
         }
-        // SAFETY: the trampoline has written both.
-        let (high, vector) = unsafe { (record.high.assume_init(), record.vector.assume_init()) };
         Ok(Returned {
-            integer: outcome.value,
-            high,
-            double: f64::from_bits(vector[0]),
+            integer: left.value,
+            high: left.high,
+            double: left.double,
         })
     }
 
@@ -115,30 +113,24 @@ impl Inner {
     }
 
     #[inline]
-    fn enter(
-        &self,
-        tcb: &Tcb,
-        record: &mut CallRecord,
-        request: Request<'_>,
-        stack: u64,
-    ) -> Outcome {
+    fn enter(&self, tcb: &Tcb, extra: *const Extra, request: Request<'_>, stack: u64) -> Left {
         // SAFETY: a request's target is a labelled instruction of this domain's
         // image (`entry`), which is verified code (`Image::new`) mapped in this
         // window as long as `self` lives; the stack lies in this window; the
         // pointers are those of a request that outlives the call; the block is
         // this thread's, and nested calls have been refused without room.
-        unsafe { tcb.enter(record, self, request.target, stack, request.integers) }
+        unsafe { trampoline::enter(tcb, self, request.target, stack, request.integers, extra) }
     }
 
     /// With limits on time or gate calls, or on what is nested.
     fn enter_limited(
         &self,
         tcb: &Tcb,
-        record: &mut CallRecord,
+        extra: *const Extra,
         request: Request<'_>,
         stack: u64,
         limits: &CallLimits,
-    ) -> Result<Outcome, CallError> {
+    ) -> Result<Left, CallError> {
         let (gates, most_nested) = (tcb.gates.get(), tcb.most_nested.get());
         // Without a limit, one of an outer invocation of the same domain goes on.
         let granted = least(self.limits().gate_calls, limits.gate_calls);
@@ -154,7 +146,7 @@ impl Inner {
             tcb.most_nested.set(most.min(most_nested));
         }
         let time = least(self.limits().time, limits.time);
-        let outcome = self.enter_timed(tcb, time, || self.enter(tcb, record, request, stack));
+        let outcome = self.enter_timed(tcb, time, || self.enter(tcb, extra, request, stack));
         if granted.is_some() {
             tcb.gates.set(gates);
         }
@@ -167,8 +159,8 @@ impl Inner {
         &self,
         tcb: &Tcb,
         time: Option<Duration>,
-        enter: impl FnOnce() -> Outcome,
-    ) -> Result<Outcome, CallError> {
+        enter: impl FnOnce() -> Left,
+    ) -> Result<Left, CallError> {
         let limits = self.limits();
         // A call within a call of the same domain is in that one's account.
         let total = limits.total_time.filter(|_| tcb.innermost(self).is_none());
@@ -206,8 +198,8 @@ impl Inner {
 
     /// Why the invocation did not return.
     #[cold]
-    fn explain(&self, tcb: &Tcb, how: u64) -> CallError {
-        let fault = if how == u64::from(ended::FAULT) {
+    fn explain(&self, tcb: &Tcb, how: u32) -> CallError {
+        let fault = if how == ended::FAULT {
             tcb.record().explain(tcb, self)
         } else {
             match tcb.end.take().map(|ending| *ending) {

@@ -130,10 +130,9 @@ impl Link {
                 } else {
                     std::ptr::null()
                 };
-                let integers = frame.integers();
                 let request = Request {
                     target: self.target,
-                    integers: &integers,
+                    integers: &frame.integers,
                     vectors,
                     stacked: &[],
                 };
@@ -151,8 +150,12 @@ impl Link {
             Ok(returned) => returned,
             Err(error) => self.failed(error)?,
         };
-        frame.set_high(returned.high);
-        frame.set_vector([returned.double.to_bits(), 0]);
+        if returned.high != 0 {
+            frame.set_high(returned.high);
+        }
+        if returned.double.to_bits() != 0 {
+            frame.set_vector([returned.double.to_bits(), 0]);
+        }
         Ok(returned.integer)
     }
 

@@ -3,7 +3,7 @@
 use crate::control::Tcb;
 use crate::dispatch::dispatch;
 use crate::domain::Inner;
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::offset_of;
 use mullion_abi as abi;
 use std::cell::Cell;
 use std::ptr;
@@ -38,17 +38,6 @@ static INITIAL_MXCSR: u32 = 0x1f80;
 static INITIAL_X87: u16 = DEFAULT_X87;
 const DEFAULT_X87: u16 = 0x37f;
 
-/// What an invocation takes besides registers, and gives.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct CallRecord {
-    /// Arguments that not every call has, or null.
-    pub(crate) extra: *const Extra,
-    /// Written when the invocation ends: `%rdx` and `%xmm0`.
-    pub(crate) high: MaybeUninit<u64>,
-    pub(crate) vector: MaybeUninit<[u64; 2]>,
-}
-
 /// Arguments beyond the six in registers.
 #[repr(C)]
 #[derive(Debug)]
@@ -66,12 +55,8 @@ pub(crate) struct Extra {
 pub(crate) struct GateFrame {
     /// `%rax` at the call.
     pub(crate) rax: u64,
-    pub(crate) rdi: u64,
-    pub(crate) rsi: u64,
-    pub(crate) rdx: u64,
-    pub(crate) rcx: u64,
-    pub(crate) r8: u64,
-    pub(crate) r9: u64,
+    /// `%rdi`, `%rsi`, `%rdx`, `%rcx`, `%r8`, `%r9`: the integer arguments.
+    pub(crate) integers: [u64; 6],
     /// The data stack.
     pub(crate) r15: u64,
     pub(crate) vectors: [[u64; 2]; 8],
@@ -94,12 +79,6 @@ const MORE: u64 = 1 << 32;
 const LINKED: u64 = 1 << 33;
 
 impl GateFrame {
-    /// The integer arguments in registers, in order.
-    #[inline]
-    pub(crate) fn integers(&self) -> [u64; 6] {
-        [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
-    }
-
     /// The thread's block, at the foot of the control stack.
     #[inline]
     pub(crate) fn tcb(&self) -> &Tcb {
@@ -208,9 +187,6 @@ core::arch::global_asm!(
     include_str!("trampoline.s"),
     CONTROL = const offset_of!(Tcb, control),
     GS = const offset_of!(Tcb, gs),
-    CALL_EXTRA = const offset_of!(CallRecord, extra),
-    CALL_HIGH = const offset_of!(CallRecord, high),
-    CALL_VECTOR = const offset_of!(CallRecord, vector),
     EXTRA_VECTORS = const offset_of!(Extra, vectors),
     EXTRA_STACKED = const offset_of!(Extra, stacked),
     EXTRA_COUNT = const offset_of!(Extra, count),
@@ -232,17 +208,7 @@ core::arch::global_asm!(
     options(att_syntax)
 );
 
-/// `mullion_enter_*`: the domain's `%rax`, and how it ended.
-pub(crate) type Enter = unsafe extern "C" fn(
-    tcb: *const Tcb,
-    call: *mut CallRecord,
-    domain: *const Inner,
-    target: u64,
-    stack: u64,
-    integers: *const [u64; 6],
-) -> Outcome;
-
-/// Two registers.
+/// What `dispatch` tells the gate: the domain's `%rax`, and how it ended. Two registers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
@@ -250,10 +216,63 @@ pub(crate) struct Outcome {
     pub(crate) ended: u64,
 }
 
+/// What `mullion_enter_*` returns: the domain's `%rax`, `%rdx` and `%xmm0`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) value: u64,
+    pub(crate) high: u64,
+    pub(crate) double: f64,
+    pub(crate) ended: u32,
+}
+
+/// Calls `mullion_enter_*`, whose convention is its own.
+///
+/// # Safety
+/// As the head of `trampoline.s` says; `extra` is null or valid.
+#[inline]
+pub(crate) unsafe fn enter(
+    tcb: &Tcb,
+    domain: &Inner,
+    target: u64,
+    stack: u64,
+    integers: &[u64; 6],
+    extra: *const Extra,
+) -> Left {
+    let (value, high, ended): (u64, u64, u64);
+    let double: f64;
+    // SAFETY: by the caller's promise. Everything that the trampoline changes is
+    // named; %rbx and %rbp it restores.
+    unsafe {
+        core::arch::asm!(
+            "call qword ptr [rdi + {enter}]",
+            enter = const offset_of!(Tcb, enter),
+            inlateout("rdi") ptr::from_ref(tcb) => _,
+            inlateout("rdx") ptr::from_ref(domain).expose_provenance() as u64 => high,
+            inlateout("rcx") target => ended,
+            inlateout("r8") stack => _,
+            inlateout("r9") ptr::from_ref(integers) => _,
+            inlateout("r10") extra => _,
+            lateout("rax") value,
+            lateout("xmm0") double,
+            lateout("r12") _,
+            lateout("r13") _,
+            lateout("r14") _,
+            lateout("r15") _,
+            clobber_abi("C"),
+        );
+    }
+    Left {
+        value,
+        high,
+        double,
+        ended: ended as u32,
+    }
+}
+
 /// The trampolines for this processor's vector registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    pub(crate) enter: Enter,
+    pub(crate) enter: unsafe extern "C" fn(),
     pub(crate) gate: unsafe extern "C" fn(),
     pub(crate) abort: unsafe extern "C" fn(),
 }
@@ -282,27 +301,9 @@ fn without_avx() -> bool {
     cfg!(debug_assertions) && std::env::var_os("MULLION_WITHOUT_AVX").is_some()
 }
 
-#[allow(
-    improper_ctypes,
-    reason = "assembly: it reads the fields named in `global_asm!`, all of fixed layout"
-)]
 unsafe extern "C" {
-    fn mullion_enter_sse(
-        tcb: *const Tcb,
-        call: *mut CallRecord,
-        domain: *const Inner,
-        target: u64,
-        stack: u64,
-        integers: *const [u64; 6],
-    ) -> Outcome;
-    fn mullion_enter_avx(
-        tcb: *const Tcb,
-        call: *mut CallRecord,
-        domain: *const Inner,
-        target: u64,
-        stack: u64,
-        integers: *const [u64; 6],
-    ) -> Outcome;
+    fn mullion_enter_sse();
+    fn mullion_enter_avx();
     fn mullion_gate_sse();
     fn mullion_gate_avx();
     fn mullion_abort_sse();

@@ -7,10 +7,12 @@
 #
 # REGISTERS
 #
-#   mullion_enter(%rdi = thread control block, %rsi = call record, %rdx = domain,
-#                 %rcx = target, %r8 = data stack, %r9 = six integer arguments)
-#     from the host, an ordinary function; returns %rax = the domain's %rax and
-#     %rdx = how the invocation ended (ENDED_*).
+#   mullion_enter(%rdi = thread control block, %rdx = domain, %rcx = target,
+#                 %r8 = data stack, %r9 = six integer arguments, %r10 = further
+#                 arguments or 0)
+#     from the host, by `Tcb::enter`, which is told what is changed: everything but
+#     %rbx, %rbp, %rsp. Returns the domain's %rax, %rdx and %xmm0, and in %ecx how
+#     the invocation ended (`ended`).
 #   into the domain
 #     %rdi %rsi %rdx %rcx %r8 %r9  arguments     %xmm0-7  arguments, else 0
 #     %r14                         the window    %r15     the data stack
@@ -37,7 +39,7 @@
 #     other register 0; MXCSR and x87 control word, if the image uses them, as
 #     the domain had them.
 #
-#   Arguments beyond the six in registers are copied from CALL_STACKED to the data
+#   Arguments beyond the six in registers are copied from EXTRA_STACKED to the data
 #   stack, at (%r15), in mullion_stacked: a fault there is the domain's.
 #
 # STACKS
@@ -46,10 +48,10 @@
 #
 #   |  caller's frame         |            |  an outer invocation's,   |
 #   |  return address         |            |  up to its last gate call | <- CONTROL
-#   |  rbp rbx r12 r13 r14 r15|  +24       |  FRAME                    |
+#   |  rbp rbx                |  +24       |  FRAME                    |
 #   |  mxcsr, x87 words       |  +16       |  DOMAIN                   |
 #   |  domain's words at exit |  +8        |  HOST                     | <- BASE
-#   |  call record            |  +0        |  the return gate          |
+#   |  unused                 |  +0        |  the return gate          |
 #   +-------------------------+ <- HOST    |  return addresses, pushed |
 #   |  gate frame             |            |  by the domain's calls    | <- %rsp
 #   |  what the host function |            |                           |
@@ -168,21 +170,12 @@ mullion_enter_\kind:
     pushq   %rbx
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbx, 0
-    pushq   %r12
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r12, 0
-    pushq   %r13
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r13, 0
-    pushq   %r14
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r14, 0
-    pushq   %r15
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r15, 0
+    .cfi_undefined %r12
+    .cfi_undefined %r13
+    .cfi_undefined %r14
+    .cfi_undefined %r15
     subq    $24, %rsp
     .cfi_adjust_cfa_offset 24
-    movq    %rsi, 0(%rsp)
     movq    {CONTROL}(%rdi), %rbp
     movq    %rdx, -16(%rbp)
     movq    %rsp, -24(%rbp)
@@ -198,7 +191,6 @@ mullion_enter_\kind:
     wrgsbase %r14
     movq    %r14, {GS}(%rdi)
 1:  scrub_vectors_\kind
-    movq    {CALL_EXTRA}(%rsi), %r10
     testl   $USES_FLOAT, %ebx
     jnz     5f
 6:  xorl    %eax, %eax
@@ -218,37 +210,26 @@ mullion_enter_\kind:
     xorl    %r13d, %r13d
     call    *%r11
     # The return gate. From here to the load of %rsp the canonical frame is found
-    # through the word at BASE: DW_CFA_def_cfa_expression of *%rsp + 80.
-    .cfi_escape 0x0f, 5, 0x77, 0x00, 0x06, 0x23, 0x50
+    # through the word at BASE: DW_CFA_def_cfa_expression of *%rsp + 48.
+    .cfi_escape 0x0f, 5, 0x77, 0x00, 0x06, 0x23, 0x30
     movq    %rsp, %r10
     andq    $-{CONTROL_REGION}, %r10
     movq    (%rsp), %rsp
-    .cfi_def_cfa %rsp, 80
+    .cfi_def_cfa %rsp, 48
     xorl    %ecx, %ecx
 mullion_leave_\kind:
-    # %rsp = HOST, %r10 = thread control block, %ecx = how it ended.
-    movq    0(%rsp), %rsi
+    # %rsp = HOST, %r10 = thread control block, %ecx = how it ended; %rax, %rdx,
+    # %xmm0: the result.
     movq    {CONTROL}(%r10), %r8
     movq    -16(%r8), %rdi
-    movq    %rdx, {CALL_HIGH}(%rsi)
-    movups  %xmm0, {CALL_VECTOR}(%rsi)
     clean_upper_\kind
     movl    {USES}(%rdi), %edi
     testl   $USES_FLOAT, %edi
     jz      4f
     restore_host_control 0, 8, %edi
 4:  movq    $0, -16(%r8)
-    movl    %ecx, %edx
     addq    $24, %rsp
     .cfi_adjust_cfa_offset -24
-    popq    %r15
-    .cfi_adjust_cfa_offset -8
-    popq    %r14
-    .cfi_adjust_cfa_offset -8
-    popq    %r13
-    .cfi_adjust_cfa_offset -8
-    popq    %r12
-    .cfi_adjust_cfa_offset -8
     popq    %rbx
     .cfi_adjust_cfa_offset -8
     popq    %rbp
@@ -256,13 +237,9 @@ mullion_leave_\kind:
     ret
     # On the way in, what not every call needs: floating-point control, further
     # arguments.
-    .cfi_def_cfa %rsp, 80
-    .cfi_rel_offset %rbp, 64
-    .cfi_rel_offset %rbx, 56
-    .cfi_rel_offset %r12, 48
-    .cfi_rel_offset %r13, 40
-    .cfi_rel_offset %r14, 32
-    .cfi_rel_offset %r15, 24
+    .cfi_def_cfa %rsp, 48
+    .cfi_rel_offset %rbp, 32
+    .cfi_rel_offset %rbx, 24
 5:  testl   $USES_MXCSR, %ebx
     jz      7f
     stmxcsr 16(%rsp)
