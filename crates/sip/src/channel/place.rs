@@ -43,6 +43,8 @@ pub(super) struct Place {
     /// The state's number.
     pub(super) state: u16,
     pub(super) side: Side,
+    /// The holder's ledger, as its record has it too.
+    ledger: u32,
     /// The OS thread of the holder, as in [`Shared::here`].
     here: u64,
     /// Bytes of messages sent since the peer last answered.
@@ -135,6 +137,7 @@ pub(super) fn create(
                     received: 0,
                     state: 0,
                     side,
+                    ledger: book.number(),
                     here,
                     unanswered: 0,
                 });
@@ -195,10 +198,7 @@ impl Place {
     /// The list that this place is on.
     #[inline]
     pub(super) fn book(&self) -> Book {
-        let region = self.region();
-        let id = Region::id(NonNull::from(self));
-        // SAFETY: every block has a record.
-        Book::holding(region, unsafe { (*region.record(id)).holder })
+        Book::numbered(self.region(), self.ledger)
     }
 
     #[inline]
@@ -402,9 +402,10 @@ pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
 ///
 /// # Safety
 /// `place` is one, and the caller's.
-pub(crate) unsafe fn arrive(place: NonNull<()>, here: u64) -> u64 {
+pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
     // SAFETY: by the caller.
     let place = unsafe { place.cast::<Place>().as_mut() };
+    place.ledger = book.number();
     place.here = here;
     place.mine().here.store(here, Ordering::Relaxed);
     half(place.contract) + place.unanswered

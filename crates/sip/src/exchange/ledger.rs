@@ -61,6 +61,17 @@ impl Book {
         }
     }
 
+    /// The ledger with a number that another book has told.
+    #[inline]
+    pub(crate) fn numbered(region: Region, number: u32) -> Book {
+        Book { region, number }
+    }
+
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+
     #[inline]
     pub(crate) fn region(self) -> Region {
         self.region

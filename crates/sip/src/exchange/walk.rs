@@ -160,7 +160,8 @@ impl Visitor for Adopt {
             let holder = (*region.record(id)).holder;
             self.book.link(id, holder);
             if holder.is_endpoint() {
-                self.book.add(channel::arrive(block.cast(), self.here));
+                self.book
+                    .add(channel::arrive(block.cast(), self.book, self.here));
             }
             if let Some(scan) = scan {
                 self.work.push(region, id, scan, count);

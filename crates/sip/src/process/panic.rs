@@ -28,11 +28,11 @@ pub(crate) fn install() {
                 eprintln!("mullion: the kernel of processes failed: {info}");
                 std::process::abort();
             }
-            Some((worker, thread)) => {
+            Some((worker, _)) => {
                 here::leave_at_next_allocation(worker);
                 worker.set_message(message(info));
                 // SAFETY: the thread that runs panics. The scheduler's stack has room, whatever is left here.
-                unsafe { thread.fiber.on_scheduler_stack(count_one_less) };
+                unsafe { worker.on_scheduler_stack(count_one_less) };
             }
             None => before(info),
         }));
@@ -74,7 +74,7 @@ pub(crate) fn settle() {
 /// The standard library (1.95, `panic_count`) lets `resume_unwind` in a panic hook add nothing to the OS
 /// thread's count, while catching it takes one away and marks the hook as left. The tests panic in many ways
 /// and then look at `thread::panicking`.
-fn count_one_less() {
+extern "sysv64" fn count_one_less() {
     let heap = here::replace_heap(None);
     let _ = panic::catch_unwind(|| panic::resume_unwind(Box::new(())));
     here::replace_heap(heap);

@@ -5,68 +5,48 @@
 //! scoped threads and borrowed statics do not exist between threads of a process, endpoints and blocks refer
 //! to tables, and waiters are numbers. What the frames owned is returned by the end of the process.
 
-use std::cell::{Cell, UnsafeCell};
-use std::mem::MaybeUninit;
+use std::cell::Cell;
 
-use corosensei::trap::{CoroutineTrapHandler, TrapHandlerRegs};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-
-use super::here;
-use super::stacks::Stack;
-
-type Body = Coroutine<(), (), (), Stack>;
+use super::stacks::{STACK, Stack};
+use super::{here, switch};
 
 /// A coroutine that has not run yet, so it may still go to another OS thread.
 #[allow(missing_debug_implementations)]
 pub(crate) struct NewFiber {
-    body: Body,
-    floor: usize,
+    stack: Stack,
+    top: usize,
 }
 
-// SAFETY: `new` asks for a closure that is Send, or its caller promises that it stays; nothing has run that
-// could have cached an address of its OS thread.
-unsafe impl Send for NewFiber {}
-
 impl NewFiber {
-    /// `body` runs at the first resume.
+    /// `body` runs when the stack is gone on with.
     ///
     /// # Safety
     /// `body` is `Send`, or the fiber is resumed on the calling OS thread.
     #[inline]
     pub(crate) unsafe fn new(stack: Stack, body: impl FnOnce() + 'static) -> NewFiber {
-        let floor = stack.floor();
-        let body = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
-            here::started(yielder);
+        let body = move || {
             body();
-        });
-        NewFiber { body, floor }
+            here::finish();
+        };
+        // SAFETY: nobody else has the stack, and it has room.
+        let top = unsafe { switch::prepare(stack.base(), body) };
+        NewFiber { stack, top }
     }
 
     /// Never to run. What the closure holds is forgotten.
-    pub(crate) fn into_stack(mut self) -> Stack {
-        // SAFETY: nothing is dropped that lies on the stack; see the module's text.
-        unsafe { self.body.force_reset() };
-        self.body.into_stack()
+    pub(crate) fn into_stack(self) -> Stack {
+        self.stack
     }
-}
-
-/// Why a resumed fiber came back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Resumed {
-    /// It suspended itself.
-    Suspended,
-    /// Its body has returned, or was made to.
-    Returned,
 }
 
 /// The place of a thread's coroutine. All zero is empty.
 #[allow(missing_debug_implementations)]
 pub(crate) struct Fiber {
+    /// Of the stack while the coroutine does not run.
+    top: Cell<usize>,
     /// Below this stack address no critical piece begins; 0 while the place is empty.
     floor: Cell<usize>,
-    yielder: Cell<*const Yielder<(), ()>>,
-    body: UnsafeCell<MaybeUninit<Body>>,
-    trap: Cell<MaybeUninit<CoroutineTrapHandler<()>>>,
+    stack: Cell<Option<Stack>>,
 }
 
 impl Fiber {
@@ -75,82 +55,37 @@ impl Fiber {
         self.floor.get()
     }
 
+    /// Where to go on with the coroutine.
+    #[inline]
+    pub(super) fn top(&self) -> usize {
+        self.top.get()
+    }
+
+    /// Where its top is kept when it is suspended.
+    #[inline]
+    pub(super) fn suspended(&self) -> &Cell<usize> {
+        &self.top
+    }
+
     /// Puts a new coroutine into an empty place.
     #[inline]
     pub(crate) fn fill(&self, new: NewFiber) {
         debug_assert_eq!(self.floor.get(), 0);
-        self.trap.set(MaybeUninit::new(new.body.trap_handler()));
-        // SAFETY: the place is empty, so nobody uses what is in it.
-        unsafe { (*self.body.get()).write(new.body) };
-        self.floor.set(new.floor);
+        self.top.set(new.top);
+        self.floor.set(new.stack.floor());
+        self.stack.set(Some(new.stack));
     }
 
-    /// Runs the coroutine until it suspends or ends.
-    ///
-    /// # Safety
-    /// The place is full, its coroutine is suspended, and this is the OS thread that it has run on before.
+    /// Whether a stack pointer is on the coroutine's stack or in its guard page.
+    pub(crate) fn contains(&self, stack_pointer: usize) -> bool {
+        let floor = self.floor.get();
+        floor != 0 && stack_pointer & !(STACK - 1) == floor & !(STACK - 1)
+    }
+
+    /// Takes the stack of a coroutine that does not run and never will again, if there is one.
     #[inline]
-    pub(crate) unsafe fn resume(&self) -> Resumed {
-        // SAFETY: full by the caller's word. The reference is the only one: `fill` and `empty` are not called
-        // on a running fiber, and the coroutine itself uses its yielder and trap handler, which are copies.
-        match unsafe { (*self.body.get()).assume_init_mut() }.resume(()) {
-            CoroutineResult::Yield(()) => Resumed::Suspended,
-            CoroutineResult::Return(()) => Resumed::Returned,
-        }
-    }
-
-    /// Called on the coroutine when it first runs.
-    pub(crate) fn set_yielder(&self, yielder: &Yielder<(), ()>) {
-        self.yielder.set(yielder);
-    }
-
-    /// Goes back to who resumed the coroutine.
-    ///
-    /// # Safety
-    /// Called on this fiber's coroutine.
-    #[inline]
-    pub(crate) unsafe fn suspend(&self) {
-        // SAFETY: the running coroutine's yielder, set at its start, lives at its stack's base.
-        unsafe { (*self.yielder.get()).suspend(()) };
-    }
-
-    /// Runs something small on the stack of who resumed the coroutine.
-    ///
-    /// # Safety
-    /// Called on this fiber's coroutine.
-    pub(crate) unsafe fn on_scheduler_stack(&self, body: fn()) {
-        // SAFETY: the running coroutine's yielder, set at its start, lives at its stack's base.
-        unsafe { (*self.yielder.get()).on_parent_stack(body) };
-    }
-
-    /// Registers that make the coroutine return at once, or `None` if `stack_pointer` is not on its stack.
-    ///
-    /// # Safety
-    /// Called in a signal handler on another stack, that interrupted this coroutine outside of any critical
-    /// piece, and that returns to the registers given.
-    pub(crate) unsafe fn abandon(&self, stack_pointer: usize) -> Option<TrapHandlerRegs> {
-        // SAFETY: a full place, as the coroutine runs.
-        let trap = unsafe { self.trap.get().assume_init() };
-        if !trap.stack_ptr_in_bounds(stack_pointer) {
-            return None;
-        }
-        // SAFETY: corosensei asks that the coroutine has written nothing outside itself that its end would
-        // leave half done. What is outside a process is written in critical pieces only, and its own memory
-        // is not looked at again.
-        Some(unsafe { trap.setup_trap_handler(|| ()) })
-    }
-
-    /// Ends the coroutine where it is and takes its stack.
-    ///
-    /// # Safety
-    /// The place is full and its coroutine does not run.
-    #[inline]
-    pub(crate) unsafe fn empty(&self) -> Stack {
+    pub(crate) fn empty(&self) -> Option<Stack> {
         self.floor.set(0);
-        // SAFETY: full by the caller's word; from here on the place counts as empty.
-        let mut body = unsafe { (*self.body.get()).assume_init_read() };
-        // SAFETY: nothing is dropped that lies on the stack; see the module's text.
-        unsafe { body.force_reset() };
-        body.into_stack()
+        self.stack.take()
     }
 }

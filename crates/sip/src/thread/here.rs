@@ -4,16 +4,14 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
 
-use corosensei::Yielder;
-
 use super::slot::Thread;
 use super::worker::Worker;
 use crate::exchange;
 use crate::heap::Heap;
 use crate::process::Cause;
 
-/// One per OS thread. All empty outside of workers, but for `exchange`. While a worker schedules, `thread`, `heap`
-/// and `floor` may still be those of the thread that ran last: see [`leave`].
+/// One per OS thread. All empty outside of workers, but for `exchange`. While a worker schedules, `heap` and
+/// `floor` may still be those of the thread that ran last: see [`leave`].
 pub(crate) struct Here {
     exchange: Cell<Option<&'static exchange::worker::Worker>>,
     worker: Cell<Option<&'static Worker>>,
@@ -134,18 +132,30 @@ pub(crate) fn heap() -> Option<&'static Heap> {
     with(|here| here.heap.get())
 }
 
-/// A thread is about to run.
+/// The running thread suspends itself: from here on no signal ends it half-way. Enough stack is left, since a
+/// fault from here on would be the kernel's.
+#[inline(always)]
+pub(super) fn suspend() {
+    with(|here| {
+        demand_stack(here);
+        here.thread.set(None);
+        compiler_fence(Ordering::SeqCst);
+    });
+}
+
+/// A thread is about to run. Signals count for it once the stack pointer is on its stack.
 #[inline]
 pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
     with(|here| {
-        here.thread.set(Some(thread));
         here.heap.set(Some(heap));
         here.floor.set(thread.fiber.floor());
+        compiler_fence(Ordering::SeqCst);
+        here.thread.set(Some(thread));
     });
 }
 
 /// No thread runs. From one thread to the next the scheduler does without this: on that way it allocates
-/// nothing, opens no critical piece and cannot panic, and a signal is a thread's only on that thread's stack.
+/// nothing and opens no critical piece.
 pub(super) fn leave() {
     with(|here| {
         here.thread.set(None);
@@ -177,39 +187,43 @@ pub(crate) fn is_leaving() -> bool {
     with(|here| here.leaving.load(Ordering::Relaxed))
 }
 
-/// The first words of a coroutine.
-pub(super) fn started(yielder: &Yielder<(), ()>) {
-    if let Some(thread) = thread() {
-        thread.fiber.set_yielder(yielder);
-    }
+/// The running thread has come to its end.
+pub(super) fn finish() -> ! {
+    leave_for_good(None)
 }
 
 /// Ends the running thread's process here and now. Nothing of it runs again.
 #[cold]
 pub(crate) fn die(cause: Cause) -> ! {
-    let Some((worker, thread)) = running() else {
+    leave_for_good(Some(cause))
+}
+
+fn leave_for_good(cause: Option<Cause>) -> ! {
+    match running() {
+        Some((worker, thread)) => worker.leave_for_good(thread, cause),
         // No process runs, so the host itself did what would have ended a process.
-        std::process::abort()
-    };
-    worker.doom(cause);
-    // SAFETY: this is the running thread's coroutine.
-    unsafe { thread.fiber.suspend() };
-    // The scheduler resumes no thread of an ended process.
-    std::process::abort()
+        None => std::process::abort(),
+    }
 }
 
 #[inline]
 pub(crate) fn open_piece() {
     with(|here| {
-        let marker = 0u8;
-        if std::ptr::from_ref(&marker).addr() < here.floor.get() {
-            overflow();
-        }
+        demand_stack(here);
         // Not a read-modify-write: a signal handler leaves the number as it found it.
         let depth = here.depth.load(Ordering::Relaxed);
         here.depth.store(depth + 1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     });
+}
+
+/// Ends the process if it is near the end of its stack.
+#[inline(always)]
+fn demand_stack(here: &Here) {
+    let marker = 0u8;
+    if ptr::from_ref(&marker).addr() < here.floor.get() {
+        overflow();
+    }
 }
 
 #[cold]

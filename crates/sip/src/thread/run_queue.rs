@@ -41,12 +41,19 @@ impl RunQueue {
     }
 
     #[inline]
-    pub(crate) fn pop(&self) -> Option<&'static Thread> {
+    pub(crate) fn first(&self) -> Option<&'static Thread> {
         let head = self.head.get();
         if head == self.tail.get() {
             return None;
         }
-        self.head.set(head.wrapping_add(1));
         self.entries.around(head as usize).get()
+    }
+
+    /// Takes the first, if there is one.
+    #[inline]
+    pub(crate) fn pop(&self) -> Option<&'static Thread> {
+        let first = self.first()?;
+        self.head.set(self.head.get().wrapping_add(1));
+        Some(first)
     }
 }

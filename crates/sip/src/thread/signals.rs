@@ -1,7 +1,7 @@
 //! Signals that end a process: faults of its own code, and the interruption of an endless loop.
 //!
 //! The handler runs on the worker's alternate stack. If it interrupted a process outside of any critical
-//! piece, it makes the thread's coroutine return as if its body had, with the cause noted; the scheduler then
+//! piece, it has the scheduler go on where it switched to the thread, with the cause noted; the scheduler then
 //! ends the process. Everything else goes to the handler that was there before.
 
 use std::cell::RefCell;
@@ -134,16 +134,14 @@ fn abandon(cause: Cause, registers: &mut Registers) -> bool {
         return false;
     };
     let stack_pointer = registers[libc::REG_RSP as usize] as usize;
-    // SAFETY: in a handler on the alternate stack, outside of critical pieces; the registers are set below.
-    let Some(new) = (unsafe { thread.fiber.abandon(stack_pointer) }) else {
+    if !thread.fiber.contains(stack_pointer) {
         return false;
-    };
-    worker.doom(cause);
-    registers[libc::REG_RIP as usize] = new.rip as i64;
-    registers[libc::REG_RSP as usize] = new.rsp as i64;
-    registers[libc::REG_RBP as usize] = new.rbp as i64;
-    registers[libc::REG_RDI as usize] = new.rdi as i64;
-    registers[libc::REG_RSI as usize] = new.rsi as i64;
+    }
+    // What is outside a process is written in critical pieces only, or so that it may be left half done; its own
+    // memory is not looked at again.
+    let (address, stack) = worker.abandon(thread, cause);
+    registers[libc::REG_RIP as usize] = address as i64;
+    registers[libc::REG_RSP as usize] = stack as i64;
     true
 }
 

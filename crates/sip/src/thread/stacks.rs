@@ -1,13 +1,12 @@
 //! Stacks from a pool, each with a guard page at its low end.
 //!
 //! ```text
-//!   | guard | usable ............................. base |   STACK bytes, memory only where touched
+//!   | guard | usable ........................ base | .. |   STACK bytes, memory only where touched
 //! ```
 
 use std::cell::RefCell;
 use std::io;
-
-use corosensei::stack::{Stack as CoroutineStack, StackPointer};
+use std::ptr::NonNull;
 
 use crate::system;
 
@@ -21,31 +20,37 @@ const BATCH: usize = 64;
 const WARM: usize = 1024;
 const UPPER_END: usize = 8 << 10;
 
+/// Stacks begin at different offsets from their ends, in steps of two cache lines: their first lines, which every
+/// switch needs, would share one set of the cache otherwise.
+const COLOURS: usize = 8;
+const COLOUR: usize = 128;
+
 /// A stack that nobody else uses. It lives as long as the program: it goes to a pool or is lost.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    base: StackPointer,
+    base: NonNull<u8>,
 }
 
 // SAFETY: `map` makes stacks of STACK bytes that nobody else has, with an inaccessible page at the low end.
-unsafe impl CoroutineStack for Stack {
+unsafe impl Send for Stack {}
+
+impl Stack {
+    /// Where it begins, which is above all that is on it.
     #[inline]
-    fn base(&self) -> StackPointer {
+    pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
+    /// The low end.
     #[inline]
-    fn limit(&self) -> StackPointer {
-        let limit = self.base.get() - STACK;
-        StackPointer::new(limit).unwrap_or(StackPointer::MIN)
+    fn limit(&self) -> usize {
+        self.base.addr().get() & !(STACK - 1)
     }
-}
 
-impl Stack {
     /// Below this address no critical piece may begin.
     #[inline]
     pub(crate) fn floor(&self) -> usize {
-        self.limit().get() + system::PAGE + RESERVE
+        self.limit() + system::PAGE + RESERVE
     }
 }
 
@@ -67,10 +72,10 @@ impl Stacks {
     pub(crate) fn give(&self, stack: Stack) {
         let mut free = self.0.borrow_mut();
         if free.len() >= WARM {
-            let start = stack.limit().get() + system::PAGE;
+            let start = stack.limit() + system::PAGE;
             let bytes = STACK - system::PAGE - UPPER_END;
             // SAFETY: within the stack, which nobody uses.
-            unsafe { system::discard(std::ptr::with_exposed_provenance_mut(start), bytes) };
+            unsafe { system::discard(stack.base.as_ptr().with_addr(start), bytes) };
         }
         free.push(stack);
     }
@@ -83,8 +88,8 @@ fn map(free: &mut Vec<Stack>) -> io::Result<()> {
         let limit = start.wrapping_add(index * STACK);
         // SAFETY: a page of the reservation just made.
         unsafe { system::forbid(limit)? };
-        let base = StackPointer::new(limit.expose_provenance() + STACK);
-        free.extend(base.map(|base| Stack { base }));
+        let colour = COLOUR * (1 + index % COLOURS);
+        free.extend(NonNull::new(limit.wrapping_add(STACK - colour)).map(|base| Stack { base }));
     }
     Ok(())
 }

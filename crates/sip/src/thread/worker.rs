@@ -4,17 +4,17 @@ use std::cell::Cell;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering, compiler_fence};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::fiber::{NewFiber, Resumed};
+use super::fiber::NewFiber;
 use super::inbox::{Inbox, Link, Links};
 use super::run_queue::RunQueue;
+use super::signals;
 use super::slot::{State, Thread};
 use super::stacks::Stacks;
 use super::timers::Timers;
-use super::{here, signals};
 use crate::heap::{Heap, Pool};
-use crate::process::{self, Cause, Exit, Message, Process};
+use crate::process::{self, Cause, Message, Process};
 use crate::shared::shared;
 use crate::system;
 use crate::table::Table;
@@ -22,10 +22,6 @@ use crate::wait::Waiter;
 
 /// Threads that a worker can have at a time.
 pub(crate) const THREADS: usize = 1 << 18;
-/// How long a worker looks for work before it sleeps: about as long as waking it would take.
-const SPIN: Duration = Duration::from_micros(30);
-/// Clocks are read every so many switches while timers run.
-const CLOCK_EVERY: u64 = 64;
 
 /// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through [`here::worker`], which
 /// only its own OS thread gets.
@@ -40,21 +36,23 @@ pub(crate) struct Worker {
     /// The switch that the watch has found to last, and its processor time so far in nanoseconds.
     pub(super) lasting: AtomicU64,
     pub(super) lasted: AtomicU64,
-    threads: Table<Thread>,
+    pub(super) threads: Table<Thread>,
 
     pub(crate) pool: Pool,
     /// A heap without memory, for who is to allocate no more.
     pub(super) nothing: Heap,
     pub(crate) stacks: Stacks,
-    run: RunQueue,
-    timers: Timers,
+    pub(super) run: RunQueue,
+    pub(super) timers: Timers,
     /// The first free place of `threads`, and the first that was never used; slot + 1, 0 for none.
-    free: Cell<u32>,
+    pub(super) free: Cell<u32>,
     unused: Cell<u32>,
-    /// Why the running thread's process is to end.
-    fate: Cell<Option<Cause>>,
+    /// The top of the scheduler's stack, while a thread runs.
+    pub(super) top: Cell<usize>,
+    /// The thread that has run for the last time, and why its process is to end, if it is.
+    pub(super) fate: Cell<Option<(&'static Thread, Option<Cause>)>>,
     /// What it said last.
-    message: Cell<Message>,
+    pub(super) message: Cell<Message>,
 }
 
 // SAFETY: see the struct's text.
@@ -109,7 +107,7 @@ impl Request {
         }
     }
 
-    fn from_entry(entry: u32) -> Option<Request> {
+    pub(super) fn from_entry(entry: u32) -> Option<Request> {
         match entry & 3 {
             0 => Some(Request::Unpark((entry >> 2).checked_sub(1)?)),
             1 => Some(Request::Start(entry >> 2)),
@@ -146,6 +144,7 @@ impl Worker {
             timers: Timers::default(),
             free: Cell::new(0),
             unused: Cell::new(0),
+            top: Cell::new(0),
             fate: Cell::new(None),
             message: Cell::new(Message::EMPTY),
         })
@@ -186,8 +185,7 @@ impl Worker {
         }
     }
 
-    /// Wakes a thread that is of this worker and parked; false if it is not so. Who is ended in the middle has
-    /// woken it, or has left an entry in the queue for a thread that is parked, which wakes nobody.
+    /// Wakes a thread that is of this worker and parked; false if it is not so.
     #[inline]
     pub(crate) fn unpark_parked(&self, waiter: Waiter) -> bool {
         let thread = self.threads.around(waiter.slot());
@@ -198,7 +196,7 @@ impl Worker {
         parked
     }
 
-    fn wake(&self, thread: &'static Thread) {
+    pub(super) fn wake(&self, thread: &'static Thread) {
         match thread.state.get() {
             State::Parked => self.make_ready(thread),
             State::Ready | State::Running => thread.token.set(true),
@@ -206,6 +204,7 @@ impl Worker {
         }
     }
 
+    /// Who is ended in the middle leaves at most an entry in the queue for a thread that is not ready.
     #[inline]
     fn make_ready(&self, thread: &'static Thread) {
         self.run.push(thread);
@@ -213,16 +212,17 @@ impl Worker {
         thread.state.set(State::Ready);
     }
 
-    #[inline]
-    pub(crate) fn park(&self, thread: &Thread) {
+    /// Waits until the running thread is woken.
+    // Inlined, for the reason that `channel::endpoint` gives.
+    #[inline(always)]
+    pub(crate) fn park(&'static self, thread: &'static Thread) {
         if !thread.token.replace(false) {
             thread.state.set(State::Parked);
-            // SAFETY: the running thread's own coroutine.
-            unsafe { thread.fiber.suspend() };
+            self.suspend(thread);
         }
     }
 
-    pub(crate) fn park_until(&self, thread: &Thread, deadline: Instant) {
+    pub(crate) fn park_until(&'static self, thread: &'static Thread, deadline: Instant) {
         let host = crate::critical::as_host();
         self.timers.add(deadline, thread.slot.get());
         thread.deadline.set(Some(deadline));
@@ -232,7 +232,7 @@ impl Worker {
         self.forget_deadline(thread);
     }
 
-    fn forget_deadline(&self, thread: &Thread) {
+    pub(super) fn forget_deadline(&self, thread: &Thread) {
         if let Some(deadline) = thread.deadline.take() {
             self.timers.remove(deadline, thread.slot.get());
         }
@@ -240,17 +240,9 @@ impl Worker {
 
     /// Lets the others run first.
     #[inline]
-    pub(crate) fn yield_now(&self, thread: &'static Thread) {
-        let whole = crate::critical::critical();
+    pub(crate) fn yield_now(&'static self, thread: &'static Thread) {
         self.make_ready(thread);
-        drop(whole);
-        // SAFETY: the running thread's own coroutine.
-        unsafe { thread.fiber.suspend() };
-    }
-
-    /// The running thread's process is to end when it suspends, which it does now.
-    pub(crate) fn doom(&self, cause: Cause) {
-        self.fate.set(Some(cause));
+        self.suspend(thread);
     }
 
     /// The last words of the running process.
@@ -305,7 +297,7 @@ impl Worker {
         process.count_thread(1);
     }
 
-    fn part(&self, process: &Process, thread: &Thread) {
+    pub(super) fn part(&self, process: &Process, thread: &Thread) {
         let (previous, next) = (thread.previous.get(), thread.next.get());
         match self.numbered(previous) {
             Some(previous) => previous.next.set(next),
@@ -317,167 +309,7 @@ impl Worker {
         process.count_thread(-1);
     }
 
-    fn numbered(&self, number: u32) -> Option<&'static Thread> {
+    pub(super) fn numbered(&self, number: u32) -> Option<&'static Thread> {
         self.threads.get((number as usize).checked_sub(1)?)
-    }
-}
-
-// The scheduler.
-impl Worker {
-    fn main(&'static self, core: Option<usize>) {
-        if let Some(core) = core {
-            system::pin(core);
-        }
-        signals::prepare_thread();
-        // What this OS thread has of the exchange heap is the host's: made before any process runs.
-        crate::exchange::worker::current();
-        here::become_worker(self);
-        self.os_thread
-            .store(signals::os_thread(), Ordering::Relaxed);
-        loop {
-            if !self.inbox.is_empty() {
-                here::leave();
-                self.inbox.drain(self, |entry| self.answer(entry));
-            }
-            let clock = self
-                .switches
-                .load(Ordering::Relaxed)
-                .is_multiple_of(CLOCK_EVERY);
-            if clock && !self.timers.is_empty() {
-                here::leave();
-                self.ring();
-            }
-            match self.run.pop() {
-                Some(thread) => self.resume(thread),
-                None => {
-                    here::leave();
-                    self.idle();
-                }
-            }
-        }
-    }
-
-    fn answer(&'static self, entry: u32) {
-        match Request::from_entry(entry) {
-            Some(Request::Unpark(slot)) => {
-                if let Some(thread) = self.threads.get(slot as usize) {
-                    self.wake(thread);
-                }
-            }
-            Some(Request::Start(place)) => process::begin(self, place),
-            Some(Request::End(place)) => process::end_asked(self, place),
-            None => {}
-        }
-    }
-
-    /// Wakes whom it is time for.
-    fn ring(&self) {
-        let now = Instant::now();
-        while let Some(slot) = self.timers.due(now) {
-            if let Some(thread) = self.threads.get(slot as usize) {
-                thread.deadline.set(None);
-                self.wake(thread);
-            }
-        }
-    }
-
-    fn idle(&self) {
-        let begin = Instant::now();
-        let mut now = begin;
-        while now - begin < SPIN {
-            for _ in 0..64 {
-                if !self.inbox.is_empty() {
-                    return;
-                }
-                std::hint::spin_loop();
-            }
-            now = Instant::now();
-            if self.timers.next().is_some_and(|deadline| deadline <= now) {
-                return self.ring();
-            }
-        }
-        let limit = self
-            .timers
-            .next()
-            .map(|deadline| deadline.saturating_duration_since(now));
-        if self.inbox.settle() {
-            system::futex_wait(&self.inbox.asleep, 1, limit);
-            self.inbox.rise();
-            self.ring();
-        }
-    }
-
-    #[inline]
-    fn resume(&self, thread: &'static Thread) {
-        match (thread.state.get(), thread.process.get()) {
-            (State::Ready, Some(process)) => self.run_thread(thread, process),
-            (State::Gone, _) => self.release(thread),
-            _ => {}
-        }
-    }
-
-    #[inline]
-    fn run_thread(&self, thread: &'static Thread, process: &'static Process) {
-        thread.state.set(State::Running);
-        let switches = self.switches.load(Ordering::Relaxed);
-        self.switches.store(switches + 1, Ordering::Relaxed);
-        here::enter(thread, &process.heap);
-        // SAFETY: a thread that is ready has a coroutine, suspended, of this OS thread.
-        let resumed = unsafe { thread.fiber.resume() };
-        if resumed == Resumed::Returned || self.fate.get().is_some() {
-            self.over(thread, process);
-        }
-    }
-
-    /// A thread has returned, or its process is to end.
-    #[cold]
-    fn over(&self, thread: &'static Thread, process: &'static Process) {
-        here::leave();
-        here::close_all();
-        match self.fate.take() {
-            Some(cause) => {
-                process::panic::settle();
-                let message = self.message.replace(Message::EMPTY);
-                self.end(process, Exit { cause, message });
-            }
-            None if process.main.get() == thread.slot.get() + 1 => {
-                self.end(process, Cause::Returned.into());
-            }
-            None => {
-                self.part(process, thread);
-                self.vacate(thread);
-                self.release(thread);
-            }
-        }
-    }
-
-    /// Ends a process of this worker: its threads here, the rest in [`process::bury`].
-    pub(crate) fn end(&self, process: &'static Process, exit: Exit) {
-        while let Some(thread) = self.numbered(process.threads.get()) {
-            self.part(process, thread);
-            self.forget_deadline(thread);
-            let ready = thread.state.get() == State::Ready;
-            self.vacate(thread);
-            if ready {
-                thread.state.set(State::Gone);
-            } else {
-                self.release(thread);
-            }
-        }
-        process::bury(process, exit);
-    }
-
-    /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
-    fn vacate(&self, thread: &Thread) {
-        thread.renew(self.index);
-        thread.process.set(None);
-        // SAFETY: the place has a coroutine until here, and the scheduler runs, so it is suspended.
-        self.stacks.give(unsafe { thread.fiber.empty() });
-    }
-
-    /// The place is free for another thread.
-    fn release(&self, thread: &Thread) {
-        thread.state.set(State::Free);
-        thread.next.set(self.free.replace(thread.slot.get() + 1));
     }
 }

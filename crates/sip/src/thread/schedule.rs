@@ -1,0 +1,255 @@
+//! How a worker goes from one thread to the next.
+//!
+//! ```text
+//!   thread --suspend, switch--> the next thread that is ready
+//!                    |  nobody is, or something else is to be done
+//!                    v
+//!                  scheduler, on the worker's own stack: inbox, timers, ends, sleep
+//! ```
+//! A thread that waits goes on with the next one by itself. While it decides, no thread runs (`here::thread`), so
+//! that no signal ends it half-way; the scheduler does what may take longer, or allocates.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::slot::{State, Thread};
+use super::worker::{Request, Worker};
+use super::{here, signals, switch};
+use crate::process::{self, Cause, Exit, Message, Process};
+use crate::system;
+
+/// How long a worker looks for work before it sleeps: about as long as waking it would take.
+const SPIN: Duration = Duration::from_micros(30);
+/// Clocks are read every so many switches while timers run.
+const CLOCK_EVERY: u64 = 64;
+
+// On threads' stacks.
+impl Worker {
+    /// Suspends the running thread, whose state says for what, and goes on with the next.
+    // Inlined, so that each place that waits has a jump of its own, which a processor learns to predict: one jump
+    // for all costs two wrong guesses there and back.
+    #[inline(always)]
+    pub(super) fn suspend(&'static self, thread: &'static Thread) {
+        here::suspend();
+        let next = if self.is_asked() { None } else { self.next() };
+        let to = match next {
+            Some(next) if ptr::eq(next, thread) => return,
+            Some(next) => next.fiber.top(),
+            None => self.top.get(),
+        };
+        // SAFETY: the running thread's top is kept in its place until somebody takes it from the queue. What is gone
+        // on with is a thread that was suspended, and taken from the queue just now; or the scheduler, which has
+        // switched to the first of the threads that ran since.
+        unsafe { switch::switch(thread.fiber.suspended(), to) };
+    }
+
+    /// The running thread never runs again, and its process ends if there is a cause.
+    pub(super) fn leave_for_good(&self, thread: &'static Thread, cause: Option<Cause>) -> ! {
+        self.fate.set(Some((thread, cause)));
+        // SAFETY: a thread runs, so the scheduler is suspended.
+        unsafe { switch::jump(self.top.get()) }
+    }
+
+    /// The same for a signal handler that has interrupted the thread: where it is to return to, and the stack
+    /// pointer there.
+    pub(super) fn abandon(&self, thread: &'static Thread, cause: Cause) -> (usize, usize) {
+        self.fate.set(Some((thread, Some(cause))));
+        // SAFETY: as above; the handler returns to what this gives.
+        unsafe { switch::registers(self.top.get()) }
+    }
+
+    /// Runs something small on the scheduler's stack, which has room.
+    ///
+    /// # Safety
+    /// A thread of this worker runs, and calls this.
+    pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
+        // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
+        unsafe { switch::call_on(self.top.get(), body) };
+    }
+}
+
+// Everywhere on the worker.
+impl Worker {
+    /// Whether the scheduler has something to do.
+    #[inline]
+    fn is_asked(&self) -> bool {
+        !self.inbox.is_empty() || self.is_time()
+    }
+
+    /// Whether it is time to read the clock.
+    #[inline]
+    fn is_time(&self) -> bool {
+        let switches = self.switches.load(Ordering::Relaxed);
+        switches.is_multiple_of(CLOCK_EVERY) && !self.timers.is_empty()
+    }
+
+    /// The next thread, as the one that runs; `None` if there is none, or an entry that is for the scheduler.
+    #[inline]
+    fn next(&self) -> Option<&'static Thread> {
+        let thread = self.run.first()?;
+        let process = thread.process.get()?;
+        if thread.state.get() != State::Ready {
+            return None;
+        }
+        self.run.pop();
+        thread.state.set(State::Running);
+        let switches = self.switches.load(Ordering::Relaxed);
+        self.switches.store(switches + 1, Ordering::Relaxed);
+        here::enter(thread, &process.heap);
+        Some(thread)
+    }
+}
+
+// The scheduler.
+impl Worker {
+    pub(super) fn main(&'static self, core: Option<usize>) {
+        if let Some(core) = core {
+            system::pin(core);
+        }
+        signals::prepare_thread();
+        // What this OS thread has of the exchange heap is the host's: made before any process runs.
+        crate::exchange::worker::current();
+        here::become_worker(self);
+        self.os_thread
+            .store(signals::os_thread(), Ordering::Relaxed);
+        loop {
+            if !self.inbox.is_empty() {
+                here::leave();
+                self.inbox.drain(self, |entry| self.answer(entry));
+            }
+            if self.is_time() {
+                here::leave();
+                self.ring();
+            }
+            match self.next() {
+                Some(thread) => self.run(thread),
+                None => match self.run.pop() {
+                    Some(thread) if thread.state.get() == State::Gone => self.release(thread),
+                    // A second entry for one that the first has woken.
+                    Some(_) => {}
+                    None => {
+                        here::leave();
+                        self.idle();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Runs a thread, and others, until one needs the scheduler.
+    #[inline]
+    fn run(&self, thread: &'static Thread) {
+        // SAFETY: the thread has been suspended, and was taken from the queue just now.
+        unsafe { switch::switch(&self.top, thread.fiber.top()) };
+        if let Some((thread, cause)) = self.fate.take() {
+            self.over(thread, cause);
+        }
+    }
+
+    fn answer(&'static self, entry: u32) {
+        match Request::from_entry(entry) {
+            Some(Request::Unpark(slot)) => {
+                if let Some(thread) = self.threads.get(slot as usize) {
+                    self.wake(thread);
+                }
+            }
+            Some(Request::Start(place)) => process::begin(self, place),
+            Some(Request::End(place)) => process::end_asked(self, place),
+            None => {}
+        }
+    }
+
+    /// Wakes whom it is time for.
+    fn ring(&self) {
+        let now = Instant::now();
+        while let Some(slot) = self.timers.due(now) {
+            if let Some(thread) = self.threads.get(slot as usize) {
+                thread.deadline.set(None);
+                self.wake(thread);
+            }
+        }
+    }
+
+    fn idle(&self) {
+        let begin = Instant::now();
+        let mut now = begin;
+        while now - begin < SPIN {
+            for _ in 0..64 {
+                if !self.inbox.is_empty() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            now = Instant::now();
+            if self.timers.next().is_some_and(|deadline| deadline <= now) {
+                return self.ring();
+            }
+        }
+        let limit = self
+            .timers
+            .next()
+            .map(|deadline| deadline.saturating_duration_since(now));
+        if self.inbox.settle() {
+            system::futex_wait(&self.inbox.asleep, 1, limit);
+            self.inbox.rise();
+            self.ring();
+        }
+    }
+
+    /// A thread has returned, or its process is to end.
+    #[cold]
+    fn over(&self, thread: &'static Thread, cause: Option<Cause>) {
+        here::leave();
+        here::close_all();
+        let Some(process) = thread.process.get() else {
+            return;
+        };
+        match cause {
+            Some(cause) => {
+                process::panic::settle();
+                let message = self.message.replace(Message::EMPTY);
+                self.end(process, Exit { cause, message });
+            }
+            None if process.main.get() == thread.slot.get() + 1 => {
+                self.end(process, Cause::Returned.into());
+            }
+            None => {
+                self.part(process, thread);
+                self.vacate(thread);
+                self.release(thread);
+            }
+        }
+    }
+
+    /// Ends a process of this worker: its threads here, the rest in [`process::bury`].
+    pub(crate) fn end(&self, process: &'static Process, exit: Exit) {
+        while let Some(thread) = self.numbered(process.threads.get()) {
+            self.part(process, thread);
+            self.forget_deadline(thread);
+            let ready = thread.state.get() == State::Ready;
+            self.vacate(thread);
+            if ready {
+                thread.state.set(State::Gone);
+            } else {
+                self.release(thread);
+            }
+        }
+        process::bury(process, exit);
+    }
+
+    /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
+    fn vacate(&self, thread: &Thread) {
+        thread.renew(self.index());
+        thread.process.set(None);
+        if let Some(stack) = thread.fiber.empty() {
+            self.stacks.give(stack);
+        }
+    }
+
+    /// The place is free for another thread.
+    fn release(&self, thread: &Thread) {
+        thread.state.set(State::Free);
+        thread.next.set(self.free.replace(thread.slot.get() + 1));
+    }
+}

@@ -1,0 +1,145 @@
+//! Going from one stack to another.
+//!
+//! ```text
+//!   suspended                            new
+//!   | frames of who waits          |     | what is to run (a closure)         |
+//!   | rbp                          |     | the function that runs it          |
+//!   | rbx                          |     | where the closure is               |
+//!   | where it goes on  <- top     |     | `begin`                     <- top |
+//! ```
+//! A stack that does not run is its `top`. Every way onto one is the same: take `top` as the stack pointer, pop an
+//! address and jump there. The other registers are the compiler's to keep, which knows that these pieces of
+//! assembly change all of them; only `rbx` and `rbp` it cannot give away, so they are on the stack.
+//!
+//! Nothing here calls or returns. A processor guesses where a `ret` goes by the calls that it has seen; a switch by
+//! `call` and `ret` leaves it with those of another stack, and each return after the switch is guessed wrong.
+//! Frames below `begin` cannot be unwound: a panic is caught above it (`process::panic::contain`).
+
+use std::arch::{asm, naked_asm};
+use std::cell::Cell;
+use std::mem::align_of;
+use std::ptr::NonNull;
+
+use super::stacks::STACK;
+
+/// Suspends the calling stack, leaves its top in `save`, and goes on with another. Returns when somebody goes on
+/// with this one.
+///
+/// # Safety
+/// `to` is the top of a suspended or new stack, which nobody else goes on with.
+#[inline(always)]
+pub(super) unsafe fn switch(save: &Cell<usize>, to: usize) {
+    // SAFETY: by the caller. What is pushed here is popped here; all other registers are given up.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "mov [rdi], rsp",
+            "mov rsp, rsi",
+            "pop rax",
+            "jmp rax",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            in("rdi") save.as_ptr(),
+            in("rsi") to,
+            lateout("r12") _, lateout("r13") _, lateout("r14") _, lateout("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+}
+
+/// Goes on with another stack, for good.
+///
+/// # Safety
+/// As for [`switch`]. Nothing on the calling stack is dropped.
+#[inline(always)]
+pub(super) unsafe fn jump(to: usize) -> ! {
+    // SAFETY: by the caller.
+    unsafe { asm!("mov rsp, {}", "pop rax", "jmp rax", in(reg) to, options(noreturn)) }
+}
+
+/// The registers with which a signal handler that returns goes on with a stack: `rip` and `rsp`.
+///
+/// # Safety
+/// As for [`switch`].
+pub(super) unsafe fn registers(to: usize) -> (usize, usize) {
+    // SAFETY: a top has an address in it.
+    let address = unsafe { std::ptr::with_exposed_provenance::<usize>(to).read() };
+    (address, to + size_of::<usize>())
+}
+
+/// Calls `body` on a stack that is suspended.
+///
+/// # Safety
+/// As for [`switch`]; nobody goes on with the stack meanwhile. `body` does not unwind.
+pub(super) unsafe fn call_on(stack: usize, body: extern "sysv64" fn()) {
+    // SAFETY: below a top there is nothing. `r12` is kept by the function that is called.
+    unsafe {
+        asm!(
+            "mov r12, rsp",
+            "mov rsp, {stack}",
+            "and rsp, -16",
+            "call {body}",
+            "mov rsp, r12",
+            stack = in(reg) stack,
+            body = in(reg) body,
+            out("r12") _,
+            clobber_abi("sysv64"),
+        );
+    }
+}
+
+/// Prepares a new stack that ends at `base`: who goes on with it runs `body`, which must not return.
+///
+/// # Safety
+/// Below `base` there is room for the closure and for what it does.
+#[inline]
+pub(super) unsafe fn prepare<F: FnOnce()>(base: NonNull<u8>, body: F) -> usize {
+    const {
+        assert!(
+            size_of::<F>() <= STACK / 2,
+            "what a thread begins with fills its stack"
+        )
+    };
+    let align = align_of::<F>().max(16);
+    let closure = base
+        .as_ptr()
+        .wrapping_sub(size_of::<F>())
+        .map_addr(|address| address & !(align - 1))
+        .cast::<F>();
+    let top = closure.cast::<usize>().wrapping_sub(3);
+    // SAFETY: below the base, in this order: the closure and the three words, aligned to 16.
+    unsafe {
+        closure.write(body);
+        top.add(2).write(run::<F> as *const () as usize);
+        top.add(1).write(closure.expose_provenance());
+        top.write(begin as *const () as usize);
+    }
+    top.expose_provenance()
+}
+
+unsafe extern "sysv64" fn run<F: FnOnce()>(closure: *mut F) -> ! {
+    // SAFETY: `prepare` has put it there, and it is run once.
+    let body = unsafe { closure.read() };
+    body();
+    std::process::abort()
+}
+
+/// Where a new stack begins: calls what `prepare` has left there.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn begin() -> ! {
+    // Unwinders stop where the address to return to is undefined.
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "pop rdi",
+        "pop rax",
+        "xor ebp, ebp",
+        "call rax",
+        "ud2",
+        ".cfi_endproc",
+    )
+}
