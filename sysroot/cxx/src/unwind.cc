@@ -4,9 +4,10 @@
 #include "unwind.h"
 
 #include <cstring>
-#include <elf.h>
 
-extern "C" const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+// The linker script's: the sorted table, or nothing.
+extern "C" const char __mullion_frames_start[] __attribute__((visibility("hidden")));
+extern "C" const char __mullion_frames_end[] __attribute__((visibility("hidden")));
 
 namespace mullion {
 
@@ -88,19 +89,12 @@ struct Table {
 
 const Table *table()
 {
-	const char *image = reinterpret_cast<const char *>(&__ehdr_start);
-	// A segment's address is its offset in the window; so is this header's.
-	const Elf64_Phdr *headers = reinterpret_cast<const Elf64_Phdr *>(image + __ehdr_start.e_phoff);
-	std::uint64_t window = reinterpret_cast<std::uint64_t>(image) & ~std::uint64_t(0xffffffff);
-	for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
-		if (headers[i].p_type != PT_GNU_EH_FRAME)
-			continue;
-		const Table *found = reinterpret_cast<const Table *>(window + headers[i].p_vaddr);
-		// Counted in 4 bytes, and sorted, with distances from the table.
-		bool usual = found->version == 1 && found->count_encoding == 3 && found->encoding == 0x3b;
-		return usual ? found : nullptr;
-	}
-	return nullptr;
+	if (__mullion_frames_start == __mullion_frames_end)
+		return nullptr;
+	const Table *found = reinterpret_cast<const Table *>(__mullion_frames_start);
+	// Counted in 4 bytes, and sorted, with distances from the table.
+	bool usual = found->version == 1 && found->count_encoding == 3 && found->encoding == 0x3b;
+	return usual ? found : nullptr;
 }
 
 // The description of the last function that starts at or before `address`.
