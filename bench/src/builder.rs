@@ -240,7 +240,7 @@ impl Builder<'_> {
     }
 }
 
-fn words(words: &[&str]) -> Vec<OsString> {
+pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
@@ -261,7 +261,7 @@ fn configuration(workload: &Workload) -> Vec<OsString> {
 }
 
 /// Runs one step; its error carries the end of what it said.
-fn run(step: &[OsString]) -> Result<()> {
+pub(crate) fn run(step: &[OsString]) -> Result<()> {
     let out = Command::new(&step[0])
         .args(&step[1..])
         .output()

@@ -79,10 +79,7 @@ impl Catalogue {
         let text =
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let file: File = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-        let mut catalogue = Catalogue {
-            groups: Vec::new(),
-            workloads: Vec::new(),
-        };
+        let mut catalogue = Catalogue::empty();
         for group in file.group {
             for entry in group.workload {
                 if entry.library.is_some() && fetched.is_none() {
@@ -99,6 +96,14 @@ impl Catalogue {
             catalogue.groups.push((group.name, group.title));
         }
         Ok(catalogue)
+    }
+
+    /// No workloads.
+    pub(crate) fn empty() -> Self {
+        Catalogue {
+            groups: Vec::new(),
+            workloads: Vec::new(),
+        }
     }
 
     /// Keeps what `only` names: workloads or groups, all of them if it is empty.

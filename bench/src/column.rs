@@ -1,9 +1,9 @@
 //! The columns of the table: what the same source is built for.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One way to build and run a workload.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Column {
     /// `gcc -O2` and the system's C library: the 1.0 of every ratio.

@@ -1,6 +1,7 @@
 //! The page: one file, no script, nothing loaded from elsewhere.
 
 use crate::column::Column;
+use crate::crossing;
 use crate::plots;
 use crate::results::{Results, Row};
 use std::fmt::Write as _;
@@ -29,38 +30,36 @@ pub(crate) fn render(results: &Results) -> String {
             and WebAssembly through two compilers.</p>";
     cards(&mut out, results);
     errors(&mut out, results);
+    if !results.rows.is_empty() {
+        workloads(&mut out, results);
+    }
+    if let Some(crossings) = &results.crossings {
+        crossing::page::render(&mut out, crossings);
+    }
+    side(&mut out, results);
+    method(&mut out, results);
+    out
+}
+
+/// Every workload in every column.
+fn workloads(out: &mut String, results: &Results) {
     let told = "Time relative to native code, logarithmic; each mark tells its number when pointed at. Left is faster.";
     figure(
-        &mut out,
+        out,
         "Case by case",
         told,
         &plots::shown(results),
         &plots::cases(results),
     );
     let told = "Over each group of workloads, and over all of them.";
-    figure(
-        &mut out,
-        "Geometric means",
-        told,
-        &[],
-        &plots::means(results),
-    );
+    figure(out, "Geometric means", told, &[], &plots::means(results));
     if results.mean_growth(Column::ReadWriteCall, None).is_some() {
         let told = "Machine code of the workload and its library, without the C library.";
-        figure(
-            &mut out,
-            "Growth of code",
-            told,
-            &[],
-            &plots::growth(results),
-        );
+        figure(out, "Growth of code", told, &[], &plots::growth(results));
     }
-    out += "<h2>All numbers</h2>";
-    numbers(&mut out, results);
-    above(&mut out, results);
-    side(&mut out, results);
-    method(&mut out, results);
-    out
+    *out += "<h2>All numbers</h2>";
+    numbers(out, results);
+    above(out, results);
 }
 
 fn cards(out: &mut String, results: &Results) {
@@ -216,15 +215,15 @@ fn above(out: &mut String, results: &Results) {
 }
 
 fn side(out: &mut String, results: &Results) {
-    if !results.crossings.is_empty() {
+    if !results.requests.is_empty() {
         *out += "<h2>One request behind a wall</h2><p>The same small piece of work on a request, reached in different ways; the work is included.</p><table><tr><th>way<th>bytes<th>ns for each request";
-        for crossing in &results.crossings {
+        for request in &results.requests {
             let _ = write!(
                 out,
                 "<tr><td>{}<td>{}<td>{:.0}",
-                escape(crossing.way),
-                crossing.request_bytes,
-                crossing.nanoseconds
+                escape(&request.way),
+                request.request_bytes,
+                request.nanoseconds
             );
         }
         *out += "</table>";
@@ -265,7 +264,10 @@ fn method(out: &mut String, results: &Results) {
          <p>wasmtime runs code of clang -O2 with 128-bit vectors. wasm2c's C comes from a module without vectors and is compiled by \
          gcc -O2 with guard pages for its bounds checks; a translated function loses its <code>noinline</code>, so gcc may inline what \
          is a call elsewhere. The controls, where shown, are native code: <code>reserved</code> without the three registers that \
-         walls reserve, <code>musl</code> with the C library that domains use.</p>",
+         walls reserve, <code>musl</code> with the C library that domains use.</p>\
+         <p>Crossings: every peer is a process of its own, all on one processor, which answers one question at a time and waits in \
+         between; in each round each is asked for each of its rows. It does an eighth of the operations to warm up, then measures \
+         so many that they take a few milliseconds.</p>",
         results.seconds, results.rounds
     );
 }
@@ -290,7 +292,7 @@ pub(crate) fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::results::Cell;
-    use crate::results::tests::row;
+    use crate::results::tests::{crossings, row};
 
     #[test]
     fn the_page_needs_nothing_else_and_its_elements_balance() {
@@ -299,7 +301,9 @@ mod tests {
         failed
             .cells
             .insert(Column::Trap, Cell::failed("<oops>".into()));
-        let page = render(&Results::of(vec![row(100.0, 104.0), failed]));
+        let mut results = Results::of(vec![row(100.0, 104.0), failed]);
+        results.crossings = Some(crossings());
+        let page = render(&results);
         for loaded in ["http", "src=", "url(", "@import", "<script"] {
             assert!(!page.contains(loaded), "{loaded}");
         }
@@ -319,6 +323,9 @@ mod tests {
             "&lt;cpu&gt;",
             "200 MB/s",
             "A group",
+            "&lt;what&gt;",
+            "12 ns",
+            "MISSED",
         ] {
             assert!(page.contains(told), "{told}");
         }

@@ -7,8 +7,16 @@ use std::process::Command;
 
 use crate::results::Machine;
 
+/// Where this process stays, and another one that it might use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Processors {
+    pub(crate) own: usize,
+    /// `None`: it may run on one only.
+    pub(crate) other: Option<usize>,
+}
+
 /// Binds this process, and what it starts from now on, to one processor.
-pub(crate) fn stay_on(cpu: Option<usize>) -> Result<()> {
+pub(crate) fn stay_on(cpu: Option<usize>) -> Result<Processors> {
     let allowed = sched_getaffinity(None).context("asking for the processors that are allowed")?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|n| allowed.is_set(*n));
     let Some(chosen) = cpu
@@ -22,7 +30,26 @@ pub(crate) fn stay_on(cpu: Option<usize>) -> Result<()> {
     };
     let mut only = CpuSet::new();
     only.set(chosen);
-    sched_setaffinity(None, &only).with_context(|| format!("staying on processor {chosen}"))
+    sched_setaffinity(None, &only).with_context(|| format!("staying on processor {chosen}"))?;
+    Ok(Processors {
+        own: chosen,
+        other: (0..CpuSet::MAX_CPU).find(|n| *n != chosen && allowed.is_set(*n)),
+    })
+}
+
+impl Processors {
+    /// Whether the two are threads of one core, as far as the system says.
+    pub(crate) fn are_one_core(self) -> bool {
+        let path = format!(
+            "/sys/devices/system/cpu/cpu{}/topology/core_cpus_list",
+            self.own
+        );
+        let list = fs::read_to_string(path).unwrap_or_default();
+        let other = self.other.map(|cpu| cpu.to_string());
+        list.trim()
+            .split([',', '-'])
+            .any(|cpu| Some(cpu) == other.as_deref())
+    }
 }
 
 /// Names of processor, system and compiler; nothing that tells one machine from its like.

@@ -8,11 +8,14 @@ mod arguments;
 mod builder;
 mod catalogue;
 mod column;
+mod crossing;
 mod elf;
 mod html;
 mod machine;
+mod markdown;
 mod measure;
 mod plots;
+mod report;
 mod results;
 mod side;
 mod sources;
@@ -21,7 +24,7 @@ mod table;
 mod tools;
 
 use anyhow::{Context, Result, bail};
-use arguments::Arguments;
+use arguments::{Arguments, Command};
 use builder::{Builder, Program};
 use catalogue::{Catalogue, Workload};
 use clap::Parser;
@@ -50,22 +53,29 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        None => bench(arguments),
+        Some(Command::Report(again)) => report::again(again),
+        Some(Command::Answer(question)) => {
+            crossing::answer(question)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn bench(arguments: &Arguments) -> Result<ExitCode> {
     fs::create_dir_all(&arguments.build)
         .with_context(|| format!("making {}", arguments.build.display()))?;
     let (bench, build) = (absolute(&arguments.bench)?, absolute(&arguments.build)?);
     let mut notes = Vec::new();
-    let fetched = sources::fetch(&bench, &build)
-        .map_err(|error| notes.push(format!("the real libraries are left out: {error:#}")))
-        .ok();
-    let mut catalogue = Catalogue::load(&bench, fetched.as_deref())?;
-    catalogue.select(&arguments.only)?;
+    let catalogue = catalogue(arguments, &bench, &build, &mut notes)?;
     if arguments.list {
-        list(&catalogue);
+        list(&catalogue, &crossing::Catalogue::load(&bench)?);
         return Ok(ExitCode::SUCCESS);
     }
     let wanted: Vec<Column> = Column::ALL
         .into_iter()
-        .filter(|column| arguments.wants(*column))
+        .filter(|column| arguments.wants(*column) && !catalogue.workloads.is_empty())
         .collect();
     let tools = Tools::find(&wanted, mullion(arguments)?, &build)?;
     notes.extend(
@@ -93,23 +103,40 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.build_only {
         return Ok(ExitCode::SUCCESS);
     }
-    let results = measure_all(
-        arguments,
-        &builder,
-        catalogue.groups.clone(),
-        cases,
-        columns,
-        notes,
-    )?;
-    report(arguments, &results)
+    let groups = catalogue.groups.clone();
+    let results = measure_all(arguments, &builder, groups, cases, columns, notes)?;
+    report::report(arguments, &results)
 }
 
-fn list(catalogue: &Catalogue) {
+/// The workloads that were asked for.
+fn catalogue(
+    arguments: &Arguments,
+    bench: &Path,
+    build: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Catalogue> {
+    let Some(only) = arguments.workloads() else {
+        return Ok(Catalogue::empty());
+    };
+    let fetched = sources::fetch(bench, build)
+        .map_err(|error| notes.push(format!("the real libraries are left out: {error:#}")))
+        .ok();
+    let mut catalogue = Catalogue::load(bench, fetched.as_deref())?;
+    catalogue.select(&only)?;
+    Ok(catalogue)
+}
+
+fn list(catalogue: &Catalogue, crossings: &crossing::Catalogue) {
     for (group, title) in &catalogue.groups {
         println!("{group}: {title}");
         for workload in catalogue.workloads.iter().filter(|w| w.group == *group) {
             println!("  {:<18}{}", workload.name, workload.what);
         }
+    }
+    println!("crossings: What getting to the other side of a wall costs");
+    for row in crossings.group.iter().flat_map(|group| &group.row) {
+        let name = format!("{} {}", row.peer.name(), row.ask);
+        println!("  {name:<26}{}", row.what);
     }
     let columns: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
     println!("columns: {}", columns.join(", "));
@@ -186,7 +213,12 @@ fn measure_all(
     let seconds = arguments
         .seconds
         .unwrap_or(if arguments.quick { 0.1 } else { 0.3 });
-    machine::stay_on(arguments.cpu)?;
+    let processors = machine::stay_on(arguments.cpu)?;
+    let crossings = if arguments.wants_crossings() {
+        Some(crossings(arguments, builder, processors, rounds)?)
+    } else {
+        None
+    };
     let progress = bar(cases.len() * columns.len() * rounds, "measuring");
     for case in &mut cases {
         progress.set_message(format!("calibrating {}", case.workload.name));
@@ -201,9 +233,9 @@ fn measure_all(
     }
     progress.finish_and_clear();
     let side = bar(0, "measuring");
-    side.set_message("crossings, loading, verifier");
-    let (crossings, loads, verifier) = (
-        side::crossings(builder, arguments.quick)?,
+    side.set_message("requests, loading, verifier");
+    let (requests, loads, verifier) = (
+        side::requests(builder, arguments.quick)?,
         side::loads(&cases, arguments.quick)?,
         side::verifier(&cases, arguments.quick)?,
     );
@@ -218,9 +250,29 @@ fn measure_all(
         groups,
         rows,
         crossings,
+        requests,
         loads,
         verifier,
     })
+}
+
+fn crossings(
+    arguments: &Arguments,
+    builder: &Builder,
+    processors: machine::Processors,
+    rounds: usize,
+) -> Result<results::Crossings> {
+    let wasmtime = match arguments.wants(Column::Wasmtime) {
+        true => builder.tools.wasmtime(builder.build),
+        false => Err("wasmtime is not among --columns".to_owned()),
+    };
+    let wasmtime = wasmtime.as_deref().map_err(String::clone);
+    let progress = bar(0, "crossings");
+    let rounds = rounds.max(crossing::ROUNDS);
+    let quick = arguments.quick;
+    let crossings = crossing::measure(builder, processors, wasmtime, quick, rounds, &progress);
+    progress.finish_and_clear();
+    crossings
 }
 
 fn row(case: Case) -> Row {
@@ -231,36 +283,6 @@ fn row(case: Case) -> Row {
         iterations: case.iterations,
         cells: case.cells,
     }
-}
-
-fn report(arguments: &Arguments, results: &Results) -> Result<ExitCode> {
-    print!("{}", table::render(results));
-    if let Some(path) = &arguments.json {
-        write(path, &(serde_json::to_string_pretty(results)? + "\n"))?;
-    }
-    if let Some(path) = &arguments.html {
-        write(path, &html::render(results))?;
-    }
-    let failed = results.errors().count();
-    if failed > 0 {
-        eprintln!("bench: {failed} cases failed");
-    }
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
-}
-
-/// A file appears whole or not at all.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".part");
-    fs::write(&draft, text)
-        .and_then(|()| fs::rename(&draft, path))
-        .with_context(|| format!("writing {}", path.display()))?;
-    eprintln!("bench: wrote {}", path.display());
-    Ok(())
 }
 
 fn mullion(arguments: &Arguments) -> Result<PathBuf> {

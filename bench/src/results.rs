@@ -1,12 +1,13 @@
 //! What a run found out, as it is written to JSON and shown by the reports.
 
 use crate::column::Column;
+use crate::crossing::{Peer, Population};
 use crate::stats;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything of one run.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
     /// Rounds of each case, and the time a native run was calibrated to, in seconds.
@@ -18,13 +19,15 @@ pub(crate) struct Results {
     /// Group names with their titles, in the order of the table.
     pub(crate) groups: Vec<(String, String)>,
     pub(crate) rows: Vec<Row>,
-    pub(crate) crossings: Vec<Crossing>,
+    /// `None`: not asked for.
+    pub(crate) crossings: Option<Crossings>,
+    pub(crate) requests: Vec<Request>,
     pub(crate) loads: Vec<Load>,
     pub(crate) verifier: Option<Verifier>,
 }
 
 /// Where the run was made.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) system: String,
@@ -32,7 +35,7 @@ pub(crate) struct Machine {
 }
 
 /// One workload.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) what: String,
@@ -43,7 +46,7 @@ pub(crate) struct Row {
 }
 
 /// One workload in one column.
-#[derive(Serialize, Default)]
+#[derive(Serialize, Deserialize, Default)]
 pub(crate) struct Cell {
     /// Nanoseconds of each round.
     pub(crate) nanoseconds: Vec<f64>,
@@ -151,18 +154,130 @@ impl Results {
     }
 }
 
-/// What a call costs that crosses a wall, for one size of request.
-#[derive(Serialize)]
-pub(crate) struct Crossing {
+/// The table "crossings".
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Crossings {
+    pub(crate) rounds: usize,
+    /// What one measurement of one row takes.
+    pub(crate) budget_nanoseconds: u64,
+    /// The processor of all peers, and the other one of rows with two cores.
+    pub(crate) processors: String,
+    pub(crate) groups: Vec<CrossingGroup>,
+    pub(crate) memory: Vec<DomainMemory>,
+    /// Peers that are not there, with the reason.
+    pub(crate) missing: Vec<String>,
+    pub(crate) cited: Vec<Cited>,
+}
+
+/// Rows that are compared with the first of them.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CrossingGroup {
+    pub(crate) title: String,
+    pub(crate) rows: Vec<CrossingRow>,
+}
+
+/// One operation of one peer.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CrossingRow {
+    pub(crate) peer: Peer,
+    pub(crate) ask: String,
+    pub(crate) title: String,
+    pub(crate) what: String,
+    /// Nanoseconds: wanted, and at most.
+    pub(crate) aim: Option<[f64; 2]>,
+    pub(crate) cells: BTreeMap<Population, Times>,
+}
+
+/// Nanoseconds of one operation, of each round.
+#[derive(Serialize, Deserialize, Default)]
+pub(crate) struct Times {
+    pub(crate) nanoseconds: Vec<f64>,
+    /// Why there are none.
+    pub(crate) missing: Option<String>,
+}
+
+/// What a domain takes while nobody is in it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DomainMemory {
+    pub(crate) peer: Peer,
+    /// `new`, or `called` before.
+    pub(crate) state: String,
+    pub(crate) domains: u64,
+    /// For each domain: pages that the process has to itself.
+    pub(crate) resident_bytes: f64,
+    /// For each domain: page tables, which are the kernel's.
+    pub(crate) page_table_bytes: f64,
+    /// For each domain.
+    pub(crate) mappings: f64,
+}
+
+/// A figure that is not of this run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Cited {
+    pub(crate) figure: String,
+    pub(crate) what: String,
+    pub(crate) source: String,
+}
+
+impl Times {
+    pub(crate) fn median(&self) -> Option<f64> {
+        stats::median(&self.nanoseconds)
+    }
+}
+
+impl CrossingRow {
+    pub(crate) fn median(&self, population: Population) -> Option<f64> {
+        self.cells.get(&population)?.median()
+    }
+
+    /// The widest spread of its cells.
+    pub(crate) fn spread(&self) -> Option<f64> {
+        let spreads = self.cells.values();
+        spreads
+            .filter_map(|times| stats::spread(&times.nanoseconds))
+            .max_by(f64::total_cmp)
+    }
+
+    /// Whether the median with one domain is at most what it must not exceed.
+    pub(crate) fn reaches(&self) -> Option<bool> {
+        let [_, most] = self.aim?;
+        Some(self.median(Population::One)? <= most)
+    }
+}
+
+impl CrossingGroup {
+    /// The median of a row over that of the group's first one.
+    pub(crate) fn ratio(&self, row: &CrossingRow) -> Option<f64> {
+        Some(row.median(Population::One)? / self.rows.first()?.median(Population::One)?)
+    }
+}
+
+impl Crossings {
+    /// Every cell without a number: row, reason; once for each row.
+    pub(crate) fn without_numbers(&self) -> impl Iterator<Item = (&CrossingRow, &str)> {
+        let rows = self.groups.iter().flat_map(|group| &group.rows);
+        rows.filter_map(|row| {
+            let missing = row
+                .cells
+                .values()
+                .find_map(|times| times.missing.as_deref());
+            Some((row, missing?))
+        })
+    }
+}
+
+/// What a request costs that is worked on behind a wall, for one size.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Request {
     /// How the work is reached: a call, a pipe, shared memory.
-    pub(crate) way: &'static str,
+    pub(crate) way: String,
     pub(crate) request_bytes: u64,
     /// Nanoseconds per request, the work included.
     pub(crate) nanoseconds: f64,
 }
 
 /// From the start of a process to its end, for a program that does nothing.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Load {
     pub(crate) workload: String,
     pub(crate) column: Column,
@@ -171,7 +286,7 @@ pub(crate) struct Load {
 }
 
 /// The verifier on the biggest image.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Verifier {
     pub(crate) workload: String,
     pub(crate) code_bytes: u64,
@@ -195,8 +310,9 @@ impl Results {
             notes: vec!["no column `musl`: \"<none>\"".into()],
             groups: vec![("g".into(), "A group".into())],
             rows,
-            crossings: vec![Crossing {
-                way: "a call",
+            crossings: None,
+            requests: vec![Request {
+                way: "a call".into(),
                 request_bytes: 64,
                 nanoseconds: 4.0,
             }],
@@ -235,6 +351,68 @@ pub(crate) mod tests {
                 (Column::WriteCall, cell(wall)),
             ]),
         }
+    }
+
+    /// A plain call, a call of a domain that misses its aim, a peer that is not there.
+    pub(crate) fn crossings() -> Crossings {
+        let row = |peer, title: &str, aim, times| CrossingRow {
+            peer,
+            ask: "call".into(),
+            title: title.into(),
+            what: "<what>".into(),
+            aim,
+            cells: BTreeMap::from([(Population::One, times)]),
+        };
+        let of = |ns| Times {
+            nanoseconds: vec![ns; 3],
+            missing: None,
+        };
+        let missing = Times {
+            nanoseconds: Vec::new(),
+            missing: Some("not built".into()),
+        };
+        let rows = vec![
+            row(Peer::Native, "plain call", None, of(1.5)),
+            row(
+                Peer::Runtime,
+                "host → domain → host",
+                Some([5.0, 10.0]),
+                of(12.0),
+            ),
+            row(Peer::C, "mullion_call", None, missing),
+        ];
+        Crossings {
+            rounds: 3,
+            budget_nanoseconds: 1,
+            processors: "processor 0".into(),
+            groups: vec![CrossingGroup {
+                title: "A call".into(),
+                rows,
+            }],
+            memory: vec![DomainMemory {
+                peer: Peer::Runtime,
+                state: "new".into(),
+                domains: 10_000,
+                resident_bytes: 8192.0,
+                page_table_bytes: 4096.0,
+                mappings: 6.0,
+            }],
+            missing: vec!["no peer `wasmtime` with 1 domains: <none>".into()],
+            cited: vec![Cited {
+                figure: "9.0 ns".into(),
+                what: "LFI".into(),
+                source: "elsewhere".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn results_are_read_as_they_were_written() {
+        let mut results = Results::of(vec![row(100.0, 110.0)]);
+        results.crossings = Some(crossings());
+        let text = serde_json::to_string(&results).unwrap();
+        let again: Results = serde_json::from_str(&text).unwrap();
+        assert_eq!(text, serde_json::to_string(&again).unwrap());
     }
 
     #[test]

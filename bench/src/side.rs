@@ -1,11 +1,11 @@
-//! What is measured beside the table: crossings to another process, the time to load
+//! What is measured beside the table: requests to another process, the time to load
 //! an image, the verifier's speed.
 
 use crate::builder::Builder;
 use crate::column::Column;
 use crate::elf;
 use crate::measure::Case;
-use crate::results::{Crossing, Load, Verifier};
+use crate::results::{Load, Request, Verifier};
 use crate::stats;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
@@ -29,7 +29,7 @@ const COUNT: u64 = 10_000;
 const REQUESTS: [u64; 2] = [64, 4096];
 
 /// Runs `peers/process.c` in each of its ways.
-pub(crate) fn crossings(builder: &Builder, quick: bool) -> Result<Vec<Crossing>> {
+pub(crate) fn requests(builder: &Builder, quick: bool) -> Result<Vec<Request>> {
     let program = builder.build.join("process");
     let built = Command::new("gcc")
         .args(["-O2", "-I"])
@@ -42,7 +42,7 @@ pub(crate) fn crossings(builder: &Builder, quick: bool) -> Result<Vec<Crossing>>
     if !built.success() {
         bail!("peers/process.c cannot be built");
     }
-    let mut crossings = Vec::new();
+    let mut requests = Vec::new();
     for request_bytes in REQUESTS {
         let mut checksum = None;
         for (argument, way) in WAYS {
@@ -55,14 +55,14 @@ pub(crate) fn crossings(builder: &Builder, quick: bool) -> Result<Vec<Crossing>>
                 }
             }
             let nanoseconds = stats::median(&times).unwrap_or_default();
-            crossings.push(Crossing {
-                way,
+            requests.push(Request {
+                way: way.to_owned(),
                 request_bytes,
                 nanoseconds,
             });
         }
     }
-    Ok(crossings)
+    Ok(requests)
 }
 
 fn request(program: &Path, way: &str, bytes: u64) -> Result<(String, f64)> {

@@ -1,6 +1,7 @@
 //! The table on the terminal.
 
 use crate::column::Column;
+use crate::crossing;
 use crate::results::{Results, Row};
 use std::fmt::Write as _;
 
@@ -13,7 +14,10 @@ pub(crate) fn render(results: &Results) -> String {
         .copied()
         .filter(|c| *c != Column::Native)
         .collect();
-    heading(&mut out, results, &columns);
+    heading(&mut out, results);
+    if !results.rows.is_empty() {
+        workload_heading(&mut out, results, &columns);
+    }
     for (group, title) in &results.groups {
         let _ = writeln!(out, "\n{title}");
         for row in results.rows_of(Some(group)) {
@@ -25,22 +29,29 @@ pub(crate) fn render(results: &Results) -> String {
         let _ = writeln!(out);
         mean(&mut out, results, &columns, "ALL", None);
     }
+    if let Some(crossings) = &results.crossings {
+        out += &crossing::table::render(crossings);
+    }
     side_tables(&mut out, results);
     remarks(&mut out, results);
     out
 }
 
-fn heading(out: &mut String, results: &Results, columns: &[Column]) {
+fn heading(out: &mut String, results: &Results) {
+    let machine = &results.machine;
     let _ = writeln!(
         out,
-        "{} · {} · {}\nmedian time of {} rounds over the native median (gcc -O2 = 1.00); about {} s each",
-        results.machine.cpu,
-        results.machine.system,
-        results.machine.compiler,
-        results.rounds,
-        results.seconds
+        "{} · {} · {}",
+        machine.cpu, machine.system, machine.compiler
     );
-    let _ = write!(out, "{:<18}", "");
+}
+
+fn workload_heading(out: &mut String, results: &Results, columns: &[Column]) {
+    let _ = write!(
+        out,
+        "median time of {} rounds over the native median (gcc -O2 = 1.00); about {} s each\n{:<18}",
+        results.rounds, results.seconds, ""
+    );
     for column in columns {
         let _ = write!(out, "{:>9}", column.short());
     }
@@ -84,16 +95,16 @@ fn optional(out: &mut String, width: usize, value: Option<f64>) {
 }
 
 fn side_tables(out: &mut String, results: &Results) {
-    if !results.crossings.is_empty() {
+    if !results.requests.is_empty() {
         let _ = writeln!(
             out,
             "\nOne request, worked on behind a wall (the work included)"
         );
-        for crossing in &results.crossings {
+        for request in &results.requests {
             let _ = writeln!(
                 out,
                 "  {:<28}{:>8} bytes{:>12.0} ns",
-                crossing.way, crossing.request_bytes, crossing.nanoseconds
+                request.way, request.request_bytes, request.nanoseconds
             );
         }
     }

@@ -64,6 +64,24 @@ impl Tools {
         Ok(())
     }
 
+    /// The shared library of wasmtime's Python package, which has the C interface; or why
+    /// it is not there.
+    pub(crate) fn wasmtime(&self, build: &Path) -> Result<PathBuf, String> {
+        const WHERE: &str = "import glob, os, wasmtime\n\
+            print(glob.glob(os.path.dirname(wasmtime.__file__) + '/*/_libwasmtime.so')[0])";
+        let made = self.make_environment(build);
+        made.map_err(|error| format!("{error:#}"))?;
+        let found = Command::new(&self.python).args(["-c", WHERE]).output();
+        let found = found.map_err(|error| error.to_string())?;
+        let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        match found.status.success() {
+            true => Ok(path.into()),
+            false => Err(format!(
+                "{WASMTIME} has no shared library where it is looked for"
+            )),
+        }
+    }
+
     /// A Python environment with wasmtime in it, made once.
     fn make_environment(&self, build: &Path) -> Result<()> {
         let usable = || works(&self.python, &["-c", "import wasmtime"]);

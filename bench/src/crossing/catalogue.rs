@@ -1,0 +1,185 @@
+//! `crossings.toml`: the rows, who answers them, and what this project aims at.
+
+use crate::results::Cited;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// The table without numbers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Catalogue {
+    pub(crate) group: Vec<Group>,
+    pub(crate) cited: Vec<Cited>,
+}
+
+/// Rows that are compared with each other, and with the first.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Group {
+    pub(crate) title: String,
+    pub(crate) row: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    pub(crate) peer: Peer,
+    pub(crate) ask: String,
+    pub(crate) title: String,
+    pub(crate) what: String,
+    /// Nanoseconds: wanted, and at most.
+    pub(crate) aim: Option<[f64; 2]>,
+    /// Sizes of populations whose domains do it one after the other as well.
+    #[serde(default)]
+    in_turn: Vec<u64>,
+}
+
+/// Who answers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Peer {
+    /// Calls without a wall, the kernel, another process: `native.c`.
+    Native,
+    /// `mullion-runtime` and `mullion-loader`, in this program.
+    Runtime,
+    /// The crate `mullion`, in this program.
+    Interface,
+    /// `include/mullion.h`: `capi.c`.
+    C,
+    /// WebAssembly: `wasmtime.c`.
+    Wasmtime,
+}
+
+/// How many domains are alive, and whether one does it or each in its turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) enum Population {
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "100")]
+    Hundred,
+    #[serde(rename = "10000")]
+    TenThousand,
+    #[serde(rename = "100 in turn")]
+    HundredInTurn,
+    #[serde(rename = "10000 in turn")]
+    TenThousandInTurn,
+}
+
+impl Population {
+    pub(crate) const ALL: [Population; 5] = [
+        Population::One,
+        Population::Hundred,
+        Population::TenThousand,
+        Population::HundredInTurn,
+        Population::TenThousandInTurn,
+    ];
+
+    pub(crate) fn domains(self) -> u64 {
+        match self {
+            Population::One => 1,
+            Population::Hundred | Population::HundredInTurn => 100,
+            Population::TenThousand | Population::TenThousandInTurn => 10_000,
+        }
+    }
+
+    pub(crate) fn is_in_turn(self) -> bool {
+        matches!(
+            self,
+            Population::HundredInTurn | Population::TenThousandInTurn
+        )
+    }
+
+    /// For the head of a column.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Population::One => "1",
+            Population::Hundred => "100",
+            Population::TenThousand => "10,000",
+            Population::HundredInTurn => "100 turn",
+            Population::TenThousandInTurn => "10k turn",
+        }
+    }
+}
+
+impl Peer {
+    pub(crate) const ALL: [Peer; 5] = [
+        Peer::Native,
+        Peer::Runtime,
+        Peer::Interface,
+        Peer::C,
+        Peer::Wasmtime,
+    ];
+
+    /// The name in messages and in the style sheet.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Peer::Native => "native",
+            Peer::Runtime => "runtime",
+            Peer::Interface => "interface",
+            Peer::C => "c",
+            Peer::Wasmtime => "wasmtime",
+        }
+    }
+
+    /// Whether it must be there: this tree's own, in this very program.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Peer::Native | Peer::Runtime | Peer::Interface)
+    }
+
+    /// In words, for legends.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Peer::Native => "no wall, the kernel, another process",
+            Peer::Runtime => "Mullion, the run time alone",
+            Peer::Interface => "Mullion, the interface in Rust",
+            Peer::C => "Mullion, the interface in C",
+            Peer::Wasmtime => "wasmtime",
+        }
+    }
+}
+
+impl Catalogue {
+    /// Reads `bench/crossings.toml`.
+    pub(crate) fn load(bench: &Path) -> Result<Self> {
+        let path = bench.join("crossings.toml");
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+    }
+}
+
+impl Row {
+    /// The cells that it has: one where there are no domains.
+    pub(crate) fn populations(&self) -> Vec<Population> {
+        let has = |population: &Population| match population {
+            Population::One => true,
+            _ if self.peer == Peer::Native => false,
+            other if other.is_in_turn() => self.in_turn.contains(&other.domains()),
+            _ => true,
+        };
+        Population::ALL.into_iter().filter(has).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_table_of_this_tree_is_read_and_asks_nothing_twice() {
+        let catalogue = Catalogue::load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let mut asked = BTreeSet::new();
+        for row in catalogue.group.iter().flat_map(|group| &group.row) {
+            assert!(asked.insert((row.peer, row.ask.clone())), "{}", row.ask);
+            assert!(row.aim.is_none_or(|[aim, most]| aim <= most), "{}", row.ask);
+            let sizes: Vec<u64> = row.populations().iter().map(|p| p.domains()).collect();
+            for size in &row.in_turn {
+                assert!(sizes.contains(size), "{}", row.ask);
+            }
+        }
+        assert!(asked.len() > 40);
+    }
+}
