@@ -40,7 +40,7 @@ check: fmt clippy doc deny test   ## what continuous integration runs
 
 bench: setup      ## what each wall costs, side by side (BENCH=--quick for a first look)
 	@scripts/setup-bench
-	cargo build --release -p mullion-cli -p mullion-bench
+	cargo build --release -p mullion-cli -p mullion-bench -p mullion-capi
 	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)
 
 fmt:
