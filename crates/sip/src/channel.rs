@@ -59,6 +59,7 @@
 
 use std::time::Duration;
 
+pub(crate) use any::untyped;
 pub use any::{AnyEndpoint, Mismatch};
 pub use contract::{Contract, Info, Side};
 pub use select::{Incoming, Port, select, select_for};
@@ -68,6 +69,7 @@ pub(crate) use place::{arrive, close, depart};
 mod any;
 pub(crate) mod contract;
 pub(crate) mod endpoint;
+pub(crate) mod foreign;
 mod place;
 mod select;
 

@@ -7,6 +7,7 @@
 //!   ------------------------------------------------------------- the seam: wait.rs, critical.rs, owner.rs
 //!   process/   table, limits, kill, restart       thread/  coroutines, scheduler, stacks
 //!   heap/      a heap and pages for each process  kernel/  the versioned table of calls
+//!   remote/    channels to other OS processes, over shared memory
 //! ```
 //!
 //! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
@@ -27,6 +28,7 @@ pub mod heap;
 pub mod kernel;
 pub mod owner;
 pub mod process;
+pub mod remote;
 mod shared;
 mod start;
 mod system;

@@ -19,6 +19,7 @@ use crate::heap;
 use crate::owner::Teardown;
 use crate::process::names::Names;
 use crate::process::{Process, Tree};
+use crate::remote;
 use crate::table::Table;
 use crate::thread::here::{self, Here};
 use crate::thread::signals::Before;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) signals: OnceLock<Before>,
     pub(crate) heaps: heap::State,
     pub(crate) exchange: exchange::State,
+    pub(crate) remote: remote::State,
 }
 
 static OWN: Shared = Shared {
@@ -65,6 +67,7 @@ static OWN: Shared = Shared {
     signals: OnceLock::new(),
     heaps: heap::State::new(),
     exchange: exchange::State::new(),
+    remote: remote::State::new(),
 };
 
 /// The program's.

@@ -81,6 +81,72 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
     };
 }
 
+/// Wakes all that sleep on `word`, in any OS process that has it mapped.
+pub(crate) fn futex_wake_shared(word: &AtomicU32) {
+    // SAFETY: the word outlives the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// As the kernel has it: `struct futex_waitv`.
+#[repr(C)]
+struct FutexWait {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+/// `FUTEX2_SIZE_U32`, and `FUTEX2_PRIVATE`.
+const FUTEX_32: u32 = 2;
+const FUTEX_PRIVATE: u32 = 128;
+/// The kernel's `FUTEX_WAITV_MAX`.
+pub(crate) const FUTEX_WORDS: usize = 128;
+
+/// Sleeps while `word`, of this OS process, and all of the shared words hold what is expected of each, until woken
+/// or for `limit`; may return for no reason. With too many words, or before Linux 5.16, it sleeps a millisecond.
+pub(crate) fn futex_wait_any<'a>(
+    word: &AtomicU32,
+    expected: u32,
+    shared: impl Iterator<Item = (&'a AtomicU32, u32)>,
+    limit: Option<Duration>,
+) {
+    let wait = |word: &AtomicU32, value: u32, flags: u32| FutexWait {
+        value: value.into(),
+        address: word.as_ptr() as u64,
+        flags: FUTEX_32 | flags,
+        reserved: 0,
+    };
+    let words: Vec<FutexWait> = std::iter::once(wait(word, expected, FUTEX_PRIVATE))
+        .chain(shared.map(|(word, value)| wait(word, value, 0)))
+        .collect();
+    let deadline = limit.map(|limit| {
+        // SAFETY: the time is plain data, and outlives the call.
+        let mut now: libc::timespec = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        let nanoseconds = now.tv_nsec as u64 + u64::from(limit.subsec_nanos());
+        now.tv_sec += limit.as_secs().min(1 << 40) as libc::time_t;
+        now.tv_sec += (nanoseconds / 1_000_000_000) as libc::time_t;
+        now.tv_nsec = (nanoseconds % 1_000_000_000) as _;
+        now
+    });
+    let deadline = deadline.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the words, their list and the time outlive the call.
+    let woken = unsafe {
+        libc::syscall(
+            libc::SYS_futex_waitv,
+            words.as_ptr(),
+            words.len().min(FUTEX_WORDS + 1),
+            0,
+            deadline,
+            libc::CLOCK_MONOTONIC,
+        )
+    };
+    let failure = || io::Error::last_os_error().raw_os_error();
+    if woken < 0 && matches!(failure(), Some(libc::ENOSYS | libc::EINVAL)) {
+        futex_wait(word, expected, Some(Duration::from_millis(1)));
+    }
+}
+
 /// The processors that this program may use.
 pub(crate) fn cores() -> Vec<usize> {
     // SAFETY: the set is plain data and written before it is read.

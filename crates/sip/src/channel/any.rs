@@ -4,11 +4,14 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use crate::critical::critical;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::Visitor;
+use crate::exchange::{HeapError, ledger};
+use crate::owner;
 
 use super::contract::{Info, Side};
-use super::place::Place;
+use super::place::{self, Place};
 
 /// An endpoint of some contract, on some side, in some state. `Client::from_any` and `Server::from_any` of a
 /// contract's module make it typed again, if digest, side and state are theirs.
@@ -27,6 +30,13 @@ impl fmt::Display for Mismatch {
 }
 
 impl std::error::Error for Mismatch {}
+
+/// A new channel of a contract: the client's and the server's endpoint, of the calling thread's owner.
+pub(crate) fn untyped(contract: &'static Info) -> Result<[AnyEndpoint; 2], HeapError> {
+    let _critical = critical();
+    let ends = place::create(contract, ledger::of(owner::current()))?;
+    Ok(ends.map(AnyEndpoint))
+}
 
 impl AnyEndpoint {
     pub(super) fn at(place: NonNull<Place>) -> AnyEndpoint {

@@ -18,7 +18,7 @@
 //! its note before its second look at the slot: one of the two sees the other.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Region};
@@ -30,6 +30,7 @@ use crate::exchange::{self, HeapError};
 use crate::wait::{self, Waiter};
 
 use super::contract::{Info, Ring, Side};
+use super::foreign::Hook;
 
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
@@ -61,7 +62,7 @@ const _: () = assert!(size_of::<Channel>() == 2 * super::contract::LINE);
 
 /// What the two sides of a channel tell each other about one of them.
 #[repr(C, align(64))]
-struct Shared {
+pub(super) struct Shared {
     /// Who waits here for a message; by its holder, and cleared by who wakes it.
     waiter: AtomicU64,
     /// The OS thread of the endpoint's holder; 0 while it is in flight and once it is closed.
@@ -75,6 +76,8 @@ struct Shared {
     debt: std::cell::Cell<u64>,
     /// In the first side's line: how many endpoints there are.
     open: AtomicU32,
+    /// If the kernel has this side's endpoint for a peer in another OS process: who is told instead of woken.
+    pub(super) bridge: AtomicPtr<Hook>,
 }
 
 impl Shared {
@@ -87,6 +90,7 @@ impl Shared {
             debtor: Default::default(),
             debt: Default::default(),
             open: AtomicU32::new(2),
+            bridge: AtomicPtr::default(),
         }
     }
 }
@@ -181,7 +185,7 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a AtomicU64 {
 
 impl Place {
     #[inline]
-    fn mine(&self) -> &Shared {
+    pub(super) fn mine(&self) -> &Shared {
         self.shared(self.side.index())
     }
 
@@ -268,10 +272,44 @@ impl Place {
     /// The same for a peer that may be elsewhere.
     pub(super) fn announce_elsewhere(&mut self) {
         fence(Ordering::SeqCst);
-        wake(self.theirs());
+        self.wake_peer();
         if self.peer_gone() {
             self.take_back();
         }
+    }
+
+    /// Wakes the peer if it waits; tells its bridge, if it is in another OS process.
+    pub(super) fn wake_peer(&self) {
+        let theirs = self.theirs();
+        let bridge = theirs.bridge.load(Ordering::Acquire);
+        if bridge.is_null() {
+            wake(theirs);
+        } else {
+            // SAFETY: the hook is there as long as the channel, in which this endpoint is open.
+            unsafe { ((*bridge).pump)(bridge) };
+        }
+    }
+
+    /// Where the payload of the next message to the peer goes.
+    ///
+    /// # Safety
+    /// `ring` is the peer's, and its next slot is free.
+    pub(super) unsafe fn room(&self, ring: Ring) -> NonNull<u8> {
+        let slot = self.sent & (ring.slots - 1);
+        // SAFETY: within the slot.
+        unsafe { slot_at(self.channel, ring, slot).add(ring.payload) }
+    }
+
+    /// The payload of the next message has been written: from now on the peer sees it.
+    ///
+    /// # Safety
+    /// It lies at [`Place::room`], and the number goes with it.
+    pub(super) unsafe fn show(&mut self, ring: Ring, number: u16) {
+        let slot = self.sent & (ring.slots - 1);
+        self.sent = self.sent.wrapping_add(1);
+        // SAFETY: a slot of the ring.
+        let slot = unsafe { word_at(slot_at(self.channel, ring, slot)) };
+        slot.store(word(self.sent, number), Ordering::Release);
     }
 
     /// The peer closed while a message was sent, and may have missed it: an endpoint in it would wait here
@@ -428,8 +466,8 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
         mine.waiter.store(0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         own.drop_incoming(discard);
-        let (mine, theirs) = (own.mine(), own.theirs());
-        wake(theirs);
+        let mine = own.mine();
+        own.wake_peer();
         mine.received.store(own.received, Ordering::Relaxed);
         let holder = (*region.record(id)).holder;
         if !holder.is_in_flight() {
@@ -466,6 +504,10 @@ unsafe fn destroy(last: &mut Place, discard: &mut Discard) {
         // What came for the last after it had looked, and what it has sent that the first did not receive.
         last.drop_incoming(discard);
         last.drop_sent(discard);
+        let bridges = [last.mine(), last.theirs()].map(|side| side.bridge.load(Ordering::Acquire));
         discard.free(Region::id(last.channel));
+        for bridge in bridges.into_iter().filter(|bridge| !bridge.is_null()) {
+            ((*bridge).forget)(bridge);
+        }
     }
 }

@@ -286,6 +286,31 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A value as bytes, at most `longest`.
+///
+/// # Errors
+/// As [`Exchange::encode`].
+pub fn to_bytes<T: Exchange>(value: &T, longest: usize) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::with_capacity(longest);
+    let mut writer = Writer::new(&mut [], &mut bytes.spare_capacity_mut()[..longest]);
+    value.encode(&mut writer)?;
+    let (written, _) = writer.finish();
+    // SAFETY: that many were written, to the only place that has room for any.
+    unsafe { bytes.set_len(written) };
+    Ok(bytes)
+}
+
+/// The value that bytes are, all of them.
+///
+/// # Errors
+/// As [`Exchange::decode`].
+pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let value = T::decode(&mut reader)?;
+    reader.finish()?;
+    Ok(value)
+}
+
 /// Copies bytes that somebody else may change meanwhile, reading each once: a compiler that knows a copy may
 /// look at its source again later, so it is not told.
 ///

@@ -27,7 +27,7 @@ pub(crate) use record::{Process, place, reserve};
 pub use records::{Records, records};
 pub use restart::{Policy, supervise};
 pub use service::{Service, open, serve};
-pub use spawn::{Child, Home, Options, Program, SpawnError, exit, spawn};
+pub use spawn::{Child, Home, Options, Program, SpawnError, end_as, exit, spawn};
 pub(crate) use spawn::{begin, bury, end_asked};
 pub use statistics::{Statistics, statistics};
 pub(crate) use tree::Tree;

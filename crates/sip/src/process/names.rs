@@ -1,15 +1,16 @@
 //! The name server: services by path, and who may bind and look up which.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 use thiserror::Error;
 
 use super::tree;
 use crate::Parcel;
-use crate::channel::AnyEndpoint;
+use crate::channel::{AnyEndpoint, Info};
 use crate::critical::as_host;
 use crate::owner::{self, Owner};
+use crate::remote::{self, Elsewhere, Place};
 use crate::shared::shared;
 use crate::wait::{self, Waiter};
 
@@ -80,6 +81,16 @@ impl Rights {
         self
     }
 
+    /// Whether they cover binding this name.
+    pub fn may_bind(&self, path: &str) -> bool {
+        covers(&self.bind, path)
+    }
+
+    /// Whether they cover looking up this name.
+    pub fn may_look_up(&self, path: &str) -> bool {
+        covers(&self.look_up, path)
+    }
+
     /// Of what is wanted, as much as is covered here.
     pub(super) fn narrowed(&self, wanted: &Rights) -> Rights {
         let both = |mine: &[Box<str>], wanted: &[Box<str>]| {
@@ -111,6 +122,10 @@ pub(crate) type Names = BTreeMap<Box<str>, Bound>;
 pub(crate) struct Bound {
     owner: Owner,
     digest: [u8; 32],
+    /// What the service speaks, if that is known here.
+    contract: Option<&'static Info>,
+    /// Who takes ends instead of the queue, for a service in another OS process.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     ends: VecDeque<Parcel<AnyEndpoint>>,
     waiting: Waiter,
 }
@@ -125,6 +140,29 @@ fn names() -> MutexGuard<'static, Names> {
 /// Gives the calling process a name at which it takes ends of channels whose contract has this digest, until
 /// [`unbind`] or its end. [`serve`](super::serve) does it for a contract.
 pub fn bind(path: &str, digest: [u8; 32]) -> Result<(), NameError> {
+    bind_to(path, digest, None, None)
+}
+
+/// [`bind`] for a contract that is known, so that ends can be made for clients in other OS processes.
+pub(super) fn bind_contract(path: &str, contract: &'static Info) -> Result<(), NameError> {
+    bind_to(path, contract.digest.0, Some(contract), None)
+}
+
+/// [`bind`] for a service in another OS process.
+pub(crate) fn bind_elsewhere(
+    path: &str,
+    digest: [u8; 32],
+    elsewhere: Arc<dyn Elsewhere>,
+) -> Result<(), NameError> {
+    bind_to(path, digest, None, Some(elsewhere))
+}
+
+fn bind_to(
+    path: &str,
+    digest: [u8; 32],
+    contract: Option<&'static Info>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+) -> Result<(), NameError> {
     let _host = as_host();
     let owner = owner::current();
     well_formed(path)?;
@@ -145,6 +183,8 @@ pub fn bind(path: &str, digest: [u8; 32]) -> Result<(), NameError> {
     let bound = Bound {
         owner,
         digest,
+        contract,
+        elsewhere,
         ends: VecDeque::new(),
         waiting: Waiter::NONE,
     };
@@ -166,6 +206,8 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
     if let Some(node) = tree.of(owner) {
         node.names -= 1;
     }
+    drop((names, tree));
+    remote::unbound(path);
     Ok(())
 }
 
@@ -173,7 +215,7 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
 ///
 /// # Errors
 /// The end comes back.
-pub(super) fn connect(
+pub(crate) fn connect(
     path: &str,
     digest: [u8; 32],
     end: Parcel<AnyEndpoint>,
@@ -186,6 +228,14 @@ pub(super) fn connect(
     let mut names = names();
     match acceptor(&mut names, path, digest) {
         Err(error) => Err((error, end)),
+        Ok(Bound {
+            elsewhere: Some(elsewhere),
+            ..
+        }) => {
+            let elsewhere = elsewhere.clone();
+            drop(names);
+            elsewhere.connect(path, end)
+        }
         Ok(bound) => {
             bound.ends.push_back(end);
             wait::unpark(bound.waiting);
@@ -220,6 +270,17 @@ pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
     bound.ends.pop_front()
 }
 
+/// Where the service of a name is; `None` if nobody has bound it.
+pub(crate) fn place_of(path: &str) -> Option<Place> {
+    let _host = as_host();
+    let names = names();
+    let bound = names.get(path)?;
+    Some(match &bound.elsewhere {
+        Some(elsewhere) => Place::There(elsewhere.clone()),
+        None => Place::Here(bound.contract),
+    })
+}
+
 /// Every name, with its owner and the digest of its contract.
 pub fn bound() -> Vec<(String, Owner, [u8; 32])> {
     let names = names();
@@ -235,7 +296,10 @@ pub(super) fn unbind_all(owner: Owner) {
         .of(owner)
         .map_or(0, |node| std::mem::take(&mut node.names));
     if had > 0 {
-        names().retain(|_, bound| bound.owner != owner);
+        let gone: Vec<_> = names()
+            .extract_if(.., |_, bound| bound.owner == owner)
+            .collect();
+        gone.iter().for_each(|(path, _)| remote::unbound(path));
     }
 }
 

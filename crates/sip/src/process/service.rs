@@ -9,6 +9,7 @@ use super::names::{self, NameError};
 use crate::Parcel;
 use crate::channel::{AnyEndpoint, Info};
 use crate::critical::as_host;
+use crate::remote;
 use crate::wait::{self, Waiter};
 
 /// A name that the calling process has bound, and who comes by it. Dropping it unbinds the name.
@@ -22,9 +23,11 @@ pub struct Service {
 ///
 /// # Errors
 /// As [`names::bind`].
-pub fn serve(path: &str, contract: &Info) -> Result<Service, NameError> {
-    names::bind(path, contract.digest.0)?;
-    Ok(Service { path: path.into() })
+pub fn serve(path: &str, contract: &'static Info) -> Result<Service, NameError> {
+    names::bind_contract(path, contract)?;
+    let service = Service { path: path.into() };
+    remote::bound(path, contract)?;
+    Ok(service)
 }
 
 /// Gives the service of a name one end of a channel.
@@ -33,7 +36,10 @@ pub fn serve(path: &str, contract: &Info) -> Result<Service, NameError> {
 /// Why, with the end back.
 pub fn open(path: &str, end: AnyEndpoint) -> Result<(), (NameError, AnyEndpoint)> {
     let digest = end.info().digest.0;
-    names::connect(path, digest, Parcel::pack(end)).map_err(|(error, end)| (error, end.open()))
+    match names::connect(path, digest, Parcel::pack(end)) {
+        Err((NameError::Unbound, end)) => remote::open(path, end.open()),
+        connected => connected.map_err(|(error, end)| (error, end.open())),
+    }
 }
 
 impl Service {

@@ -250,6 +250,14 @@ pub fn exit(status: u8) -> ! {
     here::die(Cause::Exited(status))
 }
 
+/// Ends the calling process as something that it stands for has ended. The host itself must not call it.
+pub fn end_as(exit: Exit) -> ! {
+    if let Some(worker) = here::worker() {
+        worker.set_message(exit.message);
+    }
+    here::die(exit.cause)
+}
+
 /// A process's child. Dropping it lets the child live on, with nobody to ask how it ended.
 #[derive(Debug)]
 #[must_use]

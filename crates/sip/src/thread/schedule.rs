@@ -77,11 +77,11 @@ impl Worker {
         !self.inbox.is_empty() || self.is_time()
     }
 
-    /// Whether it is time to read the clock.
+    /// Whether it is time to read the clock, and to look at the post.
     #[inline]
     fn is_time(&self) -> bool {
         let switches = self.switches.load(Ordering::Relaxed);
-        switches.is_multiple_of(CLOCK_EVERY) && !self.timers.is_empty()
+        switches.is_multiple_of(CLOCK_EVERY) && (!self.timers.is_empty() || self.post.is_used())
     }
 
     /// The next thread, as the one that runs; `None` if there is none, or an entry that is for the scheduler.
@@ -121,6 +121,10 @@ impl Worker {
             if self.is_time() {
                 here::leave();
                 self.ring();
+            }
+            if self.post.rang(self.index()) {
+                here::leave();
+                self.post.answer(self.index());
             }
             match self.next() {
                 Some(thread) => self.run(thread),
@@ -176,7 +180,7 @@ impl Worker {
         let mut now = begin;
         while now - begin < SPIN {
             for _ in 0..64 {
-                if !self.inbox.is_empty() {
+                if !self.inbox.is_empty() || self.post.rang(self.index()) {
                     return;
                 }
                 std::hint::spin_loop();
@@ -191,7 +195,9 @@ impl Worker {
             .next()
             .map(|deadline| deadline.saturating_duration_since(now));
         if self.inbox.settle() {
-            system::futex_wait(&self.inbox.asleep, 1, limit);
+            if !self.post.sleep(self, limit) {
+                system::futex_wait(&self.inbox.asleep, 1, limit);
+            }
             self.inbox.rise();
             self.ring();
         }

@@ -15,6 +15,7 @@ use super::stacks::Stacks;
 use super::timers::Timers;
 use crate::heap::{Heap, Pool};
 use crate::process::{self, Cause, Message, Process};
+use crate::remote::Post;
 use crate::shared::shared;
 use crate::system;
 use crate::table::Table;
@@ -28,7 +29,9 @@ pub(crate) const THREADS: usize = 1 << 18;
 #[allow(missing_debug_implementations)]
 pub(crate) struct Worker {
     index: u16,
-    pub(super) inbox: Inbox,
+    pub(crate) inbox: Inbox,
+    /// What comes from other OS processes.
+    pub(crate) post: Post,
     /// Grows with every switch to a thread.
     pub(super) switches: AtomicU64,
     /// What the system calls the OS thread; 0 before it runs.
@@ -132,6 +135,7 @@ impl Worker {
         Ok(Worker {
             index,
             inbox: Inbox::default(),
+            post: Post::default(),
             switches: AtomicU64::new(0),
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
@@ -158,6 +162,13 @@ impl Worker {
     /// Has the worker do it soon.
     pub(crate) fn ask(&self, request: Request) {
         if self.inbox.push(request.entry(), self) {
+            system::futex_wake(&self.inbox.asleep);
+        }
+    }
+
+    /// Has the worker look at its post.
+    pub(crate) fn rouse(&self) {
+        if self.inbox.asleep.swap(0, Ordering::SeqCst) != 0 {
             system::futex_wake(&self.inbox.asleep);
         }
     }

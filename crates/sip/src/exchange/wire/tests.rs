@@ -102,32 +102,20 @@ fn build(sketch: &Sketch) -> Node {
     }
 }
 
+/// Through a place that is too small, so that the larger one is tried as well.
 fn encode<T: Exchange>(value: &T) -> Result<Vec<u8>, EncodeError> {
+    let bytes = to_bytes(value, 1 << 20)?;
     let (mut small, mut large) = (
         [MaybeUninit::uninit(); 48],
         vec![MaybeUninit::uninit(); 1 << 20],
     );
     let mut writer = Writer::new(&mut small, &mut large);
     value.encode(&mut writer)?;
-    let (length, spilled) = writer.finish();
-    let bytes = if spilled {
-        &large[..length]
-    } else {
-        &small[..length]
-    };
-    // SAFETY: that many were written.
-    Ok(bytes
-        .iter()
-        .map(|byte| unsafe { byte.assume_init() })
-        .collect())
+    assert_eq!(writer.finish(), (bytes.len(), bytes.len() > 48));
+    Ok(bytes)
 }
 
-fn decode<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(bytes);
-    let value = T::decode(&mut reader)?;
-    reader.finish()?;
-    Ok(value)
-}
+use super::from_bytes as decode;
 
 /// Blocks that this thread has taken and not given back.
 fn taken() -> i64 {

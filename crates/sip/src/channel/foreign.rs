@@ -1,0 +1,145 @@
+//! An end of a channel that the kernel holds for a peer in another OS process.
+//!
+//! The process's endpoint is as ever: it finds its peer elsewhere, and where it would wake it there is a
+//! bridge instead, which takes messages out and puts others in.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::exchange::region::Region;
+use crate::exchange::sendable::Handles;
+use crate::exchange::walk::{Discard, Release};
+
+use super::AnyEndpoint;
+use super::contract::{Info, Side};
+use super::place::Place;
+
+/// What the process's endpoint calls. The functions are those of the program that made the bridge, whichever
+/// copy of this crate calls them.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Hook {
+    /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
+    pub(crate) pump: unsafe fn(*const Hook),
+    /// The channel is no more, and the hook is not called again.
+    pub(crate) forget: unsafe fn(*const Hook),
+}
+
+/// The kernel's end. It is on nobody's list, so any thread may close it; a lock of its holder keeps
+/// threads from using it at once.
+#[derive(Debug)]
+pub(crate) struct Foreign(NonNull<Place>);
+
+// SAFETY: an end in flight belongs to no thread.
+unsafe impl Send for Foreign {}
+
+impl Foreign {
+    /// Takes an end from its owner.
+    pub(crate) fn take(end: AnyEndpoint) -> Foreign {
+        let _critical = crate::critical::critical();
+        let mut release = Release::new(Region::get());
+        end.visit(&mut release);
+        let bytes = release.finish();
+        crate::exchange::ledger::of(crate::owner::current()).subtract(bytes);
+        Foreign(end.into_place())
+    }
+
+    fn place(&self) -> &Place {
+        // SAFETY: the end is this value's alone.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn place_mut(&mut self) -> &mut Place {
+        // SAFETY: as above.
+        unsafe { self.0.as_mut() }
+    }
+
+    pub(crate) fn contract(&self) -> &'static Info {
+        self.place().contract
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.place().side
+    }
+
+    /// Whether the process's endpoint has closed.
+    pub(crate) fn peer_gone(&self) -> bool {
+        self.place().peer_gone()
+    }
+
+    /// From now on the process's endpoint calls the hook. What it did before is to be looked for.
+    pub(crate) fn attach(&self, hook: *const Hook) {
+        self.place()
+            .mine()
+            .bridge
+            .store(hook.cast_mut(), Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The process's next message.
+    pub(crate) fn next(&self) -> Option<u16> {
+        let place = self.place();
+        let ring = place.contract.rings[place.side.index()];
+        if ring.slots == 0 {
+            return None;
+        }
+        place.next(ring)
+    }
+
+    /// Where the payload of the process's next message is.
+    ///
+    /// # Safety
+    /// There is one.
+    pub(crate) unsafe fn payload(&self) -> NonNull<u8> {
+        let place = self.place();
+        // SAFETY: the ring is this side's.
+        unsafe { place.payload(place.contract.rings[place.side.index()]) }
+    }
+
+    /// The process's next message has gone: its payload is not looked at again.
+    pub(crate) fn count_received(&mut self) {
+        self.place_mut().count_received();
+    }
+
+    /// Drops the process's next message, which has this number.
+    ///
+    /// # Safety
+    /// It is there, and was not read out.
+    pub(crate) unsafe fn drop_next(&mut self, number: u16) {
+        crate::exchange::discard(|discard| {
+            // SAFETY: by the caller; it is visited once, and then counted.
+            unsafe { (self.contract().visit)(number, self.payload().as_ptr(), discard) };
+            self.count_received();
+        });
+    }
+
+    /// Where the payload of the next message to the process is to be written.
+    ///
+    /// # Safety
+    /// The contract allows a message now.
+    pub(crate) unsafe fn room(&self) -> NonNull<u8> {
+        let place = self.place();
+        // SAFETY: by the caller the slot is free.
+        unsafe { place.room(place.contract.rings[place.side.peer().index()]) }
+    }
+
+    /// Shows the process the message whose payload was written.
+    ///
+    /// # Safety
+    /// It was, and the contract allows a message with this number now.
+    pub(crate) unsafe fn show(&mut self, number: u16) {
+        let ring = self.contract().rings[self.side().peer().index()];
+        // SAFETY: by the caller.
+        unsafe { self.place_mut().show(ring, number) };
+        fence(Ordering::SeqCst);
+        self.place().wake_peer();
+    }
+
+    /// Closes the end.
+    pub(crate) fn close(self) {
+        crate::exchange::discard(|discard: &mut Discard| {
+            use crate::exchange::walk::Visitor;
+            discard.handle(self.0.cast(), None, 0);
+        });
+    }
+}

@@ -1,0 +1,237 @@
+//! A channel whose ends are in two OS processes: two local channels, joined.
+//!
+//! ```text
+//!   process A -- endpoint == Foreign -- Bridge --- line in shared memory --- Bridge -- Foreign == endpoint -- process B
+//! ```
+//! A bridge runs no thread. Who sends pumps: the message goes from the local queue to the line before `send`
+//! returns. Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver
+//! is woken. What comes out of the line is held against the contract first: the message must be one that the
+//! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::channel::foreign::{Foreign, Hook};
+use crate::channel::{AnyEndpoint, Info, Side};
+use crate::critical::as_host;
+use crate::exchange::wire::Step;
+use crate::thread::here;
+
+use super::line::Line;
+use super::memory::Memory;
+use super::{Fault, Link, report};
+
+/// The middle of a channel between two OS processes.
+#[repr(C)]
+pub(crate) struct Bridge {
+    /// First, so that the process's endpoint finds it.
+    hook: Hook,
+    ends: Mutex<Ends>,
+    /// Somebody has found the lock taken: there may be more to do.
+    again: AtomicBool,
+    gone: AtomicBool,
+    pub(super) link: Arc<Link>,
+    worker: usize,
+}
+
+struct Ends {
+    /// None once it is closed.
+    local: Option<Foreign>,
+    line: Line,
+    contract: &'static Info,
+    /// The contract's state: what has gone through in either direction.
+    state: u16,
+    /// The side whose endpoint is in this OS process.
+    side: Side,
+}
+
+/// Why two ends cannot be joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The memory has no room for the contract's queues.
+    #[error("the shared memory is too small for the contract")]
+    TooSmall,
+    /// No worker runs in this OS process, who would listen.
+    #[error("no worker runs yet: call mullion_sip::start first")]
+    NotStarted,
+}
+
+/// Joins the process that has the other end of a channel to a peer in another OS process, who joins the other
+/// side of the same contract over the same link and memory. The channel is in its first state on both sides.
+///
+/// # Errors
+/// The end is closed then.
+pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
+    let _host = as_host();
+    let (contract, side) = (end.info(), end.side().peer());
+    let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
+    let line = Line::new(memory, contract, side, worker as u32).ok_or(JoinError::TooSmall)?;
+    let bridge = Arc::new(Bridge {
+        hook: Hook { pump, forget },
+        ends: Mutex::new(Ends {
+            local: None,
+            line,
+            contract,
+            state: 0,
+            side,
+        }),
+        again: AtomicBool::new(false),
+        gone: AtomicBool::new(false),
+        link: link.clone(),
+        worker,
+    });
+    let local = Foreign::take(end);
+    local.attach(Arc::into_raw(bridge.clone()).cast());
+    if let Ok(mut ends) = bridge.ends.lock() {
+        ends.local = Some(local);
+    }
+    super::post::add(worker, bridge.clone());
+    bridge.pump();
+    Ok(())
+}
+
+/// # Safety
+/// The hook is a bridge's.
+unsafe fn pump(hook: *const Hook) {
+    let _host = as_host();
+    // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
+    // caller's is.
+    let bridge = unsafe { &*hook.cast::<Bridge>() };
+    here::on_large_stack(|| bridge.pump());
+}
+
+/// # Safety
+/// The hook is a bridge's, and this is the channel's count of it.
+unsafe fn forget(hook: *const Hook) {
+    let _host = as_host();
+    // SAFETY: by the caller.
+    drop(unsafe { Arc::from_raw(hook.cast::<Bridge>()) });
+}
+
+impl Bridge {
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Moves what there is, in both directions. Never waits: who finds it being done leaves word.
+    pub(super) fn pump(&self) {
+        self.again.store(true, Ordering::SeqCst);
+        while self.again.swap(false, Ordering::SeqCst) {
+            let Ok(mut ends) = self.ends.try_lock() else {
+                // Whoever has the lock looks at the word again after it has let go.
+                self.again.store(true, Ordering::SeqCst);
+                if self.ends.try_lock().is_err() {
+                    return;
+                }
+                continue;
+            };
+            self.move_all(&mut ends);
+        }
+    }
+
+    fn move_all(&self, ends: &mut Ends) {
+        // In this order: what was sent before an end is received before the end.
+        let down = self.link.is_down();
+        let ended = down || ends.line.peer_closed();
+        let moved = ends.forward().and_then(|sent| {
+            if sent {
+                self.link.ring(ends.line.bell());
+            }
+            ends.deliver()
+        });
+        if let Err(fault) = &moved {
+            report(ends.contract, &self.link, *fault);
+        }
+        let left = ends.local.as_ref().is_none_or(Foreign::peer_gone);
+        if moved.is_err() || ended || left {
+            self.end(ends);
+        }
+    }
+
+    /// Closes both ends.
+    fn end(&self, ends: &mut Ends) {
+        let Some(local) = ends.local.take() else {
+            return;
+        };
+        ends.line.close();
+        self.link.ring(ends.line.bell());
+        local.close();
+        self.gone.store(true, Ordering::Release);
+        super::post::change(self.worker);
+    }
+}
+
+impl Ends {
+    /// From the process to the line. True if there was anything.
+    fn forward(&mut self) -> Result<bool, Fault> {
+        let Some(local) = &mut self.local else {
+            return Ok(false);
+        };
+        let mut any = false;
+        while let Some(number) = local.next() {
+            let step = self.contract.wire.steps.get(usize::from(number));
+            let step = *step
+                .filter(|step| step.from == self.state)
+                .ok_or(Fault::OutOfTurn)?;
+            // SAFETY: the message is there; it is written from where it is, and then dropped and counted.
+            let sent = unsafe {
+                let payload = local.payload().as_ptr();
+                let encode = self.contract.wire.encode;
+                let sent = self.line.send(number, |to| encode(number, payload, to));
+                local.drop_next(number);
+                sent
+            };
+            sent?;
+            self.state = step.next;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// From the line to the process.
+    fn deliver(&mut self) -> Result<(), Fault> {
+        let Some(local) = &mut self.local else {
+            return Ok(());
+        };
+        while let Some(number) = self.line.waits() {
+            let step = allowed(self.contract, self.state, self.side.peer(), number)
+                .ok_or(Fault::OutOfTurn)?;
+            let mut bytes = self.line.receive().map_err(|_| Fault::Elsewhere)?;
+            // SAFETY: the contract allows the message, so its slot is free; it is shown only when it was read.
+            unsafe {
+                let room = local.room().as_ptr();
+                (self.contract.wire.decode)(number, room, &mut bytes)?;
+                if let Err(error) = bytes.finish() {
+                    drop_unseen(self.contract, number, room);
+                    return Err(error.into());
+                }
+                self.line.answered();
+                local.show(number);
+            }
+            self.state = step.next;
+        }
+        Ok(())
+    }
+}
+
+/// The step that a message is, if `sender` may send it in this state.
+fn allowed(contract: &Info, state: u16, sender: Side, number: u16) -> Option<Step> {
+    let (_, sends) = contract.states.get(usize::from(state))?;
+    let step = contract.wire.steps.get(usize::from(number))?;
+    (*sends == sender && step.from == state).then_some(*step)
+}
+
+/// Drops a payload that was read, and is not to be shown.
+///
+/// # Safety
+/// It lies there.
+unsafe fn drop_unseen(contract: &Info, number: u16, payload: *mut u8) {
+    // SAFETY: by the caller; visited once.
+    crate::exchange::discard(|discard| unsafe { (contract.visit)(number, payload, discard) });
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Bridge")
+    }
+}

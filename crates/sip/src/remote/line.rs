@@ -1,0 +1,219 @@
+//! A channel in memory that two OS processes share.
+//!
+//! ```text
+//!   line 0, 1     what the client's, the server's OS process tells the other: closed, which bell
+//!   ring          slots of 64 bytes with messages to the client: word, length, 48 bytes
+//!   ring          messages to the server
+//!   arena         long messages to the client, one behind the other; pages become memory when written
+//!   arena         long messages to the server
+//! ```
+//! Each side counts by itself what it has written and read, and reads only what the other wrote: a word that
+//! says which message is there, a length, bytes. All three are claims. An arena is empty again when the
+//! contract says that its reader has answered; so nobody frees anything in it, and nobody waits for room.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::channel::Info;
+use crate::channel::Side;
+use crate::exchange::wire::{Reader, Writer, copy_once};
+
+use super::memory::Memory;
+
+/// Bytes of long messages that can be on their way in one direction of a channel.
+pub const ARENA: usize = 256 << 20;
+/// Arenas that have held more give their pages back.
+const KEPT: usize = 1 << 20;
+const SLOT: usize = 64;
+const INLINE: usize = SLOT - 16;
+const LINES: usize = 2 * 64;
+const PAGE: usize = 4096;
+/// In a length: the message is in the arena, at the offset that is in the slot.
+const SPILLED: u64 = 1 << 63;
+
+/// What a side's OS process tells the other.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Head {
+    closed: AtomicU32,
+    /// Which bell of its OS process is to be rung.
+    bell: AtomicU32,
+}
+
+#[repr(C, align(64))]
+struct Slot {
+    word: AtomicU64,
+    length: AtomicU64,
+    bytes: [u8; INLINE],
+}
+const _: () = assert!(size_of::<Slot>() == SLOT && size_of::<Head>() * 2 == LINES);
+
+/// One OS process's half of a shared channel.
+#[derive(Debug)]
+pub(super) struct Line {
+    memory: Memory,
+    /// Which side's messages this OS process sends.
+    side: Side,
+    incoming: Direction,
+    outgoing: Direction,
+    /// Bytes of the outgoing arena that hold messages.
+    used: usize,
+}
+
+/// Where the messages of one direction are, and how many there have been, wrapping.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    ring: usize,
+    slots: u32,
+    arena: usize,
+    count: u32,
+}
+
+/// Bytes of memory that a channel of this contract needs between two OS processes. Most of it is address
+/// space that never becomes memory.
+pub fn line_bytes(contract: &Info) -> usize {
+    direction(contract, Side::Server).arena + ARENA
+}
+
+fn direction(contract: &Info, to: Side) -> Direction {
+    let slots = |side: Side| contract.rings[side.index()].slots;
+    let bytes = |side: Side| slots(side) as usize * SLOT;
+    let rings = LINES + bytes(Side::Client) + bytes(Side::Server);
+    let arenas = rings.next_multiple_of(PAGE);
+    let behind = to.index();
+    Direction {
+        ring: LINES + behind * bytes(Side::Client),
+        slots: slots(to),
+        arena: arenas + behind * ARENA,
+        count: 0,
+    }
+}
+
+/// A message that lies elsewhere than in its arena.
+pub(super) struct Nonsense;
+
+impl Line {
+    /// The half of the OS process that sends what `side` sends.
+    pub(super) fn new(memory: Memory, contract: &Info, side: Side, bell: u32) -> Option<Line> {
+        let line = Line {
+            side,
+            incoming: direction(contract, side),
+            outgoing: direction(contract, side.peer()),
+            used: 0,
+            memory,
+        };
+        if line.memory.bytes() < line_bytes(contract) {
+            return None;
+        }
+        line.head(side).bell.store(bell, Ordering::Release);
+        Some(line)
+    }
+
+    fn head(&self, side: Side) -> &Head {
+        // SAFETY: the lines are there and aligned, of atomic words.
+        unsafe { self.memory.at(side.index() * 64).cast().as_ref() }
+    }
+
+    /// Which of its bells the peer wants rung.
+    pub(super) fn bell(&self) -> u32 {
+        self.head(self.side.peer()).bell.load(Ordering::Acquire)
+    }
+
+    pub(super) fn close(&self) {
+        self.head(self.side).closed.store(1, Ordering::Release);
+    }
+
+    /// Whether the peer says that it will send nothing more.
+    #[inline]
+    pub(super) fn peer_closed(&self) -> bool {
+        self.head(self.side.peer()).closed.load(Ordering::Acquire) != 0
+    }
+
+    #[inline]
+    fn slot(&self, direction: Direction) -> *mut Slot {
+        let index = direction.count & (direction.slots.wrapping_sub(1));
+        self.memory
+            .at(direction.ring + index as usize * SLOT)
+            .cast()
+            .as_ptr()
+    }
+
+    /// Sends a message that `write` writes.
+    #[inline]
+    pub(super) fn send<E>(
+        &mut self,
+        number: u16,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let slot = self.slot(self.outgoing);
+        let arena = self.memory.at(self.outgoing.arena + self.used);
+        // SAFETY: both are within the memory; the contract says that the slot is free, and the arena behind
+        // `used` is. What the peer may do to them meanwhile happens to its own message.
+        unsafe {
+            let inline = (&raw mut (*slot).bytes).cast::<u8>();
+            let mut writer = Writer::at((inline, INLINE), (arena.as_ptr(), ARENA - 64 - self.used));
+            write(&mut writer)?;
+            let (length, spilled) = writer.finish();
+            let mut claim = length as u64;
+            if spilled {
+                claim |= SPILLED;
+                inline.cast::<u64>().write(self.used as u64);
+                self.used += length.next_multiple_of(64);
+            }
+            (*slot).length.store(claim, Ordering::Relaxed);
+            self.outgoing.count = self.outgoing.count.wrapping_add(1);
+            let word = u64::from(self.outgoing.count) << 16 | u64::from(number);
+            (*slot).word.store(word, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The peer has answered: it has read everything.
+    pub(super) fn answered(&mut self) {
+        if self.used > KEPT {
+            self.memory.discard(self.outgoing.arena, self.used);
+        }
+        self.used = 0;
+    }
+
+    /// Whether there is a message.
+    #[inline]
+    pub(super) fn waits(&self) -> Option<u16> {
+        if self.incoming.slots == 0 {
+            return None;
+        }
+        let slot = self.slot(self.incoming);
+        // SAFETY: within the memory, and atomic.
+        let word = unsafe { (*slot).word.load(Ordering::Acquire) };
+        let expected = u64::from(self.incoming.count.wrapping_add(1));
+        (word >> 16 == expected).then_some(word as u16)
+    }
+
+    /// The payload of the next message, which [`Line::waits`] has found, and which is counted as read.
+    pub(super) fn receive(&mut self) -> Result<Reader<'_>, Nonsense> {
+        let slot = self.slot(self.incoming);
+        let arena = self.incoming.arena;
+        self.incoming.count = self.incoming.count.wrapping_add(1);
+        // SAFETY: within the memory; the length and the offset are each read once, and held against the room.
+        let (start, length) = unsafe {
+            let claim = (*slot).length.load(Ordering::Relaxed);
+            let inline = (&raw const (*slot).bytes).cast::<u8>();
+            let length = usize::try_from(claim & !SPILLED).map_err(|_| Nonsense)?;
+            if claim & SPILLED == 0 {
+                if length > INLINE {
+                    return Err(Nonsense);
+                }
+                (inline, length)
+            } else {
+                let mut offset = 0u64;
+                copy_once(inline, (&raw mut offset).cast(), 8);
+                let offset = usize::try_from(offset).map_err(|_| Nonsense)?;
+                if offset >= ARENA || length > ARENA - offset {
+                    return Err(Nonsense);
+                }
+                (self.memory.at(arena + offset).as_ptr().cast_const(), length)
+            }
+        };
+        // SAFETY: that many bytes are in the memory, which lives as long as the borrow of this line.
+        Ok(unsafe { Reader::at(start, length) })
+    }
+}

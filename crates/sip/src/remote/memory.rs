@@ -1,0 +1,88 @@
+//! Memory that two OS processes share.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+
+/// A mapped file in memory, whose size nobody can take away again. What is in it the other side may change
+/// at any time: it is reached by atomic words and by copies only.
+#[derive(Debug)]
+pub struct Memory {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: an address range that is mapped as long as the value lives; who reads and writes what is the
+// business of who reaches into it.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Maps all of a file in memory.
+    ///
+    /// # Errors
+    /// It is smaller than `least` bytes, its size can change (a peer that cuts it off would have everybody
+    /// else die of SIGBUS), or the system refuses.
+    pub fn map(file: BorrowedFd<'_>, least: usize) -> io::Result<Memory> {
+        // SAFETY: the calls only ask. (Not `fstat`, which a sandbox could not tell from `stat` of any path.)
+        let (bytes, seals) = unsafe {
+            let bytes = libc::lseek(file.as_raw_fd(), 0, libc::SEEK_END);
+            (bytes, libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS))
+        };
+        let needed = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        let (Ok(bytes), 0..) = (usize::try_from(bytes), seals) else {
+            return Err(io::Error::last_os_error());
+        };
+        if seals & needed != needed || bytes < least.max(1) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: a new mapping at an address that the system chooses touches no existing memory.
+        let base = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Memory { base, bytes })
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The byte at `offset`.
+    ///
+    /// # Panics
+    /// If it is beyond the end.
+    #[inline]
+    pub(super) fn at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.bytes, "within the memory");
+        // SAFETY: within the mapping.
+        unsafe { self.base.add(offset) }
+    }
+
+    /// Gives the pages of a range back to the system.
+    pub(super) fn discard(&self, offset: usize, bytes: usize) {
+        let start = self.at(offset);
+        let bytes = bytes.min(self.bytes - offset);
+        // SAFETY: within the mapping, which holds bytes of messages only. A failure leaves them, which is as good.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,88 @@
+//! Channels between OS processes, by way of memory that both have mapped.
+//!
+//! ```text
+//!   upstream   names that this OS process does not have are asked for elsewhere
+//!   bridge     a local channel at each side, joined          post   what a worker hears
+//!   line       the messages in shared memory                 link   two OS processes, and their bells
+//!   memory     mapped files that cannot shrink               bell   a word to sleep on
+//! ```
+//! Nothing that the other side writes is trusted: see [`crate::exchange::wire`] for what messages are made of.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+
+pub use bridge::{JoinError, join};
+pub use line::{ARENA, line_bytes};
+pub use link::{LINK_BYTES, Link};
+pub use memory::Memory;
+pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of, set_upstream};
+
+pub(crate) use post::Post;
+pub(crate) use upstream::{bound, open, unbound};
+
+mod bell;
+mod bridge;
+mod line;
+mod link;
+mod memory;
+mod post;
+mod upstream;
+
+use crate::channel::Info;
+use crate::exchange::wire::{DecodeError, EncodeError};
+use crate::shared::shared;
+
+/// Why a channel between OS processes was ended by its bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// What was sent cannot cross.
+    #[error("what was sent cannot cross: {0}")]
+    Unsendable(#[from] EncodeError),
+    /// What came is no message.
+    #[error("what came is no message of the contract: {0}")]
+    Malformed(#[from] DecodeError),
+    /// A message that its sender may not send in this state.
+    #[error("a message that the contract does not allow in this state")]
+    OutOfTurn,
+    /// A message that lies outside of the memory for messages.
+    #[error("a message that lies outside of the memory for messages")]
+    Elsewhere,
+}
+
+/// Told of every channel that a bridge has ended: the contract, the peer, and why.
+pub type Reporter = fn(contract: &'static Info, peer: &str, fault: Fault);
+
+/// What a program has of this once.
+pub(crate) struct State {
+    upstream: OnceLock<&'static dyn Upstream>,
+    reporter: OnceLock<Reporter>,
+    /// The worker of the next bridge.
+    next: AtomicUsize,
+}
+
+impl State {
+    pub(crate) const fn new() -> State {
+        State {
+            upstream: OnceLock::new(),
+            reporter: OnceLock::new(),
+            next: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Has faults of channels between OS processes told to `reporter`; the first one stays. Without one they go
+/// to the standard error output.
+pub fn on_fault(reporter: Reporter) {
+    let _ = shared().remote.reporter.set(reporter);
+}
+
+fn report(contract: &'static Info, link: &Link, fault: Fault) {
+    match shared().remote.reporter.get() {
+        Some(reporter) => reporter(contract, link.peer(), fault),
+        None => eprintln!(
+            "mullion: a channel of contract {} with {} was closed: {fault}",
+            contract.name,
+            link.peer()
+        ),
+    }
+}

@@ -1,0 +1,149 @@
+//! What a worker hears: the bells of its bridges.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::bell;
+use super::bridge::Bridge;
+use super::link::Link;
+use crate::shared::shared;
+use crate::thread::worker::{self, Worker};
+
+/// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    changed: AtomicU32,
+    joined: Mutex<Vec<Arc<Bridge>>>,
+    seen: Cell<u32>,
+    links: RefCell<Vec<Heard>>,
+}
+
+/// A link, what of it was heard last, and the bridges over it.
+#[derive(Debug)]
+struct Heard {
+    link: Arc<Link>,
+    rung: Cell<u32>,
+    bridges: Vec<Arc<Bridge>>,
+}
+
+/// A worker for a new bridge: the calling one, or each in turn.
+pub(super) fn choose() -> Option<usize> {
+    let all = worker::all();
+    match crate::thread::here::worker() {
+        Some(here) => Some(here.index().into()),
+        None => shared()
+            .remote
+            .next
+            .fetch_add(1, Ordering::Relaxed)
+            .checked_rem(all.len().min(super::link::BELLS)),
+    }
+}
+
+/// From now on the worker hears the bridge's bell.
+pub(super) fn add(worker: usize, bridge: Arc<Bridge>) {
+    if let Some(worker) = worker::all().get(worker) {
+        worker.post.joined().push(bridge);
+    }
+    change(worker);
+}
+
+/// Has the worker look at all its bridges.
+pub(super) fn change(worker: usize) {
+    if let Some(worker) = worker::all().get(worker) {
+        worker.post.changed.fetch_add(1, Ordering::SeqCst);
+        worker.rouse();
+    }
+}
+
+/// Has all workers look at all their bridges.
+pub(super) fn change_all() {
+    (0..worker::all().len()).for_each(change);
+}
+
+impl Post {
+    fn joined(&self) -> MutexGuard<'_, Vec<Arc<Bridge>>> {
+        self.joined
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether there are bells to hear.
+    #[inline]
+    pub(crate) fn is_used(&self) -> bool {
+        self.changed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether there is anything to do. For the worker alone, as everything that follows.
+    #[inline]
+    pub(crate) fn rang(&self, worker: u16) -> bool {
+        let links = self.links.borrow();
+        self.changed.load(Ordering::Acquire) != self.seen.get()
+            || (!links.is_empty() && links.iter().any(|heard| heard.rang(worker)))
+    }
+
+    /// Does it.
+    pub(crate) fn answer(&self, worker: u16) {
+        let changed = self.changed.load(Ordering::Acquire);
+        if changed != self.seen.replace(changed) {
+            self.look_again(worker);
+        }
+        for heard in self.links.borrow().iter() {
+            let rung = heard.link.heard(worker).rung();
+            if rung != heard.rung.replace(rung) {
+                heard.bridges.iter().for_each(|bridge| bridge.pump());
+            }
+        }
+    }
+
+    /// Sorts the bridges by link, forgets those that have ended, and has all of them look.
+    #[cold]
+    fn look_again(&self, worker: u16) {
+        let mut links = Vec::<Heard>::new();
+        let mut joined = self.joined();
+        joined.retain(|bridge| !bridge.is_gone());
+        for bridge in joined.iter() {
+            let same = |heard: &Heard| Arc::ptr_eq(&heard.link, &bridge.link);
+            let place = links.iter().position(same).unwrap_or_else(|| {
+                links.push(Heard {
+                    rung: Cell::new(bridge.link.heard(worker).rung()),
+                    link: bridge.link.clone(),
+                    bridges: Vec::new(),
+                });
+                links.len() - 1
+            });
+            links[place].bridges.push(bridge.clone());
+        }
+        drop(joined);
+        for bridge in links.iter().flat_map(|heard| &heard.bridges) {
+            bridge.pump();
+        }
+        self.links.replace(links);
+    }
+
+    /// Sleeps while the worker's own word says so and no bell rings. False if it has no bells: then nothing
+    /// was done.
+    pub(crate) fn sleep(&self, worker: &Worker, limit: Option<Duration>) -> bool {
+        let links = self.links.borrow();
+        let unchanged = self.changed.load(Ordering::SeqCst) == self.seen.get();
+        if links.is_empty() && unchanged {
+            return false;
+        }
+        if unchanged {
+            let bells: Vec<_> = links
+                .iter()
+                .map(|heard| (heard.link.heard(worker.index()), heard.rung.get()))
+                .collect();
+            bell::sleep(&bells, &worker.inbox.asleep, 1, limit);
+        }
+        true
+    }
+}
+
+impl Heard {
+    #[inline]
+    fn rang(&self, worker: u16) -> bool {
+        self.link.heard(worker).rung() != self.rung.get()
+    }
+}

@@ -1,0 +1,364 @@
+//! Channels over shared memory, with both ends in this program: what arrives, what ends, and what a hostile
+//! peer can write.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use mullion_sip::channel::{ChannelClosed, Contract, Info};
+use mullion_sip::exchange::census;
+use mullion_sip::remote::{Fault, LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
+use mullion_sip::{ExBox, ExString, ExVec, Exchange, Start, contract, start};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+contract! {
+    /// Questions, and whatever else can be said.
+    mod talk {
+        Ask: client {
+            Question(u32) -> Answer,
+            Tree(ExBox<Node>) -> Answer,
+            Bytes(ExVec<u8>) -> More,
+            Channel(passenger::Client<passenger::Go>) -> Answer,
+            Bye -> end,
+        }
+        More: client { Bytes(ExVec<u8>) -> Answer }
+        Answer: server { Reply(u64) -> Ask, Echo(ExVec<u8>) -> Ask, Text(ExString) -> Ask }
+    }
+}
+
+contract! {
+    mod passenger { Go: client { Gone -> end } }
+}
+
+#[derive(Exchange)]
+struct Node {
+    value: u64,
+    left: Option<ExBox<Node>>,
+    right: Option<ExBox<Node>>,
+}
+
+fn tree(depth: u32) -> ExBox<Node> {
+    let child = || (depth > 0).then(|| tree(depth - 1));
+    ExBox::new(Node {
+        value: depth.into(),
+        left: child(),
+        right: child(),
+    })
+}
+
+fn sum(node: &Node) -> u64 {
+    let below = |child: &Option<ExBox<Node>>| child.as_ref().map_or(0, |node| sum(node));
+    node.value + below(&node.left) + below(&node.right)
+}
+
+/// Faults that were reported, of all tests: those that expect some run alone.
+static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
+
+/// One test at a time: they count blocks and faults.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    start(Start {
+        workers: std::num::NonZeroUsize::new(2),
+    })
+    .expect("workers");
+    on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
+    FAULTS.lock().expect("whole").clear();
+    alone
+}
+
+fn faults() -> Vec<Fault> {
+    FAULTS.lock().expect("whole").clone()
+}
+
+fn file(bytes: usize) -> OwnedFd {
+    let file =
+        memfd_create("line", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("memory");
+    ftruncate(&file, bytes as u64).expect("memory");
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).expect("sealed");
+    file
+}
+
+struct Pair {
+    links: [Arc<Link>; 2],
+    line: OwnedFd,
+}
+
+impl Pair {
+    fn new(contract: &Info) -> Pair {
+        let bells = file(LINK_BYTES);
+        Pair {
+            links: [0, 1].map(|end| {
+                let memory = Memory::map(bells.as_fd(), LINK_BYTES).expect("mapped");
+                Link::new(memory, end, ["server", "client"][end]).expect("large enough")
+            }),
+            line: file(line_bytes(contract)),
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::map(self.line.as_fd(), 1).expect("mapped")
+    }
+
+    /// A client whose server is on the other side of the memory.
+    fn client(&self) -> talk::Client<talk::Ask> {
+        let (client, far) = talk::channel().expect("memory");
+        join(far.into_any(), &self.links[0], self.memory()).expect("joined");
+        client
+    }
+
+    fn server(&self) -> talk::Server<talk::Ask> {
+        let (far, server) = talk::channel().expect("memory");
+        join(far.into_any(), &self.links[1], self.memory()).expect("joined");
+        server
+    }
+}
+
+fn pair() -> (talk::Client<talk::Ask>, talk::Server<talk::Ask>, Pair) {
+    let pair = Pair::new(talk::Contract::INFO);
+    (pair.client(), pair.server(), pair)
+}
+
+/// Waits for the blocks that bridges free on the workers.
+fn settled(blocks: u64) {
+    let begin = Instant::now();
+    while census().in_use != blocks {
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "{} blocks, not {blocks}",
+            census().in_use
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn questions_and_answers_cross() {
+    let _alone = alone();
+    let before = census().in_use;
+    let (mut client, mut server, _pair) = pair();
+    for number in 0..1000 {
+        let asked = client.question(number).expect("alive");
+        let Ok(talk::AskMessage::Question(question, answering)) = server.recv() else {
+            panic!("no question")
+        };
+        server = answering.reply(u64::from(question) * 2).expect("alive");
+        let Ok(talk::AnswerMessage::Reply(reply, next)) = asked.recv() else {
+            panic!("no reply")
+        };
+        assert_eq!(reply, u64::from(number) * 2);
+        client = next;
+    }
+    client.bye().expect("alive");
+    assert!(matches!(server.recv(), Ok(talk::AskMessage::Bye)));
+    settled(before);
+    assert_eq!(faults(), []);
+}
+
+#[test]
+fn trees_texts_and_long_messages_cross() {
+    let _alone = alone();
+    let before = census().in_use;
+    let (client, server, _pair) = pair();
+    let client = client.tree(tree(6)).expect("alive");
+    let Ok(talk::AskMessage::Tree(tree, server)) = server.recv() else {
+        panic!("no tree")
+    };
+    assert_eq!(sum(&tree), 120);
+    let server = server
+        .text(ExString::from("grüße, ".repeat(40).as_str()))
+        .expect("alive");
+    let Ok(talk::AnswerMessage::Text(text, client)) = client.recv() else {
+        panic!("no text")
+    };
+    assert_eq!(&*text, "grüße, ".repeat(40));
+    // Two messages in a row, which share the arena; often enough to see that it is emptied.
+    let (mut client, mut server) = (client, server);
+    for round in 0..20u8 {
+        let bytes = |length| ExVec::copy_of(&vec![round; length]);
+        let sent = client.bytes(bytes(20 << 20)).expect("alive");
+        let sent = sent.bytes(bytes(40)).expect("alive");
+        let Ok(talk::AskMessage::Bytes(first, more)) = server.recv() else {
+            panic!("no bytes")
+        };
+        let Ok(talk::MoreMessage::Bytes(second, answering)) = more.recv() else {
+            panic!("no bytes")
+        };
+        assert!(first.len() == 20 << 20 && first.iter().all(|byte| *byte == round));
+        assert!(second.len() == 40 && second.iter().all(|byte| *byte == round));
+        server = answering.echo(second).expect("alive");
+        let Ok(talk::AnswerMessage::Echo(_, next)) = sent.recv() else {
+            panic!("no echo")
+        };
+        client = next;
+    }
+    drop((client, server, tree, text));
+    settled(before);
+}
+
+#[test]
+fn what_was_sent_before_the_end_arrives() {
+    let _alone = alone();
+    let (client, server, _pair) = pair();
+    drop(client.question(7).expect("alive"));
+    let Ok(talk::AskMessage::Question(7, server)) = server.recv() else {
+        panic!("lost")
+    };
+    // The end is told by a bell; until it is heard, sending works.
+    if let Ok(asked) = server.reply(1) {
+        assert!(matches!(asked.recv(), Err(ChannelClosed)));
+    }
+}
+
+#[test]
+fn a_waiting_peer_is_told_of_the_end() {
+    let _alone = alone();
+    for down in [false, true] {
+        let (client, server, pair) = pair();
+        let waits = std::thread::spawn({
+            let server = mullion_sip::Parcel::pack(server);
+            move || server.open().recv().map(|_| ())
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        if down {
+            pair.links[1].take_down();
+        } else {
+            drop(client);
+        }
+        assert_eq!(waits.join().expect("no panic"), Err(ChannelClosed));
+    }
+}
+
+#[test]
+fn an_endpoint_cannot_cross_and_the_channel_says_so() {
+    let _alone = alone();
+    let before = census().in_use;
+    let (client, server, _pair) = pair();
+    let (passenger, other) = passenger::channel().expect("memory");
+    if let Ok(client) = client.channel(passenger) {
+        assert!(matches!(client.recv(), Err(ChannelClosed)));
+    }
+    assert!(matches!(server.recv(), Err(ChannelClosed)));
+    assert!(
+        matches!(faults()[..], [Fault::Unsendable(_)]),
+        "{:?}",
+        faults()
+    );
+    drop(other);
+    settled(before);
+}
+
+#[test]
+fn memory_that_can_shrink_is_refused() {
+    let loose = memfd_create("loose", MemfdFlags::ALLOW_SEALING).expect("memory");
+    ftruncate(&loose, 8192).expect("memory");
+    assert!(Memory::map(loose.as_fd(), 4096).is_err());
+    assert!(Memory::map(file(4096).as_fd(), 8192).is_err());
+}
+
+/// A server whose peer is this test, which writes what it likes.
+fn attacked() -> (talk::Server<talk::Ask>, File, Pair) {
+    let pair = Pair::new(talk::Contract::INFO);
+    let server = pair.server();
+    let file = File::from(pair.line.try_clone().expect("a descriptor"));
+    (server, file, pair)
+}
+
+/// Where the ring of messages to the server is: two lines, and behind it the client's ring of one slot.
+const RING: u64 = 128 + 64;
+
+fn slot(file: &File, count: u64, number: u16, length: u64, bytes: &[u8]) {
+    let at = RING + (count - 1) % 2 * 64;
+    file.write_all_at(&length.to_le_bytes(), at + 8)
+        .expect("written");
+    file.write_all_at(bytes, at + 16).expect("written");
+    let word = count << 16 | u64::from(number);
+    file.write_all_at(&word.to_le_bytes(), at).expect("written");
+}
+
+#[test]
+fn what_a_hostile_peer_writes_ends_the_channel() {
+    let _alone = alone();
+    let before = census().in_use;
+    type Check = fn(Fault) -> bool;
+    let spilled = 1u64 << 63;
+    let cases: &[(u16, u64, &[u8], Check)] = &[
+        // A reply is the server's to send; there is no message 77.
+        (6, 8, &[0; 8], |fault| fault == Fault::OutOfTurn),
+        (77, 0, &[], |fault| fault == Fault::OutOfTurn),
+        // A second message of the next state.
+        (5, 8, &[0; 8], |fault| fault == Fault::OutOfTurn),
+        (0, 3, &[0; 3], |fault| matches!(fault, Fault::Malformed(_))),
+        (0, 5, &[0; 5], |fault| matches!(fault, Fault::Malformed(_))),
+        (0, 49, &[0; 48], |fault| fault == Fault::Elsewhere),
+        (0, u64::MAX >> 1, &[], |fault| fault == Fault::Elsewhere),
+        (2, spilled | 8, &[255; 8], |fault| fault == Fault::Elsewhere),
+        (2, spilled | (1 << 40), &[0; 8], |fault| {
+            fault == Fault::Elsewhere
+        }),
+        // A vector that says it has more than there is.
+        (2, 8, &[255; 8], |fault| {
+            matches!(fault, Fault::Malformed(_))
+        }),
+        // Half a tree: what was read of it is freed.
+        (1, 10, &[0, 0, 0, 0, 0, 0, 0, 0, 1, 0], |fault| {
+            matches!(fault, Fault::Malformed(_))
+        }),
+        (3, 0, &[], |fault| matches!(fault, Fault::Malformed(_))),
+    ];
+    for (index, (number, length, bytes, expected)) in cases.iter().enumerate() {
+        FAULTS.lock().expect("whole").clear();
+        let (server, file, pair) = attacked();
+        slot(&file, 1, *number, *length, bytes);
+        pair.links[0].take_down();
+        pair.links[1].take_down();
+        assert!(matches!(server.recv(), Err(ChannelClosed)), "case {index}");
+        assert!(
+            faults().iter().all(|fault| expected(*fault)) && faults().len() == 1,
+            "case {index}: {:?}",
+            faults()
+        );
+    }
+    settled(before);
+}
+
+#[test]
+fn noise_in_shared_memory_does_no_harm() {
+    let _alone = alone();
+    let before = census().in_use;
+    let seed = AtomicU32::new(1);
+    let random = || {
+        let next = seed
+            .load(Ordering::Relaxed)
+            .wrapping_mul(1664525)
+            .wrapping_add(1013904223);
+        seed.store(next, Ordering::Relaxed);
+        next >> 8
+    };
+    for _ in 0..300 {
+        let (server, file, pair) = attacked();
+        let mut server = Some(server);
+        for count in 1..6 {
+            let bytes: Vec<u8> = (0..48).map(|_| (random() % 3) as u8).collect();
+            file.write_all_at(&bytes, 4096 * 2).expect("written");
+            slot(
+                &file,
+                count,
+                (random() % 8) as u16,
+                u64::from(random() % 60),
+                &bytes,
+            );
+            pair.links[1].take_down();
+            match server.take().map(|server| server.recv()) {
+                Some(Ok(talk::AskMessage::Question(_, next) | talk::AskMessage::Tree(_, next))) => {
+                    server = next.reply(1).ok();
+                }
+                _ => break,
+            }
+        }
+    }
+    settled(before);
+}
