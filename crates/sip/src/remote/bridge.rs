@@ -130,9 +130,9 @@ impl Bridge {
     }
 
     fn move_all(&self, ends: &mut Ends) {
-        // In this order: what was sent before an end is received before the end.
-        let down = self.link.is_down();
-        let ended = down || ends.line.peer_closed();
+        // Ends are looked for before messages: what was sent before an end is received before it.
+        let left = ends.local.as_ref().is_none_or(Foreign::peer_gone);
+        let ended = left || self.link.is_down() || ends.line.peer_closed();
         let moved = ends.forward().and_then(|sent| {
             if sent {
                 self.link.ring(ends.line.bell());
@@ -142,8 +142,7 @@ impl Bridge {
         if let Err(fault) = &moved {
             report(ends.contract, &self.link, *fault);
         }
-        let left = ends.local.as_ref().is_none_or(Foreign::peer_gone);
-        if moved.is_err() || ended || left {
+        if moved.is_err() || ended {
             self.end(ends);
         }
     }
