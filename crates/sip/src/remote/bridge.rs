@@ -8,6 +8,7 @@
 //! is woken. What comes out of the line is held against the contract first: the message must be one that the
 //! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -97,7 +98,28 @@ unsafe fn pump(hook: *const Hook) {
     // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
     // caller's is.
     let bridge = unsafe { &*hook.cast::<Bridge>() };
-    here::on_large_stack(|| bridge.pump());
+    match here::running() {
+        None => bridge.pump(),
+        // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
+        Some((worker, _)) => {
+            PUMPED.set(bridge);
+            // SAFETY: a thread of this worker runs, and this is it.
+            unsafe { worker.on_scheduler_stack(pump_on_large_stack) };
+        }
+    }
+}
+
+thread_local! {
+    /// The argument of [`pump_on_large_stack`].
+    static PUMPED: Cell<*const Bridge> = const { Cell::new(std::ptr::null()) };
+}
+
+extern "sysv64" fn pump_on_large_stack() {
+    // There the floor of the process's stack means nothing.
+    let floor = here::replace_floor(0);
+    // SAFETY: `pump` has put it there just now, and waits.
+    unsafe { &*PUMPED.get() }.pump();
+    here::replace_floor(floor);
 }
 
 /// # Safety

@@ -252,6 +252,11 @@ fn close_pending(here: &Here, depth: u32) {
     }
 }
 
+/// Below this stack address no critical piece begins from now on; gives what it was.
+pub(crate) fn replace_floor(floor: usize) -> usize {
+    with(|here| here.floor.replace(floor))
+}
+
 /// Whether a critical piece is open.
 pub(crate) fn in_critical_piece() -> bool {
     with(|here| here.depth.load(Ordering::Relaxed) != 0)
