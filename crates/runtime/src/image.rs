@@ -3,14 +3,19 @@
 //! ```text
 //! the image's sealed file           a window
 //! +-----------------+               +-----------------+ 0x10000
-//! | gate area       |  mapped       | gate area       |
-//! | code            |  privately    | code            |  one mapping, if code comes first
-//! | constants       | ------------> | constants       |
-//! | large data      |               | data            |  the file's pages, or, if there are
-//! +-----------------+               | zero            |  few, copies in anonymous memory:
-//!                                   | heap (brk)      |  then all this is one mapping
+//! | gate area       |  one private  | gate area       |
+//! | constants       |  mapping, as  | constants       |  protected in place
+//! | code            | ------------> | code            |
+//! | large data      |    code       | large data      |
+//! +-----------------+               +-----------------+
+//!                                   | relocated       |  one anonymous mapping, and
+//!                                   | data            |  copies of what is in them
+//!                                   | zero            |
+//!                                   | heap (brk)      |
 //!                                   +-----------------+
 //! ```
+//! A mapping takes the kernel longer than a change of protection, and both longer
+//! than to copy a few pages: so neighbours are mapped together.
 //! Windows of domains that have gone wait here, mapped and reset, for the next
 //! domain of the image.
 
@@ -23,14 +28,15 @@ use crate::trampoline::uses;
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE};
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// What an executable segment's last page is filled with: `int3`.
 const FILL: u8 = 0xcc;
-/// Greatest content of a writable segment that is copied into anonymous memory:
-/// a copy of so much takes as long as a few page faults.
+/// Greatest content of a segment that is written, by the domain or by relocation,
+/// and that is copied into anonymous memory: a copy of so much takes as long as a
+/// few page faults.
 const COPIED: u64 = 64 << 10;
 /// Windows that wait for the next domain of an image.
 const PARKED: usize = 16;
@@ -133,7 +139,16 @@ impl Image {
                     offset: segment.offset,
                 });
             }
-            let copied = segment.access == Access::ReadWrite && content <= COPIED;
+            let is_relocated = || {
+                let mut places = relocations.iter().map(|relocation| relocation.place);
+                places.any(|place| range.contains(&u64::from(place)))
+            };
+            let copied = content <= COPIED
+                && match segment.access {
+                    Access::ReadWrite => true,
+                    Access::Read => is_relocated(),
+                    Access::None | Access::ReadExecute => false,
+                };
             let in_file = if copied {
                 0
             } else {
@@ -250,31 +265,19 @@ impl Image {
 
     /// Maps the image into an empty window, relocated.
     fn map(&self, window: &Window) -> Result<(), Error> {
+        for run in self.parts.chunk_by(Part::is_mapped_with) {
+            map_run(window, run, self.file.as_fd())?;
+        }
         for part in &self.parts {
-            let written = !part.relocations.is_empty();
-            let access = if written {
-                Access::ReadWrite
-            } else {
-                part.access
-            };
-            let copied = part.range.start + part.in_file;
-            if part.range.start < copied {
-                window.map_copy(
-                    part.range.start..copied,
-                    access,
-                    self.file.as_fd(),
-                    part.position,
-                )?;
-            }
-            if copied < part.range.end {
-                window.map_zeroed(copied..part.range.end, access)?;
+            let mut access = part.mapped_as();
+            if !part.relocations.is_empty() && access != Some(Access::ReadWrite) {
+                window.protect(part.range.clone(), Access::ReadWrite)?;
+                access = Some(Access::ReadWrite);
             }
             part.fill(window);
-            if written {
-                part.relocate(window);
-                if part.access == Access::Read {
-                    window.protect(part.range.clone(), part.access)?;
-                }
+            part.relocate(window);
+            if access != Some(part.access) {
+                window.protect(part.range.clone(), part.access)?;
             }
         }
         Ok(())
@@ -299,7 +302,47 @@ impl Image {
     }
 }
 
+/// Maps neighbours of which all are in the file, as code, or none is, as data;
+/// of the last one in the file, what is zero behind its content as well.
+fn map_run(window: &Window, run: &[Part], file: BorrowedFd<'_>) -> Result<(), Error> {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else {
+        return Ok(());
+    };
+    let zero = if first.in_file == 0 {
+        first.range.start
+    } else {
+        last.range.start + last.in_file
+    };
+    if first.range.start < zero {
+        let range = first.range.start..zero;
+        window.map_copy(range, Access::ReadExecute, file, first.position)?;
+    }
+    if zero < last.range.end {
+        window.map_zeroed(zero..last.range.end, Access::ReadWrite)?;
+    }
+    Ok(())
+}
+
 impl Part {
+    /// Whether `next` may be in the same mapping.
+    fn is_mapped_with(&self, next: &Self) -> bool {
+        let in_file = self.range.start + self.in_file;
+        self.range.end == next.range.start
+            && match (self.in_file > 0, next.in_file > 0) {
+                (true, true) => in_file == self.range.end,
+                (in_file, next) => in_file == next,
+            }
+    }
+
+    /// How `map_run` maps it, if all of it alike.
+    fn mapped_as(&self) -> Option<Access> {
+        match self.in_file {
+            0 => Some(Access::ReadWrite),
+            all if self.range.start + all == self.range.end => Some(Access::ReadExecute),
+            _ => None,
+        }
+    }
+
     /// Copies the content that is not mapped, and zeroes the rest of its last page.
     fn fill(&self, window: &Window) {
         let Some(content) = &self.copied else {
