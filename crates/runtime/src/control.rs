@@ -24,7 +24,7 @@ use crate::fault::Record;
 use crate::invoke::Request;
 use crate::signals;
 use crate::stacks::Leases;
-use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW};
+use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW, frame_at};
 use crate::watchdog::Granted;
 use crate::{runtime, watchdog};
 use mullion_abi::CONTROL_REGION;
@@ -32,6 +32,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 const BLOCK: u64 = 0x1000;
 /// Bytes of control stack that an invocation must have to begin.
@@ -39,6 +40,13 @@ const LEAST_ROOM: u64 = 0x1000;
 const ALTERNATE: std::ops::Range<u64> = 0x2000..0xe000;
 /// Lowest offset of the control stack itself.
 pub(crate) const CONTROL_LOW: u64 = 0x1_0000;
+
+/// Greatest size of a control stack, in bytes.
+pub const MAX_CONTROL_STACK: u64 = CONTROL_REGION - CONTROL_LOW - TOP;
+/// Bytes left alone at its top.
+const TOP: u64 = 64;
+/// Smallest size that is kept to.
+const MIN_CONTROL_STACK: u64 = 2 * LEAST_ROOM;
 
 /// The thread control block. Written by its own thread, by signal handlers on
 /// that thread, and in the fields of an atomic type by the watchdog.
@@ -63,6 +71,10 @@ pub(crate) struct Tcb {
     pub(crate) most_nested: Cell<u32>,
     /// What `deadline` comes from.
     pub(crate) granted: Cell<Granted>,
+    /// The deadline of an invocation whose domain's time for all calls is up, and
+    /// that time in nanoseconds: set by the watchdog before it stops the invocation.
+    pub(crate) overdrawn: AtomicU64,
+    pub(crate) overdrawn_of: AtomicU64,
     /// Counts limited invocations, so that no two deadlines are alike.
     pub(crate) limited: Cell<u64>,
     /// The alternate stack that the thread had before.
@@ -169,6 +181,32 @@ impl Tcb {
         self.stop.load(Ordering::Relaxed) == self.deadline.load(Ordering::Relaxed)
     }
 
+    /// Why the invocation is stopped.
+    pub(crate) fn limit(&self) -> Granted {
+        if self.overdrawn.load(Ordering::Acquire) == self.deadline.load(Ordering::Relaxed) {
+            let granted = self.overdrawn_of.load(Ordering::Relaxed);
+            return Granted::Total(Duration::from_nanos(granted));
+        }
+        self.granted.get()
+    }
+
+    /// Lets invocations begin so low on the control stack that they have `size` bytes
+    /// of it, or less if there is less. Returns CONTROL as it was, to be set again.
+    pub(crate) fn lower(&self, size: u64) -> u64 {
+        let control = self.control.get();
+        let size = size.clamp(MIN_CONTROL_STACK, MAX_CONTROL_STACK) & !15;
+        let lower = self.foot() + CONTROL_LOW + size;
+        if lower < control {
+            let frame = frame_at(control).map_or(0, |frame| ptr::from_ref(frame).addr() as u64);
+            let place: *mut u64 = ptr::with_exposed_provenance_mut((lower - 16) as usize);
+            // SAFETY: FRAME and DOMAIN of the new CONTROL lie on the control stack, in
+            // its mapped part, below all that is in use: only this thread writes there.
+            unsafe { place.cast::<[u64; 2]>().write([0, frame]) };
+            self.control.set(lower);
+        }
+        control
+    }
+
     /// Where the data stack of an invocation of `domain` begins that is not nested
     /// in another one of it.
     #[inline]
@@ -246,7 +284,7 @@ fn register() -> Result<&'static Tcb, Error> {
     let tcb: &'static Tcb = unsafe {
         place.write(Tcb {
             gate_entry: runtime.kind.gate as usize as u64,
-            control: Cell::new(foot + CONTROL_REGION - 64),
+            control: Cell::new(foot + CONTROL_REGION - TOP),
             gs: Cell::new(0),
             stop: AtomicU64::new(1),
             deadline: AtomicU64::new(0),
@@ -255,6 +293,8 @@ fn register() -> Result<&'static Tcb, Error> {
             gates: Cell::new(GateLimit::NONE),
             most_nested: Cell::new(u32::MAX),
             granted: Cell::new(Granted::default()),
+            overdrawn: AtomicU64::new(0),
+            overdrawn_of: AtomicU64::new(0),
             limited: Cell::new(0),
             previous_alternate: Cell::new(std::mem::zeroed()),
             fault: UnsafeCell::new(Record::default()),

@@ -201,7 +201,7 @@ pub(crate) unsafe extern "C" fn dispatch(
                 ended::RETURNED
             }),
         },
-        Ok(_) => stop(tcb, frame, Ending::Fault(tcb.granted.get().cause())),
+        Ok(_) => stop(tcb, frame, Ending::Fault(tcb.limit().cause())),
         Err(ending) => stop(tcb, frame, ending),
     }
 }

@@ -1,6 +1,8 @@
 //! Domains: an image in a window, with its memory, stacks and imports.
 
+use crate::account::Account;
 use crate::call::{Arguments, CallError, Returned};
+use crate::control::MAX_CONTROL_STACK;
 use crate::dispatch::{End, HostFunction};
 use crate::error::Error;
 use crate::image::{Image, Parked};
@@ -39,11 +41,11 @@ pub(crate) struct Inner {
     imports: Vec<Import>,
     image: Arc<Image>,
     limits: Limits,
-    /// Whether invocations are limited in time or gate calls.
+    /// Whether invocations are limited in time, gate calls or control stack.
     pub(crate) is_limited: bool,
     ended: AtomicBool,
-    /// Nanoseconds of `Limits::total_time` that have been used.
-    pub(crate) spent: AtomicU64,
+    /// Of `Limits::total_time`.
+    pub(crate) account: Option<Arc<Account>>,
     /// Bytes of `Limits::output` that have been used.
     written: AtomicU64,
     /// What every thread calls before its first call: an address, 0 for nothing.
@@ -96,10 +98,11 @@ impl Domain {
                 image,
                 is_limited: limits.time.is_some()
                     || limits.total_time.is_some()
-                    || limits.gate_calls.is_some(),
+                    || limits.gate_calls.is_some()
+                    || limits.control_stack < MAX_CONTROL_STACK,
+                account: limits.total_time.map(Account::new),
                 limits,
                 ended: AtomicBool::new(false),
-                spent: AtomicU64::new(0),
                 written: AtomicU64::new(0),
                 thread_start: AtomicU64::new(0),
             }),
@@ -276,7 +279,9 @@ impl Inner {
         // The leases of the old ones are void: their threads take stacks anew.
         *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
-        self.spent.store(0, Ordering::Relaxed);
+        if let Some(account) = &self.account {
+            account.reset();
+        }
         self.written.store(0, Ordering::Relaxed);
         self.thread_start.store(0, Ordering::Relaxed);
         self.serial.store(next_number(), Ordering::Relaxed);

@@ -12,8 +12,7 @@ use crate::trampoline::{self, Extra, Left, ended};
 use crate::watchdog::{self, Granted};
 use std::panic::resume_unwind;
 use std::ptr;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Registers and stack words that an invocation begins with.
 #[derive(Clone, Copy)]
@@ -122,7 +121,7 @@ impl Inner {
         unsafe { trampoline::enter(tcb, self, request.target, stack, request.integers, extra) }
     }
 
-    /// With limits on time or gate calls, or on what is nested.
+    /// With limits on time, gate calls or the control stack, or on what is nested.
     fn enter_limited(
         &self,
         tcb: &Tcb,
@@ -146,7 +145,12 @@ impl Inner {
             tcb.most_nested.set(most.min(most_nested));
         }
         let time = least(self.limits().time, limits.time);
-        let outcome = self.enter_timed(tcb, time, || self.enter(tcb, extra, request, stack));
+        let outcome = self.enter_timed(tcb, time, || {
+            let control = tcb.lower(self.limits().control_stack);
+            let left = self.enter(tcb, extra, request, stack);
+            tcb.control.set(control);
+            left
+        });
         if granted.is_some() {
             tcb.gates.set(gates);
         }
@@ -161,17 +165,14 @@ impl Inner {
         time: Option<Duration>,
         enter: impl FnOnce() -> Left,
     ) -> Result<Left, CallError> {
-        let limits = self.limits();
         // A call within a call of the same domain is in that one's account.
-        let total = limits.total_time.filter(|_| tcb.innermost(self).is_none());
-        let left = match total {
+        let account = self.account.as_deref();
+        let account = account.filter(|_| tcb.innermost(self).is_none());
+        let left = match account {
             None => None,
-            Some(granted) => {
-                let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed));
-                let left = granted.saturating_sub(spent);
-                if left.is_zero() {
-                    return Err(Error::TimeSpent { granted }.into());
-                }
+            Some(account) => {
+                let granted = account.granted();
+                let left = account.begin(tcb).ok_or(Error::TimeSpent { granted })?;
                 Some((left, granted))
             }
         };
@@ -185,13 +186,11 @@ impl Inner {
         let Some((time, granted)) = granted else {
             return Ok(enter());
         };
-        let start = total.map(|_| Instant::now());
         let outer = watchdog::arm(tcb, time, granted);
         let outcome = enter();
         watchdog::disarm(tcb, outer);
-        if let Some(start) = start {
-            let used = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.spent.fetch_add(used, Ordering::Relaxed);
+        if let Some(account) = account {
+            account.end(tcb);
         }
         Ok(outcome)
     }

@@ -14,6 +14,7 @@
 //! limits. A signal handler must not enter a domain, and in the child of a
 //! `fork` no domain may be entered.
 
+mod account;
 mod call;
 mod control;
 mod dispatch;
@@ -38,6 +39,7 @@ mod watchdog;
 mod window;
 
 pub use call::{Arguments, CallError, MAX_ARGUMENTS, Returned};
+pub use control::MAX_CONTROL_STACK;
 pub use dispatch::{Caller, End, HostFunction};
 pub use domain::{Domain, DomainNumber, Entry};
 pub use error::Error;

@@ -1,6 +1,6 @@
 //! What a domain may use.
 
-use crate::{MAX_STACK_SIZE, MAX_STACKS};
+use crate::{MAX_CONTROL_STACK, MAX_STACK_SIZE, MAX_STACKS};
 use std::time::Duration;
 
 /// What a domain may use.
@@ -10,6 +10,10 @@ pub struct Limits {
     pub memory: u64,
     /// Bytes of each data stack, at most [`MAX_STACK_SIZE`].
     pub stack: u64,
+    /// Bytes of the control stack for each invocation, 8 for each return address, at
+    /// most [`MAX_CONTROL_STACK`]; what is nested in the invocation has what that
+    /// leaves, or less by its own limit.
+    pub control_stack: u64,
     /// Threads that may have a data stack at the same time, at most [`MAX_STACKS`].
     pub threads: u32,
     /// Pieces of memory with protections of their own: each is a mapping, of
@@ -21,8 +25,9 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// Time by the clock for all calls together, until the domain is restarted.
     /// What is nested in a call of the same domain on the same thread counts once;
-    /// calls that run at the same time on several threads each may use what was
-    /// left when they began.
+    /// calls that run at the same time on several threads count each. When nothing
+    /// is left, all of them are stopped: each at most two [`TICK`](crate::TICK)s late, and by what
+    /// the kernel takes to wake threads.
     pub total_time: Option<Duration>,
     /// Gate calls of each invocation; those of nested invocations are their own.
     pub gate_calls: Option<u64>,
@@ -52,12 +57,13 @@ pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 impl Default for Limits {
-    /// 1 GiB of memory, stacks of nearly 8 MiB, 95 threads, 1000 regions,
+    /// 1 GiB of memory, stacks of nearly 8 MiB, control stacks of nearly 4 MiB, 95 threads, 1000 regions,
     /// 100 nested invocations, any time, any number of gate calls, any output.
     fn default() -> Self {
         Self {
             memory: 1 << 30,
             stack: MAX_STACK_SIZE,
+            control_stack: MAX_CONTROL_STACK,
             threads: MAX_STACKS,
             regions: 1000,
             depth: 100,

@@ -229,7 +229,7 @@ impl Record {
         address: u64,
     ) {
         self.signal = signal;
-        self.granted = tcb.granted.get();
+        self.granted = tcb.limit();
         self.code = code;
         self.address = address;
         self.error = registers[libc::REG_ERR as usize] as u64;

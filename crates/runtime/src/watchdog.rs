@@ -21,6 +21,7 @@
 //! | (compiler barrier) | membarrier: every thread passes a full barrier |
 //! | load `NOW`; if 0, wake the watchdog | look at all deadlines; if there is one, go on |
 
+use crate::account::overdrawn;
 use crate::control::Tcb;
 use crate::fault::Cause;
 use crate::signals;
@@ -125,7 +126,7 @@ pub(crate) fn disarm(tcb: &Tcb, (outer, granted): Outer) {
 }
 
 /// Nanoseconds since the first use, plus one.
-fn elapsed() -> u64 {
+pub(crate) fn elapsed() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let elapsed = START.get_or_init(Instant::now).elapsed().as_nanos();
     u64::try_from(elapsed).unwrap_or(u64::MAX >> 2) + 1
@@ -190,16 +191,24 @@ fn watch() {
 
 /// Looks at all deadlines, stops what is past its own; whether there are any.
 fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
+    let overdrawn = overdrawn(now);
     let threads = lock();
     seen.retain(|block, _| threads.iter().any(|watched| watched.0.addr() == *block));
     let mut active = false;
     for watched in threads.iter() {
         // SAFETY: blocks are removed from the list before they go away, and the
         // list is locked; only fields as said at `Watched` are used.
-        let (deadline, stop, thread) = unsafe {
+        let (tcb, thread) = unsafe {
             let tcb = watched.0;
-            (&(*tcb).deadline, &(*tcb).stop, (*tcb).thread)
+            let shared = (
+                &(*tcb).deadline,
+                &(*tcb).stop,
+                &(*tcb).overdrawn,
+                &(*tcb).overdrawn_of,
+            );
+            (shared, (*tcb).thread)
         };
+        let (deadline, stop, is_overdrawn, overdrawn_of) = tcb;
         let deadline = deadline.load(Ordering::Relaxed);
         if deadline == 0 {
             seen.remove(&watched.0.addr());
@@ -216,7 +225,14 @@ fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
                 granted: deadline.saturating_add(age),
             };
         }
-        if now >= entry.granted {
+        let mut overdrawn = overdrawn.iter();
+        let all = overdrawn.find(|thread| thread.block == watched.0.addr());
+        if let Some(all) = all {
+            let granted = u64::try_from(all.granted.as_nanos()).unwrap_or(u64::MAX);
+            overdrawn_of.store(granted, Ordering::Relaxed);
+            is_overdrawn.store(deadline, Ordering::Release);
+        }
+        if now >= entry.granted || all.is_some() {
             stop.store(deadline, Ordering::Relaxed);
             // SAFETY: the thread is alive, as its block is in the list.
             unsafe {

@@ -484,3 +484,111 @@ fn every_thread_starts_in_the_domain_before_its_first_call() {
     assert_eq!(loaded.call("pointer", &[]).unwrap().integer, 0, "void");
     loaded.domain.set_thread_start(entry(&loaded)).unwrap();
 }
+
+#[test]
+fn calls_at_the_same_time_share_the_time_for_all_calls() {
+    const THREADS: u32 = 8;
+    let program = Program::new(LOOP);
+    let granted = Duration::from_secs(2);
+    let limits = Limits {
+        total_time: Some(granted),
+        ..Limits::default()
+    };
+    let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| match loaded.call("forever", &[]) {
+                Err(CallError::Fault(fault)) => {
+                    assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
+                }
+                // One that comes late on a busy machine.
+                Err(CallError::NotMade(Error::TimeSpent { .. } | Error::Ended)) => {}
+                other => panic!("{other:?}"),
+            });
+        }
+    });
+    let elapsed = start.elapsed();
+    println!("{THREADS} calls with {granted:?} in all took {elapsed:?}");
+    assert!(elapsed >= granted / THREADS, "none is stopped early");
+    assert!(elapsed < granted, "they do not have it each");
+}
+
+/// The inner call is stopped with the outer one's time, and says whose it was.
+#[test]
+fn a_nested_call_of_another_domain_ends_with_the_outer_account() {
+    let program = Program::new(LOOP);
+    let granted = Duration::from_millis(40);
+    let long = limited(100_000);
+    let inner = Arc::new(program.load_with(vec![host(|_| Ok(0))], long));
+    let called = inner.clone();
+    let inside = host(move |_| {
+        let fault = called.fault("forever", &[]);
+        assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
+        Ok(0)
+    });
+    let limits = Limits {
+        total_time: Some(granted),
+        ..Limits::default()
+    };
+    let outer = program.load_with(vec![inside], limits);
+    let fault = outer.fault("wait_forever", &[]);
+    assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
+}
+
+#[test]
+fn the_control_stack_is_as_large_as_the_limit_says() {
+    let program = Program::new(
+        "
+        export deepen
+            subq $1, %rdi
+            jz 1f
+            call deepen
+        1:  ret
+        ",
+    );
+    for size in [0x2000, 0x1_0000, 0x10_0000, u64::MAX] {
+        let limits = Limits {
+            control_stack: size,
+            ..Limits::default()
+        };
+        let loaded = program.load_with(Vec::new(), limits);
+        let size = size.min(mullion_runtime::MAX_CONTROL_STACK);
+        // FRAME, DOMAIN, HOST and the return gate are part of it.
+        let fits = size / 8 - 4;
+        loaded.call("deepen", &[fits]).unwrap();
+        let fault = loaded.fault("deepen", &[2 * fits]);
+        assert_eq!(fault.cause, Cause::ControlStackOverflow);
+    }
+}
+
+#[test]
+fn nested_calls_keep_to_the_smaller_control_stack() {
+    let program = Program::new(
+        "
+        import host
+        export outward
+            call host
+            ret
+        export deepen
+            subq $1, %rdi
+            jz 1f
+            call deepen
+        1:  ret
+        ",
+    );
+    let small = Limits {
+        control_stack: 0x4000,
+        ..Limits::default()
+    };
+    let large = Arc::new(program.load_with(vec![host(|_| Ok(0))], Limits::default()));
+    let called = large.clone();
+    let nested = host(move |_| {
+        called.call("deepen", &[0x600]).unwrap();
+        let fault = called.fault("deepen", &[0x900]);
+        assert_eq!(fault.cause, Cause::ControlStackOverflow);
+        Ok(7)
+    });
+    let outer = program.load_with(vec![nested], small);
+    assert_eq!(outer.call("outward", &[]).unwrap().integer, 7);
+}
