@@ -99,6 +99,23 @@ typedef int32_t mullion_status;
 #define MULLION_SYSTEM 20
 /* A defect of the library: please report it. */
 #define MULLION_INTERNAL 21
+/* Another domain, which this one called by a link, did not return; if it faulted,
+ * mullion_last_fault() names it. */
+#define MULLION_CALLEE 22
+/* The image has no import of that name. */
+#define MULLION_NO_IMPORT 23
+/* The import is linked to another domain's function already. */
+#define MULLION_LINKED 24
+/* The policy does not allow the link, or that the domain has the pages. */
+#define MULLION_NOT_ALLOWED 25
+/* Not whole pages of the shared memory, or the domain has something else there. */
+#define MULLION_NOT_SHARED 26
+/* The domain has used its time for all calls. */
+#define MULLION_TIME_SPENT 27
+/* The domain would hand out more bytes than it may. */
+#define MULLION_OUTPUT_LIMIT 28
+/* A policy or key cannot be read, or is none. */
+#define MULLION_CREDENTIALS 29
 
 /* What went wrong in the last function of this library that failed on this
  * thread, in words; "" if none has. Never null; good until the next failure on
@@ -118,6 +135,7 @@ typedef struct mullion_image { uint64_t number; } mullion_image;
 typedef struct mullion_imports { uint64_t number; } mullion_imports;
 typedef struct mullion_domain { uint64_t number; } mullion_domain;
 typedef struct mullion_function { uint64_t number; } mullion_function;
+typedef struct mullion_shared { uint64_t number; } mullion_shared;
 
 /* An address as a domain states it. */
 typedef struct mullion_pointer { uint64_t address; } mullion_pointer;
@@ -159,6 +177,24 @@ mullion_status mullion_image_from_memory(const char *name, const void *bytes, si
 /* Frees the handle. Domains of the image go on. */
 mullion_status mullion_image_free(mullion_image image);
 
+/* What comes with an image for a policy of credentials to look at; 0 in all but `size`
+ * is allowed. Strings are text, not names of files, where it is not said otherwise. */
+typedef struct mullion_request {
+	size_t size;              /* sizeof(mullion_request) */
+	const char *keyring;      /* a directory of keys, as `mullion key` keeps them */
+	const char *const *keys;  /* names in it, of the keys to ask with: their secret parts */
+	size_t key_count;
+	const char *passphrase;   /* of all these keys; null: they have none */
+	const char *record;       /* the compilation record; null: none */
+	const char *const *credentials; /* beside those that the policy names */
+	size_t credential_count;
+} mullion_request;
+
+/* As mullion_image_open(), under the policy of mullion_set_policy_file().
+ * Errors, besides: MULLION_CREDENTIALS: a key cannot be read. */
+mullion_status mullion_image_open_as(const char *path, const mullion_request *request,
+                                     mullion_image *image);
+
 /* ---- Functions of the host ---------------------------------------------- */
 
 /* The registers in which a domain passes arguments, set or not: integers and
@@ -183,6 +219,20 @@ typedef struct mullion_arguments {
 typedef mullion_status (*mullion_host_function)(mullion_domain domain, void *user,
                                                 const mullion_arguments *arguments,
                                                 mullion_value *result);
+
+/* Sets `value` to the integer or pointer argument with this index, from 0, of the host
+ * function that `domain` has called on this thread: those beyond the six in
+ * registers as well, from the domain's stack.
+ *
+ * Errors: MULLION_BAD_ADDRESS: there is no such stack; MULLION_BAD_ARGUMENT: no host
+ * function of the domain's runs on this thread. */
+mullion_status mullion_argument(mullion_domain domain, uint32_t index, uint64_t *value);
+
+/* The domain that has called on this thread is about to hand out so many bytes: counts
+ * them as its output, with those that it writes to its streams. To be called by a
+ * host function before it takes them, which returns what this returns if it is
+ * MULLION_OUTPUT_LIMIT: that makes it a fault of the domain's. */
+mullion_status mullion_charge_output(mullion_domain domain, uint64_t bytes);
 
 #define MULLION_NO_IMPORTS mullion_no_imports()
 
@@ -211,9 +261,13 @@ typedef struct mullion_limits {
 	uint64_t nanoseconds; /* by the clock, for each call from the host; no limit */
 	uint32_t threads;     /* that may have a data stack at once; 95 */
 	uint32_t depth;       /* of calls nested on a thread, of all domains; 100 */
+	uint64_t total_nanoseconds; /* by the clock, for all calls until a restart; no limit */
+	uint64_t gate_calls;  /* calls of functions that it imports, in each call; no limit */
+	uint64_t output;      /* bytes written to streams, and mullion_charge_output(), until a
+	                         restart; no limit */
 } mullion_limits;
 
-#define MULLION_LIMITS_DEFAULT { sizeof(mullion_limits), 0, 0, 0, 0, 0 }
+#define MULLION_LIMITS_DEFAULT { sizeof(mullion_limits), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a domain of an image and runs its constructors. `name`, for errors and
  * logs, may be null: then it is the image's. `limits` may be null. The C library
@@ -261,11 +315,28 @@ mullion_status mullion_function_free(mullion_function function);
  * most eight arguments. `result` says by its kind
  * which register is of interest, and finds it; it may be null.
  *
- * Errors: MULLION_FAULT, MULLION_EXITED, MULLION_REFUSED: it did not return;
- * MULLION_ENDED, MULLION_UNLOADED, MULLION_IN_USE, MULLION_DEPTH, MULLION_SYSTEM,
- * MULLION_BAD_ARGUMENT: it was not called. */
+ * Errors: MULLION_FAULT, MULLION_EXITED, MULLION_REFUSED, MULLION_CALLEE: it did not
+ * return; MULLION_ENDED, MULLION_UNLOADED, MULLION_IN_USE, MULLION_DEPTH,
+ * MULLION_TIME_SPENT, MULLION_SYSTEM, MULLION_BAD_ARGUMENT: it was not called. */
 mullion_status mullion_call(mullion_function function, const mullion_value *arguments, size_t count,
                             mullion_value *result);
+
+/* Limits of one call, beside those of its domain: of each the stricter. 0 is no limit. */
+typedef struct mullion_call_limits {
+	size_t size;          /* sizeof(mullion_call_limits) */
+	uint64_t nanoseconds; /* by the clock */
+	uint64_t gate_calls;  /* with those of calls of the same domain that are nested in it */
+	uint32_t depth;       /* calls nested on the thread from here on, this one included */
+	uint32_t reserved;    /* 0 */
+} mullion_call_limits;
+
+#define MULLION_CALL_LIMITS_DEFAULT { sizeof(mullion_call_limits), 0, 0, 0, 0 }
+
+/* As mullion_call(), with limits of its own; `limits` may be null. A call that exceeds
+ * them is MULLION_FAULT, or, in nested calls, MULLION_DEPTH. */
+mullion_status mullion_call_limited(mullion_function function, const mullion_value *arguments,
+                                    size_t count, const mullion_call_limits *limits,
+                                    mullion_value *result);
 
 /* As mullion_call(), for a function pointer that the domain passed or returned.
  * Errors, besides: MULLION_NOT_A_FUNCTION. */
@@ -306,6 +377,96 @@ mullion_status mullion_string_in(mullion_domain domain, const char *text, mullio
  * mullion_alloc() did not give it, or it was given back, or its domain restarted. */
 mullion_status mullion_free(mullion_domain domain, mullion_pointer pointer);
 
+/* ---- Domains that call each other ---------------------------------------- */
+
+/* How a domain calls another one. */
+typedef struct mullion_link_options {
+	size_t size;       /* sizeof(mullion_link_options) */
+	uint32_t reals;    /* not 0: floating-point arguments are passed on */
+	uint32_t integers; /* integers and pointers that are passed on, if more than 6 */
+	const mullion_call_limits *limits; /* of each call; null: those of the called domain */
+	/* What the calling domain finds if the called one faults, takes no calls or has gone.
+	 * Null: that ends the call into the calling domain, with MULLION_CALLEE. */
+	const mullion_value *failed;
+} mullion_link_options;
+
+#define MULLION_LINK_DEFAULT { sizeof(mullion_link_options), 1, 0, NULL, NULL }
+
+/* Offers a function of another domain as `name`: a domain that is loaded with the list
+ * calls it with the host out of the way. Arguments pass as they are; a pointer of the one
+ * domain means nothing to the other, unless it leads into shared memory. `options` may
+ * be null: MULLION_LINK_DEFAULT. The policy is asked when a domain is loaded. A link holds
+ * while both domains live, over restarts. */
+mullion_status mullion_imports_link(mullion_imports imports, const char *name,
+                                    mullion_function function, const mullion_link_options *options);
+
+/* Offers as `name` what mullion_link() will say. Until then a call of it is refused. */
+mullion_status mullion_imports_link_later(mullion_imports imports, const char *name);
+
+/* Nobody: in the place of a domain that asks, the host. */
+#define MULLION_HOST mullion_host()
+
+/* Puts a function of another domain behind an import of `caller`, which
+ * mullion_imports_link_later() has named. `asker` is the domain on whose behalf the host
+ * does so, for the policy, or MULLION_HOST.
+ *
+ * Errors: MULLION_NOT_ALLOWED, MULLION_NO_IMPORT, MULLION_LINKED, MULLION_UNLOADED. */
+mullion_status mullion_link(mullion_domain asker, mullion_domain caller, const char *import,
+                            mullion_function function, const mullion_link_options *options);
+
+/* A link of a domain: all of them are the graph of who calls whom. */
+typedef struct mullion_link_info {
+	size_t size;           /* sizeof(mullion_link_info) of the library */
+	const char *import;
+	mullion_domain callee; /* 0: it has gone */
+	const char *export_name; /* "" then */
+	uint64_t calls;        /* so far; on several threads at once some may not be counted */
+} mullion_link_info;
+
+/* The strings are good until it returns. It may call this library. */
+typedef void (*mullion_link_visitor)(void *user, const mullion_link_info *link);
+
+/* Shows `visitor` what a domain calls of other domains. */
+mullion_status mullion_links(mullion_domain domain, mullion_link_visitor visitor, void *user);
+
+/* Sets `caller` to the domain that has called `domain` by a link, in a host function that
+ * `domain` has called on this thread; to 0: the host has called it. Errors:
+ * MULLION_BAD_ARGUMENT: no such host function runs. */
+mullion_status mullion_called_by(mullion_domain domain, mullion_domain *caller);
+
+/* ---- Memory that domains share ------------------------------------------- */
+
+/* What a domain may do with pages. */
+#define MULLION_NONE 0u
+#define MULLION_READ 1u
+#define MULLION_READ_WRITE 2u
+
+/* Zeroed memory of at least `length` bytes, whole pages of 4096, that domains can be
+ * given pages of. It lies at the same offset of every domain, so that a pointer into it
+ * works in each that has the page. The name is for the policy.
+ *
+ * Errors: MULLION_SYSTEM: there is no room, or no memory. */
+mullion_status mullion_shared_new(const char *name, uint64_t length, mullion_shared *shared);
+
+/* Frees the handle. Domains keep the pages that they have. */
+mullion_status mullion_shared_free(mullion_shared shared);
+
+/* Where the host has it, to read and write, until the handle is freed. Domains that may
+ * write change it at any time: read what matters once, and check the copy. */
+mullion_status mullion_shared_bytes(mullion_shared shared, void **bytes, uint64_t *length);
+
+/* Gives `domain` these bytes, whole pages, with `permission` from now on, or takes them
+ * away, while it runs, if need be; nothing is copied. A restart takes them away too.
+ * `asker` as in mullion_link().
+ *
+ * Errors: MULLION_NOT_ALLOWED, MULLION_NOT_SHARED, MULLION_UNLOADED: nothing has changed. */
+mullion_status mullion_grant(mullion_shared shared, mullion_domain asker, mullion_domain domain,
+                             uint64_t offset, uint64_t length, uint32_t permission);
+
+/* The byte at `offset` as the domain knows it, whether it has been given it or not. */
+mullion_status mullion_shared_pointer(mullion_shared shared, mullion_domain domain, uint64_t offset,
+                                      mullion_pointer *pointer);
+
 /* ---- Faults -------------------------------------------------------------- */
 
 #define MULLION_CAUSE_READ 1u           /* of memory that it may not read */
@@ -320,6 +481,9 @@ mullion_status mullion_free(mullion_domain domain, mullion_pointer pointer);
 #define MULLION_CAUSE_SIGNAL 10u        /* that it raised against itself, as abort() does */
 #define MULLION_CAUSE_TIME 11u          /* limit */
 #define MULLION_CAUSE_OTHER 12u         /* see `message` */
+#define MULLION_CAUSE_TOTAL_TIME 13u    /* limit on all calls */
+#define MULLION_CAUSE_GATE_CALLS 14u    /* limit */
+#define MULLION_CAUSE_OUTPUT 15u        /* limit */
 
 /* A fault. The strings are good until the next failure on this thread, or its
  * end; where nothing is known they are "". */
@@ -375,6 +539,38 @@ typedef mullion_status (*mullion_policy_function)(void *user, const mullion_cand
 /* Has `policy` asked about every image that is opened from now on. Null: nobody is. */
 mullion_status mullion_set_policy(mullion_policy_function policy, void *user);
 
+/* A question to the host's policy, before anything changes. */
+typedef struct mullion_question {
+	size_t size;           /* sizeof(mullion_question) of the library */
+	uint32_t kind;         /* MULLION_QUESTION_... */
+	uint32_t permission;   /* of pages */
+	mullion_domain asker;  /* on whose behalf; 0: the host's own */
+	mullion_domain domain; /* that would call, or have the pages */
+	mullion_domain callee; /* of a link: the one that would be called */
+	const char *name;      /* of the export, or of the shared memory */
+	uint64_t offset;       /* of the pages, and their length, in bytes */
+	uint64_t length;
+} mullion_question;
+
+/* Whether `domain` may call the entry point `name` of `callee`. */
+#define MULLION_QUESTION_LINK 0u
+/* Whether `domain` may have these pages with `permission`. */
+#define MULLION_QUESTION_PAGES 1u
+
+/* MULLION_OK, or anything else for no. */
+typedef mullion_status (*mullion_access_function)(void *user, const mullion_question *question);
+
+/* Has `policy` asked about links to domains of images that are opened, and about shared
+ * memory that is made, from now on. Null, as at first: the host may, domains may not. */
+mullion_status mullion_set_access_policy(mullion_access_function policy, void *user);
+
+/* Has the policy in a file, of keys, KeyNote credentials and compilation records, decide
+ * about every image that is opened from now on, in front of mullion_set_policy()'s;
+ * domains then get no more than it grants. Null: none does. See docs/trust.md.
+ *
+ * Errors: MULLION_CREDENTIALS: it cannot be read: then nothing has changed. */
+mullion_status mullion_set_policy_file(const char *path);
+
 /* Names the functions of every domain whose image is opened from now on in
  * /tmp/perf-PID.map, for perf(1). */
 mullion_status mullion_enable_perf_map(void);
@@ -426,6 +622,13 @@ static inline mullion_pointer mullion_as_pointer(mullion_value value)
 static inline mullion_imports mullion_no_imports(void)
 {
 	mullion_imports none;
+	none.number = 0;
+	return none;
+}
+
+static inline mullion_domain mullion_host(void)
+{
+	mullion_domain none;
 	none.number = 0;
 	return none;
 }

@@ -101,10 +101,14 @@ inline std::exception_ptr &pending()
 
 inline void check(mullion_status status)
 {
-    if (status == MULLION_REFUSED && pending())
+    if (status == MULLION_OK) {
+        // One that a link's value has stood in for is over.
+        pending() = nullptr;
+        return;
+    }
+    if ((status == MULLION_REFUSED || status == MULLION_CALLEE) && pending())
         std::rethrow_exception(std::exchange(pending(), nullptr));
-    if (status != MULLION_OK)
-        raise(status);
+    raise(status);
 }
 
 template <class T>
@@ -366,19 +370,39 @@ public:
         detail::check(mullion_function_find(domain, name.c_str(), handle_.get()));
     }
 
+    // The same function, whose every call has these limits beside those of its domain.
+    function limited(const mullion_call_limits &limits) const
+    {
+        function copy = *this;
+        copy.limits_ = limits;
+        copy.limits_.size = sizeof limits;
+        return copy;
+    }
+    mullion_function handle() const noexcept { return *handle_; }
+
     // Calls it. What it returns is tainted, unless that is nothing.
     auto operator()(detail::argument<A>... arguments) const
     {
         const mullion_value values[sizeof...(A) + 1] = {arguments.value_..., mullion_integer(0)};
         mullion_value result{detail::kind_of<R>(), 0, {0}};
-        detail::check(mullion_call(*handle_, values, sizeof...(A), &result));
+        detail::check(mullion_call_limited(*handle_, values, sizeof...(A), &limits_, &result));
         if constexpr (!std::is_void_v<R>)
             return detail::taint<R>(domain_, result);
     }
 
 private:
+    friend class imports;
+    friend class domain;
+    // For another domain to call.
+    mullion_link_options options(const mullion_value *failed) const
+    {
+        constexpr unsigned reals = (0u + ... + unsigned(std::is_floating_point_v<A>));
+        return {sizeof(mullion_link_options), reals, unsigned(sizeof...(A)) - reals, &limits_, failed};
+    }
+
     mullion_domain domain_;
     std::shared_ptr<mullion_function> handle_;
+    mullion_call_limits limits_ = MULLION_CALL_LIMITS_DEFAULT;
 };
 
 // ---- Functions of the host ------------------------------------------------------------
@@ -396,6 +420,30 @@ public:
         auto made = std::make_shared<callable<Signature>>(std::forward<F>(function));
         detail::check(mullion_imports_add(list_->handle, name.c_str(), callable<Signature>::call, made.get()));
         list_->functions.emplace_back(std::move(made));
+        return *this;
+    }
+    // Offers a function of another domain as `name`: the domain calls it with the host out
+    // of the way. If it faults or takes no calls, that ends the call into the calling
+    // domain (MULLION_CALLEE), or the calling one finds `failed`.
+    template <class R, class... A>
+    imports &link(const std::string &name, const function<R(A...)> &callee)
+    {
+        const auto options = callee.options(nullptr);
+        detail::check(mullion_imports_link(list_->handle, name.c_str(), callee.handle(), &options));
+        return *this;
+    }
+    template <class R, class... A>
+    imports &link(const std::string &name, const function<R(A...)> &callee, R failed)
+    {
+        const mullion_value value = detail::to_value<R>(failed);
+        const auto options = callee.options(&value);
+        detail::check(mullion_imports_link(list_->handle, name.c_str(), callee.handle(), &options));
+        return *this;
+    }
+    // Offers as `name` what domain::link() will say.
+    imports &link_later(const std::string &name)
+    {
+        detail::check(mullion_imports_link_later(list_->handle, name.c_str()));
         return *this;
     }
     mullion_imports handle() const noexcept { return list_->handle; }
@@ -418,7 +466,10 @@ private:
         std::function<R(decltype(detail::taint<A>(mullion_domain{}, mullion_value{}))...)> function;
 
         template <class F>
-        explicit callable(F &&given) : function(std::forward<F>(given)) {}
+        explicit callable(F &&given) : function(std::forward<F>(given))
+        {
+            static_assert(sizeof...(A) <= 8, "a host function has at most eight arguments");
+        }
 
         static mullion_status call([[maybe_unused]] mullion_domain domain, void *user,
                                    [[maybe_unused]] const mullion_arguments *arguments,
@@ -428,7 +479,7 @@ private:
                 [[maybe_unused]] unsigned integers = 0, reals = 0;
                 // In braces, so that they are taken in order.
                 std::tuple<decltype(detail::taint<A>(domain, mullion_value{}))...> taken{
-                    detail::taint<A>(domain, next<A>(*arguments, integers, reals))...};
+                    detail::taint<A>(domain, next<A>(domain, *arguments, integers, reals))...};
                 const auto &function = static_cast<callable *>(user)->function;
                 if constexpr (std::is_void_v<R>)
                     std::apply(function, taken);
@@ -445,13 +496,17 @@ private:
         }
 
         template <class T>
-        static mullion_value next(const mullion_arguments &arguments, unsigned &integers, unsigned &reals)
+        static mullion_value next([[maybe_unused]] mullion_domain domain, const mullion_arguments &arguments,
+                                  unsigned &integers, unsigned &reals)
         {
             mullion_value value{detail::kind_of<T>(), 0, {0}};
-            if constexpr (std::is_floating_point_v<T>)
+            if constexpr (std::is_floating_point_v<T>) {
                 std::memcpy(&value.as, &arguments.reals[reals++], sizeof value.as);
-            else
+            } else if (integers < 6) {
                 value.as.integer = arguments.integers[integers++];
+            } else {
+                detail::check(mullion_argument(domain, integers++, &value.as.integer));
+            }
             return value;
         }
     };
@@ -463,7 +518,7 @@ private:
 
 // What a domain may use: mullion_limits with its defaults.
 struct limits : mullion_limits {
-    limits() : mullion_limits{sizeof(mullion_limits), 0, 0, 0, 0, 0} {}
+    limits() : mullion_limits MULLION_LIMITS_DEFAULT {}
 };
 
 // An image in a window of its own. Unloaded when it goes; if calls are in it then,
@@ -499,6 +554,15 @@ public:
         int ended = 0;
         detail::check(mullion_domain_has_ended(handle_, &ended));
         return ended != 0;
+    }
+
+    // Puts a function of another domain behind an import that imports::link_later() has
+    // named. `asker` is the domain on whose behalf that is done; the host otherwise.
+    template <class R, class... A>
+    void link(const std::string &import, const function<R(A...)> &callee, mullion_domain asker = mullion_host())
+    {
+        const auto options = callee.options(nullptr);
+        detail::check(mullion_link(asker, handle_, import.c_str(), callee.handle(), &options));
     }
 
     // find<double(int, const char *)>("name")
@@ -538,6 +602,50 @@ public:
 private:
     mullion_domain handle_{0};
     std::shared_ptr<imports::list> functions_;
+};
+
+// ---- Memory that domains share -------------------------------------------------------------
+
+// Pages of the host that domains are given, each with a protection of its own.
+class shared {
+public:
+    shared(const std::string &name, std::uint64_t length)
+    {
+        detail::check(mullion_shared_new(name.c_str(), length, &handle_));
+        detail::check(mullion_shared_bytes(handle_, &bytes_, &length_));
+    }
+    shared(shared &&other) noexcept
+        : handle_(std::exchange(other.handle_, mullion_shared{0})), bytes_(other.bytes_), length_(other.length_) {}
+    shared &operator=(shared &&) = delete;
+    ~shared() { mullion_shared_free(handle_); }
+
+    // All of it, or these bytes: MULLION_NONE, MULLION_READ or MULLION_READ_WRITE.
+    void grant(const domain &to, std::uint32_t permission, mullion_domain asker = mullion_host()) const
+    {
+        grant(to, permission, 0, length_, asker);
+    }
+    void grant(const domain &to, std::uint32_t permission, std::uint64_t offset, std::uint64_t length,
+               mullion_domain asker = mullion_host()) const
+    {
+        detail::check(mullion_grant(handle_, asker, to.handle(), offset, length, permission));
+    }
+    // Where a domain has it.
+    template <class T>
+    tainted<T *> ptr(const domain &in, std::uint64_t offset = 0) const
+    {
+        mullion_pointer pointer{0};
+        detail::check(mullion_shared_pointer(handle_, in.handle(), offset, &pointer));
+        return tainted<T *>(in.handle(), pointer);
+    }
+    // Where the host has it. Domains that may write change it at any time.
+    volatile void *bytes() const noexcept { return bytes_; }
+    std::uint64_t size() const noexcept { return length_; }
+    mullion_shared handle() const noexcept { return handle_; }
+
+private:
+    mullion_shared handle_{0};
+    void *bytes_ = nullptr;
+    std::uint64_t length_ = 0;
 };
 
 } // namespace mullion

@@ -10,8 +10,9 @@
 //
 // From here on object.victim(n) asks the extension, and the last argument makes a
 // checked value of its answer; other objects of the class are untouched. When the
-// extension faults, or cannot be called, the original function answers. When the
-// graft goes, the object is as it was.
+// extension faults, runs into a limit, or cannot be called, the original function
+// answers. When the graft goes, the object is as it was. victim.limited(limits) in the
+// place of victim gives this graft limits of its own, on time above all.
 //
 //   object:  | vptr |---.       the class's table        the graft's copy of it
 //            | ...  |   |                               | the graft     |

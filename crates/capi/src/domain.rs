@@ -1,12 +1,12 @@
 //! Domains behind handles, and the host functions that they call.
 
-use crate::status::{Failure, HostRefused, OK, Status};
+use crate::status::{Failure, HostRefused, OK, OUTPUT_LIMIT, Status};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, HostArguments, Pointer, User, Value};
 use mullion_host as host;
 use mullion_host::{
-    Arguments, BoxedError, Buffer, Callback, Caller, DomainBuilder, Export, Ptr, RawArguments,
-    RawResult, Returned, Target, Within,
+    Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, DomainBuilder, Export,
+    Identity, Ptr, RawArguments, RawResult, Returned, Target, Within,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -142,6 +142,26 @@ impl Domain {
         change(&mut buffers)
     }
 
+    /// Uses the domain as the one that has called on this thread.
+    pub(crate) fn calling<R>(
+        &self,
+        run: impl FnOnce(&Caller<'_>) -> Result<R, host::Error>,
+    ) -> Result<R, Failure> {
+        self.within(|target| match target {
+            Target::Caller(caller) => Ok(Some(run(caller)?)),
+            Target::Domain(_) => Ok(None),
+        })?
+        .ok_or_else(|| Failure::argument("no host function of the domain's runs on this thread"))
+    }
+
+    pub(crate) fn shared_pointer(
+        &self,
+        shared: &host::Shared,
+        offset: u64,
+    ) -> Result<u64, Failure> {
+        self.within(|target| Ok(shared.ptr::<u8>(target, offset)?.address()))
+    }
+
     /// Uses the domain: as the one that has called on this thread, if it has.
     fn within<R>(
         &self,
@@ -169,9 +189,27 @@ impl Function {
         Ok(Self { domain, export })
     }
 
-    pub(crate) fn call(&self, arguments: &Arguments) -> Result<Returned, Failure> {
+    pub(crate) fn call(
+        &self,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, Failure> {
         self.domain
-            .within(|target| self.export.call(target, arguments))
+            .within(|target| self.export.call_limited(target, arguments, limits))
+    }
+
+    /// For another domain to call.
+    pub(crate) fn callee(&self) -> Result<Callee, Failure> {
+        Ok(Callee::new(self.domain.loaded()?, &self.export)?)
+    }
+}
+
+/// The handle of a domain that this interface has loaded.
+pub(crate) fn handle_of(identity: &Identity) -> Handle {
+    let own = identity.user::<Arc<Own>>();
+    let number = own.and_then(|own| own.number.get().copied());
+    Handle {
+        number: number.unwrap_or(0),
     }
 }
 
@@ -215,6 +253,10 @@ pub(crate) unsafe fn call_host(
     // SAFETY: by the caller's promise; both structures live until it returns.
     let status = unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
     drop(pop);
+    if status == OUTPUT_LIMIT {
+        // It has asked, and the answer was no: more than any limit.
+        caller.charge_output(u64::MAX)?;
+    }
     if status != OK {
         return Err(Box::new(HostRefused(status)));
     }

@@ -1,7 +1,8 @@
 //! The header and this library agree on every number: a C program that does not
 //! compile if they do not.
 
-use crate::{status, table, value};
+use crate::{policy, sharing, status, table, value};
+use mullion_host::Permission;
 use std::ffi::{CStr, c_int};
 use std::fmt::Write as _;
 use std::mem::offset_of;
@@ -52,7 +53,7 @@ fn layout() -> Vec<(String, i64)> {
             ));)*
         };
     }
-    for handle in ["image", "imports", "domain", "function"] {
+    for handle in ["image", "imports", "domain", "function", "shared"] {
         let of = format!("sizeof(mullion_{handle})");
         list.push((of, size_of::<table::Handle>()));
     }
@@ -60,7 +61,20 @@ fn layout() -> Vec<(String, i64)> {
     structure!("mullion_value", value::Value, kind: "kind", reserved: "reserved", bits: "as");
     structure!("mullion_arguments", value::HostArguments, integers: "integers", reals: "reals");
     structure!("mullion_limits", value::Limits, size: "size", memory: "memory", stack: "stack",
-        nanoseconds: "nanoseconds", threads: "threads", depth: "depth");
+        nanoseconds: "nanoseconds", threads: "threads", depth: "depth",
+        total_nanoseconds: "total_nanoseconds", gate_calls: "gate_calls", output: "output");
+    structure!("mullion_call_limits", value::CallLimits, size: "size", nanoseconds: "nanoseconds",
+        gate_calls: "gate_calls", depth: "depth", reserved: "reserved");
+    structure!("mullion_link_options", sharing::LinkOptions, size: "size", reals: "reals",
+        integers: "integers", limits: "limits", failed: "failed");
+    structure!("mullion_link_info", sharing::LinkInfo, size: "size", import: "import",
+        callee: "callee", export: "export_name", calls: "calls");
+    structure!("mullion_question", policy::Question, size: "size", kind: "kind",
+        permission: "permission", asker: "asker", domain: "domain", callee: "callee", name: "name",
+        offset: "offset", length: "length");
+    structure!("mullion_request", policy::Request, size: "size", keyring: "keyring", keys: "keys",
+        key_count: "key_count", passphrase: "passphrase", record: "record",
+        credentials: "credentials", credential_count: "credential_count");
     structure!("mullion_candidate", value::Candidate, size: "size", name: "name", path: "path",
         bytes: "bytes", length: "length");
     structure!("mullion_fault", status::Fault, size: "size", cause: "cause", line: "line",
@@ -82,12 +96,20 @@ fn constants() -> Vec<(String, i64)> {
         .take_while(|(name, _)| *name != c"unknown status")
         .map(|(name, number): (&CStr, i32)| (name.to_string_lossy().into_owned(), number.into()))
         .collect();
-    assert_eq!(list.len(), 22, "every status has a name");
+    assert_eq!(list.len(), 30, "every status has a name");
     for (name, number) in [
         ("INTEGER", value::INTEGER),
         ("DOUBLE", value::DOUBLE),
         ("FLOAT", value::FLOAT),
         ("NOTHING", value::NOTHING),
+        ("NONE", value::permission_number(Permission::None)),
+        ("READ", value::permission_number(Permission::Read)),
+        (
+            "READ_WRITE",
+            value::permission_number(Permission::ReadWrite),
+        ),
+        ("QUESTION_LINK", policy::QUESTION_LINK),
+        ("QUESTION_PAGES", policy::QUESTION_PAGES),
     ] {
         list.push((format!("MULLION_{name}"), number.into()));
     }
@@ -114,9 +136,15 @@ fn the_check_can_fail() {
 #[test]
 fn every_function_of_the_header_is_in_the_library_and_no_other() {
     let declared = functions(include_str!("../../../include/mullion.h"), "mullion_");
-    let defined = functions(include_str!("lib.rs"), "extern \"C\" fn mullion_");
+    let files = [
+        include_str!("lib.rs"),
+        include_str!("policy.rs"),
+        include_str!("sharing.rs"),
+    ];
+    let mut defined = functions(&files.concat(), "extern \"C\" fn mullion_");
+    defined.sort();
     assert_eq!(declared, defined);
-    assert!(declared.len() == 30, "{declared:?}");
+    assert!(declared.len() == 46, "{}: {declared:?}", declared.len());
 }
 
 /// Names of functions that lines declare.

@@ -5,6 +5,8 @@
 //! lib.rs      the functions of the header, each guarded: no panic leaves it
 //! table.rs    handles: numbers with a generation, checked at each use
 //! domain.rs   domains, and the host functions that they call
+//! sharing.rs  links between domains, and pages that they share
+//! policy.rs   who may load, call and share
 //! value.rs    values and structures as C lays them out
 //! status.rs   statuses; what went wrong last on this thread
 //! log.rs      the library's log, handed to a function of the host's
@@ -16,6 +18,8 @@
 
 mod domain;
 mod log;
+mod policy;
+mod sharing;
 mod status;
 mod table;
 mod value;
@@ -24,15 +28,14 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Function};
-use mullion_host::{BoxedError, Candidate, Host, Imports, Limits, Policy};
+use mullion_host::{Imports, Limits};
+use policy::{file_of, host};
 use status::{Failure, Status, guarded};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use table::{Handle, Object};
 use value::{Pointer, User, Value};
-
-use status::OK;
 
 /// Where C wants a result: not null.
 ///
@@ -114,34 +117,6 @@ unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
 
 // ---- Images
 
-/// What images are opened by: changed by the functions that configure it.
-static HOST: Mutex<Option<Configured>> = Mutex::new(None);
-
-#[derive(Clone, Default)]
-struct Configured {
-    policy: Option<CPolicy>,
-    perf_map: bool,
-    host: Option<Host>,
-}
-
-fn configure<R>(change: impl FnOnce(&mut Configured) -> R) -> R {
-    let mut configured = HOST.lock().unwrap_or_else(PoisonError::into_inner);
-    change(configured.get_or_insert_default())
-}
-
-fn host() -> Host {
-    configure(|configured| {
-        let make = || {
-            let mut builder = Host::builder().perf_map(configured.perf_map);
-            if let Some(policy) = configured.policy.clone() {
-                builder = builder.policy(policy);
-            }
-            builder.build()
-        };
-        configured.host.get_or_insert_with(make).clone()
-    })
-}
-
 /// # Safety
 /// As the header has it: `path` is a string, `image` a place for a handle.
 #[unsafe(no_mangle)]
@@ -149,8 +124,7 @@ unsafe extern "C" fn mullion_image_open(path: *const c_char, image: *mut Handle)
     guarded(|| {
         // SAFETY: by the caller's promise.
         let (path, place) = unsafe { (string(path)?, place(image)?) };
-        let path = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes());
-        place.write(table::add(Object::Image(host().open(path)?))?);
+        place.write(table::add(Object::Image(host()?.open(file_of(path))?))?);
         Ok(())
     })
 }
@@ -168,7 +142,7 @@ unsafe extern "C" fn mullion_image_from_memory(
         // SAFETY: by the caller's promise.
         let (name, content, place) =
             unsafe { (text(name)?, bytes(content, length)?, place(image)?) };
-        place.write(table::add(Object::Image(host().image(name, content)?))?);
+        place.write(table::add(Object::Image(host()?.image(name, content)?))?);
         Ok(())
     })
 }
@@ -261,20 +235,28 @@ unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
     let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
         return Ok(limits);
     };
-    if *size != size_of::<value::Limits>() {
+    if ![value::LIMITS_BEFORE, size_of::<value::Limits>()].contains(size) {
         return Err(Failure::argument(
             "`size` of the limits is not sizeof(mullion_limits)",
         ));
     }
-    // SAFETY: by the caller's promise, of the size that it says.
-    let given = unsafe { given.read() };
+    let mut whole = value::Limits::default();
+    // SAFETY: by the caller's promise it is of the size that it says, which is no
+    // more than ours; what a host of an older header does not have stays 0.
+    let given = unsafe {
+        std::ptr::copy_nonoverlapping(given.cast::<u8>(), (&raw mut whole).cast::<u8>(), *size);
+        whole
+    };
     let or = |given: u64, default: u64| if given == 0 { default } else { given };
+    let some = |given: u64| (given != 0).then_some(given);
     limits.memory = or(given.memory, limits.memory);
     limits.stack = or(given.stack, limits.stack);
     limits.threads = or(given.threads.into(), limits.threads.into()) as u32;
     limits.depth = or(given.depth.into(), limits.depth.into()) as u32;
-    let time = Duration::from_nanos(given.nanoseconds);
-    limits.time = (!time.is_zero()).then_some(time);
+    limits.time = some(given.nanoseconds).map(Duration::from_nanos);
+    limits.total_time = some(given.total_nanoseconds).map(Duration::from_nanos);
+    limits.gate_calls = some(given.gate_calls);
+    limits.output = some(given.output);
     Ok(limits)
 }
 
@@ -357,13 +339,29 @@ unsafe extern "C" fn mullion_call(
     count: usize,
     result: *mut Value,
 ) -> Status {
+    // SAFETY: by the caller's promise.
+    unsafe { mullion_call_limited(function, arguments, count, std::ptr::null(), result) }
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_call_limited(
+    function: Handle,
+    arguments: *const Value,
+    count: usize,
+    limits: *const value::CallLimits,
+    result: *mut Value,
+) -> Status {
     guarded(|| {
         let function = table::find(function, Object::function)?;
         // SAFETY: by the caller's promise.
         let arguments = unsafe { value::arguments(arguments, count) }?;
         // SAFETY: by the caller's promise.
         unsafe { value::check_result(result) }?;
-        let returned = function.call(&arguments)?;
+        // SAFETY: by the caller's promise.
+        let limits = unsafe { value::call_limits(limits) }?;
+        let returned = function.call(&arguments, limits.as_ref())?;
         // SAFETY: by the caller's promise.
         unsafe { value::set_result(result, &returned) };
         Ok(())
@@ -390,6 +388,27 @@ unsafe extern "C" fn mullion_call_pointer(
         // SAFETY: by the caller's promise.
         unsafe { value::set_result(result, &returned) };
         Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_argument(domain: Handle, index: u32, value: *mut u64) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(value) }?;
+        let domain = table::find(domain, Object::domain)?;
+        place.write(domain.calling(|caller| caller.argument(index))?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_charge_output(domain: Handle, bytes: u64) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        domain.calling(|caller| caller.charge_output(bytes))
     })
 }
 
@@ -507,7 +526,7 @@ extern "C" fn mullion_free(domain: Handle, pointer: Pointer) -> Status {
     guarded(|| table::find(domain, Object::domain)?.free(pointer))
 }
 
-// ---- The host's log, policy and profiles
+// ---- The host's log
 
 /// # Safety
 /// As the header has it: `log` may be called with `user` from every thread.
@@ -522,61 +541,4 @@ unsafe extern "C" fn mullion_set_log(
         // SAFETY: by the caller's promise.
         unsafe { log::set(function, User(user), level) }
     })
-}
-
-/// # Safety
-/// As the header has it: `policy` may be called with `user` from every thread.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mullion_set_policy(
-    function: Option<PolicyFunction>,
-    user: *mut c_void,
-) -> Status {
-    guarded(|| {
-        configure(|configured| {
-            configured.policy = function.map(|function| CPolicy(function, User(user)));
-            configured.host = None;
-        });
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn mullion_enable_perf_map() -> Status {
-    guarded(|| {
-        configure(|configured| {
-            configured.perf_map = true;
-            configured.host = None;
-        });
-        Ok(())
-    })
-}
-
-/// `mullion_policy_function`.
-type PolicyFunction = unsafe extern "C" fn(*mut c_void, *const value::Candidate) -> Status;
-
-#[derive(Clone)]
-struct CPolicy(PolicyFunction, User);
-
-impl Policy for CPolicy {
-    fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError> {
-        let name = CString::new(candidate.name.replace('\0', ""))?;
-        let path = candidate
-            .path
-            .map(|path| path.as_os_str().as_encoded_bytes());
-        let path = CString::new(path.unwrap_or_default())?;
-        let bytes = candidate.file.bytes();
-        let candidate = value::Candidate {
-            size: size_of::<value::Candidate>(),
-            name: name.as_ptr(),
-            path: path.as_ptr(),
-            bytes: bytes.as_ptr().cast(),
-            length: bytes.len(),
-        };
-        // SAFETY: the host's promise when it set the policy; what the structure
-        // points to lives until the call returns.
-        match unsafe { (self.0)(self.1.0, &candidate) } {
-            OK => Ok(()),
-            other => Err(format!("the policy answered {other}").into()),
-        }
-    }
 }

@@ -33,6 +33,8 @@ statuses! {
     NOT_AN_EXTENSION = 6, UNKNOWN_IMPORTS = 7, NO_EXPORT = 8, FAULT = 9, EXITED = 10,
     REFUSED = 11, ENDED = 12, IN_USE = 13, UNLOADED = 14, DEPTH = 15, NOT_A_FUNCTION = 16,
     BAD_ADDRESS = 17, LONG_STRING = 18, NO_MEMORY = 19, SYSTEM = 20, INTERNAL = 21,
+    CALLEE = 22, NO_IMPORT = 23, LINKED = 24, NOT_ALLOWED = 25, NOT_SHARED = 26, TIME_SPENT = 27,
+    OUTPUT_LIMIT = 28, CREDENTIALS = 29,
 }
 
 /// Why a function of the header did not do what it was asked.
@@ -112,6 +114,13 @@ impl From<Error> for Failure {
             Error::Memory { .. } | Error::Index { .. } => BAD_ADDRESS,
             Error::LongString { .. } => LONG_STRING,
             Error::NoMemory { .. } => NO_MEMORY,
+            Error::Callee { .. } => CALLEE,
+            Error::NoImport { .. } => NO_IMPORT,
+            Error::Linked { .. } => LINKED,
+            Error::NotAllowed { .. } => NOT_ALLOWED,
+            Error::Share { .. } => NOT_SHARED,
+            Error::TimeSpent { .. } => TIME_SPENT,
+            Error::OutputLimit { .. } => OUTPUT_LIMIT,
             Error::Runtime(_) | Error::Load(_) => SYSTEM,
             _ => INTERNAL,
         };
@@ -167,8 +176,12 @@ fn record(failure: &Failure) {
                 .downcast_ref()
                 .map_or(REFUSED, |refused: &HostRefused| refused.0);
         }
-        Some(Error::Fault(found)) => fault = Some(FaultText::new(found, &failure.message)),
-        _ => {}
+        Some(other) => {
+            fault = other
+                .fault()
+                .map(|found| FaultText::new(found, &failure.message));
+        }
+        None => {}
     }
     let last = Last {
         message: c_string(&failure.message),
@@ -276,6 +289,9 @@ fn cause(cause: &Cause) -> u32 {
         Cause::Division | Cause::FloatingPoint => 9,
         Cause::Raised { .. } => 10,
         Cause::TimeLimit { .. } => 11,
+        Cause::TotalTimeLimit { .. } => 13,
+        Cause::GateLimit { .. } => 14,
+        Cause::OutputLimit { .. } => 15,
         _ => 12,
     }
 }

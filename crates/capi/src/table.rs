@@ -10,7 +10,7 @@
 
 use crate::domain::{Domain, Function};
 use crate::status::Failure;
-use mullion_host::{Image, Imports};
+use mullion_host::{Image, Imports, Shared};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A handle as C has it: of whichever type.
@@ -47,6 +47,7 @@ pub(crate) enum Object {
     Imports(Arc<Mutex<Imports>>),
     Domain(Arc<Domain>),
     Function(Arc<Function>),
+    Shared(Shared),
 }
 
 impl Object {
@@ -60,6 +61,13 @@ impl Object {
     pub(crate) fn imports(&self) -> Option<&Arc<Mutex<Imports>>> {
         match self {
             Self::Imports(imports) => Some(imports),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Shared> {
+        match self {
+            Self::Shared(shared) => Some(shared),
             _ => None,
         }
     }

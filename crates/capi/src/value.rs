@@ -1,8 +1,9 @@
 //! Values and structures as `mullion.h` lays them out.
 
 use crate::status::Failure;
-use mullion_host::{Arguments, Returned};
+use mullion_host::{Arguments, Permission, Returned};
 use std::ffi::{c_char, c_void};
+use std::time::Duration;
 
 /// `mullion_pointer`.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,7 @@ pub(crate) struct HostArguments {
 }
 
 /// `mullion_limits`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Limits {
     pub(crate) size: usize,
@@ -52,6 +53,77 @@ pub(crate) struct Limits {
     pub(crate) nanoseconds: u64,
     pub(crate) threads: u32,
     pub(crate) depth: u32,
+    pub(crate) total_nanoseconds: u64,
+    pub(crate) gate_calls: u64,
+    pub(crate) output: u64,
+}
+
+/// What `sizeof(mullion_limits)` was before it grew.
+pub(crate) const LIMITS_BEFORE: usize = std::mem::offset_of!(Limits, total_nanoseconds);
+
+/// `mullion_call_limits`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct CallLimits {
+    pub(crate) size: usize,
+    pub(crate) nanoseconds: u64,
+    pub(crate) gate_calls: u64,
+    pub(crate) depth: u32,
+    pub(crate) reserved: u32,
+}
+
+/// # Safety
+/// The pointer is null or points to a structure whose `size` is set.
+pub(crate) unsafe fn call_limits(
+    given: *const CallLimits,
+) -> Result<Option<mullion_host::CallLimits>, Failure> {
+    // SAFETY: the first member is there in every version of the structure.
+    let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
+        return Ok(None);
+    };
+    if *size != size_of::<CallLimits>() {
+        return Err(Failure::argument(
+            "`size` is not sizeof(mullion_call_limits)",
+        ));
+    }
+    // SAFETY: by the caller's promise, of the size that it says.
+    let given = unsafe { given.read() };
+    let some = |given: u64| (given != 0).then_some(given);
+    Ok(Some(mullion_host::CallLimits {
+        time: some(given.nanoseconds).map(Duration::from_nanos),
+        gate_calls: some(given.gate_calls),
+        depth: (given.depth != 0).then_some(given.depth),
+    }))
+}
+
+const PERMISSIONS: [Permission; 3] = [Permission::None, Permission::Read, Permission::ReadWrite];
+
+/// `MULLION_NONE` and its kin.
+pub(crate) fn permission(number: u32) -> Result<Permission, Failure> {
+    let found = PERMISSIONS.get(number as usize).copied();
+    found.ok_or_else(|| Failure::argument("the permission is none that there is"))
+}
+
+/// Its number in the header; for one that has none, one that means nothing.
+pub(crate) fn permission_number(permission: Permission) -> u32 {
+    let place = PERMISSIONS.iter().position(|known| *known == permission);
+    place.map_or(u32::MAX, |place| place as u32)
+}
+
+/// What a function returns that returns this value.
+pub(crate) fn returned(value: &Value) -> Result<Returned, Failure> {
+    let (integer, double) = match value.kind {
+        INTEGER => (value.bits, 0),
+        DOUBLE => (0, value.bits),
+        FLOAT => (0, value.bits & 0xffff_ffff),
+        NOTHING => (0, 0),
+        _ => return Err(Failure::argument("the value's kind is none that there is")),
+    };
+    Ok(Returned {
+        integer,
+        high: 0,
+        double: f64::from_bits(double),
+    })
 }
 
 /// `mullion_candidate`.

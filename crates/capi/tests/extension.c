@@ -34,6 +34,7 @@ MULLION_EXPORT(void, upper, (char *text))
 			*text -= 32;
 }
 MULLION_EXPORT(int, report, (int number)) { return host_report("report", number, 1.5, 2.5f); }
+MULLION_EXPORT(int, report_minus, (int number)) { return host_report("report", -1, number, 2.5f); }
 static int twice(int value) { return 2 * value; }
 MULLION_EXPORT(int, nest, (int value)) { return host_nested(twice, value) + 1; }
 MULLION_EXPORT(int, say, (const char *text)) { puts(text); return fflush(stdout); }

@@ -83,6 +83,19 @@ int main(int count, char **words)
     EXPECT(first.touched == 1 && touch.failures() == 1 && domain.has_ended());
     domain.restart();
 
+    // It runs too long: its limit ends it, and the original answers.
+    {
+        mullion_call_limits limits = MULLION_CALL_LIMITS_DEFAULT;
+        limits.nanoseconds = 20 * 1000 * 1000;
+        auto spin = domain.find<void(int *)>("spin").limited(limits);
+        mullion::graft<&shape::touch, 6> slow(second, [spin](shape &, int *) { spin(nullptr); });
+        opaque(second).touch(nullptr);
+        EXPECT(second.touched == 1 && slow.failures() == 1 && domain.has_ended());
+        opaque(second).touch(nullptr);
+        EXPECT(second.touched == 2 && slow.failures() == 2);
+        domain.restart();
+    }
+
     // An object of a derived class, by either of its tables.
     shape &left = opaque<shape>(third);
     other &right = opaque<other>(third);

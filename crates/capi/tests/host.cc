@@ -87,6 +87,54 @@ int main(int count, char **words)
     EXPECT(thrown<std::out_of_range>([&] { report(-1); }).what() == std::string("minus one"));
     EXPECT(report(0).unverified() == 265);
 
+    // Another domain calls this one.
+    {
+        mullion::imports linked;
+        auto add = domain.find<int(int, int)>("add");
+        linked.add<int()>("host_report", [] { return 0; }).link("host_nested", domain.find<int()>("next"));
+        mullion::domain caller(image, linked, {}, "caller");
+        EXPECT(caller.find<int(int)>("nest")(1).unverified() == 7);
+        // An exception goes around both; or a value stands in for it.
+        linked.link("host_nested", domain.find<int(int)>("report_minus"), 41);
+        mullion::domain careful(image, linked, {}, "careful");
+        EXPECT(careful.find<int(int)>("nest")(1).unverified() == 42);
+        mullion::imports later;
+        later.add<int()>("host_report", [] { return 0; }).link_later("host_nested");
+        mullion::domain open(image, later);
+        EXPECT(status_of([&] { open.find<int(int)>("nest")(1); }) == MULLION_REFUSED);
+        EXPECT(status_of([&] { open.link("host_nested", add, domain.handle()); }) == MULLION_NOT_ALLOWED);
+        open.link("host_nested", domain.find<int(int)>("report_minus"));
+        EXPECT(thrown<std::out_of_range>([&] { open.find<int(int)>("nest")(1); }).what() == std::string("minus one"));
+        EXPECT(status_of([&] { open.link("host_nested", add); }) == MULLION_LINKED);
+    }
+    domain.restart();
+
+    // Pages of both.
+    {
+        mullion::domain reader(image, imports, {}, "reader");
+        mullion::shared pages("pages", 4096);
+        pages.grant(domain, MULLION_READ_WRITE);
+        pages.grant(reader, MULLION_READ);
+        auto text = pages.ptr<char>(domain, 8);
+        text.write('x');
+        EXPECT(static_cast<volatile char *>(pages.bytes())[8] == 'x' && pages.size() == 4096);
+        EXPECT(pages.ptr<char>(reader, 8)[0].unverified() == 'x');
+        auto upper = reader.find<void(char *)>("upper");
+        EXPECT(thrown<mullion::fault>([&] { upper(text); }).cause() == MULLION_CAUSE_WRITE);
+        domain.find<void(char *)>("upper")(text);
+        EXPECT(text[0].unverified() == 'X');
+        EXPECT(status_of([&] { pages.grant(domain, MULLION_READ, 0, 8192); }) == MULLION_NOT_SHARED);
+    }
+
+    // Limits of a call.
+    {
+        mullion_call_limits few = MULLION_CALL_LIMITS_DEFAULT;
+        few.nanoseconds = 20'000'000;
+        auto spin = domain.find<void()>("spin").limited(few);
+        EXPECT(thrown<mullion::fault>([&] { spin(); }).cause() == MULLION_CAUSE_TIME);
+        domain.restart();
+    }
+
     // Faults.
     auto crash = domain.find<void(int *)>("crash");
     auto next = domain.find<int()>("next");

@@ -21,7 +21,20 @@ fn host(compiler: &str, standard: &str, source: &str, shared: bool) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let image = directory.path().join("extension.mx");
     support::build(&here("tests/extension.c"), &image, &[]);
-    let program = directory.path().join("host");
+    let program = compile(compiler, standard, source, shared, directory.path(), &[]);
+    content(source, directory.path(), Command::new(&program).arg(&image));
+}
+
+/// Builds a host.
+fn compile(
+    compiler: &str,
+    standard: &str,
+    source: &str,
+    shared: bool,
+    directory: &Path,
+    options: &[&str],
+) -> PathBuf {
+    let program = directory.join("host");
     let mut command = Command::new(compiler);
     command
         .args([
@@ -33,6 +46,7 @@ fn host(compiler: &str, standard: &str, source: &str, shared: bool) {
             "-pedantic",
             "-Werror",
         ])
+        .args(options)
         .arg("-I")
         .arg(here("../../include"))
         .arg(here(source))
@@ -40,7 +54,7 @@ fn host(compiler: &str, standard: &str, source: &str, shared: bool) {
         .arg(&program);
     if shared {
         // Found under its own name when the program starts.
-        let link = directory.path().join("libmullion.so.0");
+        let link = directory.join("libmullion.so.0");
         std::os::unix::fs::symlink(LIBRARY.join("libmullion.so"), link).expect("a link");
         command.arg("-L").arg(&*LIBRARY).arg("-l:libmullion.so");
     } else {
@@ -50,11 +64,13 @@ fn host(compiler: &str, standard: &str, source: &str, shared: bool) {
     let output = command.output().expect("a compiler");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{source}: {said}");
-    let output = Command::new(&program)
-        .arg(&image)
-        .env("LD_LIBRARY_PATH", directory.path())
-        .output()
-        .expect("it starts");
+    program
+}
+
+/// Runs a host that is to be content.
+fn content(source: &str, directory: &Path, host: &mut Command) {
+    let output = host.env("LD_LIBRARY_PATH", directory).output();
+    let output = output.expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
@@ -82,6 +98,97 @@ fn a_host_in_cxx() {
 #[test]
 fn grafts_in_cxx() {
     host("g++", "-std=c++17", "tests/graft.cc", false);
+}
+
+/// What the tests of links call, in an image with a compilation record, and a policy
+/// that lets one key load it: image, policy, keyring, record.
+fn signed_links(directory: &Path) -> [PathBuf; 4] {
+    let [keys, types, policy, image] =
+        ["keys", "links.toml", "policy.toml", "links.mx"].map(|name| directory.join(name));
+    let mullion = |arguments: &[&str]| {
+        let output = Command::new(&*support::MULLION)
+            .args(arguments)
+            .env("MULLION_KEYS", &keys)
+            .output()
+            .expect("the command starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    for name in ["compiler", "loader", "stranger"] {
+        mullion(&["key", "new", name]);
+    }
+    let key = |name: &str| mullion(&["key", "show", name]).trim().to_owned();
+    let module_type = "version = 1\nid = \"links\"\ndescription = \"Calls others.\"\nlanguage = \"c\"\n\
+        protection = \"read-write-call\"\nmechanism = [\"window\"]\nverification = \"required\"\n\
+        imports = [\"__mullion_system\", \"other\", \"other_real\", \"host_who\", \"host_eight\"]\n";
+    std::fs::write(&types, module_type).expect("written");
+    let text = format!(
+        "version = 1\ntypes = [\"links.toml\"]\n[keys]\nloader = \"{}\"\ncompiler = \"{}\"\n\
+        [allow]\nload = [\"loader\"]\ncompile = [\"compiler\"]\n",
+        key("loader"),
+        key("compiler")
+    );
+    std::fs::write(&policy, text).expect("written");
+    let source = here("../mullion/tests/extensions/links.c");
+    let text = |path: &Path| path.to_str().expect("text").to_owned();
+    mullion(&[
+        "cc",
+        "--mullion-kind=extension",
+        "-g",
+        "-O1",
+        "--type",
+        &text(&types),
+        "--key",
+        "compiler",
+        &text(&source),
+        "-o",
+        &text(&image),
+    ]);
+    let record = directory.join("links.mx.record");
+    [image, policy, keys, record]
+}
+
+#[test]
+fn domains_pages_limits_and_credentials_in_c() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = "tests/domains.c";
+    let program = compile("gcc", "-std=c99", source, false, directory.path(), &[]);
+    let files = signed_links(directory.path());
+    content(
+        source,
+        directory.path(),
+        Command::new(&program).args(&files),
+    );
+}
+
+#[test]
+fn misuse_in_c_does_nothing_that_the_address_sanitizer_sees() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let image = directory.path().join("extension.mx");
+    support::build(&here("tests/extension.c"), &image, &[]);
+    let links = directory.path().join("links.mx");
+    support::build(&here("../mullion/tests/extensions/links.c"), &links, &[]);
+    let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for (source, image) in [("tests/host.c", &image), ("tests/domains.c", &links)] {
+        let program = compile(
+            "gcc",
+            "-std=c99",
+            source,
+            false,
+            directory.path(),
+            &sanitized,
+        );
+        content(
+            source,
+            directory.path(),
+            // The library's own thread and tables live until the end.
+            Command::new(&program).arg(image).env(
+                "ASAN_OPTIONS",
+                "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0",
+            ),
+        );
+    }
 }
 
 #[test]

@@ -101,6 +101,8 @@ pub use mullion_runtime::{
 };
 pub use mullion_symbols::Location;
 pub use mullion_system::{Mount, MountError, Stream, Streams};
+/// What policies, keys and credentials are made of.
+pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use shared::Shared;
 pub use value::{Outcome, Value};

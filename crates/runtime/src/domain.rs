@@ -333,12 +333,12 @@ impl Inner {
         let Some(granted) = self.limits.output else {
             return Ok(());
         };
-        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
-        if before.saturating_add(bytes) > granted {
-            // It has ended by this, or takes nothing more: the count may stay too large.
-            return Err(End::OutputLimit { granted });
-        }
-        Ok(())
+        // What is refused is not counted.
+        let more = |written: u64| written.checked_add(bytes).filter(|all| *all <= granted);
+        let counted = self
+            .written
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        counted.map_or(Err(End::OutputLimit { granted }), |_| Ok(()))
     }
 
     /// The number of the window.

@@ -1,0 +1,373 @@
+//! Who may load, call and share: the host's functions, and policies of credentials.
+
+use crate::domain;
+use crate::status::{CREDENTIALS, Failure, OK, Status, guarded};
+use crate::table::{self, Handle, Object};
+use crate::value::{self, User};
+use crate::{place, string, text};
+use mullion_host::trust::challenge::Proven;
+use mullion_host::trust::keyring::Keyring;
+use mullion_host::{
+    Asked, Authoriser, BoxedError, Candidate, Host, Identity, Permission, Policy, Shared,
+};
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What images are opened by: changed by the functions that configure it.
+static HOST: Mutex<Option<Configured>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Configured {
+    policy: CPolicy,
+    /// A policy of credentials.
+    file: Option<PathBuf>,
+    perf_map: bool,
+    host: Option<Host>,
+}
+
+fn configure<R>(change: impl FnOnce(&mut Configured) -> R) -> R {
+    let mut configured = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    change(configured.get_or_insert_default())
+}
+
+/// The host that images are opened by now.
+pub(crate) fn host() -> Result<Host, Failure> {
+    configure(|configured| {
+        if let Some(host) = &configured.host {
+            return Ok(host.clone());
+        }
+        let mut builder = Host::builder().perf_map(configured.perf_map);
+        if let Some(path) = &configured.file {
+            builder = builder.authoriser(authoriser(path)?);
+        }
+        if configured.policy.is_set() {
+            builder = builder.policy(configured.policy);
+        }
+        Ok(configured.host.insert(builder.build()).clone())
+    })
+}
+
+fn authoriser(path: &Path) -> Result<Authoriser, Failure> {
+    let left_out = |left_out| tracing::warn!(target: "mullion::host", "{left_out}");
+    Authoriser::read(path, left_out).map_err(|error| Failure::with(CREDENTIALS, &error.to_string()))
+}
+
+// ---- The functions of the header
+
+/// # Safety
+/// As the header has it: `policy` may be called with `user` from every thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_set_policy(
+    function: Option<PolicyFunction>,
+    user: *mut c_void,
+) -> Status {
+    guarded(|| {
+        configure(|configured| {
+            configured.policy.load = function.map(|function| (function, User(user)));
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it: `policy` may be called with `user` from every thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_set_access_policy(
+    function: Option<AccessFunction>,
+    user: *mut c_void,
+) -> Status {
+    guarded(|| {
+        configure(|configured| {
+            configured.policy.access = function.map(|function| (function, User(user)));
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_set_policy_file(path: *const c_char) -> Status {
+    guarded(|| {
+        let file = match path.is_null() {
+            true => None,
+            // SAFETY: by the caller's promise.
+            false => Some(file_of(unsafe { string(path) }?)),
+        };
+        // Looked at now, so that what is wrong with it is said here.
+        file.as_deref().map(authoriser).transpose()?;
+        configure(|configured| {
+            configured.file = file;
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_enable_perf_map() -> Status {
+    guarded(|| {
+        configure(|configured| {
+            configured.perf_map = true;
+            configured.host = None;
+        });
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_image_open_as(
+    path: *const c_char,
+    request: *const Request,
+    image: *mut Handle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let (path, place) = unsafe { (string(path)?, place(image)?) };
+        // SAFETY: by the caller's promise.
+        let brought = unsafe { Brought::read(request) }?;
+        let asked = Asked {
+            requesters: &brought.requesters,
+            record: brought.record.as_deref(),
+            credentials: &brought.credentials,
+            ..Asked::default()
+        };
+        let opened = host()?.open_asked(file_of(path), &asked)?;
+        place.write(table::add(Object::Image(opened))?);
+        Ok(())
+    })
+}
+
+pub(crate) fn file_of(path: &CStr) -> PathBuf {
+    OsStr::from_bytes(path.to_bytes()).into()
+}
+
+// ---- Credentials
+
+/// `mullion_request`.
+#[repr(C)]
+pub(crate) struct Request {
+    pub(crate) size: usize,
+    pub(crate) keyring: *const c_char,
+    pub(crate) keys: *const *const c_char,
+    pub(crate) key_count: usize,
+    pub(crate) passphrase: *const c_char,
+    pub(crate) record: *const c_char,
+    pub(crate) credentials: *const *const c_char,
+    pub(crate) credential_count: usize,
+}
+
+/// What comes with an image.
+struct Brought {
+    requesters: Vec<Proven>,
+    record: Option<String>,
+    credentials: Vec<String>,
+}
+
+impl Brought {
+    /// # Safety
+    /// The pointer is null or points to a structure whose `size` is set, and whose
+    /// pointers are as the header says.
+    unsafe fn read(request: *const Request) -> Result<Self, Failure> {
+        // SAFETY: the first member is there in every version of the structure.
+        let size = unsafe { request.cast::<usize>().as_ref() }.ok_or_else(Failure::null)?;
+        if *size != size_of::<Request>() {
+            return Err(Failure::argument("`size` is not sizeof(mullion_request)"));
+        }
+        // SAFETY: by the caller's promise, of the size that it says.
+        let request = unsafe { request.read() };
+        // SAFETY: by the caller's promise.
+        let (keys, credentials, record, passphrase) = unsafe {
+            (
+                list(request.keys, request.key_count)?,
+                list(request.credentials, request.credential_count)?,
+                optional(request.record)?,
+                optional(request.passphrase)?,
+            )
+        };
+        let mut requesters = Vec::new();
+        if !keys.is_empty() {
+            // SAFETY: by the caller's promise.
+            let keyring = Keyring::new(file_of(unsafe { string(request.keyring) }?));
+            for name in &keys {
+                let key = keyring.secret(name, passphrase.as_deref().map(str::as_bytes));
+                let key =
+                    key.map_err(|error| Failure::with(CREDENTIALS, &format!("{name}: {error}")))?;
+                requesters.push(Proven::by_holding(&key));
+            }
+        }
+        Ok(Self {
+            requesters,
+            record,
+            credentials,
+        })
+    }
+}
+
+/// # Safety
+/// The pointer is null or points to a string.
+unsafe fn optional(pointer: *const c_char) -> Result<Option<String>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: by the caller's promise.
+    Ok(Some(unsafe { text(pointer) }?.to_owned()))
+}
+
+/// # Safety
+/// If `count` is not 0, the pointer is null or points to so many pointers to strings.
+unsafe fn list(pointers: *const *const c_char, count: usize) -> Result<Vec<String>, Failure> {
+    if pointers.is_null() && count > 0 {
+        return Err(Failure::null());
+    }
+    (0..count)
+        // SAFETY: by the caller's promise.
+        .map(|index| Ok(unsafe { text(pointers.add(index).read()) }?.to_owned()))
+        .collect()
+}
+
+// ---- The host's functions
+
+/// `mullion_policy_function`.
+type PolicyFunction = unsafe extern "C" fn(*mut c_void, *const value::Candidate) -> Status;
+/// `mullion_access_function`.
+type AccessFunction = unsafe extern "C" fn(*mut c_void, *const Question) -> Status;
+
+/// `mullion_question`.
+#[repr(C)]
+pub(crate) struct Question {
+    pub(crate) size: usize,
+    pub(crate) kind: u32,
+    pub(crate) permission: u32,
+    pub(crate) asker: Handle,
+    pub(crate) domain: Handle,
+    pub(crate) callee: Handle,
+    pub(crate) name: *const c_char,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+pub(crate) const QUESTION_LINK: u32 = 0;
+pub(crate) const QUESTION_PAGES: u32 = 1;
+
+#[derive(Clone, Copy, Default)]
+struct CPolicy {
+    load: Option<(PolicyFunction, User)>,
+    access: Option<(AccessFunction, User)>,
+}
+
+impl CPolicy {
+    fn is_set(&self) -> bool {
+        self.load.is_some() || self.access.is_some()
+    }
+
+    fn ask(
+        &self,
+        asker: Option<&Identity>,
+        name: &str,
+        question: Question,
+    ) -> Result<(), BoxedError> {
+        let Some((function, user)) = self.access else {
+            // As without a policy: the host may, domains may not.
+            return match asker {
+                None => Ok(()),
+                Some(_) => Err("no policy lets domains ask".into()),
+            };
+        };
+        let name = CString::new(name.replace('\0', ""))?;
+        let question = Question {
+            size: size_of::<Question>(),
+            asker: asker.map_or(Handle { number: 0 }, domain::handle_of),
+            name: name.as_ptr(),
+            ..question
+        };
+        // SAFETY: the host's promise when it set the policy; what the structure
+        // points to lives until the call returns.
+        answer(unsafe { function(user.0, &question) })
+    }
+}
+
+fn answer(status: Status) -> Result<(), BoxedError> {
+    match status {
+        OK => Ok(()),
+        other => Err(format!("the policy answered {other}").into()),
+    }
+}
+
+impl Policy for CPolicy {
+    fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError> {
+        let Some((function, user)) = self.load else {
+            return Ok(());
+        };
+        let name = CString::new(candidate.name.replace('\0', ""))?;
+        let path = candidate
+            .path
+            .map(|path| path.as_os_str().as_encoded_bytes());
+        let path = CString::new(path.unwrap_or_default())?;
+        let bytes = candidate.file.bytes();
+        let candidate = value::Candidate {
+            size: size_of::<value::Candidate>(),
+            name: name.as_ptr(),
+            path: path.as_ptr(),
+            bytes: bytes.as_ptr().cast(),
+            length: bytes.len(),
+        };
+        // SAFETY: the host's promise when it set the policy; what the structure
+        // points to lives until the call returns.
+        answer(unsafe { function(user.0, &candidate) })
+    }
+
+    fn link(
+        &self,
+        asker: Option<&Identity>,
+        caller: &Identity,
+        callee: &Identity,
+        export: &str,
+    ) -> Result<(), BoxedError> {
+        let question = Question {
+            kind: QUESTION_LINK,
+            domain: domain::handle_of(caller),
+            callee: domain::handle_of(callee),
+            ..EMPTY
+        };
+        self.ask(asker, export, question)
+    }
+
+    fn share(
+        &self,
+        asker: Option<&Identity>,
+        domain: &Identity,
+        shared: &Shared,
+        bytes: &Range<u64>,
+        permission: Permission,
+    ) -> Result<(), BoxedError> {
+        let question = Question {
+            kind: QUESTION_PAGES,
+            permission: value::permission_number(permission),
+            domain: domain::handle_of(domain),
+            offset: bytes.start,
+            length: bytes.end.saturating_sub(bytes.start),
+            ..EMPTY
+        };
+        self.ask(asker, shared.name(), question)
+    }
+}
+
+const EMPTY: Question = Question {
+    size: 0,
+    kind: 0,
+    permission: 0,
+    asker: Handle { number: 0 },
+    domain: Handle { number: 0 },
+    callee: Handle { number: 0 },
+    name: std::ptr::null(),
+    offset: 0,
+    length: 0,
+};
