@@ -1,5 +1,6 @@
 /* The entry of an extension: starts the C library, runs the constructors, and
- * returns to the host, which may then call the exports. */
+ * returns to the host, which may then call the exports; and sets up what belongs
+ * to a further thread. */
 
 /* The C++ run-time's name for this image. */
 __attribute__((visibility("hidden"))) void *__dso_handle;

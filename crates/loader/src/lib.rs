@@ -19,7 +19,7 @@ use mullion_runtime::{
     Relocation, Segment,
 };
 use mullion_trust::Decision;
-use mullion_verifier::Permission;
+use mullion_verifier::{ImageKind, Permission};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -124,6 +124,10 @@ impl Loaded {
         } else {
             // SAFETY: as above.
             unsafe { image.without_gs() }
+        };
+        let image = match file.kind() {
+            ImageKind::Program => image,
+            ImageKind::Extension => image.with_thread_start(file.entry()),
         };
         Ok(Self {
             admitted: Arc::new(admitted),

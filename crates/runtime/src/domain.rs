@@ -86,26 +86,28 @@ impl Domain {
         stacks.reset(&window, Stacks::mapped_size(limits.stack))?;
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
         let serial = next_number();
+        let inner = Inner {
+            uses: image.uses(),
+            window: window.base(),
+            number: DomainNumber(serial),
+            serial: AtomicU64::new(serial),
+            memory: Memory::new(window, &image, limits.memory, limits.regions)?,
+            stacks: Mutex::new(Arc::new(stacks)),
+            imports: imports.into_iter().map(Import::new).collect(),
+            image,
+            is_limited: limits.time.is_some()
+                || limits.total_time.is_some()
+                || limits.gate_calls.is_some()
+                || limits.control_stack < MAX_CONTROL_STACK,
+            account: limits.total_time.map(Account::new),
+            limits,
+            ended: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+            thread_start: AtomicU64::new(0),
+        };
+        inner.set_thread_start();
         Ok(Self {
-            inner: Arc::new(Inner {
-                uses: image.uses(),
-                window: window.base(),
-                number: DomainNumber(serial),
-                serial: AtomicU64::new(serial),
-                memory: Memory::new(window, &image, limits.memory, limits.regions)?,
-                stacks: Mutex::new(Arc::new(stacks)),
-                imports: imports.into_iter().map(Import::new).collect(),
-                image,
-                is_limited: limits.time.is_some()
-                    || limits.total_time.is_some()
-                    || limits.gate_calls.is_some()
-                    || limits.control_stack < MAX_CONTROL_STACK,
-                account: limits.total_time.map(Account::new),
-                limits,
-                ended: AtomicBool::new(false),
-                written: AtomicU64::new(0),
-                thread_start: AtomicU64::new(0),
-            }),
+            inner: Arc::new(inner),
         })
     }
 
@@ -283,10 +285,20 @@ impl Inner {
             account.reset();
         }
         self.written.store(0, Ordering::Relaxed);
-        self.thread_start.store(0, Ordering::Relaxed);
         self.serial.store(next_number(), Ordering::Relaxed);
+        self.set_thread_start();
         self.ended.store(false, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// As the image says, if that is an entry; 0 for nothing.
+    fn set_thread_start(&self) {
+        let start = self.image.thread_start().and_then(|offset| {
+            let address = Claimed(self.window.wrapping_add(offset));
+            self.entry(address).ok()
+        });
+        let address = start.map_or(0, |entry| entry.address);
+        self.thread_start.store(address, Ordering::Relaxed);
     }
 
     #[inline]

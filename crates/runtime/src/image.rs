@@ -75,6 +75,8 @@ pub struct Image {
     parked: Mutex<Vec<Parked>>,
     /// `trampoline::uses`.
     uses: u32,
+    /// Offset of what every thread calls before its first call.
+    thread_start: Option<u64>,
 }
 
 /// Whether instructions of an image can see or change floating-point control.
@@ -183,6 +185,7 @@ impl Image {
             end,
             parked: Mutex::default(),
             uses: uses::X87 | uses::MXCSR | uses::GS,
+            thread_start: None,
         })
     }
 
@@ -210,6 +213,19 @@ impl Image {
     pub unsafe fn without_gs(mut self) -> Self {
         self.uses &= !uses::GS;
         self
+    }
+
+    /// In domains of the image every thread calls the labelled instruction at
+    /// `offset` before its first call, as by [`Domain::set_thread_start`](crate::Domain::set_thread_start),
+    /// and again after a restart.
+    #[must_use]
+    pub fn with_thread_start(mut self, offset: u64) -> Self {
+        self.thread_start = Some(offset);
+        self
+    }
+
+    pub(crate) fn thread_start(&self) -> Option<u64> {
+        self.thread_start
     }
 
     pub(crate) fn uses(&self) -> u32 {

@@ -2,6 +2,7 @@
 
 mod support;
 
+use mullion_picture::{Options, State, paint};
 use mullion_runtime::{Access, Limits, LinkOptions, PAGE, Shared, snapshot};
 use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
 use std::sync::Arc;
@@ -108,4 +109,40 @@ fn windows_change_hands_in_the_books_first() {
             });
         }
     });
+}
+
+/// What `mullion map` does with the text.
+#[test]
+fn the_books_of_a_running_host_can_be_painted() {
+    let program = Program::new(
+        "
+        import other
+        export answer
+            movl $42, %eax
+            ret
+        ",
+    );
+    let load = || program.load_with(vec![host(|_| Ok(0))], Limits::default());
+    let (one, two) = (load(), load());
+    let entry = mullion_runtime::Claimed(two.address("answer"));
+    let entry = two.domain.entry(entry).unwrap();
+    one.domain
+        .link(0, &two.domain, entry, LinkOptions::default())
+        .unwrap();
+    let object = Shared::new(PAGE, Arc::new(())).unwrap();
+    for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
+        object
+            .grant(None, &domain.domain, 0..PAGE, access)
+            .unwrap();
+    }
+    let text = State::from(&snapshot())
+        .name(one.domain.recorded_as(), "the caller")
+        .name(two.domain.recorded_as(), "the called one")
+        .title("a running host")
+        .to_json();
+    let state: State = serde_json::from_str(&text).unwrap();
+    let picture = paint(&state.validate().unwrap(), &Options::default());
+    for word in ["a running host", "the caller", "the called one"] {
+        assert!(picture.contains(word), "{word}");
+    }
 }

@@ -94,13 +94,17 @@ pub(crate) fn rt_sigprocmask(call: &Call<'_, '_>) -> Answer {
     Ok(0)
 }
 
-/// With one thread nobody waits and nobody wakes.
+/// Nobody sleeps here, so nobody is to be woken: who waits looks again, and lets
+/// other threads of the host run meanwhile.
 pub(crate) fn futex(call: &Call<'_, '_>) -> Answer {
     const FUTEX_WAKE: i32 = 1;
     const COMMAND: i32 = 127;
     match call.int(1) & COMMAND {
         FUTEX_WAKE => Ok(0),
-        _ => Err(Errno::AGAIN.into()),
+        _ => {
+            std::thread::yield_now();
+            Err(Errno::AGAIN.into())
+        }
     }
 }
 

@@ -22,9 +22,8 @@ void *__cxa_begin_catch(void *) noexcept;
 
 namespace {
 
-// There is one thread.
-Exception *caught;
-int uncaught;
+thread_local Exception *caught;
+thread_local int uncaught;
 
 [[noreturn]] void give_up(Exception *exception)
 {

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <pthread.h>
+#include <sched.h>
 #include <typeinfo>
 
 extern "C" {
 
 char __libc_single_threaded = 1;
+extern char __mullion_threads;
 
 [[noreturn]] void __cxa_pure_virtual() { mullion::fail("pure virtual function called"); }
 [[noreturn]] void __cxa_deleted_virtual() { mullion::fail("deleted virtual function called"); }
@@ -18,28 +21,43 @@ char __libc_single_threaded = 1;
 [[noreturn]] void __cxa_bad_cast() { throw std::bad_cast(); }
 [[noreturn]] void __cxa_bad_typeid() { throw std::bad_typeid(); }
 
-// First byte: initialised. Second byte: being initialised.
-int __cxa_guard_acquire(std::uint8_t *guard)
+// First byte: initialised. Second half: the thread that is doing it, by its
+// thread pointer's offset in the window.
+int __cxa_guard_acquire(std::uint64_t *guard)
 {
-	if (guard[0])
-		return 0;
-	if (guard[1])
-		mullion::fail("a function-local static is initialised by its own initialiser");
-	guard[1] = 1;
-	return 1;
+	auto done = reinterpret_cast<std::uint8_t *>(guard);
+	auto owner = reinterpret_cast<std::uint32_t *>(guard) + 1;
+	auto self = std::uint32_t(reinterpret_cast<std::uintptr_t>(pthread_self()));
+	while (!__atomic_load_n(done, __ATOMIC_ACQUIRE)) {
+		std::uint32_t nobody = 0;
+		if (__atomic_compare_exchange_n(owner, &nobody, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			if (!__atomic_load_n(done, __ATOMIC_ACQUIRE))
+				return 1;
+			__atomic_store_n(owner, 0, __ATOMIC_RELEASE);
+		} else if (nobody == self) {
+			mullion::fail("a function-local static is initialised by its own initialiser");
+		} else {
+			sched_yield();
+		}
+	}
+	return 0;
 }
 
-void __cxa_guard_release(std::uint8_t *guard)
+void __cxa_guard_abort(std::uint64_t *guard)
 {
-	guard[1] = 0;
-	guard[0] = 1;
+	__atomic_store_n(reinterpret_cast<std::uint32_t *>(guard) + 1, 0, __ATOMIC_RELEASE);
 }
 
-void __cxa_guard_abort(std::uint8_t *guard) { guard[1] = 0; }
+void __cxa_guard_release(std::uint64_t *guard)
+{
+	__atomic_store_n(reinterpret_cast<std::uint8_t *>(guard), 1, __ATOMIC_RELEASE);
+	__cxa_guard_abort(guard);
+}
 
 int __cxa_atexit(void (*)(void *), void *, void *);
 
-// Destructors of thread-locals: the one thread ends with the program.
+// Destructors of thread-locals run at the program's end. An extension has none, and
+// is not told when a thread of its host ends: there they do not run.
 int __cxa_thread_atexit(void (*destructor)(void *), void *object, void *image)
 {
 	return __cxa_atexit(destructor, object, image);
@@ -51,6 +69,8 @@ namespace std {
 
 namespace {
 terminate_handler handler;
+
+[[gnu::constructor(101)]] void count_threads() { __libc_single_threaded = !__mullion_threads; }
 }
 
 terminate_handler get_terminate() noexcept { return handler; }

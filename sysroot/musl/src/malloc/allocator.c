@@ -13,14 +13,17 @@
  * chunk. A class takes blocks from one of its spans until that is full: the
  * fast paths of malloc and free are a few instructions each.
  *
- * One thread at a time is in a domain, so nothing is locked. Nothing here is
- * trusted: who overwrites the heap's own data harms the domain alone. */
+ * One lock around all of it, where several threads may be in the domain: in an
+ * extension. Nothing here is trusted: who overwrites the heap's own data harms the
+ * domain alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "libc.h"
+#include "lock.h"
 
 #define CHUNK ((size_t)4 << 20)
 #define UNIT ((size_t)16 << 10)
@@ -58,6 +61,22 @@ static struct span *current[CLASSES];    /* the span that serves each class */
 static struct chunk *chunks;
 static uint8_t class_of[1024 / 16 + 1];  /* by size in units of 16, up to 1 KiB */
 static uint32_t class_size[CLASSES];
+static volatile int lock[1];
+
+/* Whether it was locked: that does not change once there are threads. */
+static inline int enter(void)
+{
+	int locks = libc.need_locks;
+	if (__builtin_expect(locks, 0))
+		__lock(lock);
+	return locks;
+}
+
+static inline void leave(int locked)
+{
+	if (__builtin_expect(locked, 0))
+		__unlock(lock);
+}
 
 static struct chunk *chunk_of(const void *p)
 {
@@ -301,7 +320,7 @@ __attribute__((noinline)) static void slow_free(struct span *s)
 	}
 }
 
-void *__libc_malloc(size_t size)
+static inline void *allocate(size_t size)
 {
 	if (size > SMALL) {
 		int zeroed;
@@ -311,7 +330,7 @@ void *__libc_malloc(size_t size)
 	struct span *s = current[class];
 	if (!s) {
 		prepare();
-		return __libc_malloc(size);
+		return allocate(size);
 	}
 	struct block *b = s->free;
 	if (!b)
@@ -321,7 +340,7 @@ void *__libc_malloc(size_t size)
 	return b;
 }
 
-void __libc_free(void *p)
+static inline void release(void *p)
 {
 	if (!p)
 		return;
@@ -343,13 +362,10 @@ void *__libc_calloc(size_t count, size_t each)
 		errno = ENOMEM;
 		return 0;
 	}
-	if (size > SMALL) {
-		int zeroed = 0;
-		void *p = large_malloc(size, &zeroed);
-		return p && !zeroed ? memset(p, 0, size) : p;
-	}
-	void *p = __libc_malloc(size);
-	return p ? memset(p, 0, size) : p;
+	int zeroed = 0, locked = enter();
+	void *p = size > SMALL ? large_malloc(size, &zeroed) : allocate(size);
+	leave(locked);
+	return p && !zeroed ? memset(p, 0, size) : p;
 }
 
 /* Grows a large span into the free units behind it. */
@@ -370,10 +386,10 @@ static int extend(struct span *s, size_t size)
 	return 1;
 }
 
-void *__libc_realloc(void *p, size_t size)
+static void *reallocate(void *p, size_t size)
 {
 	if (!p)
-		return __libc_malloc(size);
+		return allocate(size);
 	struct span *s = span_of(p);
 	size_t has = room(s, p);
 	/* Kept while it fits and is not mostly empty. */
@@ -383,17 +399,17 @@ void *__libc_realloc(void *p, size_t size)
 		return p;
 	/* A block that grows will grow again. */
 	size_t asked = size > has && size > 1024 ? size + size / 8 : size;
-	void *moved = __libc_malloc(asked < size ? size : asked);
+	void *moved = allocate(asked < size ? size : asked);
 	if (!moved)
 		return 0;
 	memcpy(moved, p, size < has ? size : has);
-	__libc_free(p);
+	release(p);
 	return moved;
 }
 
 /* Blocks of a class whose size is a multiple of the alignment are aligned, as
  * their span is; so is a large block. Beyond a unit, a part of one is. */
-static void *__libc_aligned_alloc(size_t alignment, size_t size)
+static void *allocate_aligned(size_t alignment, size_t size)
 {
 	if (alignment & (alignment - 1) || !alignment) {
 		errno = EINVAL;
@@ -404,16 +420,47 @@ static void *__libc_aligned_alloc(size_t alignment, size_t size)
 		return 0;
 	}
 	if (alignment <= 16)
-		return __libc_malloc(size);
+		return allocate(size);
 	if (alignment > UNIT) {
-		char *p = __libc_malloc((size > SMALL ? size : SMALL) + alignment);
+		char *p = allocate((size > SMALL ? size : SMALL) + alignment);
 		return p ? p + (-(uintptr_t)p & (alignment - 1)) : 0;
 	}
 	/* The powers of two are classes. */
 	size_t power = alignment;
 	while (power < size)
 		power *= 2;
-	return __libc_malloc(power <= SMALL ? power : size);
+	return allocate(power <= SMALL ? power : size);
+}
+
+void *__libc_malloc(size_t size)
+{
+	int locked = enter();
+	void *p = allocate(size);
+	leave(locked);
+	return p;
+}
+
+void __libc_free(void *p)
+{
+	int locked = enter();
+	release(p);
+	leave(locked);
+}
+
+void *__libc_realloc(void *p, size_t size)
+{
+	int locked = enter();
+	void *moved = reallocate(p, size);
+	leave(locked);
+	return moved;
+}
+
+static void *__libc_aligned_alloc(size_t alignment, size_t size)
+{
+	int locked = enter();
+	void *p = allocate_aligned(alignment, size);
+	leave(locked);
+	return p;
 }
 
 static size_t __libc_usable_size(void *p)
