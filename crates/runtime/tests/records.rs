@@ -131,9 +131,7 @@ fn the_books_of_a_running_host_can_be_painted() {
         .unwrap();
     let object = Shared::new(PAGE, Arc::new(())).unwrap();
     for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
-        object
-            .grant(None, &domain.domain, 0..PAGE, access)
-            .unwrap();
+        object.grant(None, &domain.domain, 0..PAGE, access).unwrap();
     }
     let text = State::from(&snapshot())
         .name(one.domain.recorded_as(), "the caller")
