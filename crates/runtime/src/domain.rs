@@ -291,13 +291,10 @@ impl Inner {
         Ok(())
     }
 
-    /// As the image says, if that is an entry; 0 for nothing.
+    /// As the image says; 0 for nothing.
     fn set_thread_start(&self) {
-        let start = self.image.thread_start().and_then(|offset| {
-            let address = Claimed(self.window.wrapping_add(offset));
-            self.entry(address).ok()
-        });
-        let address = start.map_or(0, |entry| entry.address);
+        let offset = self.image.thread_start();
+        let address = offset.map_or(0, |offset| self.window + offset);
         self.thread_start.store(address, Ordering::Relaxed);
     }
 

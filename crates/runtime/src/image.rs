@@ -26,9 +26,11 @@ use crate::sealed;
 use crate::stacks::Mapped;
 use crate::trampoline::uses;
 use crate::window::{Access, PAGE, Window};
-use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE};
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE, LABEL};
+use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
@@ -75,7 +77,7 @@ pub struct Image {
     parked: Mutex<Vec<Parked>>,
     /// `trampoline::uses`.
     uses: u32,
-    /// Offset of what every thread calls before its first call.
+    /// Offset of what every thread calls before its first call: a labelled instruction.
     thread_start: Option<u64>,
 }
 
@@ -215,13 +217,32 @@ impl Image {
         self
     }
 
-    /// In domains of the image every thread calls the labelled instruction at
-    /// `offset` before its first call, as by [`Domain::set_thread_start`](crate::Domain::set_thread_start),
-    /// and again after a restart.
+    /// In domains of the image every thread calls the instruction at `offset` before
+    /// its first call, as by [`Domain::set_thread_start`](crate::Domain::set_thread_start),
+    /// and again after a restart. Nothing, if no label is in front of it.
     #[must_use]
     pub fn with_thread_start(mut self, offset: u64) -> Self {
-        self.thread_start = Some(offset);
+        self.thread_start = self.is_labelled(offset).then_some(offset);
         self
+    }
+
+    /// Whether the instruction at `offset`, in code, has a label in front.
+    fn is_labelled(&self, offset: u64) -> bool {
+        let label = offset.saturating_sub(LABEL.to_le_bytes().len() as u64);
+        let holds = |part: &&Part| {
+            part.access == Access::ReadExecute
+                && part.range.start >= IMAGE_BASE
+                && part.range.contains(&label)
+                && part.range.contains(&offset)
+        };
+        let Some(part) = self.parts.iter().find(holds) else {
+            return false;
+        };
+        let mut bytes = [0; 4];
+        let position = part.position + (label - part.range.start);
+        let file = self.file.try_clone().map(File::from);
+        let read = file.and_then(|file| file.read_exact_at(&mut bytes, position));
+        read.is_ok() && bytes == LABEL.to_le_bytes()
     }
 
     pub(crate) fn thread_start(&self) -> Option<u64> {

@@ -592,3 +592,33 @@ fn nested_calls_keep_to_the_smaller_control_stack() {
     let outer = program.load_with(vec![nested], small);
     assert_eq!(outer.call("outward", &[]).unwrap().integer, 7);
 }
+
+#[test]
+fn an_image_may_say_what_threads_begin_with_if_it_is_labelled() {
+    let source = "
+        .bss
+        starts: .skip 8
+        export start
+            lock addq $1, starts(%rip)
+        inside:
+            ret
+        export count
+            movq starts(%rip), %rax
+            ret
+    ";
+    let offset = {
+        let loaded = Program::new(source).load();
+        loaded.address("start") - loaded.domain.memory().base()
+    };
+    for (offset, expected) in [(offset, 1), (offset + 1, 0), (0, 0), (u64::MAX, 0)] {
+        let mut program = Program::new(source);
+        let image = Arc::into_inner(program.image).unwrap();
+        program.image = Arc::new(image.with_thread_start(offset));
+        let mut loaded = program.load();
+        for _ in 0..2 {
+            assert_eq!(loaded.call("count", &[]).unwrap().integer, expected);
+            assert_eq!(loaded.call("count", &[]).unwrap().integer, expected);
+            loaded.domain.restart().unwrap();
+        }
+    }
+}
