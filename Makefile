@@ -2,7 +2,7 @@
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all install build run test check fmt clippy doc deny setup bench conformance clean
+.PHONY: all install build run test check fmt clippy doc deny setup bench bench-sip conformance clean
 
 all: build
 
@@ -24,6 +24,7 @@ run: setup        ## the tour: a real library in a domain, hostile programs, wha
 
 test: setup       ## run every test there is
 	cargo test --workspace
+	scripts/model
 	cargo build --quiet --release -p mullion-cli -p mullion-conformance
 	target/release/conformance torture --levels O0,O2 --every 40
 	target/release/conformance csmith --levels O2 --count 5
@@ -42,6 +43,10 @@ bench: setup      ## what each wall costs, side by side (BENCH=--quick for a fir
 	@scripts/setup-bench
 	cargo build --release -p mullion-cli -p mullion-bench -p mullion-capi
 	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)
+
+bench-sip: setup  ## processes and messages beside Linux and other channels: table, JSON, a page with the plot
+	@mkdir -p build
+	cargo bench --quiet -p mullion-sip --bench sip -- --json $(CURDIR)/build/sip.json --html $(CURDIR)/build/sip.html $(BENCH)
 
 fmt:
 	cargo fmt --all --check

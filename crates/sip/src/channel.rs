@@ -70,6 +70,7 @@ mod any;
 pub(crate) mod contract;
 pub(crate) mod endpoint;
 pub(crate) mod foreign;
+mod line;
 mod place;
 mod select;
 

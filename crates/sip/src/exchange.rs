@@ -33,6 +33,7 @@ pub use vector::ExVec;
 
 mod block;
 pub(crate) mod census;
+mod credit;
 pub(crate) mod ledger;
 mod parcel;
 pub(crate) mod region;

@@ -14,11 +14,10 @@
 //!
 //! Two endpoints whose holders live on one OS thread need no fence: neither can run while the other does. Who
 //! is where is written on the thread itself whenever an endpoint leaves or arrives, so no thread can be wrong
-//! about what is on itself. Otherwise a sender orders its message before its look at the waiter, and a receiver
-//! its note before its second look at the slot: one of the two sees the other.
+//! about what is on itself. What they do otherwise is in `line`.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Region};
@@ -31,6 +30,7 @@ use crate::wait::{self, Waiter};
 
 use super::contract::{Info, Ring, Side};
 use super::foreign::Hook;
+use super::line::{self, Line, Open, Word};
 
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ pub(super) struct Place {
     pub(super) side: Side,
     /// The holder's ledger, as its record has it too.
     ledger: u32,
-    /// The OS thread of the holder, as in [`Shared::here`].
+    /// The OS thread of the holder, as in [`Line`].
     here: u64,
     /// Bytes of messages sent since the peer last answered.
     unanswered: u64,
@@ -63,19 +63,12 @@ const _: () = assert!(size_of::<Channel>() == 2 * super::contract::LINE);
 /// What the two sides of a channel tell each other about one of them.
 #[repr(C, align(64))]
 pub(super) struct Shared {
-    /// Who waits here for a message; by its holder, and cleared by who wakes it.
-    waiter: AtomicU64,
-    /// The OS thread of the endpoint's holder; 0 while it is in flight and once it is closed.
-    here: AtomicU64,
-    /// Not 0 once the peer has closed.
-    peer_gone: AtomicU32,
-    /// At the end, how many messages this side has received.
-    received: AtomicU32,
+    line: Line,
     /// At the end, who still pays for what this side has sent, and how much.
     debtor: std::cell::Cell<Debtor>,
     debt: std::cell::Cell<u64>,
-    /// In the first side's line: how many endpoints there are.
-    open: AtomicU32,
+    /// In the first side's: how many endpoints there are.
+    open: Open,
     /// If the kernel has this side's endpoint for a peer in another OS process: who is told instead of woken.
     pub(super) bridge: AtomicPtr<Hook>,
 }
@@ -83,22 +76,13 @@ pub(super) struct Shared {
 impl Shared {
     fn new(here: u64) -> Shared {
         Shared {
-            waiter: AtomicU64::new(0),
-            here: AtomicU64::new(here),
-            peer_gone: AtomicU32::new(0),
-            received: AtomicU32::new(0),
+            line: Line::new(here),
             debtor: Default::default(),
             debt: Default::default(),
-            open: AtomicU32::new(2),
+            open: Open::both(),
             bridge: AtomicPtr::default(),
         }
     }
-}
-
-/// The word of a slot with the `count`-th message, which has this number.
-#[inline]
-fn word(count: u32, number: u16) -> u64 {
-    u64::from(count) << 16 | u64::from(number)
 }
 
 /// Makes a channel for the calling thread's owner.
@@ -128,7 +112,7 @@ pub(super) fn create(
         });
         for ring in contract.rings {
             for slot in 0..ring.slots {
-                word_at(slot_at(block, ring, slot)).store(0, Ordering::Relaxed);
+                slot_at(block, ring, slot).cast().write(Word::empty());
             }
         }
         Ok(
@@ -178,7 +162,7 @@ unsafe fn slot_at(channel: NonNull<Channel>, ring: Ring, slot: u32) -> NonNull<u
 /// # Safety
 /// It is one.
 #[inline]
-unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a AtomicU64 {
+unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a Word {
     // SAFETY: rings begin at a line, and strides are multiples of eight.
     unsafe { slot.cast().as_ref() }
 }
@@ -211,7 +195,7 @@ impl Place {
     }
 
     /// How many endpoints are open.
-    fn open(&self) -> &AtomicU32 {
+    fn open(&self) -> &Open {
         // SAFETY: as above.
         unsafe { &(*self.channel.as_ptr()).sides[0].open }
     }
@@ -220,7 +204,7 @@ impl Place {
     /// stays where it is as long as this thread runs.
     #[inline]
     pub(super) fn is_elsewhere(&self, peer: usize) -> bool {
-        self.shared(peer).here.load(Ordering::Relaxed) != self.here
+        !self.shared(peer).line.is_on(self.here)
     }
 
     /// What is told to a side.
@@ -236,7 +220,7 @@ impl Place {
 
     #[inline]
     pub(super) fn peer_gone(&self) -> bool {
-        self.mine().peer_gone.load(Ordering::Acquire) != 0
+        self.mine().line.is_peer_gone()
     }
 
     /// Puts a message into the queue, and wakes the peer if it waits.
@@ -251,7 +235,7 @@ impl Place {
         unsafe {
             let slot = slot_at(self.channel, ring, slot);
             slot.add(ring.payload).cast::<T>().write(payload);
-            word_at(slot).store(word(self.sent, number), Ordering::Release);
+            word_at(slot).put(self.sent, number);
         }
     }
 
@@ -259,19 +243,19 @@ impl Place {
     /// critical piece, has left the note of who waits, which its end follows.
     #[inline]
     pub(super) fn announce_here(&mut self, peer: usize) {
-        compiler_fence(Ordering::SeqCst);
-        let theirs = self.shared(peer);
-        let waiter = theirs.waiter.load(Ordering::Relaxed);
+        line::order_here();
+        let theirs = &self.shared(peer).line;
+        let waiter = theirs.waiter();
         if waiter != 0 {
             wait::unpark_again(Waiter::from_bits(waiter));
-            compiler_fence(Ordering::SeqCst);
-            theirs.waiter.store(0, Ordering::Relaxed);
+            line::order_here();
+            theirs.note(0);
         }
     }
 
     /// The same for a peer that may be elsewhere.
     pub(super) fn announce_elsewhere(&mut self) {
-        fence(Ordering::SeqCst);
+        line::order();
         self.wake_peer();
         if self.peer_gone() {
             self.take_back();
@@ -309,14 +293,14 @@ impl Place {
         self.sent = self.sent.wrapping_add(1);
         // SAFETY: a slot of the ring.
         let slot = unsafe { word_at(slot_at(self.channel, ring, slot)) };
-        slot.store(word(self.sent, number), Ordering::Release);
+        slot.put(self.sent, number);
     }
 
     /// The peer closed while a message was sent, and may have missed it: an endpoint in it would wait here
     /// until this side closes too. The peer's close does not park, so the wait for its end is short.
     #[cold]
     fn take_back(&mut self) {
-        while self.open().load(Ordering::Acquire) == 2 {
+        while self.open().is_both() {
             std::thread::yield_now();
         }
         exchange::discard(|discard| {
@@ -330,15 +314,15 @@ impl Place {
     /// # Safety
     /// The peer has closed.
     unsafe fn drop_sent(&mut self, discard: &mut Discard) {
-        let theirs = self.theirs();
+        let theirs = &self.theirs().line;
         let mut peer = Place {
             side: self.side.peer(),
-            received: theirs.received.load(Ordering::Relaxed),
+            received: theirs.received(),
             ..*self
         };
         // SAFETY: nobody else receives there any more.
         unsafe { peer.drop_incoming(discard) };
-        theirs.received.store(peer.received, Ordering::Relaxed);
+        theirs.set_received(peer.received);
     }
 
     /// Drops what waits for this side.
@@ -359,8 +343,7 @@ impl Place {
     pub(super) fn next(&self, ring: Ring) -> Option<u16> {
         let slot = self.received & (ring.slots.wrapping_sub(1));
         // SAFETY: the ring is the contract's; who receives has slots.
-        let found = unsafe { word_at(slot_at(self.channel, ring, slot)) }.load(Ordering::Acquire);
-        (found >> 16 == u64::from(self.received.wrapping_add(1))).then_some(found as u16)
+        unsafe { word_at(slot_at(self.channel, ring, slot)) }.find(self.received.wrapping_add(1))
     }
 
     /// Where the payload of the next message is.
@@ -399,28 +382,26 @@ impl Place {
     /// Notes who is to be woken by the next message of a peer that is here.
     #[inline]
     pub(super) fn register_here(&self, side: usize, waiter: Waiter) {
-        self.shared(side)
-            .waiter
-            .store(waiter.to_bits(), Ordering::Relaxed);
+        self.shared(side).line.note(waiter.to_bits());
     }
 
     /// Notes who is to be woken by the next message.
     pub(super) fn register(&self, waiter: Waiter) {
         self.register_here(self.side.index(), waiter);
         if self.peer_elsewhere() {
-            fence(Ordering::SeqCst);
+            line::order();
         }
     }
 
     pub(super) fn unregister(&self) {
-        self.mine().waiter.store(0, Ordering::Relaxed);
+        self.mine().line.note(0);
     }
 }
 
 /// Wakes who waits there.
 fn wake(side: &Shared) {
-    if side.waiter.load(Ordering::Relaxed) != 0 {
-        wait::unpark(Waiter::from_bits(side.waiter.swap(0, Ordering::AcqRel)));
+    if let Some(waiter) = side.line.take_waiter() {
+        wait::unpark(Waiter::from_bits(waiter));
     }
 }
 
@@ -432,7 +413,7 @@ pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
     // SAFETY: by the caller.
     let place = unsafe { place.cast::<Place>().as_mut() };
     place.here = 0;
-    place.mine().here.store(0, Ordering::Relaxed);
+    place.mine().line.move_to(0);
     half(place.contract) + place.unanswered
 }
 
@@ -445,7 +426,7 @@ pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
     let place = unsafe { place.cast::<Place>().as_mut() };
     place.ledger = book.number();
     place.here = here;
-    place.mine().here.store(here, Ordering::Relaxed);
+    place.mine().line.move_to(here);
     half(place.contract) + place.unanswered
 }
 
@@ -461,14 +442,14 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
     unsafe {
         let own = &mut *place.as_ptr();
         let (mine, theirs) = (own.mine(), own.theirs());
-        theirs.peer_gone.store(1, Ordering::Release);
-        mine.here.store(0, Ordering::Relaxed);
-        mine.waiter.store(0, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        theirs.line.lose_peer();
+        mine.line.move_to(0);
+        mine.line.note(0);
+        line::order();
         own.drop_incoming(discard);
         let mine = own.mine();
         own.wake_peer();
-        mine.received.store(own.received, Ordering::Relaxed);
+        mine.line.set_received(own.received);
         let holder = (*region.record(id)).holder;
         if !holder.is_in_flight() {
             let book = Book::holding(region, holder);
@@ -481,7 +462,7 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
                 mine.debt.set(own.unanswered);
             }
         }
-        if own.open().fetch_sub(1, Ordering::AcqRel) == 1 {
+        if own.open().close() {
             destroy(own, discard);
         }
         discard.free(id);

@@ -191,16 +191,14 @@ impl Book {
 
     /// Takes what others have given back.
     fn collect(self) {
-        let credit = &self.ledger().credit;
-        let units = credit.load(Ordering::Relaxed) as u32;
-        credit.fetch_sub(units.into(), Ordering::Relaxed);
+        let units = self.ledger().credit.collect();
         self.subtract(u64::from(units) * SMALLEST as u64);
     }
 
     pub(crate) fn debtor(self) -> Debtor {
         Debtor {
             number: self.number,
-            generation: (self.ledger().credit.load(Ordering::Relaxed) >> 32) as u32,
+            generation: self.ledger().credit.generation(),
         }
     }
 
@@ -210,7 +208,7 @@ impl Book {
 
     pub(crate) fn share(self) -> Share {
         let ledger = self.ledger();
-        let returned = u64::from(ledger.credit.load(Ordering::Relaxed) as u32) * SMALLEST as u64;
+        let returned = u64::from(ledger.credit.units()) * SMALLEST as u64;
         Share {
             held: ledger.held().saturating_sub(returned),
             limit: ledger.limit.load(Ordering::Relaxed),
@@ -220,9 +218,7 @@ impl Book {
     /// Empty again, for the next process with this number.
     pub(crate) fn reset(self) {
         let ledger = self.ledger();
-        let generation = (ledger.credit.load(Ordering::Relaxed) >> 32) as u32;
-        let next = u64::from(generation.wrapping_add(1)) << 32;
-        ledger.credit.store(next, Ordering::Relaxed);
+        ledger.credit.end();
         ledger.held.store(0, Ordering::Relaxed);
         ledger.limit.store(u64::MAX, Ordering::Relaxed);
     }
@@ -232,14 +228,7 @@ impl Debtor {
     /// Gives back `bytes`, from any worker; nothing if the owner has ended.
     pub(crate) fn give_back(self, bytes: u64) {
         let credit = &Region::get().ledger(self.number).credit;
-        let units = bytes / SMALLEST as u64;
-        let add = |now: u64| {
-            let collected = u64::from(now as u32) + units;
-            let fits = collected <= u64::from(u32::MAX);
-            (now >> 32 == u64::from(self.generation) && fits).then_some(now + units)
-        };
-        // A stale generation is the answer that the owner has ended.
-        let _ = credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        credit.give(self.generation, bytes / SMALLEST as u64);
     }
 }
 

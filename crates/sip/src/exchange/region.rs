@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::credit::Credit;
 use super::sizes::{Id, PLACE_BITS, SPAN_BITS};
 use crate::shared::shared;
 
@@ -82,8 +83,8 @@ impl Holder {
 pub(crate) struct Ledger {
     pub(crate) held: AtomicU64,
     pub(crate) limit: AtomicU64,
-    /// What others give back: the generation above, units of [`super::sizes::SMALLEST`] below.
-    pub(crate) credit: AtomicU64,
+    /// What others give back, in units of [`super::sizes::SMALLEST`].
+    pub(crate) credit: Credit,
 }
 
 /// The reservation. Copies are the same one.

@@ -19,5 +19,5 @@ pub(crate) use block::Heap;
 pub use global::ProcessHeaps;
 pub(crate) use pages::{allocate_pages, release_pages};
 pub(crate) use pool::Pool;
-pub use region::UNIT;
 pub(crate) use region::{State, reserve, runs};
+pub use region::{UNIT, in_use};

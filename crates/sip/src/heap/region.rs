@@ -119,6 +119,12 @@ pub(super) fn carve(order: usize) -> Option<u32> {
         .map(|_| start)
 }
 
+/// Bytes of all processes' heaps together, exact while no process takes or gives any.
+pub fn in_use() -> usize {
+    let _host = crate::critical::as_host();
+    runs().iter().map(|(_, _, bytes)| bytes).sum()
+}
+
 /// Every run that a process has at the moment: owner, first byte, bytes. A picture, not a lock.
 pub(crate) fn runs() -> Vec<(Owner, usize, usize)> {
     let mut found = Vec::new();

@@ -7,7 +7,6 @@
 //! ```
 
 mod exit;
-mod handover;
 mod limits;
 pub mod names;
 pub(crate) mod panic;
@@ -20,7 +19,6 @@ mod statistics;
 mod tree;
 
 pub use exit::{Cause, Exit, Message};
-pub use handover::Handover;
 pub use limits::Limits;
 pub use names::{BACKLOG, Rights};
 pub(crate) use record::{Process, place, reserve};
