@@ -1,5 +1,7 @@
 //! The paper's Table 1 and Figure 4 in one run, beside Linux and beside other channels in Rust:
-//! `make bench-sip`, or `cargo bench -p mullion-sip --bench sip -- [--json FILE] [--html FILE] [--quick]`.
+//! `make bench-sip`, or `cargo bench -p mullion-sip --bench sip -- [--json FILE] [--html FILE] [--rows FILE] [--quick]`.
+//! `--rows` adds the rows of another program's JSON to the table and the plot: what lies in other crates (processes in
+//! OS processes of their own), or was measured in the same minutes by programs that need more to be built.
 //!
 //! Cycles are of the time-stamp counter. Each row is measured in batches of some microseconds, short beside what the
 //! system gives a thread at a time: on a busy machine a batch is interrupted or not, and the median is of those that
@@ -68,7 +70,10 @@ fn main() -> std::io::Result<()> {
         idle::memory()
     });
 
-    let (machine, rows) = (report::Machine::this(idle), row::rows());
+    let (machine, mut rows) = (report::Machine::this(idle), row::rows());
+    if let Some(file) = after("--rows") {
+        rows.extend(report::rows_of(&std::fs::read_to_string(file)?)?);
+    }
     println!("{}\n\n{}", machine.text(), report::table(&rows));
     if let Some(file) = after("--json") {
         std::fs::write(file, report::json(&machine, &rows))?;

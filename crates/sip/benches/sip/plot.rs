@@ -31,7 +31,7 @@ fn lines(rows: &[Row]) -> Vec<Line<'_>> {
             && (row.operation == "message there and back" || row.operation == "send-receive")
     });
     for row in sized {
-        let label = format!("{}, {}", row.who, row.place.name());
+        let label = format!("{}, {}", row.who, row.place);
         match lines.iter_mut().find(|line| line.label == label) {
             Some(line) => line.rows.push(row),
             None => lines.push(Line {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::row::Row;
@@ -92,9 +92,9 @@ fn cells(row: &Row) -> [String; 9] {
     let beside = |cycles: Option<f64>| cycles.map_or("–".to_owned(), number);
     let known = row.paper.is_some() || row.aim.is_some();
     [
-        row.operation.to_owned(),
-        row.who.to_owned(),
-        row.place.name().to_owned(),
+        row.operation.clone(),
+        row.who.clone(),
+        row.place.clone(),
         row.bytes.map_or(String::new(), |bytes| bytes.to_string()),
         number(row.median),
         format!(
@@ -135,6 +135,16 @@ struct Results<'a> {
     machine: &'a Machine,
     unit: &'static str,
     rows: &'a [Row],
+}
+
+#[derive(Deserialize)]
+struct Rows {
+    rows: Vec<Row>,
+}
+
+/// The rows of another program's JSON.
+pub(crate) fn rows_of(json: &str) -> serde_json::Result<Vec<Row>> {
+    Ok(serde_json::from_str::<Rows>(json)?.rows)
 }
 
 pub(crate) fn json(machine: &Machine, rows: &[Row]) -> String {

@@ -2,13 +2,12 @@
 
 use std::sync::Mutex;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
 /// Where the two ends are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Where {
     /// Both on one thread: what the operations alone cost.
     OneThread,
@@ -45,15 +44,17 @@ impl Where {
     }
 }
 
-/// A row of the table: cycles of the time-stamp counter for the operation once, or there and back.
-#[derive(Clone, Debug, Serialize)]
+/// A row of the table: cycles of the time-stamp counter for the operation once, or there and back. Rows of other
+/// programs (`--rows`) have the same form.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// What is done.
-    pub(crate) operation: &'static str,
+    pub(crate) operation: String,
     /// By whom.
-    pub(crate) who: &'static str,
+    pub(crate) who: String,
+    /// As [`Where::name`], or another place of another program's.
     #[serde(rename = "where")]
-    pub(crate) place: Where,
+    pub(crate) place: String,
     /// Of the message; `None` where there is none.
     pub(crate) bytes: Option<usize>,
     /// Least, quartiles and median over batches.
@@ -132,9 +133,9 @@ pub(crate) fn report(of: Of, mut samples: Vec<f64>) {
     samples.sort_by(f64::total_cmp);
     let at = |quarter: usize| samples[(samples.len() - 1) * quarter / 4];
     let row = Row {
-        operation: of.operation,
-        who: of.who,
-        place: of.place,
+        operation: of.operation.to_owned(),
+        who: of.who.to_owned(),
+        place: of.place.name().to_owned(),
         bytes: of.bytes,
         least: at(0),
         first_quartile: at(1),

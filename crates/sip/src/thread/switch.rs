@@ -143,3 +143,98 @@ unsafe extern "sysv64" fn begin() -> ! {
         ".cfi_endproc",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::stacks::{Stack, Stacks};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn stack() -> Stack {
+        Stacks::default().take().expect("memory")
+    }
+
+    fn is_on(stack: &Stack, address: usize) -> bool {
+        let base = stack.base().addr().get();
+        (base - STACK..base).contains(&address)
+    }
+
+    #[test]
+    fn there_and_back_with_everything_kept() {
+        let stack = stack();
+        let (here, there, turns) = (Cell::new(0), Cell::new(0), Cell::new(0u64));
+        let (to_here, to_there, count) = (&raw const here, &raw const there, &raw const turns);
+        // SAFETY: the stack is ours alone; the cells outlive the last switch; the closure never returns.
+        let top = unsafe {
+            prepare(stack.base(), move || {
+                let mut products = 1.0f64;
+                loop {
+                    products *= 1.5;
+                    (*count).set((*count).get() + 1);
+                    switch(&*to_there, (*to_here).get());
+                    assert!(products >= 1.5);
+                }
+            })
+        };
+        there.set(top);
+        let (mut sum, mut products) = (0u64, 1.0f64);
+        for turn in 1..=1000u64 {
+            sum += turn;
+            products *= 1.001;
+            // SAFETY: the other stack is new or has suspended itself.
+            unsafe { switch(&here, there.get()) };
+            assert_eq!((turns.get(), sum), (turn, turn * (turn + 1) / 2));
+            assert!(is_on(&stack, there.get()));
+        }
+        assert!((products - 1.001f64.powi(1000)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_stack_begins_with_may_be_large_and_aligned() {
+        #[repr(align(256))]
+        struct Large([u8; 5000]);
+        let large = Large([7; 5000]);
+        let stack = stack();
+        let (here, seen) = (Cell::new(0), Cell::new(0));
+        let (to_here, see) = (&raw const here, &raw const seen);
+        // SAFETY: as above.
+        unsafe {
+            let top = prepare(stack.base(), move || {
+                let large = &large;
+                assert_eq!(std::ptr::from_ref(large).addr() % 256, 0);
+                (*see).set(large.0.iter().map(|byte| usize::from(*byte)).sum());
+                jump((*to_here).get());
+            });
+            switch(&here, top);
+        }
+        assert_eq!(seen.get(), 35_000);
+    }
+
+    #[test]
+    fn a_call_runs_on_the_other_stack() {
+        static WHERE: AtomicUsize = AtomicUsize::new(0);
+        extern "sysv64" fn look() {
+            let local = 0u8;
+            WHERE.store(std::ptr::from_ref(&local).addr(), Ordering::Relaxed);
+        }
+        let stack = stack();
+        // SAFETY: a new stack, which nobody goes on with.
+        unsafe {
+            let top = prepare(stack.base(), || ());
+            call_on(top, look);
+        }
+        assert!(is_on(&stack, WHERE.load(Ordering::Relaxed)));
+    }
+
+    #[test]
+    fn a_signal_handler_is_told_where_to_return_to() {
+        let stack = stack();
+        // SAFETY: a new stack, which nobody goes on with.
+        let (address, pointer, top) = unsafe {
+            let top = prepare(stack.base(), || ());
+            let (address, pointer) = registers(top);
+            (address, pointer, top)
+        };
+        assert_eq!((address, pointer), (begin as *const () as usize, top + 8));
+    }
+}
