@@ -510,7 +510,7 @@ mullion_status mullion_last_fault(mullion_fault *fault);
 
 #define MULLION_LOG_ERROR 1 /* faults */
 #define MULLION_LOG_WARN 2  /* a domain's standard error; what an operator should know */
-#define MULLION_LOG_INFO 3  /* a domain's standard output; restarts */
+#define MULLION_LOG_INFO 3  /* a domain's standard output; restarts; backtraces of faults */
 #define MULLION_LOG_DEBUG 4
 #define MULLION_LOG_TRACE 5 /* every call */
 
@@ -572,7 +572,8 @@ mullion_status mullion_set_access_policy(mullion_access_function policy, void *u
 mullion_status mullion_set_policy_file(const char *path);
 
 /* Names the functions of every domain whose image is opened from now on in
- * /tmp/perf-PID.map, for perf(1). */
+ * /tmp/perf-PID.map, in the form that perf(1) has for generated code. perf 6.1 does not
+ * look into it for code that is mapped from a file in memory, as a domain's is. */
 mullion_status mullion_enable_perf_map(void);
 
 /* ---- Values, made ------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* One function for each thing that an extension can use up. */
 #include <mullion/ext.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,14 @@ MULLION_EXPORT(int, use_stack, (int depth))
 	volatile char frame[4096];
 	frame[0] = depth;
 	return depth < 0 ? 0 : use_stack(depth + 1) + frame[0];
+}
+
+MULLION_EXPORT(void, use_output, (void))
+{
+	for (;;) {
+		puts("a line that nobody needs");
+		fflush(stdout);
+	}
 }
 
 MULLION_EXPORT(int, nest, (int depth))

@@ -3,7 +3,7 @@
 //!     mullion cc --mullion-kind=extension -g examples/limits/extension.c -o limits.mx
 //!     cargo run -p mullion-examples --bin limits limits.mx
 
-use mullion::{Caller, Domain, Error, Image, Imports, Limits};
+use mullion::{CallLimits, Caller, Domain, Error, Image, Imports, Limits};
 use std::time::Duration;
 
 fn main() -> Result<(), Error> {
@@ -13,6 +13,7 @@ fn main() -> Result<(), Error> {
         memory: 8 << 20,
         stack: 256 << 10,
         depth: 10,
+        output: Some(1000),
         ..Limits::default()
     };
     let imports = Imports::new().function("again", |caller: &Caller<'_>, depth: i32| {
@@ -40,6 +41,35 @@ fn main() -> Result<(), Error> {
         &domain,
         "depth",
         domain.function::<fn(i32)>("nest")?.call(0),
+    );
+
+    // One call may have less than its domain.
+    let few = CallLimits {
+        time: Some(Duration::from_millis(10)),
+        gate_calls: Some(2),
+        ..CallLimits::default()
+    };
+    let spin = domain.function::<fn()>("use_time")?.limited(few);
+    report(&domain, "one call", spin.call());
+    let print = domain.function::<fn()>("use_output")?;
+    report(&domain, "gate calls", print.limited(few).call());
+    report(&domain, "output", print.call());
+
+    let limits = Limits {
+        total_time: Some(Duration::from_millis(50)),
+        ..Limits::default()
+    };
+    let imports = Imports::new().function("again", |_: &Caller<'_>, depth: i32| depth);
+    let domain = domain
+        .image()
+        .domain()
+        .imports(imports)
+        .limits(limits)
+        .load()?;
+    report(
+        &domain,
+        "all calls",
+        domain.function::<fn()>("use_time")?.call(),
     );
     Ok(())
 }

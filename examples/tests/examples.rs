@@ -58,6 +58,32 @@ fn callbacks() {
 }
 
 #[test]
+fn player() {
+    let (_first, decoder) = extension("player/decoder.c");
+    let (_second, player) = extension("player/player.c");
+    let printed = run(
+        Path::new(env!("CARGO_BIN_EXE_player")),
+        &[&decoder, &player],
+    );
+    let lines: Vec<_> = printed.lines().collect();
+    let expected = [
+        "the host may not give player the bytes 0x0 to 0x1000 of frame as ReadWrite: only decoders write frames",
+        "player asks, frame 0: abcdefghijklmnop, 4 vowels",
+        "player asks, frame 1: bcdefghijklmnopq, 3 vowels",
+        "player asks, frame 2: cdefghijklmnopqr, 3 vowels",
+        "player asks, frame 3: skipped, the decoder starts again",
+        "player asks, frame 4: efghijklmnopqrst, 3 vowels",
+        "player asks, frame 5: fghijklmnopqrstu, 3 vowels",
+        "player's decode was called 6 times",
+    ];
+    assert_eq!(lines[..8], expected);
+    assert!(
+        lines[8].starts_with("domain player: write to read-only memory"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn pipeline() {
     let (directory, image) = extension("pipeline/filters.c");
     let picture = directory.path().join("picture.pgm");
@@ -119,7 +145,7 @@ fn limits() {
     let (_directory, image) = extension("limits/extension.c");
     let printed = run(Path::new(env!("CARGO_BIN_EXE_limits")), &[&image]);
     let lines: Vec<_> = printed.lines().collect();
-    assert_eq!(lines.len(), 4, "{printed}");
+    assert_eq!(lines.len(), 8, "{printed}");
     assert!(
         lines[0].starts_with("time: domain extension.mx: time limit of 100ms exceeded"),
         "{printed}"
@@ -136,6 +162,14 @@ fn limits() {
         "{printed}"
     );
     assert!(lines[3].contains("10 invocations are nested"), "{printed}");
+    for (line, part) in lines[4..].iter().zip([
+        "one call: domain extension.mx: time limit of 10ms exceeded",
+        "gate calls: domain extension.mx: limit of 2 gate calls exceeded",
+        "output: domain extension.mx: output limit of 1000 bytes exceeded",
+        "all calls: domain extension.mx: time limit of 50ms for all calls exceeded",
+    ]) {
+        assert!(line.starts_with(part), "{printed}");
+    }
 }
 
 #[test]

@@ -116,6 +116,7 @@ impl From<Error> for Failure {
             Error::NoMemory { .. } => NO_MEMORY,
             Error::Callee { .. } => CALLEE,
             Error::NoImport { .. } => NO_IMPORT,
+            Error::WrongType { .. } => BAD_ARGUMENT,
             Error::Linked { .. } => LINKED,
             Error::NotAllowed { .. } => NOT_ALLOWED,
             Error::Share { .. } => NOT_SHARED,

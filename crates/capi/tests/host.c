@@ -296,6 +296,7 @@ int main(int count, char **words)
 	faults(domain);
 	EXPECT(strstr(logged, "> 3 mullion::domain tested: restarted"));
 	EXPECT(strstr(logged, "> 1 mullion::fault tested: write to memory"));
+	EXPECT(strstr(logged, "> 3 mullion::fault tested:   at 0x") && strstr(logged, " crash ("));
 	EXPECT(strstr(logged, "> 2 mullion::host no policy"));
 	OK(mullion_string_in(domain, "hello, log", &text));
 	number = mullion_address(text);

@@ -20,6 +20,16 @@ pub(crate) struct Context {
 
 /// The domain that has called a host function, for the time of that call: its
 /// memory, its functions, what its host said about it.
+///
+/// It belongs to the thread of the call:
+///
+/// ```compile_fail,E0277
+/// fn elsewhere(caller: &mullion::Caller<'_>) {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| caller.name().len());
+///     });
+/// }
+/// ```
 pub struct Caller<'a> {
     raw: &'a mullion_runtime::Caller<'a>,
     context: &'a Context,
@@ -74,10 +84,10 @@ impl<'a> Caller<'a> {
     /// is doing.
     ///
     /// # Errors
-    /// [`Error::NoExport`].
+    /// [`Error::NoExport`]; [`Error::WrongType`].
     pub fn export<F: Signature>(&self, name: &str) -> Result<Callback<F>, Error> {
         let image = self.context.identity.image();
-        let offset = image.offset_of(image.export(name)?);
+        let offset = image.offset_of(image.export_as::<F>(name)?);
         Ok(Callback::from_address(
             self.raw.memory().base().wrapping_add(offset),
         ))

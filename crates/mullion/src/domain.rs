@@ -86,9 +86,9 @@ impl Domain {
     /// about `F` and what cannot be.
     ///
     /// # Errors
-    /// [`Error::NoExport`].
+    /// [`Error::NoExport`]; [`Error::WrongType`].
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let export = self.image().export(name)?;
+        let export = self.image().export_as::<F>(name)?;
         Ok(Function::new(self.clone(), export))
     }
 
@@ -343,11 +343,7 @@ impl Identity {
             CallError::NotMade(other) => Error::Runtime(other),
         };
         match &error {
-            Error::Fault(fault) => {
-                let (domain, place) = (fault.domain(), fault.location().unwrap_or_default());
-                tracing::error!(target: "mullion::fault", domain, address = fault.address(),
-                    "{}, in {place}", fault.cause());
-            }
+            Error::Fault(fault) => fault.log(),
             other => tracing::debug!(target: "mullion::call", "{other}"),
         }
         error

@@ -57,6 +57,20 @@ pub enum Error {
         /// What there is.
         exports: Vec<String>,
     },
+    /// The image's debug information says that an export has another type than the host.
+    #[error(
+        "{image}: `{name}` is {image_type} by its debug information, and the host takes it for {host}"
+    )]
+    WrongType {
+        /// The image's name.
+        image: String,
+        /// The export.
+        name: String,
+        /// The host's type.
+        host: String,
+        /// That of the image, as C has it.
+        image_type: String,
+    },
     /// The image has no import of that name.
     #[error("{image}: it imports no `{name}`")]
     NoImport {

@@ -95,6 +95,22 @@ impl Fault {
         std::iter::once(first).chain(rest).collect()
     }
 
+    /// One line for the log, and one for each frame. Names are looked up only if
+    /// somebody listens.
+    pub(crate) fn log(&self) {
+        let domain = self.domain();
+        if tracing::enabled!(target: "mullion::fault", tracing::Level::ERROR) {
+            let place = self.location().unwrap_or_default();
+            tracing::error!(target: "mullion::fault", domain, address = self.address(),
+                "{}, in {place}", self.cause());
+        }
+        if tracing::enabled!(target: "mullion::fault", tracing::Level::INFO) {
+            for frame in self.backtrace() {
+                tracing::info!(target: "mullion::fault", domain, "  at {frame}");
+            }
+        }
+    }
+
     fn place(&self, address: u64, behind: u64) -> Frame {
         let offset = self.raw.offset(address);
         let find = |offset: u64| {

@@ -8,6 +8,7 @@ use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
 use crate::within::Within;
 use mullion_runtime::{Arguments, CallLimits, Returned};
+use mullion_symbols::Class;
 use std::fmt;
 use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -21,13 +22,19 @@ pub trait Signature: Sealed + 'static {
     /// How many are floating-point numbers.
     #[doc(hidden)]
     const VECTORS: usize;
+    /// What it takes and returns, as debug information has it.
+    #[doc(hidden)]
+    const CLASSES: (&'static [Class], Option<Class>);
 }
 
 /// An export of a domain, by name. It stays good when the domain is restarted.
 ///
-/// That it exists and may be entered is checked. That it has the type `F` is not:
-/// nothing in an image is evidence of that. A wrong type makes the domain compute
-/// nonsense, or fault, within its walls.
+/// That it exists and may be entered is checked. Where the image has debug information
+/// (`-g`), its type there is compared with `F`: how many arguments there are, which are
+/// floating-point numbers, and how many bytes each has; a result may be left unlooked at.
+/// Nothing in an image is evidence, though: without debug information, or with
+/// information that lies, a wrong type makes the domain compute nonsense, or fault,
+/// within its walls.
 pub struct Function<F> {
     domain: Domain,
     export: usize,
@@ -160,6 +167,8 @@ macro_rules! arities {
         impl<R: Outcome, $($type: Value),*> Signature for fn($($type),*) -> R {
             const INTEGERS: usize = 0 $(+ !$type::IS_VECTOR as usize)*;
             const VECTORS: usize = 0 $(+ $type::IS_VECTOR as usize)*;
+            const CLASSES: (&'static [Class], Option<Class>) =
+                (&[$($type::CLASS),*], R::CLASS_RETURNED);
         }
 
         impl<R: Outcome, $($type: Value),*> Function<fn($($type),*) -> R> {

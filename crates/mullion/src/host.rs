@@ -264,8 +264,9 @@ impl HostBuilder {
         self
     }
 
-    /// Names the functions of every domain in `/tmp/perf-PID.map`, where `perf
-    /// report` looks for what code in memory is called.
+    /// Names the functions of every domain in `/tmp/perf-PID.map`, in the form that
+    /// `perf` has for generated code. (perf 6.1 does not look into it for code that is
+    /// mapped from a file in memory, as a domain's is.)
     #[must_use]
     pub fn perf_map(mut self, wanted: bool) -> Self {
         self.perf_map = wanted;

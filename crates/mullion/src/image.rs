@@ -2,10 +2,10 @@
 
 use crate::builder::DomainBuilder;
 use crate::error::Error;
-use crate::function::Export;
+use crate::function::{Export, Signature as SomeSignature};
 use crate::host::Host;
 use mullion_loader::{Admitted, Loaded};
-use mullion_symbols::Symbols;
+use mullion_symbols::{Class, Signature, Symbols, Type};
 use mullion_verifier::ImageKind;
 use std::collections::HashMap;
 use std::fmt;
@@ -24,6 +24,8 @@ struct Inner {
     loaded: Loaded,
     exports: HashMap<String, usize>,
     symbols: LazySymbols,
+    /// The types of exports that somebody has asked for.
+    signatures: Mutex<HashMap<usize, Option<Arc<Signature>>>>,
 }
 
 impl Image {
@@ -50,6 +52,7 @@ impl Image {
                 exports: exports.collect(),
                 loaded: Loaded::new(admitted).map_err(Error::Load)?,
                 symbols: LazySymbols::default(),
+                signatures: Mutex::default(),
             }),
         })
     }
@@ -112,6 +115,32 @@ impl Image {
         found.ok_or_else(|| self.no_export(name))
     }
 
+    /// The number of the export of that name, if the debug information does not say that
+    /// it has another type than `F`.
+    pub(crate) fn export_as<F: SomeSignature>(&self, name: &str) -> Result<usize, Error> {
+        let export = self.export(name)?;
+        match self.signature(export) {
+            Some(signature) if !agrees(&signature, F::CLASSES) => Err(Error::WrongType {
+                image: self.inner.name.clone(),
+                name: name.to_owned(),
+                host: std::any::type_name::<F>().replace("mullion::pointer::", ""),
+                image_type: signature.to_string(),
+            }),
+            _ => Ok(export),
+        }
+    }
+
+    fn signature(&self, export: usize) -> Option<Arc<Signature>> {
+        let known = self.inner.signatures.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let read = || {
+            let offset = self.offset_of(export);
+            let signature = self.symbols().with(|symbols| symbols.signature(offset));
+            signature.map(Arc::new)
+        };
+        known.entry(export).or_insert_with(read).clone()
+    }
+
     /// The number of the import of that name.
     pub(crate) fn import(&self, name: &str) -> Result<usize, Error> {
         let found = self.imports().position(|import| import == name);
@@ -153,6 +182,19 @@ impl fmt::Debug for Image {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Image({})", self.inner.name)
     }
+}
+
+/// Whether a function of that type can be called with what the host means to pass.
+fn agrees(signature: &Signature, (parameters, result): (&[Class], Option<Class>)) -> bool {
+    let same = |theirs: &Vec<Type>| {
+        let theirs = theirs.iter().map(|of| of.class);
+        theirs.eq(parameters.iter().copied())
+    };
+    let returned = signature.result.as_ref().map(|of| of.class);
+    // A structure that is returned in memory takes the place of an argument.
+    returned != Some(Class::Other)
+        && signature.parameters.as_ref().is_none_or(same)
+        && (result.is_none() || result == returned)
 }
 
 /// Names and lines, read when first asked for.

@@ -3,6 +3,7 @@
 use crate::caller::Context;
 use crate::error::Error;
 use mullion_runtime::{Arguments, BadAddress, Caller, End, Returned};
+use mullion_symbols::Class;
 
 pub(crate) mod sealed {
     /// Which types cross is decided here, so that each has been thought about.
@@ -19,6 +20,12 @@ use sealed::Sealed;
 pub trait Value: Sealed + Copy + 'static {
     #[doc(hidden)]
     const IS_VECTOR: bool = false;
+    /// How the debug information of a function that takes it has it.
+    #[doc(hidden)]
+    const CLASS: Class = match Self::IS_VECTOR {
+        true => Class::Real(size_of::<Self>() as u64),
+        false => Class::Integer(size_of::<Self>() as u64),
+    };
     #[doc(hidden)]
     fn into_raw(self) -> u64;
     #[doc(hidden)]
@@ -82,6 +89,9 @@ pub trait Outcome: Sealed + 'static {
     fn give(self, caller: &mut Caller<'_>) -> u64;
     #[doc(hidden)]
     fn into_returned(self) -> Returned;
+    /// `None`: whatever the function returns is not looked at.
+    #[doc(hidden)]
+    const CLASS_RETURNED: Option<Class>;
 }
 
 impl Sealed for () {}
@@ -93,6 +103,7 @@ impl Outcome for () {
     fn into_returned(self) -> Returned {
         0u64.into_returned()
     }
+    const CLASS_RETURNED: Option<Class> = None;
 }
 
 impl<V: Value> Outcome for V {
@@ -111,6 +122,8 @@ impl<V: Value> Outcome for V {
         }
         raw
     }
+
+    const CLASS_RETURNED: Option<Class> = Some(V::CLASS);
 
     fn into_returned(self) -> Returned {
         let raw = self.into_raw();

@@ -6,7 +6,7 @@ mod everything;
 mod support;
 
 use everything::{IMAGE, imports};
-use mullion::{Host, Within};
+use mullion::{Host, Limits, Within};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -74,8 +74,20 @@ fn output_calls_faults_and_restarts_are_logged() {
             .unwrap()
             .call()
             .unwrap_err();
+        speak.call(text.ptr()).unwrap_err();
         domain.restart().unwrap();
         domain.unload().unwrap();
+        let limits = Limits {
+            output: Some(30),
+            ..Limits::default()
+        };
+        let limited = image.domain().imports(imports()).limits(limits);
+        let limited = limited.load().unwrap();
+        let text = limited
+            .string_in("more than that is more than thirty")
+            .unwrap();
+        let speak = limited.function::<fn(mullion::Ptr<u8>) -> i32>("speak");
+        speak.unwrap().call(text.ptr()).unwrap_err();
     });
     assert!(has(&lines, &["WARN mullion", "no policy"]), "{lines:#?}");
     assert!(has(
@@ -111,6 +123,28 @@ fn output_calls_faults_and_restarts_are_logged() {
         "scribble (",
     ];
     assert!(has(&lines, &fault), "{lines:#?}");
+    // The backtrace, with lines of the source: who was called, and by whom.
+    for function in ["scribble (", "fault ("] {
+        let frame = ["INFO mullion::fault", "  at 0x", function, "everything.c:"];
+        assert!(has(&lines, &frame), "{lines:#?}");
+    }
+    assert!(
+        has(
+            &lines,
+            &["ERROR mullion::fault", "output limit of 30 bytes exceeded"]
+        ),
+        "{lines:#?}"
+    );
+    assert!(
+        has(
+            &lines,
+            &[
+                "DEBUG mullion::call",
+                "takes no calls until it is restarted"
+            ]
+        ),
+        "{lines:#?}"
+    );
     assert!(
         has(&lines, &["INFO mullion::domain", "restarted"]),
         "{lines:#?}"

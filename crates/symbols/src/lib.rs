@@ -6,6 +6,10 @@
 //! are escaped. A parser that panics costs the names and nothing else.
 #![forbid(unsafe_code)]
 
+mod signature;
+
+pub use signature::{Class, Signature, Type};
+
 use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fmt;

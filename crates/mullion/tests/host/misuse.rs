@@ -2,6 +2,7 @@
 
 use crate::{IMAGE, domain, imports};
 use mullion::{Caller, Domain, Error, Ptr, Within};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 #[test]
@@ -74,8 +75,62 @@ fn what_was_unloaded_is_gone_for_everything_that_refers_to_it() {
 }
 
 #[test]
-fn a_wrong_type_gives_a_wrong_number_or_a_fault_and_nothing_else() {
+fn a_type_that_the_debug_information_contradicts_is_refused_with_both() {
     let domain = domain();
+    let wrong = |error: Option<Error>, image: &str, host: &str| match error {
+        Some(Error::WrongType {
+            image_type,
+            host: ours,
+            ..
+        }) => assert_eq!((image_type.as_str(), ours.as_str()), (image, host)),
+        other => panic!("{other:?}"),
+    };
+    wrong(
+        domain.function::<fn(i8) -> i8>("narrow").err(),
+        "int8_t (int8_t, uint16_t)",
+        "fn(i8) -> i8",
+    );
+    wrong(
+        domain.function::<fn(i8, u32) -> i8>("narrow").err(),
+        "int8_t (int8_t, uint16_t)",
+        "fn(i8, u32) -> i8",
+    );
+    wrong(
+        domain.function::<fn(i8, u16) -> f64>("narrow").err(),
+        "int8_t (int8_t, uint16_t)",
+        "fn(i8, u16) -> f64",
+    );
+    wrong(
+        domain.function::<fn(f64) -> f32>("halve").err(),
+        "float (float)",
+        "fn(f64) -> f32",
+    );
+    wrong(
+        domain.function::<fn() -> i32>("nothing").err(),
+        "void (void)",
+        "fn() -> i32",
+    );
+    wrong(
+        domain
+            .function::<fn(Ptr<u8>) -> i64>("length")
+            .err()
+            .or_else(|| domain.function::<fn(u32) -> u64>("length").err()),
+        "uint64_t (const char *)",
+        "fn(u32) -> u64",
+    );
+    // Signs and what a pointer leads to are not looked at, nor is a result that is not wanted.
+    domain.function::<fn(u8, i16) -> u8>("narrow").unwrap();
+    domain.function::<fn(u64)>("length").unwrap();
+}
+
+#[test]
+fn a_wrong_type_gives_a_wrong_number_or_a_fault_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions/everything.c");
+    let image = directory.path().join("silent.mx");
+    crate::support::build(&source, &image, &["-g0"]);
+    let image = mullion::Image::open(&image).unwrap();
+    let domain = image.domain().imports(imports()).load().unwrap();
     let count = domain
         .function::<fn(u64, f64, Ptr<u8>) -> f64>("count")
         .unwrap();
