@@ -140,8 +140,7 @@ impl Domain {
     }
 
     /// Gives it the state that it had when it was loaded, constructors run, in the
-    /// same window and with its whole time: in about a microsecond and what the
-    /// constructors take.
+    /// same window and with its whole time.
     ///
     /// Functions of it stay good, and so do function pointers that it gave, since its
     /// code is where it was. Buffers are [`Error::Stale`]. Other pointers into it
