@@ -16,22 +16,37 @@ use crate::rule::{Place, Rule, Violation};
 use crate::stats::Stats;
 use mullion_abi as abi;
 
-/// The form in which an instruction accesses memory, in the page's numbering.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Gs,
-    Offset,
-    Pointer,
-    Stack,
-    Rip,
+/// An access to memory by an operand.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) write: bool,
+    /// It may not happen although the instruction completes.
+    pub(crate) lazy: bool,
+    pub(crate) gs: bool,
+    pub(crate) base: u8,
+    pub(crate) index: u8,
+    pub(crate) scale: u8,
+    pub(crate) displacement: i32,
+    /// Bytes of the instruction.
+    pub(crate) length: u32,
+}
+
+impl Access {
+    /// Whether what an operand relative to `%rip` reaches lies in the window.
+    #[inline(always)]
+    fn is_inside(&self, at: u32) -> bool {
+        let target = i64::from(at) + i64::from(self.length) + i64::from(self.displacement);
+        let inside = abi::GUARD_SIZE as i64..(abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64;
+        inside.contains(&target)
+    }
 }
 
 /// An executable segment and what the pass has learnt about it.
 #[derive(Default)]
-struct Code<'a> {
-    start: u32,
-    bytes: &'a [u8],
-    marks: Marks,
+pub(crate) struct Code<'a> {
+    pub(crate) start: u32,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) marks: Marks,
 }
 
 impl Code<'_> {
@@ -43,14 +58,14 @@ impl Code<'_> {
 }
 
 /// Everything that the pass carries along.
-struct Pass<'a> {
+pub(crate) struct Pass<'a> {
     /// The segment that is passed over; an empty one stands in its place in `codes`.
-    code: Code<'a>,
-    codes: Vec<Code<'a>>,
-    confine_reads: bool,
-    imports: u64,
-    line: Line,
-    stats: Stats,
+    pub(crate) code: Code<'a>,
+    pub(crate) codes: Vec<Code<'a>>,
+    pub(crate) confine_reads: bool,
+    pub(crate) imports: u64,
+    pub(crate) line: Line,
+    pub(crate) stats: Stats,
 }
 
 /// Checks every executable segment of `image`.
@@ -129,36 +144,54 @@ impl Pass<'_> {
     fn scan(&mut self, report: &mut Report) {
         let (start, bytes) = (self.code.start, self.code.bytes);
         let mut position = 0;
-        let mut copy = [0; WINDOW];
         self.line = Line::new();
         while let Some(rest @ [_, ..]) = bytes.get(position..) {
+            let at = start + position as u32;
             let mut broken = None;
             if self.code.marks.start(position) {
                 broken = self.settle().err();
                 self.line.restart();
             }
-            let length = match decode::decode(window(rest, &mut copy)) {
-                Ok(instruction) => {
-                    let at = start + position as u32;
-                    let outcome = self.instruction(&instruction, at, rest);
-                    broken = broken.or(outcome.err());
-                    usize::from(instruction.length)
-                }
-                Err(rule) => {
-                    broken = Some(rule);
-                    self.resume(position)
-                }
+            position += match rest.first_chunk() {
+                Some(window) if broken.is_none() => match self.common(window, at) {
+                    Some(length) => length as usize,
+                    None => self.uncommon(position, rest, broken, report),
+                },
+                _ => self.uncommon(position, rest, broken, report),
             };
-            if let Some(rule) = broken {
-                self.line.restart();
-                report.add(|| violation(&self.code, position, length.min(15), rule));
-            }
-            position += length;
         }
         if let Err(rule) = self.settle() {
             report.add(|| violation(&self.code, bytes.len(), 0, rule));
         }
         report.next_phase();
+    }
+
+    /// Passes any instruction, and returns its length. A rule may be broken already.
+    #[inline(never)]
+    fn uncommon(
+        &mut self,
+        position: usize,
+        rest: &[u8],
+        mut broken: Option<Rule>,
+        report: &mut Report,
+    ) -> usize {
+        let length = match decode::decode(window(rest, &mut [0; WINDOW])) {
+            Ok(instruction) => {
+                let at = self.code.start + position as u32;
+                let outcome = self.instruction(&instruction, at, rest);
+                broken = broken.or(outcome.err());
+                usize::from(instruction.length)
+            }
+            Err(rule) => {
+                broken = Some(rule);
+                self.resume(position)
+            }
+        };
+        if let Some(rule) = broken {
+            self.line.restart();
+            report.add(|| violation(&self.code, position, length.min(15), rule));
+        }
+        length
     }
 
     /// After bytes that cannot be decoded: how far it is to the next place that
@@ -178,7 +211,7 @@ impl Pass<'_> {
 
     /// A straight line may end here.
     #[inline]
-    fn settle(&self) -> Result<(), Rule> {
+    pub(crate) fn settle(&self) -> Result<(), Rule> {
         if self.line.unfinished() {
             return Err(Rule::StackUnfinished);
         }
@@ -190,7 +223,7 @@ impl Pass<'_> {
 
     /// No branch may go behind `from` up to `at`.
     #[inline]
-    fn close(&mut self, from: u32, at: u32) {
+    pub(crate) fn close(&mut self, from: u32, at: u32) {
         let position = |offset: u32| offset.saturating_sub(self.code.start) as usize;
         let (from, to) = (position(from) + 1, position(at) + 1);
         self.code.marks.close(from, to);
@@ -203,7 +236,7 @@ impl Pass<'_> {
     }
 
     #[inline]
-    fn instruction(
+    pub(crate) fn instruction(
         &mut self,
         instruction: &Instruction,
         at: u32,
@@ -215,7 +248,17 @@ impl Pass<'_> {
             operands(instruction)?;
         }
         if instruction.memory && !row.has(row::NO_ACCESS) {
-            self.access(instruction, at)?;
+            let access = Access {
+                write: row.has(row::RM_WRITE),
+                lazy: row.has(row::LAZY),
+                gs: instruction.gs,
+                base: instruction.base,
+                index: instruction.index,
+                scale: instruction.scale,
+                displacement: instruction.displacement,
+                length: u32::from(instruction.length),
+            };
+            self.access(&access, at)?;
         }
         if row.has(row::X87 | row::MXCSR) {
             self.stats.x87 |= row.has(row::X87);
@@ -245,7 +288,7 @@ impl Pass<'_> {
                 if instruction.rm == R15 {
                     return Ok(false);
                 }
-                self.line.set(instruction.rm, Value::Complement, at);
+                self.line.set(instruction.rm, Value::COMPLEMENT, at);
                 return Ok(instruction.rm != R14);
             }
             Kind::AddTo if registers && wide && instruction.reg == R14 => {
@@ -293,7 +336,11 @@ impl Pass<'_> {
             }
             Kind::Return => self.end()?,
             Kind::Indirect => {
-                if self.line.value(instruction.rm) != Value::WindowLabelled {
+                if !self
+                    .line
+                    .value(instruction.rm)
+                    .is(Value::WINDOW.and(Value::LABELLED))
+                {
                     return Err(Rule::IndirectUnchecked);
                 }
                 self.rely(instruction.rm, at);
@@ -317,17 +364,18 @@ impl Pass<'_> {
     #[inline]
     fn labelled(&mut self, register: u8, at: u32) {
         self.line.labelled = true;
-        if self.line.value(register).is_zero_extended() {
+        if self.line.value(register).is(Value::ZERO) {
             self.rely(register, at);
-            self.line.set(register, Value::ZeroLabelled, at);
+            self.line
+                .set(register, Value::ZERO.and(Value::LABELLED), at);
         } else {
-            self.line.set(register, Value::LowLabelled, at);
+            self.line.set(register, Value::LABELLED, at);
         }
     }
 
     /// The straight line ends behind this instruction.
     #[inline]
-    fn end(&mut self) -> Result<(), Rule> {
+    pub(crate) fn end(&mut self) -> Result<(), Rule> {
         self.settle()?;
         self.line.restart();
         Ok(())
@@ -343,11 +391,11 @@ impl Pass<'_> {
             (instruction.rm, instruction.reg)
         };
         let narrow = !instruction.memory && instruction.size == 4;
-        if !narrow || !self.line.value(from).is_labelled() || to == R14 || to == R15 {
+        if !narrow || !self.line.value(from).is(Value::LABELLED) || to == R14 || to == R15 {
             return false;
         }
         self.rely(from, at);
-        self.line.set(to, Value::ZeroLabelled, at);
+        self.line.set(to, Value::ZERO.and(Value::LABELLED), at);
         true
     }
 
@@ -355,18 +403,18 @@ impl Pass<'_> {
     #[inline]
     fn base_added(&mut self, to: u8, offset: u8, at: u32) -> Result<bool, Rule> {
         let value = self.line.value(offset);
-        if to == R14 || !value.is_zero_extended() {
+        if to == R14 || !value.is(Value::ZERO) {
             return Ok(false);
         }
         self.rely(offset, at);
         if to == R15 {
             self.line.stepped = None;
             self.line.steps = 0;
-            self.line.set(R15, Value::Any, at);
-        } else if value == Value::ZeroLabelled {
-            self.line.set(to, Value::WindowLabelled, at);
+            self.line.set(R15, Value::WINDOW, at);
+        } else if value.is(Value::LABELLED) {
+            self.line.set(to, Value::WINDOW.and(Value::LABELLED), at);
         } else {
-            self.line.set(to, Value::Window, at);
+            self.line.set(to, Value::WINDOW, at);
         }
         Ok(true)
     }
@@ -384,16 +432,17 @@ impl Pass<'_> {
     }
 
     /// A constant step of `%r15`.
-    fn step(&mut self, step: i64, at: u32) -> Result<bool, Rule> {
+    pub(crate) fn step(&mut self, step: i64, at: u32) -> Result<bool, Rule> {
         if self.line.unfinished() {
             return Err(Rule::RegisterR15);
         }
         let line = &mut self.line;
-        line.stepped.get_or_insert(at);
-        line.steps += step;
-        if line.steps.abs() > abi::MAX_DISPLACEMENT {
+        let steps = line.steps + step;
+        if steps.abs() > abi::MAX_DISPLACEMENT {
             return Err(Rule::StackStep);
         }
+        line.stepped.get_or_insert(at);
+        line.steps = steps;
         Ok(true)
     }
 
@@ -401,13 +450,13 @@ impl Pass<'_> {
     /// of the target to the label's complement.
     fn label_load(&mut self, instruction: &Instruction, at: u32) -> Result<(), Rule> {
         let (sum, base, index) = (instruction.reg, instruction.base, instruction.index);
-        if self.line.value(sum) != Value::Complement || instruction.displacement != -4 {
+        if !self.line.value(sum).is(Value::COMPLEMENT) || instruction.displacement != -4 {
             return Ok(());
         }
         let offset = match (instruction.gs, base, index) {
             (true, base, NONE) if base < NONE => base,
             (false, R14, index)
-                if instruction.scale == 0 && self.line.value(index).is_zero_extended() =>
+                if instruction.scale == 0 && self.line.value(index).is(Value::ZERO) =>
             {
                 index
             }
@@ -436,7 +485,7 @@ impl Pass<'_> {
             if !written && !self.confine_reads {
                 continue;
             }
-            if !self.line.value(register).is_window() {
+            if !self.line.value(register).is(Value::WINDOW) {
                 return Err(Rule::StringUnconfined);
             }
             self.rely(register, at);
@@ -446,7 +495,7 @@ impl Pass<'_> {
 
     /// A direct branch.
     #[inline]
-    fn target(&mut self, target: i64) -> Result<(), Rule> {
+    pub(crate) fn target(&mut self, target: i64) -> Result<(), Rule> {
         let target = u64::try_from(target).map_err(|_| Rule::BranchOutside)?;
         if let Some(position) = self.code.position(target) {
             self.code.marks.target(position);
@@ -476,82 +525,67 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Whether a memory operand is confined as far as it must be.
-    #[inline]
-    fn access(&mut self, instruction: &Instruction, at: u32) -> Result<(), Rule> {
-        let write = instruction.row.has(row::RM_WRITE);
-        if !write && !self.confine_reads {
-            self.unconfined_read(instruction, at);
-            return Ok(());
+    /// Whether a memory operand is confined as far as it must be, by one of the forms
+    /// of the page. Which of them it is follows no pattern, so it is not branched on
+    /// without need. Changes nothing where the answer is no.
+    #[inline(always)]
+    pub(crate) fn access(&mut self, access: &Access, at: u32) -> Result<(), Rule> {
+        let (base, index) = (access.base, access.index);
+        let near = access.displacement.unsigned_abs() <= abi::MAX_DISPLACEMENT as u32;
+        let stack = (base == R15) & (index == NONE) & !self.line.unfinished();
+        let zero = self.line.value(index).is(Value::ZERO);
+        let offset = (base == R14) & (access.scale == 0) & zero;
+        let pointer = (index == NONE) & (base != R15) & self.line.value(base).is(Value::WINDOW);
+        let rip = (base == RIP) & access.is_inside(at);
+        let free = !(access.write | self.confine_reads);
+        if !(access.gs | rip | free | (near & (stack | offset | pointer))) {
+            return Err(self.denial(*access));
         }
-        match self.form(instruction, at) {
-            Ok(Form::Stack) => {
-                self.probe(instruction, at);
-                self.stats.stack += 1;
-            }
-            Ok(Form::Offset) => {
-                self.rely(instruction.index, at);
-                self.stats.offset += 1;
-            }
-            Ok(Form::Gs) => self.stats.gs += 1,
-            Ok(Form::Rip) => self.stats.rip += 1,
-            Ok(Form::Pointer) => {
-                self.rely(instruction.base, at);
-                self.stats.pointer += 1;
-            }
-            Err(Rule::ReadUnconfined) if write => return Err(Rule::WriteUnconfined),
-            Err(rule) => return Err(rule),
+        if free {
+            self.stats.reads_unconfined += 1;
+        } else if access.gs {
+            self.stats.gs += 1;
+        } else if offset {
+            self.rely(index, at);
+            self.stats.offset += 1;
+        } else if pointer {
+            self.rely(base, at);
+            self.stats.pointer += 1;
+        } else {
+            self.stats.stack += u64::from(stack);
+            self.stats.rip += u64::from(rip);
+        }
+        if stack & near & !access.gs & !access.lazy {
+            self.probe(at);
         }
         Ok(())
     }
 
-    /// A read that may go anywhere; of the data stack it is a probe all the same.
-    fn unconfined_read(&mut self, instruction: &Instruction, at: u32) {
-        self.stats.reads_unconfined += 1;
-        if self.form(instruction, at) == Ok(Form::Stack) {
-            self.probe(instruction, at);
-        }
-    }
-
-    #[inline(always)]
-    fn form(&self, instruction: &Instruction, at: u32) -> Result<Form, Rule> {
-        let (base, index) = (instruction.base, instruction.index);
-        let displacement = i64::from(instruction.displacement);
-        let form = if instruction.gs {
-            return Ok(Form::Gs);
-        } else if base == R15 && index == NONE {
-            if self.line.unfinished() {
-                return Err(Rule::StackUnfinished);
-            }
-            Form::Stack
-        } else if base == R14 && instruction.scale == 0 && self.line.value(index).is_zero_extended()
-        {
-            Form::Offset
+    /// Why it is not confined.
+    #[cold]
+    fn denial(&self, access: Access) -> Rule {
+        let (base, index) = (access.base, access.index);
+        let zero = self.line.value(index).is(Value::ZERO);
+        if base == R15 && index == NONE && self.line.unfinished() {
+            Rule::StackUnfinished
         } else if base == RIP {
-            let target = i64::from(at) + i64::from(instruction.length) + displacement;
-            let inside = abi::GUARD_SIZE as i64..(abi::WINDOW_SIZE - abi::GUARD_SIZE) as i64;
-            return match inside.contains(&target) {
-                true => Ok(Form::Rip),
-                false => Err(Rule::RipTarget),
-            };
-        } else if index == NONE && self.line.value(base).is_window() {
-            Form::Pointer
+            Rule::RipTarget
+        } else if (base == R15 && index == NONE)
+            || (base == R14 && access.scale == 0 && zero)
+            || (index == NONE && self.line.value(base).is(Value::WINDOW))
+        {
+            Rule::Displacement
+        } else if access.write {
+            Rule::WriteUnconfined
         } else {
-            return Err(Rule::ReadUnconfined);
-        };
-        if displacement.abs() > abi::MAX_DISPLACEMENT {
-            return Err(Rule::Displacement);
+            Rule::ReadUnconfined
         }
-        Ok(form)
     }
 
     /// An access to the data stack, which faults if the steps left the window.
     #[inline]
-    fn probe(&mut self, instruction: &Instruction, at: u32) {
-        if self.line.stepped.is_some()
-            && !instruction.row.has(row::LAZY)
-            && let Some(from) = self.line.stepped.take()
-        {
+    pub(crate) fn probe(&mut self, at: u32) {
+        if let Some(from) = self.line.stepped.take() {
             self.line.steps = 0;
             self.close(from, at);
         }
@@ -619,11 +653,7 @@ impl Pass<'_> {
             self.line.stepped = None;
             self.line.steps = 0;
         }
-        let value = match zero_extends {
-            true => Value::Zero,
-            false => Value::Any,
-        };
-        self.line.set(register, value, at);
+        self.line.set(register, Value::zero_if(zero_extends), at);
         Ok(())
     }
 

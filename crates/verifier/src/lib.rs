@@ -8,9 +8,9 @@
 //! file -> image.rs    segments, thread-local template      -+
 //!         dynamic.rs  relocations                           |  any violation:
 //!         note.rs     note, imports, exports                |  Rejected
-//!         code.rs     every instruction (decode.rs, row.rs, |
-//!                     table.rs) and what is known between   |
-//!                     them (line.rs)                        |
+//!         code.rs     every instruction (common.rs,         |
+//!                     decode.rs, row.rs, table.rs) and what |
+//!                     is known between them (line.rs)       |
 //!         label.rs    stray labels                         -+-> none: Verified
 //! ```
 //!
@@ -25,6 +25,10 @@
 )]
 
 mod code;
+mod common;
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
+mod common_tests;
 mod decode;
 mod dynamic;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 /// About 64 bytes. Bit n stands for byte n.
 #[derive(Clone, Copy, Default)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 struct Word {
     starts: u64,
     targets: u64,
@@ -10,6 +11,7 @@ struct Word {
 
 /// The marks of one segment; positions beyond its length cannot be marked.
 #[derive(Default)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 pub(crate) struct Marks {
     words: Vec<Word>,
 }

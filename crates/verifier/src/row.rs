@@ -133,7 +133,7 @@ impl Immediate {
 
     /// With operands of `size` bytes.
     #[inline(always)]
-    pub(crate) fn bytes(self, size: u8) -> u8 {
+    pub(crate) const fn bytes(self, size: u8) -> u8 {
         (self.0 >> ((2 * size) & 31) & 15) as u8
     }
 }
@@ -254,6 +254,29 @@ const BUILT: Built = build();
 pub(crate) static ROWS: [Row; COUNT] = BUILT.rows;
 /// The first row for each opcode of each map; 0: none.
 pub(crate) static INDEX: [u16; SLOTS] = BUILT.index;
+
+/// The row that permits this opcode of this plane, in memory or register form; none if
+/// more than that and the reg field decides.
+pub(crate) const fn fixed(
+    plane: usize,
+    opcode: u8,
+    digit: u32,
+    memory: bool,
+) -> Option<&'static Row> {
+    let mut number = INDEX[plane * 256 + opcode as usize];
+    while number != 0 {
+        let row = &ROWS[number as usize];
+        if row.has(RM_ZERO | RM_TWO) || matches!(row.kind, Kind::X87) {
+            return None;
+        }
+        let other_form = if memory { REG_ONLY } else { MEM_ONLY };
+        if !row.has(CHOICE) || row.digits >> digit & 1 == 1 && !row.has(other_form) {
+            return Some(row);
+        }
+        number = row.next;
+    }
+    None
+}
 
 const fn build() -> Built {
     let mut built = Built {
