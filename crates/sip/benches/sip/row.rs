@@ -1,6 +1,7 @@
 //! Rows: what was measured where, and how batches are summed up.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -109,12 +110,18 @@ impl Of {
 
 static ROWS: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 
+/// A row that takes longer than this has fewer batches, but so many at least: on a busy machine two threads that
+/// spin wait for time slices of others.
+const PATIENCE: Duration = Duration::from_secs(2);
+const ENOUGH: usize = 9;
+
 /// Has `batch` do the thing `times` times, often; a row is per time. Batches are short beside what the system
 /// gives a thread at a time, so that most are not interrupted, and the median is of those.
 pub(crate) fn measure(of: Of, batches: usize, times: u32, mut batch: impl FnMut(u32)) {
     batch(times);
     let mut samples = Vec::with_capacity(batches);
-    for _ in 0..batches {
+    let since = Instant::now();
+    while samples.len() < batches && (samples.len() < ENOUGH || since.elapsed() < PATIENCE) {
         let begin = clock::now();
         batch(times);
         samples.push((clock::now() - begin) as f64 / f64::from(times));
