@@ -185,7 +185,7 @@ impl Tcb {
     pub(crate) fn limit(&self) -> Granted {
         if self.overdrawn.load(Ordering::Acquire) == self.deadline.load(Ordering::Relaxed) {
             let granted = self.overdrawn_of.load(Ordering::Relaxed);
-            return Granted::Total(Duration::from_nanos(granted));
+            return Granted::total(Duration::from_nanos(granted));
         }
         self.granted.get()
     }

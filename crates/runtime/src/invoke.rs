@@ -130,20 +130,19 @@ impl Inner {
         stack: u64,
         limits: &CallLimits,
     ) -> Result<Left, CallError> {
-        let (gates, most_nested) = (tcb.gates.get(), tcb.most_nested.get());
         // Without a limit, one of an outer invocation of the same domain goes on.
         let granted = least(self.limits().gate_calls, limits.gate_calls);
-        if let Some(granted) = granted {
-            tcb.gates.set(GateLimit {
+        let outer_gates = granted.map(|granted| {
+            tcb.gates.replace(GateLimit {
                 domain: self,
                 left: granted,
                 granted,
-            });
-        }
-        if let Some(depth) = limits.depth {
-            let most = tcb.depth().saturating_add(depth);
-            tcb.most_nested.set(most.min(most_nested));
-        }
+            })
+        });
+        let outer_nested = limits.depth.map(|depth| {
+            let (most, outer) = (tcb.depth().saturating_add(depth), tcb.most_nested.get());
+            tcb.most_nested.replace(most.min(outer))
+        });
         let time = least(self.limits().time, limits.time);
         let outcome = self.enter_timed(tcb, time, || {
             let control = tcb.lower(self.limits().control_stack);
@@ -151,10 +150,12 @@ impl Inner {
             tcb.control.set(control);
             left
         });
-        if granted.is_some() {
+        if let Some(gates) = outer_gates {
             tcb.gates.set(gates);
         }
-        tcb.most_nested.set(most_nested);
+        if let Some(most) = outer_nested {
+            tcb.most_nested.set(most);
+        }
         outcome
     }
 
@@ -177,9 +178,9 @@ impl Inner {
             }
         };
         let granted = match (time, left) {
-            (Some(time), Some((left, _))) if time <= left => Some((time, Granted::Call(time))),
-            (_, Some((left, all))) => Some((left, Granted::Total(all))),
-            (Some(time), None) => Some((time, Granted::Call(time))),
+            (Some(time), Some((left, _))) if time <= left => Some((time, Granted::call(time))),
+            (_, Some((left, all))) => Some((left, Granted::total(all))),
+            (Some(time), None) => Some((time, Granted::call(time))),
             // Within a call of the same domain: that one's limit holds.
             (None, None) => None,
         };

@@ -60,7 +60,8 @@
 #   CONTROL, in the thread control block, is %rsp as it was at the gate call that
 #   the thread is in, or the stack's top: below it the next, nested invocation
 #   begins, at BASE = CONTROL - 24. Gates set and restore it; an invocation leaves
-#   it. FRAME is the address of that gate's frame, or 0 at the top; DOMAIN is the
+#   it. (A limit on the control stack moves it down for an invocation, with FRAME
+#   copied and DOMAIN 0: `Tcb::lower`.) FRAME is the address of that gate's frame, or 0 at the top; DOMAIN is the
 #   domain that runs, or 0 if the host does.
 #   The `call` in mullion_enter pushes the return gate right below BASE, so the
 #   domain's last `ret` finds HOST at (%rsp). Nothing here can be reached from a

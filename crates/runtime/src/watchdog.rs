@@ -64,29 +64,37 @@ fn lock() -> std::sync::MutexGuard<'static, Vec<Watched>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The limit that a deadline comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Granted {
-    /// On one call.
-    Call(Duration),
-    /// On all calls of the domain.
-    Total(Duration),
-}
+/// The limit that a deadline comes from: nanoseconds, of one call or, with the
+/// highest bit, of all calls of the domain. One word, as it is kept and restored
+/// around every limited call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Granted(u64);
 
-impl Default for Granted {
-    fn default() -> Self {
-        Self::Call(Duration::ZERO)
-    }
-}
+const OF_ALL: u64 = 1 << 63;
 
 impl Granted {
+    /// On one call.
+    pub(crate) fn call(time: Duration) -> Self {
+        Self(nanoseconds(time).min(OF_ALL - 1))
+    }
+
+    /// On all calls of the domain.
+    pub(crate) fn total(time: Duration) -> Self {
+        Self(nanoseconds(time) | OF_ALL)
+    }
+
     /// What it is when the time is up.
     pub(crate) fn cause(self) -> Cause {
-        match self {
-            Self::Call(granted) => Cause::TimeLimit { granted },
-            Self::Total(granted) => Cause::TotalTimeLimit { granted },
+        let granted = Duration::from_nanos(self.0 & !OF_ALL);
+        match self.0 & OF_ALL {
+            0 => Cause::TimeLimit { granted },
+            _ => Cause::TotalTimeLimit { granted },
         }
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The limit of the outer invocation: 0 is none.
@@ -228,8 +236,7 @@ fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
         let mut overdrawn = overdrawn.iter();
         let all = overdrawn.find(|thread| thread.block == watched.0.addr());
         if let Some(all) = all {
-            let granted = u64::try_from(all.granted.as_nanos()).unwrap_or(u64::MAX);
-            overdrawn_of.store(granted, Ordering::Relaxed);
+            overdrawn_of.store(nanoseconds(all.granted), Ordering::Relaxed);
             is_overdrawn.store(deadline, Ordering::Release);
         }
         if now >= entry.granted || all.is_some() {
