@@ -41,7 +41,7 @@ statuses! {
 pub(crate) struct Failure {
     status: Status,
     message: String,
-    error: Option<Error>,
+    error: Option<Box<Error>>,
 }
 
 /// A host function that did not return `MULLION_OK`.
@@ -128,7 +128,7 @@ impl From<Error> for Failure {
         Self {
             status,
             message: error.to_string(),
-            error: Some(error),
+            error: Some(Box::new(error)),
         }
     }
 }
@@ -171,7 +171,7 @@ pub(crate) fn guarded(run: impl FnOnce() -> Result<(), Failure>) -> Status {
 /// Keeps a failure, for this thread to ask about.
 fn record(failure: &Failure) {
     let (mut refusal, mut fault) = (OK, None);
-    match &failure.error {
+    match failure.error.as_deref() {
         Some(Error::Refused { source, .. }) => {
             refusal = source
                 .downcast_ref()
