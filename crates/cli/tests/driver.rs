@@ -73,6 +73,35 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
+fn an_image_says_how_much_the_rewriter_added() {
+    let other = "int twice(int x) { return 2 * x; }\n";
+    let directory = directory_with(&[("hello.c", HELLO), ("other.c", other)]);
+    let growth = |arguments: &[&str]| {
+        succeeds(directory.path(), arguments);
+        let inspected = succeeds(directory.path(), &["inspect", "--json", "x.mx"]);
+        let description: serde_json::Value =
+            serde_json::from_slice(&inspected.stdout).expect("JSON");
+        let growth = &description["growth"];
+        let bytes = |name: &str| growth[name].as_u64().expect("a number");
+        let (before, after) = (bytes("bytes_before"), bytes("bytes_after"));
+        let ratio = growth["ratio"].as_f64().expect("a number");
+        assert!((ratio - after as f64 / before as f64).abs() < 1e-6);
+        // All code is counted: what the linker adds is alignment.
+        let all = description["code"]["bytes"].as_u64().expect("a number");
+        assert!(
+            after <= all && all - after < 0x1000 + all / 10,
+            "{growth} of {all}"
+        );
+        (before, after)
+    };
+    let (before, after) = growth(&["cc", "-O2", "hello.c", "-o", "x.mx"]);
+    assert!(before > 1000 && before < after && after < 2 * before);
+    // Of two objects it is the sum.
+    let (more, _) = growth(&["cc", "-O2", "-pipe", "hello.c", "other.c", "-o", "x.mx"]);
+    assert!(more > before && more < before + 64, "{before} {more}");
+}
+
+#[test]
 fn questions_are_answered_as_gcc_does() {
     let here = Path::new("/");
     for question in ["--version", "-dumpmachine", "-dumpversion"] {

@@ -1,5 +1,6 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
+use crate::growth::{self, Original};
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
 use std::ffi::{OsStr, OsString};
@@ -82,7 +83,12 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
     if let Some(directory) = std::env::var_os(KEEP) {
         keep(Path::new(&directory), &invocation.output, &text, &rewritten)?;
     }
-    run(&invocation.forwarded, &rewritten, &invocation.output)
+    run(
+        &invocation.forwarded,
+        Some(&text),
+        &rewritten,
+        &invocation.output,
+    )
 }
 
 /// Rewrites one file's text. `name` stands in messages where the text names no source file.
@@ -160,9 +166,11 @@ fn file_name(text: &str, number: &str) -> Option<String> {
     entry.split('"').rev().nth(1).map(str::to_owned)
 }
 
-/// Runs the real assembler on a text. The object appears under its name when it is complete.
+/// Runs the real assembler on a text. The object appears under its name when it is complete,
+/// and says how much longer its code is than that of the text `before`.
 pub(crate) fn run(
     options: &[OsString],
+    before: Option<&str>,
     text: &str,
     output: &Path,
 ) -> Result<ExitCode, DriverError> {
@@ -179,13 +187,15 @@ pub(crate) fn run(
         .arg(&temporary)
         .arg("-")
         .stdin(Stdio::piped());
+    let before = before.filter(|_| !special);
+    let original = before.and_then(|before| Original::start(options, before));
     let mut child = command
         .spawn()
         .map_err(|cause| tools::cannot_start(&command, cause))?;
-    let written = child
-        .stdin
-        .take()
-        .map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    let written = child.stdin.take().map_or(Ok(()), |mut input| {
+        input.write_all(text.as_bytes())?;
+        input.write_all(growth::RECORD.as_bytes())
+    });
     let status = child
         .wait()
         .map_err(|cause| DriverError::io(output, cause))?;
@@ -196,10 +206,13 @@ pub(crate) fn run(
             ExitCode::FAILURE
         });
     }
+    let before = original.map_or(0, Original::code_bytes);
     if !status.success() {
         let _absent = fs::remove_file(&temporary);
         return Ok(ExitCode::FAILURE);
     }
+    // Without the record the object is as good.
+    let _unknown = growth::record(&temporary, before);
     written.map_err(|cause| DriverError::io(output, cause))?;
     fs::rename(&temporary, output).map_err(|cause| {
         let _absent = fs::remove_file(&temporary);
@@ -278,18 +291,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let output = directory.path().join("a.o");
         assert_eq!(
-            run(&[], "\t.text\n\tnop\n", &output).unwrap(),
+            run(&[], None, "\t.text\n\tnop\n", &output).unwrap(),
             ExitCode::SUCCESS
         );
         assert!(output.is_file());
         let bad = directory.path().join("b.o");
         assert_eq!(
-            run(&[], "\tno such instruction\n", &bad).unwrap(),
+            run(&[], None, "\tno such instruction\n", &bad).unwrap(),
             ExitCode::FAILURE
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         assert_eq!(
-            run(&[], "\tnop\n", Path::new("/dev/null")).unwrap(),
+            run(&[], None, "\tnop\n", Path::new("/dev/null")).unwrap(),
             ExitCode::SUCCESS
         );
         assert!(!fs::metadata("/dev/null").unwrap().is_file());

@@ -24,6 +24,7 @@ mod arguments;
 mod assembler;
 mod compiler;
 mod error;
+mod growth;
 mod linker;
 mod origin;
 mod response;

@@ -1,7 +1,7 @@
-//! What gcc calls as its linker: the real one, and two corrections.
+//! What gcc calls as its linker: the real one, two corrections, and a sum.
 
 use crate::tools;
-use crate::{DriverError, assembler, response};
+use crate::{DriverError, assembler, growth, response};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -99,8 +99,13 @@ const PT_TLS: [u8; 4] = [7, 0, 0, 0];
 
 fn finish(temporary: &Path, output: &Path) -> Result<(), DriverError> {
     let file = OpenOptions::new().read(true).write(true).open(temporary);
-    file.and_then(|file| correct(&file))
-        .map_err(|cause| DriverError::io(temporary, cause))?;
+    file.and_then(|file| {
+        correct(&file)?;
+        // Without the sum the image is as good.
+        let _unknown = growth::add_up(&file);
+        Ok(())
+    })
+    .map_err(|cause| DriverError::io(temporary, cause))?;
     fs::rename(temporary, output).map_err(|cause| DriverError::io(output, cause))
 }
 

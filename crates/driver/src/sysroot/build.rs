@@ -120,7 +120,7 @@ pub(super) fn protection(
         let object = directory.join(file_name(text)).with_extension("o");
         let before = fs::read_to_string(text).map_err(|cause| DriverError::io(text, cause))?;
         let after = assembler::rewrite(&before, text, protection)?;
-        match assembler::run(&[], &after, &object)? {
+        match assembler::run(&[], Some(&before), &after, &object)? {
             ExitCode::SUCCESS => Ok(()),
             _ => Err(DriverError::Step {
                 command: format!("as {}", text.display()),
