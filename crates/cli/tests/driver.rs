@@ -106,12 +106,12 @@ fn questions_are_answered_as_gcc_does() {
     let here = Path::new("/");
     for question in ["--version", "-dumpmachine", "-dumpversion"] {
         let ours = succeeds(here, &["cc", question]).stdout;
-        let theirs = Command::new("gcc")
-            .arg(question)
-            .output()
-            .expect("gcc starts")
-            .stdout;
-        assert_eq!(ours, theirs, "{question}");
+        // As `mullion cc` chooses: gcc-12 where there is one beside another gcc.
+        let theirs = ["gcc-12", "gcc"].into_iter().find_map(|gcc| {
+            let output = Command::new(gcc).arg(question).output().ok()?;
+            output.status.success().then_some(output.stdout)
+        });
+        assert_eq!(Some(ours), theirs, "{question}");
     }
     assert!(mullion(here, &["cc", "-v"]).status.success());
     assert!(
