@@ -1,0 +1,308 @@
+//! Domains from the host's side: started, listened to, and buried.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use mullion_sip::ExString;
+use mullion_sip::critical::critical;
+use mullion_sip::owner;
+use mullion_sip::process::{
+    Cause, Child, Exit, Options, Program, Rights, SpawnError, end_as, spawn,
+};
+use mullion_sip::wait;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use thiserror::Error;
+
+use crate::child::ARGUMENT;
+use crate::control::Control;
+use crate::message::{Text, ToDomain, ToHost, exit, exit_of};
+use crate::registry::{self, Domain};
+
+/// A domain to be.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Its name, for people.
+    pub name: String,
+    /// What it is to run: whatever the program that [`enter`](crate::enter)s makes of it. At most 60 KiB.
+    pub configuration: String,
+    /// Workers of its kernel.
+    pub workers: u32,
+    /// Which names its processes together may bind and look up.
+    pub rights: Rights,
+    /// Where its standard output and error output go.
+    pub output: Output,
+    /// The program, if it is not this one.
+    pub program: Option<PathBuf>,
+}
+
+/// Where the output of a domain goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Output {
+    /// Where the host's goes.
+    #[default]
+    Inherited,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Why there is no new domain.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// The system refused a process, a socket or a thread.
+    #[error("the system refused what a domain needs")]
+    System(#[from] io::Error),
+    /// No process of the host stands for it.
+    #[error("no process can stand for the domain")]
+    Stand(#[from] SpawnError),
+    /// It could not begin, and says why.
+    #[error("the domain could not begin: {0}")]
+    Failed(String),
+    /// It ended before it began.
+    #[error("the domain ended before it began: {0:?}")]
+    Ended(Exit),
+}
+
+/// What happens in domains.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// A process has ended, by its name.
+    Ended(String, Exit),
+    /// A channel was ended by its bridge: its contract, the peer, and why.
+    Fault(String, String, String),
+    /// A domain has sent what is no message, and is ended.
+    Malformed(String),
+    /// Its sandbox is closed, and its processes begin. Without Landlock, the system call filter alone refuses files.
+    Ready {
+        /// Whether this kernel has Landlock.
+        landlock: bool,
+    },
+}
+
+/// Told of what happens, with the domain's name.
+pub type Listener = fn(domain: &str, notice: &Notice);
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+/// Has `listener` told of what happens in domains; the first one stays. Without one, faults go to the
+/// standard error output.
+pub fn on_notice(listener: Listener) {
+    let _ = LISTENER.set(listener);
+}
+
+fn notice(domain: &Domain, notice: &Notice) {
+    match (LISTENER.get(), notice) {
+        (Some(listener), notice) => listener(&domain.name, notice),
+        (None, Notice::Ended(..) | Notice::Ready { .. }) => {}
+        (None, notice) => eprintln!("mullion: domain {}: {notice:?}", domain.name),
+    }
+}
+
+/// Starts a domain, waits until its programs are loaded and its sandbox is closed, and gives what stands for
+/// it. To be called by threads of the host, after [`mullion_sip::start`].
+///
+/// # Errors
+/// The system refused something, or the domain could not begin.
+pub fn launch(how: &Launch) -> Result<Child, LaunchError> {
+    owner::on_end(registry::fell);
+    let (control, theirs) = Control::pair()?;
+    let domain = registry::add(&how.name, &how.rights, control);
+    let (began, begins) = channel();
+    let (how, id) = (how.clone(), domain.id);
+    thread::Builder::new()
+        .name(format!("domain {}", how.name))
+        .spawn(move || live(&domain, &how, theirs, &began))?;
+    let begun = begins
+        .recv()
+        .unwrap_or_else(|_| Err(LaunchError::Failed("its thread has ended".into())));
+    let stood = begun.and_then(|()| Ok(spawn(PROGRAM, id, &Options::default())?));
+    match &stood {
+        Ok(child) => registry::stand(id, child.owner()),
+        Err(_) => registry::forget(id),
+    }
+    stood
+}
+
+/// The process of the host that stands for a domain.
+// SAFETY: it keeps nothing of its heap anywhere.
+const PROGRAM: Program<u64> = unsafe { Program::new("domain", stand_for) };
+
+fn stand_for(id: u64) {
+    loop {
+        let found = {
+            let _whole = critical();
+            registry::exit_of(id, wait::current())
+        };
+        match found {
+            Some(exit) => end_as(exit),
+            None => wait::park(),
+        }
+    }
+}
+
+/// What `launch` is told, once.
+type Began = Sender<Result<(), LaunchError>>;
+
+/// The thread of a domain. Linux ends the domain should it end.
+fn live(domain: &Arc<Domain>, how: &Launch, theirs: OwnedFd, began: &Began) {
+    let mut process = match start(domain, how, theirs) {
+        Ok(process) => process,
+        Err(error) => {
+            let _ = began.send(Err(error.into()));
+            return;
+        }
+    };
+    let mut heard = Heard::default();
+    heard.listen(domain, began);
+    // It has ended, or shut its socket: then it is ended.
+    let _ = process.kill();
+    let exit = match process.wait() {
+        Ok(status) => heard.exit(status),
+        Err(_) => Cause::Killed.into(),
+    };
+    domain.gone(exit);
+    // Nobody hears of it, if the domain has begun.
+    let _ = began.send(Err(match heard.refusal {
+        Some(reason) => LaunchError::Failed(reason),
+        None => LaunchError::Ended(exit),
+    }));
+}
+
+fn start(domain: &Domain, how: &Launch, theirs: OwnedFd) -> io::Result<std::process::Child> {
+    let program = how.program.clone().unwrap_or("/proc/self/exe".into());
+    let mut command = Command::new(program);
+    command
+        .arg0(format!("mullion-domain-{}", how.name))
+        .arg(ARGUMENT)
+        .env_clear()
+        .current_dir("/")
+        .stdin(theirs);
+    if how.output == Output::Nowhere {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    let mut process = command.spawn()?;
+    drop(command);
+    let begin = ToDomain::Begin {
+        name: Text::new(&how.name),
+        configuration: ExString::from(how.configuration.as_str()),
+        workers: how.workers,
+        first: registry::next_processors(how.workers),
+    };
+    let known = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())
+        .map_err(io::Error::from)
+        .map(|handle| registry::started(domain.id, handle))
+        .and_then(|()| domain.control.send(&begin, &[]));
+    if let Err(error) = known {
+        process.kill()?;
+        process.wait()?;
+        return Err(error);
+    }
+    Ok(process)
+}
+
+/// What a domain has said that matters at its end.
+#[derive(Default)]
+struct Heard {
+    /// The first failure of one of its processes.
+    failure: Option<Exit>,
+    /// Why it could not begin.
+    refusal: Option<String>,
+}
+
+impl Heard {
+    /// Until there is nobody to listen to.
+    fn listen(&mut self, domain: &Arc<Domain>, began: &Began) {
+        loop {
+            match domain.control.receive::<ToHost>() {
+                Ok(None) => return,
+                Ok(Some((message, _))) => {
+                    // Who does not read answers is gone as far as the host is concerned.
+                    if self.act(domain, message, began).is_err() {
+                        return;
+                    }
+                }
+                Err(error) => return notice(domain, &Notice::Malformed(error.to_string())),
+            }
+        }
+    }
+
+    fn act(&mut self, domain: &Arc<Domain>, message: ToHost, began: &Began) -> io::Result<()> {
+        match message {
+            ToHost::Ready { landlock } => {
+                notice(domain, &Notice::Ready { landlock });
+                // Said twice, nobody hears it.
+                let _ = began.send(Ok(()));
+            }
+            ToHost::Bind {
+                request,
+                path,
+                digest,
+            } => domain.bind(request, &path, digest)?,
+            ToHost::Unbind { path } => domain.unbind(&path),
+            ToHost::Open {
+                request,
+                path,
+                digest,
+                side,
+                bytes,
+            } => domain.open(request, &path, digest, side, bytes)?,
+            ToHost::Accepted { request, error } => domain.accepted(request, error),
+            ToHost::Ended {
+                name,
+                cause,
+                status,
+                message,
+            } => {
+                let exit = exit_of(cause, status, &message);
+                if !exit.cause.is_success() {
+                    self.failure.get_or_insert(exit);
+                }
+                notice(domain, &Notice::Ended(name.to_string(), exit));
+            }
+            ToHost::Fault {
+                contract,
+                peer,
+                fault,
+            } => {
+                let [contract, peer, fault] = [contract, peer, fault].map(|text| text.to_string());
+                notice(domain, &Notice::Fault(contract, peer, fault));
+            }
+            ToHost::Failed { reason } => self.refusal = Some(reason.to_string()),
+        }
+        Ok(())
+    }
+
+    /// How a domain ended: by a signal, or as its processes did.
+    fn exit(&self, status: ExitStatus) -> Exit {
+        if let Some(signal) = status.signal() {
+            return exit(cause_of(signal), &format!("signal {signal}"));
+        }
+        match (self.failure, status.code()) {
+            (Some(failure), _) => failure,
+            (None, Some(0)) => Cause::Returned.into(),
+            (None, code) => Cause::Exited(code.unwrap_or(1) as u8).into(),
+        }
+    }
+}
+
+fn cause_of(signal: i32) -> Cause {
+    const FAULTS: [Signal; 6] = [
+        Signal::SEGV,
+        Signal::BUS,
+        Signal::ILL,
+        Signal::FPE,
+        Signal::TRAP,
+        // A system call that the sandbox refuses.
+        Signal::SYS,
+    ];
+    match signal {
+        _ if signal == Signal::ABORT.as_raw() => Cause::Abort,
+        _ if FAULTS.iter().any(|fault| fault.as_raw() == signal) => Cause::Fault,
+        _ => Cause::Killed,
+    }
+}

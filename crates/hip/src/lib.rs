@@ -1,0 +1,29 @@
+//! Hardware isolated processes: the same processes as of [`mullion_sip`], unchanged, in OS processes of their
+//! own, with no powers beyond their channels (*Deconstructing Process Isolation*, section 2.4).
+//!
+//! ```text
+//!   host ------------ control socket ------------ domain "disk" (an OS process: seccomp, Landlock, no files)
+//!    | names: who has bound what, who may             | its own kernel: workers, heaps, names
+//!    | lives: started, watched, ended                 | its processes
+//!    +------------ control socket ------------ domain "net"
+//!                                                     |
+//!              "net" and "disk" share memory for their channels; the host is not in between
+//! ```
+//! A program that launches domains calls [`enter`] first thing in `main`: [`launch`] runs the program again, and
+//! there it does not return. What the host holds of a domain is a process of its own like any other: a
+//! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal, so that kills,
+//! waits and restarts need nothing new.
+
+pub use child::{Member, enter};
+pub use host::{Launch, LaunchError, Listener, Notice, Output, launch, on_notice};
+pub use sandbox::{Sandbox, sandbox_of_this_kernel};
+
+mod child;
+mod control;
+mod files;
+mod host;
+mod message;
+mod registry;
+mod sandbox;
+mod system;
+mod upstream;

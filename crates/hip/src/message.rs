@@ -1,0 +1,259 @@
+//! What host and domain say to each other. It travels as messages between processes do: see
+//! [`mullion_sip::exchange::wire`]; what a domain says is read as carefully.
+
+use std::fmt;
+use std::ops::Deref;
+
+use mullion_sip::channel::Side;
+use mullion_sip::process::names::NameError;
+use mullion_sip::process::{Cause, Exit};
+use mullion_sip::{ExString, Exchange};
+
+/// Bytes of a message at most, but for what a domain is told at its start.
+pub(crate) const LONGEST: usize = 64 << 10;
+
+/// A text of at most 255 bytes, in place: whoever sends it may have used up its share of the exchange heap.
+#[derive(Exchange, Clone, Copy)]
+pub(crate) struct Text {
+    length: u8,
+    bytes: [u8; 255],
+}
+
+impl Text {
+    /// As much of a text as there is room for.
+    pub(crate) fn new(text: &str) -> Text {
+        let length = text.floor_char_boundary(255);
+        let mut bytes = [0; 255];
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Text {
+            length: length as u8,
+            bytes,
+        }
+    }
+}
+
+/// Empty, if the sender has made it anything but a text.
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+/// From the host.
+#[derive(Exchange, Debug)]
+#[repr(u8)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one at a time, and texts in place"
+)]
+pub(crate) enum ToDomain {
+    /// The first: what to run, on how many workers, and on which of the processors the first of them.
+    Begin {
+        name: Text,
+        configuration: ExString,
+        workers: u32,
+        first: u32,
+    },
+    /// The answer to a request. If it was to open a name and went well, with the memory of the link and the line.
+    Answer {
+        request: u64,
+        error: u8,
+        link: Option<Linked>,
+    },
+    /// Somebody opens a name of the domain, with the memory of the link and the line; to be answered.
+    Accept {
+        request: u64,
+        path: Text,
+        digest: [u8; 32],
+        side: u8,
+        link: Linked,
+    },
+    /// The peer of a link is no more.
+    Down { link: u64 },
+}
+
+/// One end of a link.
+#[derive(Exchange, Debug)]
+pub(crate) struct Linked {
+    pub(crate) link: u64,
+    pub(crate) end: u8,
+    pub(crate) peer: Text,
+}
+
+/// From a domain.
+#[derive(Exchange, Debug)]
+#[repr(u8)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one at a time, and texts in place"
+)]
+pub(crate) enum ToHost {
+    /// The sandbox is closed, and the processes begin.
+    Ready { landlock: bool },
+    /// A process has bound a name.
+    Bind {
+        request: u64,
+        path: Text,
+        digest: [u8; 32],
+    },
+    /// It has taken it away.
+    Unbind { path: Text },
+    /// A process gives the service of a name an end on that side; its line needs so many bytes.
+    Open {
+        request: u64,
+        path: Text,
+        digest: [u8; 32],
+        side: u8,
+        bytes: u64,
+    },
+    /// The answer to `Accept`.
+    Accepted { request: u64, error: u8 },
+    /// A process of the domain has ended.
+    Ended {
+        name: Text,
+        cause: u8,
+        status: u8,
+        message: Text,
+    },
+    /// A bridge has ended a channel.
+    Fault {
+        contract: Text,
+        peer: Text,
+        fault: Text,
+    },
+    /// The domain cannot begin.
+    Failed { reason: ExString },
+}
+
+/// Errors of names by number; 0 is none.
+const ERRORS: [NameError; 7] = [
+    NameError::Malformed,
+    NameError::NotPermitted,
+    NameError::Taken,
+    NameError::TooMany,
+    NameError::Unbound,
+    NameError::ContractDiffers,
+    NameError::Busy,
+];
+
+pub(crate) fn error_number(result: Result<(), NameError>) -> u8 {
+    result.err().map_or(0, |error| {
+        let place = ERRORS.iter().position(|known| *known == error);
+        place.map_or(ERRORS.len(), |place| place + 1) as u8
+    })
+}
+
+/// An unknown number is an error all the same.
+pub(crate) fn error_of(number: u8) -> Result<(), NameError> {
+    match usize::from(number).checked_sub(1) {
+        None => Ok(()),
+        Some(place) => Err(*ERRORS.get(place).unwrap_or(&NameError::Busy)),
+    }
+}
+
+pub(crate) fn side_number(side: Side) -> u8 {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}
+
+pub(crate) fn side_of(number: u8) -> Side {
+    match number {
+        0 => Side::Client,
+        _ => Side::Server,
+    }
+}
+
+/// Causes by number.
+const CAUSES: [Cause; 8] = [
+    Cause::Returned,
+    Cause::Panic,
+    Cause::Killed,
+    Cause::Memory,
+    Cause::Stack,
+    Cause::Slice,
+    Cause::Fault,
+    Cause::Abort,
+];
+
+pub(crate) fn cause_number(cause: Cause) -> (u8, u8) {
+    match cause {
+        Cause::Exited(status) => (u8::MAX, status),
+        other => {
+            let place = CAUSES.iter().position(|known| *known == other);
+            (place.unwrap_or(2) as u8, 0)
+        }
+    }
+}
+
+/// An unknown number was a kill, as far as anybody can tell.
+pub(crate) fn exit_of(cause: u8, status: u8, message: &str) -> Exit {
+    let cause = match cause {
+        u8::MAX => Cause::Exited(status),
+        other => *CAUSES.get(usize::from(other)).unwrap_or(&Cause::Killed),
+    };
+    exit(cause, message)
+}
+
+/// An end with words.
+pub(crate) fn exit(cause: Cause, message: &str) -> Exit {
+    use std::fmt::Write;
+    let mut exit = Exit::from(cause);
+    // It takes what fits, and never fails.
+    let _ = exit.message.write_str(message);
+    exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mullion_sip::exchange::wire::{from_bytes, to_bytes};
+
+    #[test]
+    fn errors_and_ends_keep_their_meaning() {
+        for error in ERRORS {
+            assert_eq!(error_of(error_number(Err(error))), Err(error));
+        }
+        assert_eq!(error_of(error_number(Ok(()))), Ok(()));
+        assert_eq!(error_of(200), Err(NameError::Busy));
+        for cause in CAUSES
+            .into_iter()
+            .chain([Cause::Exited(0), Cause::Exited(7)])
+        {
+            let (number, status) = cause_number(cause);
+            assert_eq!(exit_of(number, status, "").cause, cause);
+        }
+        assert_eq!(exit_of(99, 0, "").cause, Cause::Killed);
+    }
+
+    #[test]
+    fn messages_come_back_as_they_went() {
+        let message = ToHost::Bind {
+            request: 7,
+            path: Text::new("/a"),
+            digest: [3; 32],
+        };
+        let bytes = to_bytes(&message, LONGEST).expect("short");
+        let Ok(ToHost::Bind {
+            request: 7,
+            path,
+            digest,
+        }) = from_bytes(&bytes)
+        else {
+            panic!("another message")
+        };
+        assert_eq!((&*path, digest), ("/a", [3; 32]));
+        for cut in 0..bytes.len() {
+            assert!(from_bytes::<ToHost>(&bytes[..cut]).is_err());
+        }
+    }
+}

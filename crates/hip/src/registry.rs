@@ -1,0 +1,492 @@
+//! What the host knows: its domains, what they share, and who waits for an answer.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+
+use mullion_sip::Parcel;
+use mullion_sip::channel::AnyEndpoint;
+use mullion_sip::owner::Owner;
+use mullion_sip::process::names::{self, NameError};
+use mullion_sip::process::{Exit, Rights};
+use mullion_sip::remote::{
+    ARENA, Elsewhere, LINK_BYTES, Link, Memory, Place, accept, bind_elsewhere, join, line_bytes,
+    place_of,
+};
+use mullion_sip::wait::{self, Waiter};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::control::Control;
+use crate::files;
+use crate::message::{Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
+
+/// Names that a domain may have bound at a time.
+const NAMES: usize = 1024;
+/// Bytes of a channel's memory at most: two arenas, and rings as large as a contract's may be.
+const LINE: u64 = 2 * ARENA as u64 + (64 << 20);
+/// The host, among domains.
+const HOST: u64 = 0;
+
+/// A domain, as the host has it.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) rights: Rights,
+    pub(crate) control: Control,
+}
+
+#[derive(Default)]
+struct Registry {
+    last: u64,
+    /// Of all domains ever.
+    workers: u32,
+    domains: HashMap<u64, Arc<Domain>>,
+    stands: HashMap<u64, Stand>,
+    /// Who has bound a name.
+    names: HashMap<String, u64>,
+    /// By the two domains, the smaller first.
+    links: HashMap<(u64, u64), Shared>,
+    pending: HashMap<u64, Pending>,
+}
+
+/// What stands for a domain, and where the domain runs.
+#[derive(Default)]
+struct Stand {
+    owner: Option<Owner>,
+    process: Option<OwnedFd>,
+    waiter: Option<Waiter>,
+    exit: Option<Exit>,
+}
+
+/// What two domains share.
+struct Shared {
+    number: u64,
+    bells: Arc<OwnedFd>,
+    /// The host's own end, if it is one of the two.
+    host: Option<Arc<Link>>,
+}
+
+/// A domain was asked to accept an end, and has not answered.
+struct Pending {
+    asked: u64,
+    line: OwnedFd,
+    asker: Asker,
+}
+
+enum Asker {
+    /// A process of the host, whose end waits here.
+    Host(Parcel<AnyEndpoint>, Arc<Link>),
+    /// A request of another domain.
+    Domain(u64, u64),
+}
+
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A new domain.
+pub(crate) fn add(name: &str, rights: &Rights, control: Control) -> Arc<Domain> {
+    let mut registry = registry();
+    let domain = Arc::new(Domain {
+        id: registry.number(),
+        name: name.into(),
+        rights: rights.clone(),
+        control,
+    });
+    registry.stands.insert(domain.id, Stand::default());
+    registry.domains.insert(domain.id, domain.clone());
+    domain
+}
+
+/// Where the next domain's workers begin: domains are spread over the processors.
+pub(crate) fn next_processors(workers: u32) -> u32 {
+    let mut registry = registry();
+    let first = registry.workers;
+    registry.workers = first.wrapping_add(workers.max(1));
+    first
+}
+
+/// Its OS process runs.
+pub(crate) fn started(id: u64, process: OwnedFd) {
+    if let Some(stand) = registry().stands.get_mut(&id) {
+        stand.process = Some(process);
+    }
+}
+
+/// From now on a process of the host stands for it.
+pub(crate) fn stand(id: u64, owner: Owner) {
+    if let Some(stand) = registry().stands.get_mut(&id) {
+        stand.owner = Some(owner);
+    }
+}
+
+/// Nothing stands for it, nor will.
+pub(crate) fn forget(id: u64) {
+    if let Some(stand) = registry().stands.remove(&id) {
+        stand.end();
+    }
+}
+
+/// How a domain has ended; else the waiter is woken when it does.
+pub(crate) fn exit_of(id: u64, waiter: Waiter) -> Option<Exit> {
+    let mut registry = registry();
+    let stand = registry.stands.get_mut(&id)?;
+    stand.waiter = Some(waiter);
+    stand.exit
+}
+
+/// The process that stood for a domain has ended: if that was not the domain's doing, the domain ends. Its
+/// names are free, and its peers know, when the process's parent hears of it.
+pub(crate) fn fell(owner: Owner) {
+    let mut all = registry();
+    let stood = |_: &u64, stand: &mut Stand| stand.owner == Some(owner);
+    let fallen: Vec<_> = all.stands.extract_if(stood).collect();
+    for (id, stand) in fallen {
+        stand.end();
+        let domain = all.domains.get(&id).cloned();
+        drop(all);
+        if let Some(domain) = domain {
+            domain.retire();
+        }
+        all = registry();
+    }
+}
+
+impl Stand {
+    fn end(&self) {
+        if let (None, Some(process)) = (self.exit, &self.process) {
+            // It may have ended just now.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+    }
+}
+
+impl Registry {
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// What two domains share, made at their first channel.
+    fn link(&mut self, one: u64, other: u64, peer: &str) -> io::Result<&Shared> {
+        let key = (one.min(other), one.max(other));
+        if !self.links.contains_key(&key) {
+            let bells = files::create("mullion-bells", LINK_BYTES)?;
+            let host = match key.0 {
+                HOST => {
+                    let memory = Memory::map(bells.as_fd(), LINK_BYTES)?;
+                    Link::new(memory, 0, peer)
+                }
+                _ => None,
+            };
+            let shared = Shared {
+                number: self.number(),
+                bells: Arc::new(bells),
+                host,
+            };
+            self.links.insert(key, shared);
+        }
+        self.links
+            .get(&key)
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn name_of(&self, id: u64) -> String {
+        let known = self.domains.get(&id).map(|domain| domain.name.clone());
+        known.unwrap_or_else(|| "host".into())
+    }
+
+    /// One end of what they share, as its domain is told.
+    fn linked(&mut self, mine: u64, other: u64) -> io::Result<(Linked, Arc<OwnedFd>)> {
+        let peer = self.name_of(other);
+        let host_sees = self.name_of(mine.max(other));
+        let shared = self.link(mine, other, &host_sees)?;
+        let linked = Linked {
+            link: shared.number,
+            end: (mine > other).into(),
+            peer: Text::new(&peer),
+        };
+        Ok((linked, shared.bells.clone()))
+    }
+
+    /// Asks a domain to accept an end.
+    fn ask(
+        &mut self,
+        asked: &Domain,
+        asker: Asker,
+        line: OwnedFd,
+        (path, digest, side): (&str, [u8; 32], u8),
+    ) -> io::Result<()> {
+        let from = match &asker {
+            Asker::Host(..) => HOST,
+            Asker::Domain(id, _) => *id,
+        };
+        let (link, bells) = self.linked(asked.id, from)?;
+        let request = self.number();
+        let message = ToDomain::Accept {
+            request,
+            path: Text::new(path),
+            digest,
+            side,
+            link,
+        };
+        asked
+            .control
+            .send(&message, &[bells.as_fd(), line.as_fd()])?;
+        let pending = Pending {
+            asked: asked.id,
+            line,
+            asker,
+        };
+        self.pending.insert(request, pending);
+        Ok(())
+    }
+}
+
+/// A name of a domain, for the processes of the host.
+struct Name(Arc<Domain>);
+
+impl Elsewhere for Name {
+    fn connect(
+        &self,
+        path: &str,
+        end: Parcel<AnyEndpoint>,
+    ) -> Result<(), (NameError, Parcel<AnyEndpoint>)> {
+        let end = end.open();
+        let (contract, side) = (end.info(), end.side());
+        let end = Parcel::pack(end);
+        let mut registry = registry();
+        let line = files::create("mullion-line", line_bytes(contract));
+        let link = registry
+            .link(HOST, self.0.id, &self.0.name)
+            .map(|shared| shared.host.clone());
+        let (Ok(line), Ok(Some(link))) = (line, link) else {
+            return Err((NameError::Busy, end));
+        };
+        let what = (path, contract.digest.0, side_number(side));
+        // If it cannot be asked, the end is closed with the request, as if the service had died just after.
+        let _ = registry.ask(&self.0, Asker::Host(end, link), line, what);
+        Ok(())
+    }
+}
+
+impl Domain {
+    fn answer(&self, request: u64, result: Result<(), NameError>) -> io::Result<()> {
+        let message = ToDomain::Answer {
+            request,
+            error: error_number(result),
+            link: None,
+        };
+        self.control.send(&message, &[])
+    }
+
+    /// A process of the domain wants a name.
+    pub(crate) fn bind(
+        self: &Arc<Self>,
+        request: u64,
+        path: &str,
+        digest: [u8; 32],
+    ) -> io::Result<()> {
+        self.answer(request, self.try_bind(path, digest))
+    }
+
+    fn try_bind(self: &Arc<Self>, path: &str, digest: [u8; 32]) -> Result<(), NameError> {
+        if !self.rights.may_bind(path) {
+            return Err(NameError::NotPermitted);
+        }
+        let mut all = registry();
+        if !all.domains.contains_key(&self.id) {
+            return Err(NameError::NotPermitted);
+        }
+        if all.names.values().filter(|id| **id == self.id).count() >= NAMES {
+            return Err(NameError::TooMany);
+        }
+        bind_elsewhere(path, digest, Arc::new(Name(self.clone())))?;
+        all.names.insert(path.into(), self.id);
+        Ok(())
+    }
+
+    /// It wants it no more.
+    pub(crate) fn unbind(&self, path: &str) {
+        let mut registry = registry();
+        if registry.names.get(path) == Some(&self.id) {
+            registry.names.remove(path);
+            drop(registry);
+            // Whoever bound it was this thread's owner, the host.
+            let _ = names::unbind(path);
+        }
+    }
+
+    /// A process of the domain gives an end to a service.
+    pub(crate) fn open(
+        &self,
+        request: u64,
+        path: &str,
+        digest: [u8; 32],
+        side: u8,
+        bytes: u64,
+    ) -> io::Result<()> {
+        match self.try_open(request, path, digest, side, bytes) {
+            // A domain will answer.
+            Ok(None) => Ok(()),
+            Ok(Some(line)) => self.give_line(request, HOST, line),
+            Err(error) => self.answer(request, Err(error)),
+        }
+    }
+
+    fn try_open(
+        &self,
+        request: u64,
+        path: &str,
+        digest: [u8; 32],
+        side: u8,
+        bytes: u64,
+    ) -> Result<Option<OwnedFd>, NameError> {
+        if !self.rights.may_look_up(path) {
+            return Err(NameError::NotPermitted);
+        }
+        if bytes > LINE {
+            return Err(NameError::Busy);
+        }
+        let place = place_of(path).ok_or(NameError::Unbound)?;
+        let busy = |_| NameError::Busy;
+        let line = files::create("mullion-line", bytes as usize).map_err(busy)?;
+        match place {
+            Place::Here(_) => {
+                let shared = registry()
+                    .link(HOST, self.id, &self.name)
+                    .map_err(busy)?
+                    .host
+                    .clone();
+                let memory = Memory::map(line.as_fd(), 1).map_err(busy)?;
+                let link = shared.ok_or(NameError::Busy)?;
+                accept(path, digest, side_of(side), &link, memory)?;
+                Ok(Some(line))
+            }
+            Place::There(_) => {
+                let mut registry = registry();
+                let whose = registry.names.get(path).copied();
+                let asked = whose.and_then(|id| registry.domains.get(&id).cloned());
+                // A name of its own it finds by itself.
+                let asked = asked
+                    .filter(|asked| asked.id != self.id)
+                    .ok_or(NameError::Unbound)?;
+                let asker = Asker::Domain(self.id, request);
+                registry
+                    .ask(&asked, asker, line, (path, digest, side))
+                    .map_err(busy)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The service has the other end of the line.
+    fn give_line(&self, request: u64, peer: u64, line: OwnedFd) -> io::Result<()> {
+        let (link, bells) = registry().linked(self.id, peer)?;
+        let message = ToDomain::Answer {
+            request,
+            error: 0,
+            link: Some(link),
+        };
+        self.control.send(&message, &[bells.as_fd(), line.as_fd()])
+    }
+
+    /// The domain has accepted an end, or not.
+    pub(crate) fn accepted(&self, request: u64, error: u8) {
+        let mut all = registry();
+        // Only who was asked can answer.
+        let asked = |pending: &Pending| pending.asked == self.id;
+        if !all.pending.get(&request).is_some_and(asked) {
+            return;
+        }
+        let pending = all.pending.remove(&request);
+        drop(all);
+        if let Some(pending) = pending {
+            self.settle(pending, error_of(error));
+        }
+    }
+
+    fn settle(&self, pending: Pending, result: Result<(), NameError>) {
+        match (pending.asker, result) {
+            // Its end is dropped, which its client hears of.
+            (Asker::Host(..), Err(_)) => {}
+            (Asker::Host(end, link), Ok(())) => {
+                if let Ok(memory) = Memory::map(pending.line.as_fd(), 1) {
+                    // Refused, the end is closed.
+                    let _ = join(end.open(), &link, memory);
+                }
+            }
+            (Asker::Domain(asker, request), result) => {
+                let asker = registry().domains.get(&asker).cloned();
+                let Some(asker) = asker else { return };
+                // Who does not read its answers is ended.
+                let _ = match result {
+                    Ok(()) => asker.give_line(request, self.id, pending.line),
+                    Err(_) => asker.answer(request, result),
+                };
+            }
+        }
+    }
+
+    /// The domain is no more.
+    pub(crate) fn gone(&self, exit: Exit) {
+        self.retire();
+        let mut all = registry();
+        let waiter = all.stands.get_mut(&self.id).and_then(|stand| {
+            stand.exit = Some(exit);
+            stand.waiter
+        });
+        drop(all);
+        wait::unpark(waiter.unwrap_or(Waiter::NONE));
+    }
+
+    /// From here on it has no names, and its peers know that it says nothing more.
+    fn retire(&self) {
+        let mut all = registry();
+        all.domains.remove(&self.id);
+        let names: Vec<String> = all
+            .names
+            .extract_if(|_, id| *id == self.id)
+            .map(|(path, _)| path)
+            .collect();
+        let pending: Vec<Pending> = all
+            .pending
+            .extract_if(|_, pending| pending.asked == self.id)
+            .map(|(_, pending)| pending)
+            .collect();
+        let links: Vec<((u64, u64), Shared)> = all
+            .links
+            .extract_if(|key, _| key.0 == self.id || key.1 == self.id)
+            .collect();
+        let peers: Vec<_> = links
+            .into_iter()
+            .map(|(key, shared)| {
+                let other = if key.0 == self.id { key.1 } else { key.0 };
+                (all.domains.get(&other).cloned(), shared)
+            })
+            .collect();
+        drop(all);
+        for name in names {
+            let _ = names::unbind(&name);
+        }
+        for pending in pending {
+            self.settle(pending, Err(NameError::Unbound));
+        }
+        for (peer, shared) in peers {
+            let link = shared.number;
+            if let Some(link) = shared.host {
+                link.take_down();
+            }
+            if let Some(peer) = peer {
+                // Who does not read this is ended by it.
+                let _ = peer.control.send(&ToDomain::Down { link }, &[]);
+            }
+        }
+    }
+}

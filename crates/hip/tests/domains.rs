@@ -1,0 +1,395 @@
+//! Domains as OS processes: what crosses, what ends, and what they may not. This program is the host and, run
+//! again, each of its domains; so it has a `main` of its own.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use mullion_hip::{Launch, LaunchError, Member, Notice, Output, enter, launch, on_notice};
+use mullion_sip::channel::Contract;
+use mullion_sip::process::names::NameError;
+use mullion_sip::process::{
+    Cause, Child, Exit, Options, Policy, Program, Rights, open, serve, spawn, supervise,
+};
+use mullion_sip::{ExVec, Start, contract, start};
+
+mod powers;
+
+contract! {
+    /// A service that answers with its argument, and one more.
+    mod ask {
+        Ask: client { Question(u32) -> Answer, Bytes(ExVec<u8>) -> Answer, Bye -> end }
+        Answer: server { Reply(u64) -> Ask, Back(ExVec<u8>) -> Ask }
+    }
+}
+
+#[global_allocator]
+static HEAPS: mullion_sip::heap::ProcessHeaps = mullion_sip::heap::ProcessHeaps;
+
+/// Serves `/ask` for ever, in as many threads as there are clients.
+fn server(_: u64) {
+    let Ok(service) = serve("/ask", ask::Contract::INFO) else {
+        mullion_sip::process::exit(9);
+    };
+    loop {
+        let Ok(end) = ask::Server::<ask::Ask>::from_any(service.accept()) else {
+            continue;
+        };
+        let _ = mullion_sip::thread::spawn(move || answer(end));
+    }
+}
+
+fn answer(mut end: ask::Server<ask::Ask>) {
+    loop {
+        let next = match end.recv() {
+            Ok(ask::AskMessage::Question(13, _)) => panic!("thirteen"),
+            Ok(ask::AskMessage::Question(14, _)) => {
+                // SAFETY: none: this is the test of a process that does what no safe code can.
+                unsafe { std::ptr::null_mut::<u8>().write_volatile(1) };
+                return;
+            }
+            Ok(ask::AskMessage::Question(15, _)) => loop {
+                std::hint::spin_loop();
+            },
+            Ok(ask::AskMessage::Question(number, end)) => end.reply(u64::from(number) + 1),
+            Ok(ask::AskMessage::Bytes(bytes, end)) => end.back(bytes),
+            Ok(ask::AskMessage::Bye) | Err(_) => return,
+        };
+        let Ok(next) = next else { return };
+        end = next;
+    }
+}
+
+/// A client within a domain: asks, and ends with 0 if all was well.
+fn client(count: u64) {
+    if count == 0 {
+        return;
+    }
+    let end = ask_end("/ask").unwrap_or_else(|error| panic!("{error}"));
+    for number in 100..100 + count as u32 {
+        assert_eq!(question(&end, number), Some(u64::from(number) + 1));
+    }
+}
+
+/// Tries what its rights do not cover.
+fn trespasser(_: u64) {
+    let open = ask_end("/private").err();
+    let bind = serve("/elsewhere", ask::Contract::INFO).err();
+    assert_eq!(
+        (open, bind),
+        (Some(NameError::NotPermitted), Some(NameError::NotPermitted))
+    );
+}
+
+/// A client's end between two questions.
+type Cell = std::cell::RefCell<Option<ask::Client<ask::Ask>>>;
+
+/// Opens a name, and waits a while for it to be bound.
+fn ask_end(path: &str) -> Result<Cell, NameError> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let (client, server) = ask::channel().expect("memory");
+        match open(path, server.into_any()) {
+            Ok(()) => return Ok(Cell::new(Some(client))),
+            Err((NameError::Unbound, _)) if Instant::now() < deadline => {
+                mullion_sip::wait::park_until(Instant::now() + Duration::from_millis(2));
+            }
+            Err((error, _)) => return Err(error),
+        }
+    }
+}
+
+/// None if the service has gone.
+fn question(end: &Cell, number: u32) -> Option<u64> {
+    let client = end.borrow_mut().take()?;
+    match client.question(number).ok()?.recv().ok()? {
+        ask::AnswerMessage::Reply(reply, client) => {
+            end.replace(Some(client));
+            Some(reply)
+        }
+        ask::AnswerMessage::Back(..) => None,
+    }
+}
+
+/// What domains can run: `name argument`, one on each line.
+fn load(configuration: &str) -> Result<Vec<Member>, String> {
+    configuration.lines().map(member).collect()
+}
+
+fn member(line: &str) -> Result<Member, String> {
+    let (name, argument) = line.split_once(' ').unwrap_or((line, "0"));
+    let argument: u64 = argument
+        .parse()
+        .map_err(|_| format!("no number: {argument}"))?;
+    let main: fn(u64) = match name {
+        "server" => server,
+        "client" => client,
+        "trespasser" => trespasser,
+        _ => powers::program(name).ok_or_else(|| format!("no program {name}"))?,
+    };
+    Ok(Member {
+        name: name.into(),
+        begin: Box::new(move || {
+            // SAFETY: the programs of this test keep nothing anywhere.
+            let program = unsafe { Program::new("member", main) };
+            let options = Options {
+                rights: Rights::all(),
+                ..Options::default()
+            };
+            spawn(program, argument, &options)
+        }),
+    })
+}
+
+fn domain(configuration: &str) -> Launch {
+    Launch {
+        name: configuration
+            .split(['\n', ' '])
+            .next()
+            .unwrap_or("domain")
+            .into(),
+        configuration: configuration.into(),
+        workers: 1,
+        rights: Rights::none().bind("/ask").look_up("/ask"),
+        output: Output::Inherited,
+        program: None,
+    }
+}
+
+fn started(configuration: &str) -> Child {
+    launch(&domain(configuration)).expect("a domain")
+}
+
+static NOTICES: Mutex<Vec<Notice>> = Mutex::new(Vec::new());
+
+fn ended(name: &str) -> Option<Exit> {
+    NOTICES
+        .lock()
+        .expect("whole")
+        .iter()
+        .rev()
+        .find_map(|notice| match notice {
+            Notice::Ended(ended, exit) if ended == name => Some(*exit),
+            _ => None,
+        })
+}
+
+fn the_host_talks_to_a_domain() {
+    let server = started("server");
+    let end = ask_end("/ask").expect("bound");
+    for number in 100..2000 {
+        assert_eq!(question(&end, number), Some(u64::from(number) + 1));
+    }
+    let bytes: Vec<u8> = (0..200_000u32).map(|index| index as u8).collect();
+    let client = end
+        .take()
+        .expect("alive")
+        .bytes(ExVec::copy_of(&bytes))
+        .expect("alive");
+    let Ok(ask::AnswerMessage::Back(back, _client)) = client.recv() else {
+        panic!("no answer")
+    };
+    assert_eq!(&*back, &*bytes);
+    server.kill();
+    assert_eq!(server.wait().cause, Cause::Killed);
+}
+
+fn domains_talk_to_each_other() {
+    let server = started("server");
+    let clients = started("client 500\nclient 300");
+    assert_eq!(clients.wait(), Exit::from(Cause::Returned));
+    server.kill();
+    server.wait();
+}
+
+fn processes_of_one_domain_talk_too() {
+    let all = started("client 50\nserver");
+    while ended("client").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(
+        ended("client").map(|exit| exit.cause),
+        Some(Cause::Returned)
+    );
+    all.kill();
+    all.wait();
+}
+
+fn a_domain_talks_to_a_process_of_the_host() {
+    // SAFETY: as above.
+    let program = unsafe { Program::new("server", server) };
+    let options = Options {
+        rights: Rights::all(),
+        ..Options::default()
+    };
+    let server = spawn(program, 0, &options).expect("a process");
+    assert_eq!(started("client 200").wait(), Exit::from(Cause::Returned));
+    server.kill();
+    server.wait();
+}
+
+fn rights_are_the_hosts_to_look_at() {
+    // Its own kernel would let it, by the rights of its processes; the host does not, by those of the domain.
+    assert_eq!(started("trespasser").wait(), Exit::from(Cause::Returned));
+}
+
+fn every_end_of_a_process_is_the_end_it_would_be() {
+    for (number, cause) in [(13, Cause::Panic), (14, Cause::Fault), (15, Cause::Slice)] {
+        let server = started("server");
+        let end = ask_end("/ask").expect("bound");
+        assert_eq!(question(&end, number), None, "{cause:?}");
+        let exit = server.wait();
+        assert_eq!(exit.cause, cause, "{exit:?}");
+        if number == 13 {
+            assert!(exit.message.as_str().contains("thirteen"), "{exit:?}");
+        }
+    }
+}
+
+/// OS processes of domains that run.
+fn children() -> Vec<rustix::process::Pid> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("proc");
+    let read = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).ok();
+    let all: String = tasks.flatten().filter_map(read).collect();
+    all.split_whitespace()
+        .filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?))
+        .collect()
+}
+
+fn every_signal_is_an_end_that_peers_and_parent_hear_of() {
+    use rustix::process::{Signal, kill_process};
+    for (signal, cause) in [
+        (Signal::KILL, Cause::Killed),
+        (Signal::TERM, Cause::Killed),
+        (Signal::HUP, Cause::Killed),
+        (Signal::SYS, Cause::Fault),
+    ] {
+        let server = started("server");
+        let end = ask_end("/ask").expect("bound");
+        assert_eq!(question(&end, 200), Some(201));
+        let waiting = end
+            .take()
+            .expect("alive")
+            .question(1)
+            .expect("alive")
+            .recv();
+        let Ok(ask::AnswerMessage::Reply(2, client)) = waiting else {
+            panic!("no answer")
+        };
+        // Those of tests before may take a moment to be gone.
+        let process = loop {
+            match children()[..] {
+                [process] => break process,
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        kill_process(process, signal).expect("alive");
+        let exit = server.wait();
+        assert_eq!(exit.cause, cause, "{exit:?}");
+        assert!(exit.message.as_str().contains("signal"), "{exit:?}");
+        // The client has heard, or hears; it does not hang.
+        if let Ok(client) = client.question(2) {
+            assert!(client.recv().is_err());
+        }
+        assert_eq!(
+            open("/ask", ask::channel().expect("memory").1.into_any())
+                .err()
+                .map(|error| error.0),
+            Some(NameError::Unbound)
+        );
+    }
+}
+
+fn a_domain_is_started_again_by_policy() {
+    let mut lives = 0;
+    let policy = Policy::OnFailure {
+        first: Duration::from_millis(1),
+        most: Duration::from_millis(5),
+    };
+    let exit = supervise(policy, || {
+        lives += 1;
+        Ok(match lives {
+            1 | 2 => started("abort"),
+            _ => started("client 0\nclient 0"),
+        })
+    });
+    assert_eq!(
+        (exit.map(|exit| exit.cause), lives),
+        (Ok(Cause::Returned), 3)
+    );
+}
+
+fn what_cannot_begin_says_why() {
+    match launch(&domain("nonsense")) {
+        Err(LaunchError::Failed(reason)) => assert_eq!(reason, "no program nonsense"),
+        other => panic!("{other:?}"),
+    }
+    let mut missing = domain("server");
+    missing.program = Some("/nowhere/at/all".into());
+    assert!(matches!(launch(&missing), Err(LaunchError::System(_))));
+    missing.program = Some("/bin/true".into());
+    assert!(matches!(launch(&missing), Err(LaunchError::Ended(_))));
+}
+
+fn no_power_is_left() {
+    for name in powers::NAMES {
+        let exit = started(name).wait();
+        assert_eq!(exit.cause, Cause::Fault, "{name}: {exit:?}");
+        assert_eq!(exit.message.as_str(), "signal 31", "{name}");
+    }
+}
+
+fn nothing_is_inherited() {
+    // Without close-on-exec, as a library in C would leave it.
+    let leaked = std::fs::File::open("/etc/passwd").expect("a file");
+    rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).expect("a descriptor");
+    assert_eq!(started("inherited").wait(), Exit::from(Cause::Returned));
+}
+
+fn main() {
+    enter(load);
+    start(Start::default()).expect("workers");
+    on_notice(|_, notice| NOTICES.lock().expect("whole").push(notice.clone()));
+    let tests: &[(&str, fn())] = &[
+        ("the_host_talks_to_a_domain", the_host_talks_to_a_domain),
+        ("domains_talk_to_each_other", domains_talk_to_each_other),
+        (
+            "processes_of_one_domain_talk_too",
+            processes_of_one_domain_talk_too,
+        ),
+        (
+            "a_domain_talks_to_a_process_of_the_host",
+            a_domain_talks_to_a_process_of_the_host,
+        ),
+        (
+            "rights_are_the_hosts_to_look_at",
+            rights_are_the_hosts_to_look_at,
+        ),
+        (
+            "every_end_of_a_process_is_the_end_it_would_be",
+            every_end_of_a_process_is_the_end_it_would_be,
+        ),
+        (
+            "every_signal_is_an_end_that_peers_and_parent_hear_of",
+            every_signal_is_an_end_that_peers_and_parent_hear_of,
+        ),
+        (
+            "a_domain_is_started_again_by_policy",
+            a_domain_is_started_again_by_policy,
+        ),
+        ("what_cannot_begin_says_why", what_cannot_begin_says_why),
+        ("no_power_is_left", no_power_is_left),
+        ("nothing_is_inherited", nothing_is_inherited),
+    ];
+    let wanted = std::env::args()
+        .nth(1)
+        .filter(|argument| !argument.starts_with('-'));
+    let mut run = 0;
+    for (name, test) in tests {
+        if wanted.as_deref().is_none_or(|wanted| name.contains(wanted)) {
+            println!("test {name}");
+            test();
+            run += 1;
+        }
+    }
+    println!("test result: ok. {run} passed");
+}

@@ -1,0 +1,153 @@
+//! Processes that are hostile beyond what safe Rust allows: each asks Linux for one thing that a domain must
+//! not have. That it is refused is the end of the domain by SIGSYS; whatever comes back is a failure.
+
+use mullion_sip::process::exit;
+
+/// Programs whose domain must end by SIGSYS.
+pub(crate) const NAMES: &[&str] = &[
+    "open",
+    "stat",
+    "unlink",
+    "chdir",
+    "socket",
+    "connect",
+    "fork",
+    "thread",
+    "execve",
+    "ptrace",
+    "kill",
+    "signal_host",
+    "write_memory",
+    "map_code",
+    "make_code",
+    "write_control",
+    "read_input",
+    "duplicate",
+    "ioctl",
+    "io_uring",
+    "limits",
+    "namespace",
+    "memory_file",
+    "send_elsewhere",
+    "perf",
+    "bpf",
+];
+
+pub(crate) fn program(name: &str) -> Option<fn(u64)> {
+    Some(match name {
+        "open" => |_| {
+            call(
+                libc::SYS_openat,
+                [libc::AT_FDCWD as i64, path(), 0, 0, 0, 0],
+            )
+        },
+        "stat" => |_| {
+            call(
+                libc::SYS_newfstatat,
+                [libc::AT_FDCWD as i64, path(), 0, 0, 0, 0],
+            )
+        },
+        "unlink" => |_| call(libc::SYS_unlink, [path(), 0, 0, 0, 0, 0]),
+        "chdir" => |_| call(libc::SYS_chdir, [path(), 0, 0, 0, 0, 0]),
+        "socket" => |_| {
+            call(
+                libc::SYS_socket,
+                [libc::AF_INET as i64, libc::SOCK_STREAM as i64, 0, 0, 0, 0],
+            )
+        },
+        "connect" => |_| call(libc::SYS_connect, [3, 0, 0, 0, 0, 0]),
+        "fork" => |_| call(libc::SYS_fork, [0; 6]),
+        "thread" => |_| drop(std::thread::spawn(|| {})),
+        "execve" => |_| call(libc::SYS_execve, [path(), 0, 0, 0, 0, 0]),
+        "ptrace" => |_| {
+            call(
+                libc::SYS_ptrace,
+                [libc::PTRACE_ATTACH as i64, 1, 0, 0, 0, 0],
+            )
+        },
+        "kill" => |_| call(libc::SYS_kill, [1, 0, 0, 0, 0, 0]),
+        // SAFETY: it only asks.
+        "signal_host" => |_| {
+            // SAFETY: it only asks.
+            let host = unsafe { libc::getpid() } as i64 - 1;
+            call(libc::SYS_tgkill, [host, host, 0, 0, 0, 0]);
+        },
+        "write_memory" => |_| call(libc::SYS_process_vm_writev, [1, 0, 0, 0, 0, 0]),
+        "map_code" => |_| {
+            let (code, private) = (
+                libc::PROT_READ | libc::PROT_EXEC,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            call(
+                libc::SYS_mmap,
+                [0, 4096, code as i64, private as i64, -1, 0],
+            );
+        },
+        "make_code" => |_| {
+            let page = (mullion_sip::kernel::kernel().allocate_pages)(1 << 16).addr();
+            let page = page.next_multiple_of(4096) as i64;
+            call(
+                libc::SYS_mprotect,
+                [
+                    page,
+                    4096,
+                    (libc::PROT_READ | libc::PROT_EXEC) as i64,
+                    0,
+                    0,
+                    0,
+                ],
+            );
+        },
+        "write_control" => |_| call(libc::SYS_write, [3, path(), 1, 0, 0, 0]),
+        "read_input" => |_| call(libc::SYS_read, [0, path(), 0, 0, 0, 0]),
+        "duplicate" => |_| call(libc::SYS_dup2, [3, 1, 0, 0, 0, 0]),
+        "ioctl" => |_| call(libc::SYS_ioctl, [1, libc::TIOCSTI as i64, path(), 0, 0, 0]),
+        "io_uring" => |_| call(libc::SYS_io_uring_setup, [1, 0, 0, 0, 0, 0]),
+        "limits" => |_| call(libc::SYS_prlimit64, [0, 0, 0, 0, 0, 0]),
+        "namespace" => |_| {
+            call(
+                libc::SYS_unshare,
+                [libc::CLONE_NEWUSER as i64, 0, 0, 0, 0, 0],
+            )
+        },
+        "memory_file" => |_| call(libc::SYS_memfd_create, [path(), 0, 0, 0, 0, 0]),
+        "send_elsewhere" => |_| call(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]),
+        "perf" => |_| call(libc::SYS_perf_event_open, [0; 6]),
+        "bpf" => |_| call(libc::SYS_bpf, [0; 6]),
+        "abort" => |_| std::process::abort(),
+        "inherited" => return inherited(),
+        _ => return None,
+    })
+}
+
+fn path() -> i64 {
+    c"/etc/passwd".as_ptr().addr() as i64
+}
+
+/// Comes back only if Linux was asked in earnest.
+fn call(number: i64, arguments: [i64; 6]) {
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: none of the calls changes memory of this program in a way that anybody would notice before it ends.
+    let answer = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    println!("system call {number} was answered: {answer}");
+    exit(77);
+}
+
+/// Before the sandbox is closed: whether anything is open but the three and the control socket.
+fn inherited() -> Option<fn(u64)> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?;
+    let known = |entry: &std::io::Result<std::fs::DirEntry>| {
+        let target = entry
+            .as_ref()
+            .ok()
+            .and_then(|entry| std::fs::read_link(entry.path()).ok());
+        let target = target.unwrap_or_default().display().to_string();
+        !target.contains("passwd")
+    };
+    let count = open.filter(|entry| {
+        assert!(known(entry), "the host's file");
+        true
+    });
+    // The three, the socket, and the directory itself.
+    (count.count() <= 5).then_some(|_| {})
+}
