@@ -15,7 +15,8 @@ use std::process::ExitCode;
 /// Describe an image: segments, exports, imports, and what its code does.
 ///
 /// Shows the protection and kind that the image's note names, its segments, the functions that it exports and
-/// imports with the number of direct calls to each gate, and how its code accesses memory. An image that does not
+/// imports with the number of direct calls to each gate, how its code accesses memory, and how much the rewriter
+/// added to it, as whoever built it says. An image that does not
 /// verify is described as far as it can be read, and the description says so: then it is a claim, not a fact.
 /// If there is a compilation record beside it (FILE.record), that is described too.
 ///

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 /// Everything that `mullion` can be asked to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Describe an image: segments, exports, imports, and what its code does.
+    // Without a line here, help is what stands at the arguments, with exit statuses.
     Inspect(inspect::Args),
     /// Paint who may touch which memory.
     Map(map::Args),
@@ -40,9 +40,7 @@ pub(crate) enum Command {
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
     Model(model::Args),
-    /// Run a program extension in a domain.
     Run(run::Args),
-    /// Check that an image keeps to every rule of the window.
     Verify(verify::Args),
     /// Compile and link C like gcc, for a domain (see mullion cc --mullion-help).
     Cc(cc::Args),
