@@ -64,7 +64,7 @@ pub use any::{AnyEndpoint, Mismatch};
 pub use contract::{Contract, Info, Side};
 pub use select::{Incoming, Port, select, select_for};
 
-pub(crate) use place::{arrive, close, depart};
+pub(crate) use place::{Place, arrive, close, depart};
 
 mod any;
 pub(crate) mod contract;

@@ -25,6 +25,29 @@ impl Digest {
         Digest::new().bytes(bytes).finish()
     }
 
+    /// The digest that 64 hexadecimal digits say, at compile time.
+    ///
+    /// # Panics
+    /// They are not 64, or not such digits.
+    pub const fn from_hexadecimal(text: &str) -> Digest {
+        const fn digit(letter: u8) -> u8 {
+            match letter {
+                b'0'..=b'9' => letter - b'0',
+                b'a'..=b'f' => letter - b'a' + 10,
+                _ => panic!("a hexadecimal digit, in lower case"),
+            }
+        }
+        let text = text.as_bytes();
+        assert!(text.len() == 64, "64 hexadecimal digits");
+        let mut digest = [0; 32];
+        let mut index = 0;
+        while index < 32 {
+            digest[index] = digit(text[2 * index]) << 4 | digit(text[2 * index + 1]);
+            index += 1;
+        }
+        Digest(digest)
+    }
+
     /// [`PartialEq`] at compile time.
     pub const fn is(&self, other: &Digest) -> bool {
         let mut index = 0;
@@ -187,6 +210,12 @@ mod tests {
             let theirs: [u8; 32] = sha2::Sha256::digest(&bytes).into();
             assert_eq!(Digest::of(&bytes).0, theirs, "{length} bytes");
         }
+    }
+
+    #[test]
+    fn digits_and_back() {
+        let digest = Digest::of(b"any");
+        assert_eq!(Digest::from_hexadecimal(&digest.to_string()), digest);
     }
 
     #[test]

@@ -4,16 +4,17 @@
 //! on its own and shares nothing with the host but memory. It only ever grows at its end: who knows version
 //! `n` finds its entries unchanged in every later one of the same major number.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::heap;
 use crate::owner;
-use crate::shared::shared;
+use crate::shared::{OWN, Shared, shared};
 use crate::thread::{self, ThreadError};
 use crate::wait::{self, Waiter};
 
 /// Major and minor number, 16 bits each. A major number changes when an entry changes.
-pub const VERSION: u32 = 1 << 16;
+pub const VERSION: u32 = 1 << 16 | 1;
 
 /// The table. Times are in nanoseconds since the kernel's first use; numbers of processes are
 /// [`Owner::to_bits`](crate::owner::Owner::to_bits), waiters [`Waiter::to_bits`].
@@ -45,9 +46,22 @@ pub struct Kernel {
     pub create_thread: extern "C" fn(body: extern "C" fn(usize), argument: usize) -> u32,
     /// Ends the process with a status.
     pub exit: extern "C" fn(status: u8) -> !,
+    /// What copies of this crate share, for those of the same build ([`crate::manifest::Build`]).
+    pub state: State,
 }
 
-static KERNEL: Kernel = Kernel {
+/// A reference to what copies of this crate share.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct State(pub(crate) &'static Shared);
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "State({:p})", self.0)
+    }
+}
+
+pub(crate) static KERNEL: Kernel = Kernel {
     version: VERSION,
     size: size_of::<Kernel>() as u32,
     process,
@@ -60,11 +74,12 @@ static KERNEL: Kernel = Kernel {
     release_pages,
     create_thread,
     exit,
+    state: State(&OWN),
 };
 
 /// The table of this program.
 pub fn kernel() -> &'static Kernel {
-    &KERNEL
+    shared().kernel
 }
 
 extern "C" fn process() -> u64 {
@@ -131,7 +146,7 @@ mod tests {
             (offset_of!(Kernel, process), offset_of!(Kernel, exit)),
             (8, 80)
         );
-        assert_eq!((kernel().version, kernel().size), (0x1_0000, 88));
+        assert_eq!((kernel().version, kernel().size), (0x1_0001, 96));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use crate::exchange;
 use crate::heap;
+use crate::kernel::{KERNEL, Kernel};
 use crate::owner::Teardown;
 use crate::process::names::Names;
 use crate::process::{Process, Tree};
@@ -28,11 +29,9 @@ use crate::wait::HostThreads;
 
 /// All of it.
 pub(crate) struct Shared {
+    /// The table whose calls work with this state.
+    pub(crate) kernel: &'static Kernel,
     /// What this OS thread has, in the copy of the crate that this state is of.
-    #[cfg_attr(
-        not(feature = "separate"),
-        expect(dead_code, reason = "other copies ask")
-    )]
     pub(crate) here: fn() -> *const Here,
     pub(crate) starting: Mutex<()>,
     pub(crate) watched: AtomicBool,
@@ -52,7 +51,8 @@ pub(crate) struct Shared {
     pub(crate) remote: remote::State,
 }
 
-static OWN: Shared = Shared {
+pub(crate) static OWN: Shared = Shared {
+    kernel: &KERNEL,
     here: here::own,
     starting: Mutex::new(()),
     watched: AtomicBool::new(false),

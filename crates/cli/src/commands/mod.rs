@@ -23,6 +23,7 @@ mod provenance;
 mod rewrite;
 mod run;
 mod sign;
+mod sip;
 mod verify;
 mod version;
 
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Policy(policy::Args),
     /// Sign a compilation record: this image is of this module type.
     Sign(sign::Args),
+    /// Run separately built SIPs by a configuration, and look at them.
+    Sip(sip::Args),
     /// Check module type files.
     Type(module_type::Args),
     /// Make stubs for both sides of an interface that a C header declares.
@@ -105,6 +108,7 @@ impl Command {
             Command::Log(args) => args.run(),
             Command::Policy(args) => args.run(),
             Command::Sign(args) => args.run(),
+            Command::Sip(args) => args.run(),
             Command::Type(args) => args.run(),
             Command::Fetch(args) => args.run(),
             Command::Version(args) => args.run(),

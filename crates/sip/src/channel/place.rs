@@ -35,7 +35,7 @@ use super::line::{self, Line, Open, Word};
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Place {
+pub(crate) struct Place {
     channel: NonNull<Channel>,
     pub(super) contract: &'static Info,
     /// Messages ever sent and received, wrapping.

@@ -18,14 +18,19 @@ pub struct Limits {
     pub slice: Duration,
 }
 
+impl Limits {
+    /// What a process gets that asks for nothing else.
+    pub const DEFAULT: Limits = Limits {
+        memory: 64 << 20,
+        exchange: 64 << 20,
+        threads: 1024,
+        children: 1024,
+        slice: Duration::from_millis(500),
+    };
+}
+
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            memory: 64 << 20,
-            exchange: 64 << 20,
-            threads: 1024,
-            children: 1024,
-            slice: Duration::from_millis(500),
-        }
+        Limits::DEFAULT
     }
 }

@@ -22,21 +22,36 @@ pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match here::running() {
-            // A critical piece is the kernel's: its panic is the host's end, not the process's.
-            Some(_) if here::in_critical_piece() => {
-                eprintln!("mullion: the kernel of processes failed: {info}");
-                std::process::abort();
-            }
-            Some((worker, _)) => {
-                here::leave_at_next_allocation(worker);
-                worker.set_message(message(info));
-                // SAFETY: the thread that runs panics. The scheduler's stack has room, whatever is left here.
-                unsafe { worker.on_scheduler_stack(count_one_less) };
-            }
-            None => before(info),
-        }));
+        panic::set_hook(Box::new(move |info| said(info, &before)));
     });
+}
+
+/// The hook of a separately built SIP, whose standard library is its own. It owns no memory, so that a SIP that
+/// takes it away does no harm to its next life.
+#[cfg(feature = "separate")]
+pub(crate) fn install_alone() {
+    panic::set_hook(Box::new(|info| {
+        said(info, &|info| {
+            eprintln!("mullion: outside of any process: {info}")
+        });
+    }));
+}
+
+fn said(info: &PanicHookInfo, outside: &dyn Fn(&PanicHookInfo)) {
+    match here::running() {
+        // A critical piece is the kernel's: its panic is the host's end, not the process's.
+        Some(_) if here::in_critical_piece() => {
+            eprintln!("mullion: the kernel of processes failed: {info}");
+            std::process::abort();
+        }
+        Some((worker, _)) => {
+            here::leave_at_next_allocation(worker);
+            worker.set_message(message(info));
+            // SAFETY: the thread that runs panics. The scheduler's stack has room, whatever is left here.
+            unsafe { worker.on_scheduler_stack(count_one_less) };
+        }
+        None => outside(info),
+    }
 }
 
 fn message(info: &PanicHookInfo) -> Message {

@@ -27,7 +27,7 @@ pub enum Policy {
 impl Policy {
     /// How long to wait before the next life; `None` for no next life. `failures` counts the short lives
     /// that ended just before, this one included.
-    fn wait(self, exit: &Exit, failures: u32) -> Option<Duration> {
+    pub fn pause(self, exit: &Exit, failures: u32) -> Option<Duration> {
         match self {
             Policy::Never => None,
             Policy::Always => Some(Duration::ZERO),
@@ -41,7 +41,8 @@ impl Policy {
         }
     }
 
-    fn is_long(self, life: Duration) -> bool {
+    /// Whether a life was long enough for the waits to begin anew.
+    pub fn is_long(self, life: Duration) -> bool {
         matches!(self, Policy::OnFailure { most, .. } if life > most)
     }
 }
@@ -61,7 +62,7 @@ pub fn supervise(
         } else {
             failures.saturating_add(1)
         };
-        match policy.wait(&exit, failures) {
+        match policy.pause(&exit, failures) {
             None => return Ok(exit),
             Some(pause) => sleep(pause),
         }
@@ -88,14 +89,14 @@ mod tests {
         };
         let failed = Exit::from(Cause::Panic);
         let waits: Vec<_> = (1..=5)
-            .filter_map(|failures| policy.wait(&failed, failures))
+            .filter_map(|failures| policy.pause(&failed, failures))
             .collect();
         assert_eq!(waits, [10, 20, 40, 75, 75].map(Duration::from_millis));
-        assert_eq!(policy.wait(&failed, 1000), Some(Duration::from_millis(75)));
-        assert_eq!(policy.wait(&Cause::Exited(0).into(), 1), None);
-        assert_eq!(Policy::Never.wait(&failed, 1), None);
+        assert_eq!(policy.pause(&failed, 1000), Some(Duration::from_millis(75)));
+        assert_eq!(policy.pause(&Cause::Exited(0).into(), 1), None);
+        assert_eq!(Policy::Never.pause(&failed, 1), None);
         assert_eq!(
-            Policy::Always.wait(&Cause::Returned.into(), 9),
+            Policy::Always.pause(&Cause::Returned.into(), 9),
             Some(Duration::ZERO)
         );
     }

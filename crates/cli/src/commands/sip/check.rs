@@ -1,0 +1,53 @@
+//! `mullion sip check`: a library's manifest, and whether this host takes it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use mullion_sip_host::Image;
+
+/// Print a library's manifest, and say whether this host takes it. None of its code runs.
+#[derive(clap::Args)]
+#[command(after_help = "Exit status:
+  0 when this host takes every library; 1 when it refuses one, with the reason on standard error;
+  2 for bad usage.
+
+Example:\n  mullion sip check target/release/libdisk.so")]
+pub(crate) struct Args {
+    /// The libraries.
+    #[arg(required = true, value_name = "LIBRARY")]
+    libraries: Vec<PathBuf>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let mut code = ExitCode::SUCCESS;
+        for path in &self.libraries {
+            match Image::read(path, None) {
+                Ok(image) => print(path, &image),
+                Err(error) => {
+                    eprintln!("mullion: {error}");
+                    code = ExitCode::from(1);
+                }
+            }
+        }
+        Ok(code)
+    }
+}
+
+fn print(path: &std::path::Path, image: &Image) {
+    let limits = image.limits();
+    println!("{}: a SIP that this host takes", path.display());
+    println!("name       {}", image.name());
+    println!("sha256     {}", image.digest());
+    println!(
+        "limits     memory {} KiB, exchange {} KiB, threads {}, children {}, slice {:?}",
+        limits.memory >> 10,
+        limits.exchange >> 10,
+        limits.threads,
+        limits.children,
+        limits.slice
+    );
+    for contract in image.contracts() {
+        println!("contract   {} {}", contract.digest, contract.name);
+    }
+}

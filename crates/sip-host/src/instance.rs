@@ -1,0 +1,196 @@
+//! A judged library in memory.
+//!
+//! ```text
+//!   memory file with the judged bytes -> dlopen -> entry attaches it to this program -> a copy of its statics
+//!   before each life of a process:  statics <- the copy;  thread-locals of this OS thread <- likewise
+//! ```
+//! Each process that lives has an instance to itself, so that no two share statics, and each life begins with the
+//! statics that the first one had: what a life has left there (pointers into a heap that is gone, a lock that was
+//! held when it was killed) is gone with it. An instance that no process has is used again, and none is ever
+//! unmapped, since messages, names and contracts refer to its constants.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Mutex;
+use std::{io, ptr, slice};
+
+use mullion_sip::kernel::kernel;
+use mullion_sip::manifest::ENTRY;
+use mullion_sip::separate::{Entry, EntryFunction};
+use rustix::fs::{MemfdFlags, SealFlags};
+use thiserror::Error;
+
+use crate::image::{Image, Span};
+
+/// Why a judged library could not be loaded.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// No memory for its bytes.
+    #[error("no memory file for the library: {0}")]
+    Memory(#[from] io::Error),
+    /// The system's loader refused it.
+    #[error("the system's loader refuses it: {0}")]
+    Refused(String),
+    /// Its entry found another version of the kernel's table.
+    #[error("its entry does not take this host's kernel")]
+    Version,
+}
+
+/// One copy of a library.
+pub(crate) struct Instance {
+    entry: &'static Entry,
+    handle: *mut c_void,
+    /// Stays open: the loader knows a library by its path, which has this number in it.
+    _file: OwnedFd,
+    /// Where its statics are, and what they were.
+    statics: Vec<(*mut u8, Box<[u8]>)>,
+    thread_local: usize,
+    /// What its thread-locals were, by OS thread.
+    threads: Mutex<HashMap<i32, Box<[u8]>>>,
+}
+
+// SAFETY: the pointers are to memory that stays; what is behind them is touched by `renew` alone, whose caller
+// promises that nobody else uses it.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// Loads a library. It stays loaded.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub(crate) fn load(image: &Image) -> Result<&'static Instance, LoadError> {
+        let file = memory_file(image)?;
+        let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
+            .unwrap_or_else(|_| unreachable!("a number has no zero byte"));
+        // SAFETY: loading runs the library's constructors. The image was judged: they are the standard library's.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(LoadError::Refused(last_error()));
+        }
+        let base = base_of(handle)?;
+        let name = CString::new(ENTRY).unwrap_or_default();
+        // SAFETY: the library is open, the name a C string.
+        let entry = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        if entry.is_null() {
+            return Err(LoadError::Refused(last_error()));
+        }
+        // SAFETY: a function of that name in a library whose manifest names the same sources of `mullion-sip`, the
+        // same compiler and layout has this type. Whoever made the file by other means is trusted with it.
+        let attach = unsafe { std::mem::transmute::<*mut c_void, EntryFunction>(entry) };
+        // SAFETY: the manifest agrees, and this is the first call.
+        let entry = unsafe { attach(kernel()) }.ok_or(LoadError::Version)?;
+        let parts = image.parts();
+        let instance = Instance {
+            entry,
+            handle,
+            _file: file,
+            // SAFETY: the library's own segments, mapped at `base`, and nobody runs in it.
+            statics: parts
+                .writable
+                .iter()
+                .map(|span| unsafe { copy_of(base, *span) })
+                .collect(),
+            thread_local: parts.thread_local as usize,
+            threads: Mutex::new(HashMap::new()),
+        };
+        Ok(Box::leak(Box::new(instance)))
+    }
+
+    /// The SIP's main function.
+    pub(crate) fn main(&self) -> fn(&[String]) {
+        self.entry.main
+    }
+
+    /// Statics, and the calling OS thread's thread-locals, as they were before the first life.
+    ///
+    /// # Safety
+    /// No process has this instance but the calling one, which has not begun to run it. The caller is in a critical
+    /// piece that allocates as the host.
+    pub(crate) unsafe fn renew(&self) {
+        for (at, before) in &self.statics {
+            // SAFETY: the library's own memory, of that length, which nobody uses, by the caller.
+            unsafe { ptr::copy_nonoverlapping(before.as_ptr(), *at, before.len()) };
+        }
+        let mut threads = self
+            .threads
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        match (threads.get(&thread), self.thread_locals()) {
+            (Some(before), Some(at)) => {
+                // SAFETY: this OS thread's block of the library, of that length.
+                unsafe { ptr::copy_nonoverlapping(before.as_ptr(), at, before.len()) };
+            }
+            _ => {
+                // The first life on this OS thread: now they are made.
+                (self.entry.prepare)();
+                if let Some(at) = self.thread_locals() {
+                    // SAFETY: as above.
+                    let now = unsafe { slice::from_raw_parts(at, self.thread_local) };
+                    threads.insert(thread, now.into());
+                }
+            }
+        }
+    }
+
+    /// Where the library's thread-locals are for this OS thread, once they have been made.
+    fn thread_locals(&self) -> Option<*mut u8> {
+        let mut at = ptr::null_mut::<c_void>();
+        // SAFETY: the library is open, and the answer is a pointer.
+        let found =
+            unsafe { libc::dlinfo(self.handle, libc::RTLD_DI_TLS_DATA, (&raw mut at).cast()) };
+        (found == 0 && !at.is_null() && self.thread_local > 0).then_some(at.cast())
+    }
+}
+
+/// A file in memory with the bytes of the image, which nobody can change. Each is another library to the loader.
+fn memory_file(image: &Image) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = std::fs::File::from(rustix::fs::memfd_create(image.name(), flags)?);
+    file.write_all(image.bytes())?;
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
+}
+
+/// The front of the loader's record of a library, which the system documents (`link.h`).
+#[repr(C)]
+struct LinkMap {
+    base: *mut u8,
+}
+
+/// Where a library's address 0 is.
+fn base_of(handle: *mut c_void) -> Result<*mut u8, LoadError> {
+    let mut map = ptr::null::<LinkMap>();
+    // SAFETY: the library is open, and the answer is a pointer to its record, which lives as long as it is.
+    unsafe {
+        if libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 {
+            return Err(LoadError::Refused(last_error()));
+        }
+        Ok((*map).base)
+    }
+}
+
+/// # Safety
+/// The span is of a library at `base`, readable, and nobody writes it.
+unsafe fn copy_of(base: *mut u8, span: Span) -> (*mut u8, Box<[u8]>) {
+    let at = base.wrapping_add(span.start as usize);
+    // SAFETY: by the caller.
+    let now = unsafe { slice::from_raw_parts(at, span.bytes as usize) };
+    (at, now.into())
+}
+
+fn last_error() -> String {
+    // SAFETY: a C string of this thread, or null.
+    unsafe {
+        let text = libc::dlerror();
+        if text.is_null() {
+            return "no reason given".into();
+        }
+        CStr::from_ptr(text).to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,22 @@
+//! Runs separately built SIPs by a configuration.
+//!
+//! ```text
+//!   configuration   TOML: processes by name, their libraries, limits, rights, restarts; domains
+//!   image           a library's file judged: manifest, build, what would run when it is loaded; no code runs
+//!   instance        a judged library mapped: its entry, and its statics put back before each life
+//!   domain          where processes run: `same` here; other kinds beside it
+//!   supervisor      starts, restarts and ends processes, and says so in the log
+//! ```
+//! What is trusted in a library that was judged is who compiled it: see SECURITY.md.
+
+pub mod configuration;
+pub mod domain;
+pub mod image;
+mod instance;
+pub mod quantity;
+mod same;
+pub mod supervisor;
+
+pub use configuration::Configuration;
+pub use image::{Image, ImageError};
+pub use supervisor::Supervisor;

@@ -1,0 +1,326 @@
+//! Starts what a configuration names, restarts it by its policies, and ends it.
+//!
+//! ```text
+//!   configuration -> every library judged, contracts compared, domains made   (nothing runs yet)
+//!                 -> run: lives begin; an end -> the policy -> later another life, or over
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mullion_sip::process::{Cause, Exit, Policy};
+use mullion_sip::wait::{self, Waiter};
+use mullion_sip::{Digest, Start, StartError};
+use thiserror::Error;
+
+use crate::configuration::Configuration;
+use crate::domain::{self, Domain, DomainError, LaunchError, Process, Running};
+use crate::image::{Image, ImageError};
+
+/// Why nothing was started.
+#[derive(Debug, Error)]
+pub enum SetupError {
+    /// A library was refused.
+    #[error("processes.{process}: {error}")]
+    Image {
+        /// The process that it is for.
+        process: String,
+        /// Why.
+        error: ImageError,
+    },
+    /// Two libraries were built with contracts of the same name that differ.
+    #[error(
+        "{first} and {second} were built with different contracts {contract} ({ours} and {theirs}): \
+         build both against the same one"
+    )]
+    Contracts {
+        /// The contract's name.
+        contract: String,
+        /// One library, and its digest of the contract.
+        first: PathBuf,
+        /// Of the first.
+        ours: Digest,
+        /// The other.
+        second: PathBuf,
+        /// Of the second.
+        theirs: Digest,
+    },
+    /// There is no such domain.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// The workers do not run.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// Processes with their domains, ready to run.
+#[allow(missing_debug_implementations)]
+pub struct Supervisor {
+    domains: BTreeMap<String, Box<dyn Domain>>,
+    processes: Vec<Supervised>,
+    stop: Stop,
+}
+
+/// Ends a supervisor's processes, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    asked: AtomicBool,
+    waiter: AtomicU64,
+}
+
+impl Stop {
+    /// All processes are killed, and none is restarted.
+    pub fn stop(&self) {
+        self.0.asked.store(true, Ordering::SeqCst);
+        wait::unpark(Waiter::from_bits(self.0.waiter.load(Ordering::SeqCst)));
+    }
+
+    fn is_asked(&self) -> bool {
+        self.0.asked.load(Ordering::SeqCst)
+    }
+}
+
+struct Supervised {
+    process: Process,
+    policy: Policy,
+    state: State,
+    began: Instant,
+    /// Short lives that ended just before.
+    failures: u32,
+    restarts: u64,
+    last: Option<Exit>,
+}
+
+enum State {
+    /// It lives.
+    Running(Box<dyn Running>),
+    /// It is to live again at that time.
+    Until(Instant),
+    /// It does not live again.
+    Over,
+}
+
+/// How a process stood at the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Its name.
+    pub name: String,
+    /// How its last life ended; nothing if none began.
+    pub exit: Option<Exit>,
+    /// How often it was started again.
+    pub restarts: u64,
+}
+
+impl Supervisor {
+    /// Judges everything that the configuration names, and starts nothing.
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn new(configuration: &Configuration) -> Result<Supervisor, SetupError> {
+        let mut domains = BTreeMap::new();
+        let mut processes = Vec::new();
+        for (name, config) in &configuration.processes {
+            let pinned = config.sha256.map(|pinned| pinned.0);
+            let image =
+                Image::read(&config.library, pinned).map_err(|error| SetupError::Image {
+                    process: name.clone(),
+                    error,
+                })?;
+            let domain = config.domain().to_owned();
+            if !domains.contains_key(&domain) {
+                let made = domain::launch(&domain, &configuration.domain_of(name))?;
+                domains.insert(domain, made);
+            }
+            processes.push(Supervised {
+                policy: config.policy(),
+                process: Process {
+                    name: name.clone().leak(),
+                    config: config.clone(),
+                    image,
+                },
+                state: State::Over,
+                began: Instant::now(),
+                failures: 0,
+                restarts: 0,
+                last: None,
+            });
+        }
+        compare_contracts(&processes)?;
+        mullion_sip::start(Start {
+            workers: configuration.workers,
+        })?;
+        Ok(Supervisor {
+            domains,
+            processes,
+            stop: Stop::default(),
+        })
+    }
+
+    /// What ends it from elsewhere.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Runs everything until nothing lives or is to live again.
+    pub fn run(mut self) -> Vec<Outcome> {
+        let waiter = wait::current();
+        self.stop.0.waiter.store(waiter.to_bits(), Ordering::SeqCst);
+        for one in &mut self.processes {
+            one.begin(&mut self.domains);
+        }
+        let mut stopping = false;
+        loop {
+            if self.stop.is_asked() && !stopping {
+                stopping = true;
+                tracing::info!("ending every process");
+                self.processes.iter_mut().for_each(Supervised::give_up);
+            }
+            for one in &mut self.processes {
+                one.turn(&mut self.domains, waiter, stopping);
+            }
+            if self
+                .processes
+                .iter()
+                .all(|one| matches!(one.state, State::Over))
+            {
+                break;
+            }
+            match self.next_restart() {
+                Some(time) => wait::park_until(time),
+                None => wait::park(),
+            }
+        }
+        let outcome = |one: Supervised| Outcome {
+            name: one.process.name.to_owned(),
+            exit: one.last,
+            restarts: one.restarts,
+        };
+        self.processes.into_iter().map(outcome).collect()
+    }
+
+    fn next_restart(&self) -> Option<Instant> {
+        let times = self.processes.iter().filter_map(|one| match one.state {
+            State::Until(time) => Some(time),
+            _ => None,
+        });
+        times.min()
+    }
+}
+
+impl Supervised {
+    fn begin(&mut self, domains: &mut BTreeMap<String, Box<dyn Domain>>) {
+        let (process, domain) = (self.process.name, self.process.config.domain().to_owned());
+        self.began = Instant::now();
+        let started = match domains.get_mut(&domain) {
+            Some(domain) => domain.start(&self.process),
+            None => Err(LaunchError::Domain(std::io::ErrorKind::NotFound.into())),
+        };
+        match started {
+            Ok(running) => {
+                tracing::info!(process, domain, "started");
+                self.state = State::Running(running);
+            }
+            Err(error) => {
+                tracing::error!(process, domain, %error, "could not be started");
+                self.after(Cause::Abort.into());
+            }
+        }
+    }
+
+    /// Looks how it is, and does what is due.
+    fn turn(
+        &mut self,
+        domains: &mut BTreeMap<String, Box<dyn Domain>>,
+        waiter: Waiter,
+        stopping: bool,
+    ) {
+        match &self.state {
+            State::Running(running) => {
+                let Some(exit) = running.look(waiter) else {
+                    return;
+                };
+                self.report(&exit);
+                self.after(exit);
+                if stopping {
+                    self.state = State::Over;
+                }
+            }
+            State::Until(time) if *time <= Instant::now() => {
+                self.restarts += 1;
+                self.begin(domains);
+            }
+            State::Until(_) | State::Over => {}
+        }
+    }
+
+    fn report(&self, exit: &Exit) {
+        let (process, cause, message) = (self.process.name, exit.cause, exit.message);
+        let lived = self.began.elapsed();
+        if exit.cause.is_success() {
+            tracing::info!(process, ?cause, ?lived, "ended");
+        } else {
+            tracing::warn!(process, ?cause, %message, ?lived, "ended");
+        }
+    }
+
+    /// A life has ended: the policy says whether there is another.
+    fn after(&mut self, exit: Exit) {
+        self.last = Some(exit);
+        self.failures = if self.policy.is_long(self.began.elapsed()) {
+            1
+        } else {
+            self.failures.saturating_add(1)
+        };
+        self.state = match self.policy.pause(&exit, self.failures) {
+            Some(pause) => State::Until(Instant::now() + pause.max(LEAST)),
+            None => State::Over,
+        };
+    }
+
+    /// It is to end, and not to live again.
+    fn give_up(&mut self) {
+        match &self.state {
+            State::Running(running) => running.kill(),
+            State::Until(_) => self.state = State::Over,
+            State::Over => {}
+        }
+    }
+}
+
+/// Between two lives at least, so that a process that ends at once does not keep the supervisor from all others.
+const LEAST: Duration = Duration::from_micros(10);
+
+/// Every two libraries that speak a contract of the same name mean the same.
+fn compare_contracts(processes: &[Supervised]) -> Result<(), SetupError> {
+    let mut known = BTreeMap::<&str, (&Process, Digest)>::new();
+    for one in processes {
+        for contract in one.process.image.contracts() {
+            let entry = known.entry(&contract.name);
+            let (first, ours) = *entry.or_insert((&one.process, contract.digest));
+            if ours != contract.digest {
+                return Err(SetupError::Contracts {
+                    contract: contract.name.clone(),
+                    first: first.config.library.clone(),
+                    ours,
+                    second: one.process.config.library.clone(),
+                    theirs: contract.digest,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all went well: each process's last life ended as it wanted to.
+pub fn succeeded(outcomes: &[Outcome]) -> bool {
+    let well = |exit: Exit| exit.cause.is_success();
+    outcomes
+        .iter()
+        .all(|outcome| outcome.exit.is_some_and(well))
+}

@@ -1,0 +1,95 @@
+//! A process that ends in the way that its argument says; for tests of what becomes of it.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use mullion_sip::process::names::NameError;
+use mullion_sip::{process, thread};
+use sip_contracts::echo;
+
+mullion_sip::sip_main! {
+    name: "odd",
+    main: main,
+    contracts: [echo],
+    limits: { memory: 1 << 20, threads: 4, slice: Duration::from_millis(100) },
+}
+
+static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+thread_local!(static ALSO_KEPT: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) });
+
+fn main(arguments: Vec<String>) -> Result<(), String> {
+    let mut words = arguments.iter().map(String::as_str);
+    match words.next().unwrap_or("return") {
+        "return" => Ok(()),
+        "fail" => Err("as it was told".to_owned()),
+        "exit" => process::exit(7),
+        "panic" => panic!("on purpose, with {} arguments", arguments.len()),
+        "hook" => {
+            std::panic::set_hook(Box::new(|_| {}));
+            panic!("behind the host's back")
+        }
+        "memory" => {
+            let mut all = Vec::new();
+            loop {
+                all.push(vec![1u8; 4096]);
+            }
+        }
+        "stack" => {
+            println!("{}", deep(0));
+            Ok(())
+        }
+        "loop" => loop {
+            std::hint::spin_loop();
+        },
+        "abort" => std::process::abort(),
+        "sleep" => {
+            thread::sleep(Duration::from_secs(1000));
+            Ok(())
+        }
+        "statics" => statics(),
+        "names" => names(),
+        other => Err(format!("no such way: {other}")),
+    }
+}
+
+fn deep(depth: u64) -> u64 {
+    let room = [depth; 64];
+    if std::hint::black_box(depth) == u64::MAX {
+        return room[1];
+    }
+    deep(depth + 1) + room[depth as usize % 64]
+}
+
+/// Finds its statics as at the first time, leaves things of its heap there and a lock held, and fails.
+fn statics() -> Result<(), String> {
+    let mut kept = match KEPT.try_lock() {
+        Ok(kept) => kept,
+        Err(error) => return Err(format!("the lock: {error}")),
+    };
+    let also = ALSO_KEPT.with(|also| also.borrow().len());
+    if !kept.is_empty() || also != 0 {
+        return Err(format!("{} and {also} kept", kept.len()));
+    }
+    for number in 0..100 {
+        kept.push(format!("of the heap {number}"));
+        ALSO_KEPT.with(|also| also.borrow_mut().push(format!("also {number}")));
+    }
+    println!("still here");
+    std::panic::set_hook(Box::new(move |_| {}));
+    process::exit(3)
+}
+
+/// Does with names what its rights do not allow.
+fn names() -> Result<(), String> {
+    let digest = [1; 32];
+    let bound = process::names::bind("/odd", digest);
+    let elsewhere = process::names::bind("/elsewhere", digest);
+    let (_client, server) = echo::channel().map_err(|error| error.to_string())?;
+    let looked_up = process::open("/echo", server.into_any()).map_err(|(error, _)| error);
+    match (bound, elsewhere, looked_up) {
+        (Ok(()), Err(NameError::NotPermitted), Err(NameError::NotPermitted)) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}
