@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,28 +33,34 @@ pub enum SetupError {
         error: ImageError,
     },
     /// Two libraries were built with contracts of the same name that differ.
-    #[error(
-        "{first} and {second} were built with different contracts {contract} ({ours} and {theirs}): \
-         build both against the same one"
-    )]
-    Contracts {
-        /// The contract's name.
-        contract: String,
-        /// One library, and its digest of the contract.
-        first: PathBuf,
-        /// Of the first.
-        ours: Digest,
-        /// The other.
-        second: PathBuf,
-        /// Of the second.
-        theirs: Digest,
-    },
+    #[error(transparent)]
+    Contracts(Box<Disagreement>),
     /// There is no such domain.
     #[error(transparent)]
     Domain(#[from] DomainError),
     /// The workers do not run.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+/// Two libraries mean different things by a contract's name.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error(
+    "{first} and {second} were built with different contracts {contract} ({ours} and {theirs}): \
+     build both against the same one",
+    first = first.display(), second = second.display()
+)]
+pub struct Disagreement {
+    /// The contract's name.
+    pub contract: String,
+    /// One library.
+    pub first: PathBuf,
+    /// Its digest of the contract.
+    pub ours: Digest,
+    /// The other.
+    pub second: PathBuf,
+    /// Its digest.
+    pub theirs: Digest,
 }
 
 /// Processes with their domains, ready to run.
@@ -133,9 +140,9 @@ impl Supervisor {
                     error,
                 })?;
             let domain = config.domain().to_owned();
-            if !domains.contains_key(&domain) {
-                let made = domain::launch(&domain, &configuration.domain_of(name))?;
-                domains.insert(domain, made);
+            if let Entry::Vacant(free) = domains.entry(domain) {
+                let made = domain::launch(free.key(), &configuration.domain_of(name))?;
+                free.insert(made);
             }
             processes.push(Supervised {
                 policy: config.policy(),
@@ -304,13 +311,13 @@ fn compare_contracts(processes: &[Supervised]) -> Result<(), SetupError> {
             let entry = known.entry(&contract.name);
             let (first, ours) = *entry.or_insert((&one.process, contract.digest));
             if ours != contract.digest {
-                return Err(SetupError::Contracts {
+                return Err(SetupError::Contracts(Box::new(Disagreement {
                     contract: contract.name.clone(),
                     first: first.config.library.clone(),
                     ours,
                     second: one.process.config.library.clone(),
                     theirs: contract.digest,
-                });
+                })));
             }
         }
     }
