@@ -6,17 +6,22 @@
 //!   instance        a judged library mapped: its entry, and its statics put back before each life
 //!   domain          where processes run: `same` here; other kinds beside it
 //!   supervisor      starts, restarts and ends processes, and says so in the log
+//!   view, status    what there is at a moment, for who asks over a socket;  graph paints it
 //! ```
 //! What is trusted in a library that was judged is who compiled it: see SECURITY.md.
 
 pub mod configuration;
 pub mod domain;
+pub mod graph;
 pub mod image;
 mod instance;
 pub mod quantity;
 mod same;
+pub mod status;
 pub mod supervisor;
+pub mod view;
 
 pub use configuration::Configuration;
 pub use image::{Image, ImageError};
 pub use supervisor::Supervisor;
+pub use view::View;

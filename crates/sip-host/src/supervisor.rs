@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use mullion_sip::process::{Cause, Exit, Policy};
@@ -20,6 +20,7 @@ use thiserror::Error;
 use crate::configuration::Configuration;
 use crate::domain::{self, Domain, DomainError, LaunchError, Process, Running};
 use crate::image::{Image, ImageError};
+use crate::view::{self, Standing, View};
 
 /// Why nothing was started.
 #[derive(Debug, Error)]
@@ -69,6 +70,28 @@ pub struct Supervisor {
     domains: BTreeMap<String, Box<dyn Domain>>,
     processes: Vec<Supervised>,
     stop: Stop,
+    watch: Watch,
+}
+
+/// Looks at a supervisor's processes, from any thread.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    began: Instant,
+    standings: Arc<Mutex<Vec<Standing>>>,
+}
+
+impl Watch {
+    /// What there is now. Workers are asked, so it may take a moment.
+    pub fn view(&self) -> View {
+        let standings = self.lock().clone();
+        view::look(self.began, &standings)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Standing>> {
+        self.standings
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
 }
 
 /// Ends a supervisor's processes, from any thread.
@@ -166,12 +189,21 @@ impl Supervisor {
             domains,
             processes,
             stop: Stop::default(),
+            watch: Watch {
+                began: Instant::now(),
+                standings: Arc::default(),
+            },
         })
     }
 
     /// What ends it from elsewhere.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
+    }
+
+    /// What looks at it from elsewhere.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     /// Runs everything until nothing lives or is to live again.
@@ -191,6 +223,7 @@ impl Supervisor {
             for one in &mut self.processes {
                 one.turn(&mut self.domains, waiter, stopping);
             }
+            *self.watch.lock() = self.processes.iter().map(Supervised::standing).collect();
             if self
                 .processes
                 .iter()
@@ -263,6 +296,24 @@ impl Supervised {
                 self.begin(domains);
             }
             State::Until(_) | State::Over => {}
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            name: self.process.name,
+            domain: self.process.config.domain().to_owned(),
+            state: match self.state {
+                State::Running(_) => "running",
+                State::Until(_) => "waiting",
+                State::Over => "over",
+            },
+            restarts: self.restarts,
+            last_end: self.last.map(|exit| {
+                let said = exit.message.as_str();
+                let colon = if said.is_empty() { "" } else { ": " };
+                format!("{:?}{colon}{said}", exit.cause)
+            }),
         }
     }
 

@@ -1,51 +1,45 @@
 //! Separately built SIPs, run: they end, are restarted and are heard as linked ones are.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+#![forbid(unsafe_code)]
 
-use mullion_sip::process::Cause;
-use mullion_sip_host::supervisor::{Outcome, SetupError};
+#[path = "built/mod.rs"]
+mod built;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use built::library;
+use mullion_sip::exchange::census;
+use mullion_sip::process::{Cause, statistics};
+use mullion_sip_host::supervisor::Outcome;
 use mullion_sip_host::{Configuration, Supervisor};
 
-/// Where the examples' libraries are, built as their authors would build them.
-fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("sips", &[]))
-}
+/// Names are the program's: tests that bind `/echo` go one after another.
+static ECHO: Mutex<()> = Mutex::new(());
 
-fn build(target: &str, options: &[&str]) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(target);
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sip/Cargo.toml");
-    let done = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--manifest-path", manifest])
-        .args(options)
-        .arg("--target-dir")
-        .arg(&target)
-        .status()
-        .expect("cargo runs");
-    assert!(done.success(), "the examples are built");
-    target.join("debug")
-}
-
-fn setup(text: &str) -> Result<Supervisor, SetupError> {
+fn setup(text: &str) -> Supervisor {
     let mut configuration = Configuration::parse(text).expect("well formed");
     for process in configuration.processes.values_mut() {
-        process.library = libraries().join(&process.library);
+        process.library = library(&process.library.to_string_lossy());
     }
-    Supervisor::new(&configuration)
+    Supervisor::new(&configuration).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn run(text: &str) -> Vec<Outcome> {
-    setup(text).unwrap_or_else(|error| panic!("{error}")).run()
+fn all_well(outcomes: &[Outcome]) {
+    for outcome in outcomes {
+        let well = outcome
+            .exit
+            .is_some_and(|exit| exit.cause == Cause::Returned);
+        assert!(well, "{outcome:?}");
+    }
 }
 
 /// How a process ends that is told to end in this way.
 fn odd(way: &str) -> (Cause, String) {
     let text = format!(
-        "[processes.odd-{way}]\nlibrary = \"libsip_odd.so\"\narguments = [\"{way}\"]\nbind = [\"/odd\"]"
+        "[processes.odd-{way}]\nlibrary = \"odd\"\narguments = [\"{way}\"]\nbind = [\"/odd\"]"
     );
-    let exit = run(&text)[0].exit.expect("an end");
+    let exit = setup(&text).run()[0].exit.expect("an end");
     (exit.cause, exit.message.to_string())
 }
 
@@ -70,26 +64,193 @@ fn every_end_is_the_one_that_a_linked_process_has() {
 
 #[test]
 fn a_service_and_its_clients_find_each_other() {
-    let outcomes = run(r#"
-        [processes.echo]
-        library = "libsip_echo.so"
+    let _one = ECHO.lock();
+    all_well(
+        &setup(
+            r#"
+            [processes.echo]
+            library = "echo"
+            arguments = ["/echo", "2"]
+            bind = ["/echo"]
+            [processes.one]
+            library = "asker"
+            arguments = ["1000"]
+            look-up = ["/echo"]
+            [processes.two]
+            library = "asker"
+            arguments = ["1000"]
+            look-up = ["/echo"]
+            "#,
+        )
+        .run(),
+    );
+}
+
+/// The service panics at every hundredth message. Its client is told, looks it up again and goes on.
+#[test]
+fn peers_are_told_when_a_process_ends_and_find_its_next_life() {
+    let _one = ECHO.lock();
+    let supervisor = setup(
+        r#"
+        [processes.flaky]
+        library = "echo"
+        arguments = ["/echo", "0", "100"]
         bind = ["/echo"]
-        arguments = ["/echo", "2"]
-        [processes.one]
-        library = "libsip_asker.so"
-        arguments = ["1000"]
+        restart = "on-failure"
+        back-off = { first = "1 ms", most = "2 ms" }
+        [processes.patient]
+        library = "asker"
+        arguments = ["450"]
         look-up = ["/echo"]
-        [processes.two]
-        library = "libsip_asker.so"
-        arguments = ["1000"]
+        "#,
+    );
+    let (stop, watch) = (supervisor.stop(), supervisor.watch());
+    let supervising = std::thread::spawn(|| supervisor.run());
+    let patient = |name: &str| {
+        let processes = watch.view().processes;
+        processes.into_iter().find(|process| process.name == name)
+    };
+    while patient("patient").is_none_or(|process| process.state != "over") {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let restarts = patient("flaky").map_or(0, |process| process.restarts);
+    stop.stop();
+    let outcomes = supervising.join().expect("no panic");
+    assert_eq!(
+        outcomes[1].exit.map(|exit| exit.cause),
+        Some(Cause::Returned),
+        "{outcomes:?}"
+    );
+    assert!(restarts >= 4, "{restarts}");
+}
+
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("of this system");
+    let pages = text
+        .split(' ')
+        .nth(1)
+        .and_then(|number| number.parse::<usize>().ok());
+    pages.expect("a number") * 4096
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd")
+        .expect("of this system")
+        .count()
+}
+
+/// Each life finds its statics as the first one did, and leaves nothing behind.
+#[test]
+fn a_thousand_lives_leak_nothing() {
+    let supervisor = setup(
+        r#"
+        [processes.mayfly]
+        library = "odd"
+        arguments = ["statics"]
+        restart = "always"
+        "#,
+    );
+    let (stop, watch) = (supervisor.stop(), supervisor.watch());
+    let supervising = std::thread::spawn(|| supervisor.run());
+    let mayfly = || {
+        let processes = watch.view().processes;
+        let found = processes
+            .into_iter()
+            .find(|process| process.name == "mayfly");
+        found.unwrap_or_default()
+    };
+    let until = |lives: u64| {
+        while mayfly().restarts < lives {
+            assert!(!supervising.is_finished(), "it is restarted");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        (resident(), descriptors())
+    };
+    let (memory, files) = until(200);
+    let (later_memory, later_files) = until(1200);
+    let end = mayfly().last_end;
+    stop.stop();
+    let outcomes = supervising.join().expect("no panic");
+    assert_eq!(
+        end.as_deref(),
+        Some("Exited(3)"),
+        "its statics are as at first"
+    );
+    assert!(outcomes[0].restarts >= 1200);
+    // Other tests run in this program meanwhile: what is allowed is far less than 1000 lives would leak.
+    assert!(
+        later_memory < memory + (16 << 20),
+        "{memory} then {later_memory} bytes"
+    );
+    assert!(
+        later_files <= files + 8,
+        "{files} then {later_files} descriptors"
+    );
+    assert!(!statistics().iter().any(|process| process.name == "mayfly"));
+    let _ = census();
+}
+
+#[test]
+fn who_looks_sees_processes_and_channels() {
+    let _one = ECHO.lock();
+    let supervisor = setup(
+        r#"
+        [processes.seen-echo]
+        library = "echo"
+        bind = ["/echo"]
+        [processes.seen-asker]
+        library = "asker"
+        arguments = ["0", "100"]
         look-up = ["/echo"]
-        "#
-    .replace("restart = \"always\"", "arguments = [\"/echo\", \"2\"]")
-    .as_str());
+        limits = { memory = "2 MiB" }
+        "#,
+    );
+    let (stop, watch) = (supervisor.stop(), supervisor.watch());
+    let supervising = std::thread::spawn(|| supervisor.run());
+    let view = loop {
+        let view = watch.view();
+        if view.channels.iter().any(|channel| {
+            channel.to_client > 20 && channel.client.is_some() && channel.server.is_some()
+        }) {
+            break view;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let later = watch.view();
+    stop.stop();
+    let outcomes = supervising.join().expect("no panic");
     assert!(
         outcomes
             .iter()
-            .all(|outcome| outcome.exit.is_some_and(|exit| exit.cause.is_success())),
+            .all(|outcome| outcome.exit.is_some_and(|exit| exit.cause == Cause::Killed)),
         "{outcomes:?}"
     );
+    let channel = view
+        .channels
+        .iter()
+        .find(|channel| channel.contract == "echo")
+        .expect("one");
+    assert_eq!(channel.client.as_deref(), Some("seen-asker"));
+    assert_eq!(channel.server.as_deref(), Some("seen-echo"));
+    assert!(
+        channel.to_server.abs_diff(channel.to_client) <= 1_000,
+        "{channel:?}"
+    );
+    let asker = view
+        .processes
+        .iter()
+        .find(|process| process.name == "seen-asker")
+        .expect("there");
+    assert_eq!((&*asker.domain, &*asker.state), ("main", "running"));
+    assert_eq!(
+        (asker.heap_limit, asker.threads, asker.restarts),
+        (2 << 20, 1, 0)
+    );
+    assert!(asker.messages > 20 && asker.heap > 0, "{asker:?}");
+    let asker_later = later
+        .processes
+        .iter()
+        .find(|process| process.name == "seen-asker")
+        .expect("there");
+    assert!(asker_later.messages >= asker.messages);
 }

@@ -109,6 +109,11 @@ pub fn share(owner: Owner) -> Share {
     ledger::of(owner).share()
 }
 
+/// Messages that an owner has sent from ends that it has closed, from any thread.
+pub(crate) fn sent(owner: Owner) -> u64 {
+    ledger::of(owner).sent()
+}
+
 /// Frees everything that an owner still holds, and closes its endpoints: the end of a process.
 /// To be called on its worker, when none of its threads runs any more; processes have it done by themselves.
 pub fn end_of(owner: Owner) {

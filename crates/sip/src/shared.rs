@@ -19,7 +19,7 @@ use crate::heap;
 use crate::kernel::{KERNEL, Kernel};
 use crate::owner::Teardown;
 use crate::process::names::Names;
-use crate::process::{Process, Tree};
+use crate::process::{self, Process, Tree};
 use crate::remote;
 use crate::table::Table;
 use crate::thread::here::{self, Here};
@@ -49,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) heaps: heap::State,
     pub(crate) exchange: exchange::State,
     pub(crate) remote: remote::State,
+    pub(crate) survey: process::survey::State,
 }
 
 pub(crate) static OWN: Shared = Shared {
@@ -68,6 +69,7 @@ pub(crate) static OWN: Shared = Shared {
     heaps: heap::State::new(),
     exchange: exchange::State::new(),
     remote: remote::State::new(),
+    survey: process::survey::State::new(),
 };
 
 /// The program's.

@@ -167,6 +167,27 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a Word {
     unsafe { slot.cast().as_ref() }
 }
 
+// For who looks at channels.
+impl Place {
+    pub(crate) fn contract(&self) -> &'static Info {
+        self.contract
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The same for both ends.
+    pub(crate) fn channel_address(&self) -> usize {
+        self.channel.addr().get()
+    }
+
+    /// Messages ever sent and received, wrapping.
+    pub(crate) fn counts(&self) -> (u32, u32) {
+        (self.sent, self.received)
+    }
+}
+
 impl Place {
     #[inline]
     pub(super) fn mine(&self) -> &Shared {
@@ -454,6 +475,7 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
         if !holder.is_in_flight() {
             let book = Book::holding(region, holder);
             book.unlink(id);
+            book.count_sent(own.sent);
             book.subtract(SMALLEST as u64 + half(own.contract));
             if own.peer_gone() {
                 book.subtract(own.unanswered);

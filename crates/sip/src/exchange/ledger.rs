@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::channel::Place;
 use crate::owner::Owner;
 
 use super::region::{Holder, Ledger, Record, Region};
@@ -138,6 +139,34 @@ impl Book {
         (first.as_head().is_none() && first != Id::NONE).then_some(first)
     }
 
+    /// Shows every end of a channel on the list. On the owner's worker.
+    pub(crate) fn each_endpoint(self, mut show: impl FnMut(&Place)) {
+        let mut id = self.first();
+        while let Some(current) = id {
+            let record = self.region.record(current);
+            // SAFETY: the list is whole and this worker's; an endpoint's block holds its place.
+            let next = unsafe {
+                if (*record).holder.is_endpoint() {
+                    show(self.region.block(current).cast().as_ref());
+                }
+                (*record).next
+            };
+            id = next.as_head().is_none().then_some(next);
+        }
+    }
+
+    /// Counts the messages of an end that is closed.
+    pub(crate) fn count_sent(self, messages: u32) {
+        let sent = &self.ledger().sent;
+        let sum = sent.load(Ordering::Relaxed) + u64::from(messages);
+        sent.store(sum, Ordering::Relaxed);
+    }
+
+    /// Messages that were sent from ends that are closed.
+    pub(crate) fn sent(self) -> u64 {
+        self.ledger().sent.load(Ordering::Relaxed)
+    }
+
     /// Whether `bytes` more are within the limit.
     #[inline]
     pub(crate) fn check(self, bytes: u64) -> Result<(), HeapError> {
@@ -220,6 +249,7 @@ impl Book {
         let ledger = self.ledger();
         ledger.credit.end();
         ledger.held.store(0, Ordering::Relaxed);
+        ledger.sent.store(0, Ordering::Relaxed);
         ledger.limit.store(u64::MAX, Ordering::Relaxed);
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Ledger {
     pub(crate) limit: AtomicU64,
     /// What others give back, in units of [`super::sizes::SMALLEST`].
     pub(crate) credit: Credit,
+    /// Messages that were sent from ends that the owner has closed.
+    pub(crate) sent: AtomicU64,
 }
 
 /// The reservation. Copies are the same one.

@@ -16,6 +16,7 @@ mod restart;
 mod service;
 mod spawn;
 mod statistics;
+pub(crate) mod survey;
 mod tree;
 
 pub use exit::{Cause, Exit, Message};
@@ -28,4 +29,5 @@ pub use service::{Service, open, serve};
 pub use spawn::{Child, Home, Options, Program, SpawnError, end_as, exit, spawn};
 pub(crate) use spawn::{begin, bury, end_asked};
 pub use statistics::{Statistics, statistics};
+pub use survey::{End, survey};
 pub(crate) use tree::Tree;

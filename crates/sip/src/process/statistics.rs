@@ -6,6 +6,7 @@ use super::exit::Exit;
 use super::record;
 use super::tree;
 use crate::critical::as_host;
+use crate::exchange::{self, Share};
 use crate::heap;
 use crate::owner::Owner;
 
@@ -24,6 +25,11 @@ pub struct Statistics {
     pub threads: u32,
     /// Bytes of its heap, and the most that it may have.
     pub memory: (usize, usize),
+    /// Bytes of the exchange heap that it holds or has sent without an answer, and the most that it may.
+    pub exchange: Share,
+    /// Messages that it has sent from ends of channels that it has closed since; [`survey`](super::survey) has the
+    /// others.
+    pub sent: u64,
     /// How it ended, if its parent has not asked yet.
     pub exit: Option<Exit>,
 }
@@ -46,6 +52,8 @@ pub fn statistics() -> Vec<Statistics> {
             worker: process.home()?.index(),
             threads: process.thread_count(),
             memory: (memory.get(&owner).copied().unwrap_or(0), node.limits.memory),
+            exchange: exchange::share(owner),
+            sent: exchange::sent(owner),
             exit: node.exit,
         })
     });

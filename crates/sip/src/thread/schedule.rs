@@ -162,6 +162,7 @@ impl Worker {
             }
             Some(Request::Start(place)) => process::begin(self, place),
             Some(Request::End(place)) => process::end_asked(self, place),
+            Some(Request::Survey) => process::survey::answer(self),
             None => {}
         }
     }

@@ -30,6 +30,7 @@ pub(crate) const THREADS: usize = 1 << 18;
 pub(crate) struct Worker {
     index: u16,
     pub(crate) inbox: Inbox,
+    survey_link: Link,
     /// What comes from other OS processes.
     pub(crate) post: Post,
     /// Grows with every switch to a thread.
@@ -99,6 +100,8 @@ pub(crate) enum Request {
     Start(u32),
     /// End the process in this place.
     End(u32),
+    /// Say who holds which ends of channels.
+    Survey,
 }
 
 impl Request {
@@ -107,6 +110,7 @@ impl Request {
             Request::Unpark(slot) => (slot + 1) << 2,
             Request::Start(place) => place << 2 | 1,
             Request::End(place) => place << 2 | 2,
+            Request::Survey => 3,
         }
     }
 
@@ -114,7 +118,8 @@ impl Request {
         match entry & 3 {
             0 => Some(Request::Unpark((entry >> 2).checked_sub(1)?)),
             1 => Some(Request::Start(entry >> 2)),
-            _ => Some(Request::End(entry >> 2)),
+            2 => Some(Request::End(entry >> 2)),
+            _ => Some(Request::Survey),
         }
     }
 }
@@ -125,6 +130,7 @@ impl Links for Worker {
             Request::Unpark(slot) => Some(&self.threads.get(slot as usize)?.link),
             Request::Start(place) => Some(&process::place(place)?.start_link),
             Request::End(place) => Some(&process::place(place)?.end_link),
+            Request::Survey => Some(&self.survey_link),
         }
     }
 }
@@ -135,6 +141,7 @@ impl Worker {
         Ok(Worker {
             index,
             inbox: Inbox::default(),
+            survey_link: Link::default(),
             post: Post::default(),
             switches: AtomicU64::new(0),
             os_thread: AtomicI32::new(0),

@@ -17,10 +17,16 @@ mullion_sip::sip_main! {
     limits: { memory: 4 << 20, threads: 64, children: 0 },
 }
 
-/// Arguments: the name to serve at (`/echo`), and how many clients to serve before it returns (0: no end).
+/// Arguments: the name to serve at (`/echo`), how many clients to serve before it returns (0: no end), and at which
+/// message to panic (none).
 fn main(arguments: Vec<String>) -> Result<(), NameError> {
     let path = arguments.first().map_or("/echo", String::as_str);
-    let clients = arguments.get(1).and_then(|text| text.parse::<u64>().ok());
+    let number = |index: usize| {
+        arguments
+            .get(index)
+            .and_then(|text| text.parse::<u64>().ok())
+    };
+    let (clients, fails_at) = (number(1), number(2));
     let service = process::serve(path, echo::Contract::INFO)?;
     let served = Rc::new(Cell::new(0));
     for accepted in 1.. {
@@ -30,7 +36,7 @@ fn main(arguments: Vec<String>) -> Result<(), NameError> {
         let served = Rc::clone(&served);
         // A client too many is turned away: its endpoint is dropped.
         let _ = thread::spawn(move || {
-            let _ = answer(client);
+            let _ = answer(client, fails_at);
             served.set(served.get() + 1);
         });
         if Some(accepted) == clients {
@@ -43,21 +49,18 @@ fn main(arguments: Vec<String>) -> Result<(), NameError> {
     Ok(())
 }
 
-fn answer(mut client: echo::Server<echo::Idle>) -> Result<(), ChannelClosed> {
-    loop {
+fn answer(
+    mut client: echo::Server<echo::Idle>,
+    fails_at: Option<u64>,
+) -> Result<(), ChannelClosed> {
+    for number in 1.. {
         match client.recv()? {
-            echo::IdleMessage::Say(text, server) => client = server.said(reply(text))?,
-            echo::IdleMessage::Close => return Ok(()),
+            echo::IdleMessage::Say(..) if Some(number) == fails_at => {
+                panic!("at message {number}, as it was told")
+            }
+            echo::IdleMessage::Say(text, server) => client = server.said(text)?,
+            echo::IdleMessage::Close => break,
         }
     }
-}
-
-#[cfg(not(feature = "other-echo"))]
-fn reply(text: mullion_sip::ExVec<u8>) -> mullion_sip::ExVec<u8> {
-    text
-}
-
-#[cfg(feature = "other-echo")]
-fn reply(text: mullion_sip::ExVec<u8>) -> (mullion_sip::ExVec<u8>, u32) {
-    (text, 0)
+    Ok(())
 }

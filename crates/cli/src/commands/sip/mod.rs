@@ -1,9 +1,15 @@
 //! `mullion sip`: software isolated processes that were built on their own.
 
 mod check;
+mod graph;
 mod run;
+mod top;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use anyhow::Context;
+use mullion_sip_host::{View, status};
 
 /// Run separately built SIPs by a configuration, and look at them.
 #[derive(clap::Args)]
@@ -16,8 +22,33 @@ pub(crate) struct Args {
 enum Action {
     /// Start the processes of a configuration, and keep them as it says.
     Run(run::Args),
+    /// Show what runs: processes, threads, messages, memory, limits, restarts.
+    Top(top::Args),
+    /// Paint processes and the channels between them as SVG.
+    Graph(graph::Args),
     /// Print a library's manifest, and say whether this host takes it. None of its code runs.
     Check(check::Args),
+}
+
+/// Where a running supervisor is asked.
+#[derive(clap::Args)]
+struct Socket {
+    /// The status socket of `mullion sip run` [default: mullion-sip.sock in $XDG_RUNTIME_DIR, or in
+    /// a directory of this user alone].
+    #[arg(long, value_name = "SOCKET")]
+    status: Option<PathBuf>,
+}
+
+impl Socket {
+    fn path(&self) -> std::io::Result<PathBuf> {
+        self.status.clone().map_or_else(status::default_path, Ok)
+    }
+
+    fn ask(&self) -> anyhow::Result<View> {
+        let path = self.path()?;
+        status::ask(&path)
+            .with_context(|| format!("{}: no `mullion sip run` answers there", path.display()))
+    }
 }
 
 impl Args {
@@ -25,6 +56,8 @@ impl Args {
         match self.action {
             Action::Run(args) => args.run(),
             Action::Check(args) => args.run(),
+            Action::Top(args) => args.run(),
+            Action::Graph(args) => args.run(),
         }
     }
 }

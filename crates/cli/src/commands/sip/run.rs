@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use anyhow::Context;
+use mullion_sip_host::status::Status;
 use mullion_sip_host::supervisor::{Outcome, succeeded};
 use mullion_sip_host::{Configuration, Supervisor};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+use super::Socket;
 
 /// Start the processes of a configuration, and keep them as it says.
 ///
@@ -25,6 +28,8 @@ Example:\n  mullion sip run sips.toml")]
 pub(crate) struct Args {
     /// The configuration (docs/sip-running.md).
     configuration: PathBuf,
+    #[command(flatten)]
+    socket: Socket,
 }
 
 impl Args {
@@ -47,7 +52,11 @@ impl Args {
                 stop.stop();
             }
         });
+        let path = self.socket.path()?;
+        let status =
+            Status::serve(&path, supervisor.watch()).with_context(|| path.display().to_string())?;
         let outcomes = supervisor.run();
+        drop(status);
         let signal = caught.load(Ordering::SeqCst);
         Ok(code(&outcomes, signal))
     }

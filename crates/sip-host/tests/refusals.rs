@@ -1,0 +1,238 @@
+//! Files that are refused, each for what is wrong with it, and before any of their code runs.
+
+#![forbid(unsafe_code)]
+
+#[path = "built/mod.rs"]
+mod built;
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use built::library;
+use mullion_sip::manifest::{BUILD, Unreadable};
+use mullion_sip_host::image::{ElfError, Image, Reason, What};
+use mullion_sip_host::supervisor::SetupError;
+use mullion_sip_host::{Configuration, Supervisor};
+
+const MAGIC: &[u8] = b"mullion-sip\0";
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(library(name)).expect("it was built")
+}
+
+/// What becomes of a file with these bytes.
+fn judged(bytes: &[u8]) -> Result<Image, Reason> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("lib.so");
+    std::fs::write(&path, bytes).expect("written");
+    Image::read(&path, None).map_err(|error| {
+        assert!(error.to_string().contains("lib.so"), "{error}");
+        error.reason
+    })
+}
+
+/// Where the manifest is in a file, and where a part of it is.
+fn manifest(bytes: &[u8]) -> usize {
+    find(bytes, &[MAGIC, &1u64.to_le_bytes()].concat()).start
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Range<usize> {
+    let start = bytes
+        .windows(part.len())
+        .position(|window| window == part)
+        .expect("it is there");
+    start..start + part.len()
+}
+
+/// The library with a part of its manifest replaced by as many bytes.
+fn with(part: &[u8], other: &[u8]) -> Vec<u8> {
+    assert_eq!(part.len(), other.len());
+    let mut all = bytes("odd");
+    let start = manifest(&all);
+    let place = find(&all[start..], part);
+    all[start + place.start..start + place.end].copy_from_slice(other);
+    all
+}
+
+#[test]
+fn what_was_built_for_this_host_is_taken() {
+    let image = Image::read(&library("odd"), None).expect("taken");
+    assert_eq!((image.name(), image.limits().threads), ("odd", 4));
+    assert_eq!(image.contracts()[0].name, "echo");
+    let pinned = Image::read(&library("odd"), Some(image.digest()));
+    assert!(pinned.is_ok());
+}
+
+#[test]
+fn what_is_no_library() {
+    assert!(matches!(judged(b""), Err(Reason::Elf(ElfError::NotElf))));
+    assert!(matches!(
+        judged(b"#!/bin/sh\n"),
+        Err(Reason::Elf(ElfError::NotElf))
+    ));
+    let mut small = bytes("odd");
+    small[4] = 1;
+    assert!(matches!(
+        judged(&small),
+        Err(Reason::Elf(ElfError::NotForThisMachine))
+    ));
+    let mut other = bytes("odd");
+    other[18] = 183; // AArch64
+    assert!(matches!(
+        judged(&other),
+        Err(Reason::Elf(ElfError::NotForThisMachine))
+    ));
+    let absent = Image::read(Path::new("/nonexistent/lib.so"), None);
+    assert!(matches!(
+        absent.expect_err("absent").reason,
+        Reason::Unreadable(_)
+    ));
+    let program = std::env::current_exe().expect("a program");
+    let reason = Image::read(&program, None).expect_err("a program").reason;
+    assert!(
+        matches!(reason, Reason::NoManifest | Reason::Manifest(_)),
+        "{reason}"
+    );
+}
+
+#[test]
+fn what_is_cut_short() {
+    let all = bytes("odd");
+    let step = all.len() / 97;
+    for length in (0..all.len()).step_by(step).chain([all.len() - 1]) {
+        let reason = judged(&all[..length]).expect_err("cut");
+        assert!(matches!(reason, Reason::Elf(_)), "{length}: {reason}");
+    }
+}
+
+#[test]
+fn what_another_format_or_build_made() {
+    let other = with(
+        &[MAGIC, &1u64.to_le_bytes()].concat(),
+        &[MAGIC, &2u64.to_le_bytes()].concat(),
+    );
+    assert!(matches!(
+        judged(&other),
+        Err(Reason::Manifest(Unreadable::Format(2)))
+    ));
+    let damaged = with(b"mullion-sip\0", b"mullion-slip");
+    assert!(matches!(
+        judged(&damaged),
+        Err(Reason::Manifest(Unreadable::NoManifest))
+    ));
+    for (part, expected) in [
+        (BUILD.compiler.as_bytes(), What::Compiler),
+        (BUILD.target.as_bytes(), What::Target),
+        (BUILD.panic.as_bytes(), What::Panic),
+        (&BUILD.sources.0, What::Sources),
+        (&BUILD.layout.0, What::Layout),
+    ] {
+        let mut other = part.to_vec();
+        other[0] ^= 1;
+        let reason = judged(&with(part, &other)).expect_err("another build");
+        let text = reason.to_string();
+        match reason {
+            Reason::Differs { what, advice, .. } => {
+                assert_eq!(what, expected);
+                assert!(
+                    text.contains(&what.to_string()) && text.contains(advice),
+                    "{text}"
+                );
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn what_has_changed_since_it_was_pinned() {
+    let pinned = Image::read(&library("odd"), None).expect("taken").digest();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("lib.so");
+    let mut all = bytes("odd");
+    for at in [0, all.len() / 3, all.len() / 2, all.len() - 1] {
+        all[at] ^= 0x10;
+        std::fs::write(&path, &all).expect("written");
+        let reason = Image::read(&path, Some(pinned))
+            .expect_err("changed")
+            .reason;
+        assert!(
+            matches!(reason, Reason::Changed { wanted, .. } if wanted == pinned),
+            "{reason}"
+        );
+        all[at] ^= 0x10;
+    }
+}
+
+#[test]
+fn what_would_run_a_constructor() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mark = directory.path().join("mark");
+    let hostile = library("hostile");
+    let reason = Image::read(&hostile, None)
+        .expect_err("a constructor")
+        .reason;
+    assert!(
+        matches!(reason, Reason::Elf(ElfError::Constructor(_))),
+        "{reason}"
+    );
+    let text = format!("[processes.hostile]\nlibrary = {hostile:?}");
+    let ran = |library: Option<&Path>| {
+        let mut command = Command::new("/bin/true");
+        command.env("SIP_HOSTILE_MARK", &mark);
+        library.map(|library| command.env("LD_PRELOAD", library));
+        assert!(command.status().expect("it runs").success());
+        mark.exists()
+    };
+    let refused = Supervisor::new(&Configuration::parse(&text).expect("well formed"));
+    assert!(matches!(refused.err(), Some(SetupError::Image { .. })));
+    assert!(!ran(None), "nothing has run");
+    assert!(ran(Some(&hostile)), "it would, if it were loaded");
+}
+
+#[test]
+fn what_needs_other_libraries_or_is_resolved_by_code() {
+    // A library that is needed, by its name in the table of names.
+    let mut all = bytes("odd");
+    let place = find(&all, b"\0libgcc_s.so.1\0");
+    all[place.start + 4] = b'x';
+    match judged(&all) {
+        Err(Reason::Elf(ElfError::Needs(name))) => assert_eq!(name, "libxcc_s.so.1"),
+        other => panic!("{:?}", other.err()),
+    }
+    // The relocation of the first constructor, made one that calls what it points to.
+    let mut all = bytes("odd");
+    let relative = [8u64.to_le_bytes()].concat();
+    let place = all
+        .chunks_exact(8)
+        .enumerate()
+        .position(|(index, chunk)| index > 100 && chunk == relative && index % 3 == 1)
+        .map(|index| index * 8);
+    let place = place.expect("a relative relocation");
+    all[place] = 37;
+    let reason = judged(&all).expect_err("a resolver");
+    assert!(matches!(reason, Reason::Elf(_)), "{reason}");
+}
+
+#[test]
+fn libraries_with_different_contracts_of_one_name_do_not_start() {
+    let echo = Image::read(&library("echo"), None).expect("taken");
+    let digest = echo.contracts()[0].digest;
+    let mut other = digest.0;
+    other[31] ^= 0xff;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("other.so");
+    std::fs::write(&path, with(&digest.0, &other)).expect("written");
+    let text = format!(
+        "[processes.echo]\nlibrary = {:?}\n[processes.other]\nlibrary = {path:?}",
+        library("echo")
+    );
+    match Supervisor::new(&Configuration::parse(&text).expect("well formed")).err() {
+        Some(SetupError::Contracts(found)) => {
+            assert_eq!((&*found.contract, found.ours), ("echo", digest));
+            assert_eq!((found.second, found.theirs.0), (path, other));
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,136 @@
+//! Which process holds which ends of channels, and what has gone through them.
+//!
+//! ```text
+//!   who asks: notes that the workers are asked, asks each, waits        worker: walks its processes' lists, answers
+//! ```
+//! Lists belong to workers, so each walks its own, between two threads: nobody else counts anything for it, and
+//! sending costs what it cost. A worker is kept from its threads for as long as the lists of its processes are.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use super::{record, tree};
+use crate::channel::{Place, Side};
+use crate::critical::as_host;
+use crate::exchange::ledger;
+use crate::owner::Owner;
+use crate::shared::shared;
+use crate::thread::worker::{self, Request, Worker};
+use crate::wait::{self, Waiter};
+
+/// One end of a channel that a process holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Who holds it.
+    pub owner: Owner,
+    /// Which channel: the same for both ends, and for no other channel at the time.
+    pub channel: usize,
+    /// The contract's name.
+    pub contract: &'static str,
+    /// Which side's end.
+    pub side: Side,
+    /// Messages that were sent from here, modulo 2^32.
+    pub sent: u32,
+    /// Messages that were received here, modulo 2^32.
+    pub received: u32,
+}
+
+/// What the workers have answered.
+pub(crate) struct State {
+    /// Who asks, one at a time.
+    asking: Mutex<()>,
+    answers: Mutex<Answers>,
+}
+
+struct Answers {
+    /// Workers that have not answered.
+    open: usize,
+    ends: Vec<End>,
+    waiter: Waiter,
+}
+
+impl State {
+    pub(crate) const fn new() -> State {
+        State {
+            asking: Mutex::new(()),
+            answers: Mutex::new(Answers {
+                open: 0,
+                ends: Vec::new(),
+                waiter: Waiter::NONE,
+            }),
+        }
+    }
+}
+
+/// Workers answer between two threads: one that is kept by a thread for longer is not waited for.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Every end that a process holds, of the workers that answer within 200 ms; for threads of the host.
+pub fn survey() -> Vec<End> {
+    let state = &shared().survey;
+    let _one = lock(&state.asking);
+    *lock(&state.answers) = Answers {
+        open: worker::all().len(),
+        ends: Vec::new(),
+        waiter: wait::current(),
+    };
+    for worker in worker::all() {
+        worker.ask(Request::Survey);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while lock(&state.answers).open > 0 && Instant::now() < deadline {
+        wait::park_until(deadline);
+    }
+    std::mem::take(&mut lock(&state.answers).ends)
+}
+
+/// On the worker, between two threads.
+pub(crate) fn answer(home: &Worker) {
+    let _host = as_host();
+    let mut ends = Vec::new();
+    for owner in living(home) {
+        ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
+    }
+    let mut answers = lock(&shared().survey.answers);
+    answers.ends.append(&mut ends);
+    answers.open = answers.open.saturating_sub(1);
+    if answers.open == 0 {
+        wait::unpark(answers.waiter);
+    }
+}
+
+fn living(home: &Worker) -> Vec<Owner> {
+    let tree = tree::lock();
+    let owners = tree
+        .all()
+        .filter(|node| node.exit.is_none())
+        .filter_map(|node| node.owner);
+    let here = |owner: &Owner| {
+        record::place(owner.index()).is_some_and(|process| {
+            process
+                .home()
+                .is_some_and(|worker| worker.index() == home.index())
+                && process.alive.get()
+        })
+    };
+    owners.filter(here).collect()
+}
+
+fn end_of(owner: Owner, place: &Place) -> End {
+    let (channel, side) = (place.channel_address(), place.side());
+    let (sent, received) = place.counts();
+    End {
+        owner,
+        channel,
+        contract: place.contract().name,
+        side,
+        sent,
+        received,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
