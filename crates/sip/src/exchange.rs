@@ -99,7 +99,7 @@ pub struct Share {
 
 /// Lets a process hold `limit` bytes from now on; what it holds already it keeps.
 /// To be called on the process's worker, or before it runs.
-pub fn set_limit(owner: Owner, limit: u64) {
+pub(crate) fn set_limit(owner: Owner, limit: u64) {
     let _critical = critical();
     ledger::of(owner).set_limit(limit);
 }
@@ -116,7 +116,7 @@ pub(crate) fn sent(owner: Owner) -> u64 {
 
 /// Frees everything that an owner still holds, and closes its endpoints: the end of a process.
 /// To be called on its worker, when none of its threads runs any more; processes have it done by themselves.
-pub fn end_of(owner: Owner) {
+pub(crate) fn end_of(owner: Owner) {
     let _critical = critical();
     if owner != Owner::HOST {
         walk::end(ledger::of(owner));

@@ -61,8 +61,12 @@ pub fn current() -> Owner {
 /// unpark. What it does costs the worker's other processes time, so it should cost what the process owned.
 pub type Teardown = fn(Owner);
 
-/// Has `hook` called at the end of every process from now on. The same function is registered once.
+/// Has `hook` called at the end of every process from now on. The same function is registered once. For the
+/// host: a process, whose code must not run beyond its end, registers nothing.
 pub fn on_end(hook: Teardown) {
+    if here::thread().is_some() {
+        return;
+    }
     let mut hooks = shared()
         .hooks
         .write()
