@@ -37,10 +37,9 @@ const DYNAMIC: [DynamicTag; 33] = [
 ];
 
 /// Functions that a Rust library has run when it is loaded: how their names begin.
-const CONSTRUCTORS: [&str; 3] = [
+const CONSTRUCTORS: [&str; 2] = [
     "frame_dummy",
     "_ZN3std3sys4args4unix3imp15ARGV_INIT_ARRAY12init_wrapper17h",
-    "_RNvNvNtNtNtNtCs",
 ];
 
 /// Why a file is no library that can be loaded without running unknown code.
