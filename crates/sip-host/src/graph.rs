@@ -15,7 +15,7 @@ use std::fmt::Write;
 use crate::view::{ChannelView, View};
 
 const NODE: (f64, f64) = (190.0, 46.0);
-const GAP: (f64, f64) = (260.0, 44.0);
+const GAP: (f64, f64) = (340.0, 44.0);
 const MARGIN: f64 = 40.0;
 const PADDING: f64 = 24.0;
 const TITLE: f64 = 26.0;
@@ -35,7 +35,11 @@ struct Bundle {
 pub fn svg(view: &View) -> String {
     let columns = columns(view);
     let bundles = bundles(&view.channels);
-    let rows = columns.values().map(Vec::len).max().unwrap_or(0) as f64;
+    let rows = columns
+        .iter()
+        .map(|(_, names)| names.len())
+        .max()
+        .unwrap_or(0) as f64;
     let width =
         2.0 * MARGIN + columns.len() as f64 * (NODE.0 + GAP.0) - GAP.0 + 2.0 * PADDING + SIDE;
     let height = 2.0 * MARGIN + TITLE + 2.0 * PADDING + rows * (NODE.1 + GAP.1) - GAP.1;
@@ -56,17 +60,20 @@ pub fn svg(view: &View) -> String {
             places.insert(name.clone(), (x, y));
         }
     }
-    let mut between = BTreeMap::<(&str, &str), usize>::new();
+    let mut labels = String::new();
+    let mut arrivals = BTreeMap::<&str, usize>::new();
     for ((client, server, contract), bundle) in &bundles {
         if let (Some(from), Some(to)) = (places.get(client), places.get(server)) {
-            let number = between.entry((client, server)).or_default();
-            edge(&mut out, *from, *to, *number, contract, bundle);
+            let number = arrivals.entry(server).or_default();
+            let at = edge(&mut out, *from, *to, *number);
+            label(&mut labels, at, contract, bundle);
             *number += 1;
         }
     }
     for (name, place) in &places {
         node(&mut out, view, name, *place);
     }
+    out.push_str(&labels);
     out.push_str("</svg>\n");
     out
 }
@@ -74,16 +81,20 @@ pub fn svg(view: &View) -> String {
 /// Room at the right for lines between processes of the last column.
 const SIDE: f64 = 170.0;
 
-/// Domains with the names of their processes.
-fn columns(view: &View) -> BTreeMap<String, Vec<String>> {
-    let mut columns = BTreeMap::<String, Vec<String>>::new();
+/// Domains with the names of their processes; in the last place, who holds ends outside of all.
+fn columns(view: &View) -> Vec<(String, Vec<String>)> {
+    let mut columns = BTreeMap::<&str, Vec<String>>::new();
     for process in &view.processes {
-        let column = columns.entry(process.domain.clone()).or_default();
+        let column = columns.entry(&process.domain).or_default();
         column.push(process.name.clone());
     }
+    let columns = columns.into_iter();
+    let mut columns: Vec<_> = columns
+        .map(|(domain, names)| (format!("domain {domain}"), names))
+        .collect();
     let outside = |channel: &ChannelView| channel.client.is_none() || channel.server.is_none();
     if view.channels.iter().any(outside) {
-        columns.insert(OUTSIDE.to_owned(), vec![OUTSIDE.to_owned()]);
+        columns.push(("other holders".to_owned(), vec![OUTSIDE.to_owned()]));
     }
     columns
 }
@@ -112,7 +123,7 @@ fn frame(out: &mut String, domain: &str, x: f64, rows: usize) {
     let _ = writeln!(
         out,
         "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" rx=\"10\" fill=\"#f4f1ea\" \
-         stroke=\"#8a8376\"/>\n<text x=\"{}\" y=\"{}\" fill=\"#5b554a\">domain {}</text>",
+         stroke=\"#8a8376\"/>\n<text x=\"{}\" y=\"{}\" fill=\"#5b554a\">{}</text>",
         left + 12.0,
         top + 20.0,
         escaped(domain)
@@ -158,62 +169,55 @@ fn node(out: &mut String, view: &View, name: &str, (x, y): (f64, f64)) {
     );
 }
 
-/// A line from client to server. Within a column it goes round at the right; further lines between the same two
-/// keep a distance.
-fn edge(
-    out: &mut String,
-    from: (f64, f64),
-    to: (f64, f64),
-    number: usize,
-    contract: &str,
-    bundle: &Bundle,
-) {
-    let shift = 16.0 * number as f64;
-    let middle = |place: (f64, f64)| place.1 + NODE.1 / 2.0;
-    let (path, label) = if from.0 == to.0 {
+/// A line from client to server; within a column it goes round at the right. Lines that arrive at one process keep
+/// a distance. Gives where there is room for words: at the arrival, or at the bend.
+fn edge(out: &mut String, from: (f64, f64), to: (f64, f64), number: usize) -> (f64, f64) {
+    let shift = 14.0 * number as f64;
+    let start = from.1 + NODE.1 / 2.0;
+    let end = to.1 + 12.0 + shift;
+    let (path, words) = if from.0 == to.0 {
         let x = from.0 + NODE.0;
-        let (start, end) = (middle(from), middle(to));
-        let out_by = 60.0 + shift + (end - start).abs() / 6.0;
-        let reach = x + out_by;
+        let by = 40.0 + (end - start).abs() / 4.0;
+        let reach = x + by;
         (
             format!("M{x} {start} C{reach} {start} {reach} {end} {x} {end}"),
-            (x + 0.75 * out_by + 6.0, (start + end) / 2.0 + shift),
+            (x + 0.75 * by + 6.0, (start + end) / 2.0 + 4.0),
         )
     } else {
         let rightwards = to.0 > from.0;
-        let start = (
+        let x = (
             if rightwards { from.0 + NODE.0 } else { from.0 },
-            middle(from) + shift,
-        );
-        let end = (
             if rightwards { to.0 } else { to.0 + NODE.0 },
-            middle(to) + shift,
         );
-        let half = (start.0 + end.0) / 2.0;
+        let half = (x.0 + x.1) / 2.0;
         (
             format!(
-                "M{} {} C{half} {} {half} {} {} {}",
-                start.0, start.1, start.1, end.1, end.0, end.1
+                "M{} {start} C{half} {start} {half} {end} {} {end}",
+                x.0, x.1
             ),
-            (half - 60.0, (start.1 + end.1) / 2.0 - 6.0),
+            (if rightwards { x.1 - 120.0 } else { x.1 + 8.0 }, end - 3.0),
         )
     };
+    let _ = writeln!(
+        out,
+        "<path d=\"{path}\" fill=\"none\" stroke=\"#2f5d8a\" stroke-width=\"1.6\"/>"
+    );
+    words
+}
+
+/// What goes through: the contract, how many channels, messages to the server and back.
+fn label(out: &mut String, at: (f64, f64), contract: &str, bundle: &Bundle) {
     let times = match bundle.channels {
         1 => String::new(),
         channels => format!("{channels} × "),
     };
     let _ = writeln!(
         out,
-        "<path d=\"{path}\" fill=\"none\" stroke=\"#2f5d8a\" stroke-width=\"1.6\"/>\n\
-         <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#2f5d8a\" stroke=\"#ffffff\" stroke-width=\"3\" \
-         paint-order=\"stroke\">{times}{}</text>\n\
-         <text x=\"{}\" y=\"{}\" font-size=\"10\" fill=\"#2f5d8a\" stroke=\"#ffffff\" stroke-width=\"3\" \
-         paint-order=\"stroke\">{} → {} ←</text>",
-        label.0,
-        label.1,
+        "<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#2f5d8a\" stroke=\"#ffffff\" stroke-width=\"3\" \
+         paint-order=\"stroke\">{times}{} {} → {} ←</text>",
+        at.0,
+        at.1,
         escaped(contract),
-        label.0,
-        label.1 + 13.0,
         bundle.to_server,
         bundle.to_client
     );
@@ -286,9 +290,8 @@ mod tests {
             "c",
             "domain main",
             "domain other",
-            "2 × ask",
-            "11 → 0 ←",
-            "1 → 0 ←",
+            "2 × ask 11 → 0 ←",
+            "ask 1 → 0 ←",
             OUTSIDE,
         ] {
             assert_eq!(
