@@ -282,6 +282,7 @@ mod tests {
         let document = roxmltree::Document::parse(&picture).expect("well formed");
         let texts: Vec<&str> = document
             .descendants()
+            .filter(|node| node.is_text())
             .filter_map(|node| node.text())
             .collect();
         for wanted in [
