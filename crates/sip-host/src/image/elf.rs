@@ -36,10 +36,11 @@ const DYNAMIC: [DynamicTag; 33] = [
     tag::DT_VERDEF, tag::DT_VERDEFNUM,
 ];
 
-/// Functions that a Rust library has run when it is loaded: how their names begin.
+/// Parts of the names of functions that a Rust library has run when it is loaded. The second is the standard
+/// library's, whichever way its names are mangled.
 const CONSTRUCTORS: [&str; 2] = [
     "frame_dummy",
-    "_ZN3std3sys4args4unix3imp15ARGV_INIT_ARRAY12init_wrapper17h",
+    "3std3sys4args4unix3imp15ARGV_INIT_ARRAY12init_wrapper",
 ];
 
 /// Why a file is no library that can be loaded without running unknown code.
@@ -229,7 +230,7 @@ impl<'a> Elf<'a> {
         let symbols = self.symbols()?;
         let known = |function: u64, names: &[&str]| {
             let mut all = symbols.iter().filter(|(_, value)| *value == function);
-            let named = |(name, _): &(&str, u64)| names.iter().any(|known| name.starts_with(known));
+            let named = |(name, _): &(&str, u64)| names.iter().any(|known| name.contains(known));
             if all.clone().any(named) {
                 return Ok(());
             }
