@@ -76,7 +76,7 @@ fn statics() -> Result<(), String> {
         kept.push(format!("of the heap {number}"));
         ALSO_KEPT.with(|also| also.borrow_mut().push(format!("also {number}")));
     }
-    println!("still here");
+    std::mem::forget(std::io::stdout().lock());
     std::panic::set_hook(Box::new(move |_| {}));
     process::exit(3)
 }
