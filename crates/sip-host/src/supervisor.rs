@@ -280,22 +280,21 @@ impl Supervised {
         waiter: Waiter,
         stopping: bool,
     ) {
-        match &self.state {
-            State::Running(running) => {
-                let Some(exit) = running.look(waiter) else {
-                    return;
-                };
-                self.report(&exit);
-                self.after(exit);
-                if stopping {
-                    self.state = State::Over;
-                }
-            }
-            State::Until(time) if *time <= Instant::now() => {
-                self.restarts += 1;
-                self.begin(domains);
-            }
-            State::Until(_) | State::Over => {}
+        if matches!(self.state, State::Until(time) if time <= Instant::now()) {
+            self.restarts += 1;
+            self.begin(domains);
+        }
+        // A life that has just begun is looked at too, so that somebody is woken by its end.
+        let State::Running(running) = &self.state else {
+            return;
+        };
+        let Some(exit) = running.look(waiter) else {
+            return;
+        };
+        self.report(&exit);
+        self.after(exit);
+        if stopping {
+            self.state = State::Over;
         }
     }
 
