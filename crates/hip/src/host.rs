@@ -195,13 +195,14 @@ fn start(domain: &Domain, how: &Launch, theirs: OwnedFd) -> io::Result<std::proc
     };
     let known = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())
         .map_err(io::Error::from)
-        .map(|handle| registry::started(domain.id, handle))
-        .and_then(|()| domain.control.send(&begin, &[]));
+        .map(|handle| registry::started(domain.id, handle));
     if let Err(error) = known {
         process.kill()?;
         process.wait()?;
         return Err(error);
     }
+    // A program that has ended already hears nothing; its end is seen by who listens to it.
+    let _ = domain.control.send(&begin, &[]);
     Ok(process)
 }
 
