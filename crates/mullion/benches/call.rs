@@ -9,59 +9,71 @@ mod support;
 use mullion::{Callback, Caller, Domain, Image, Imports, Ptr, Within};
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 31;
-const CALLS: u32 = 100_000;
+/// What a round takes.
+const ROUND: Duration = Duration::from_millis(5);
 
 fn main() -> Result<(), mullion::Error> {
     let domain = domain()?;
     let nothing = domain.function::<fn()>("nothing")?;
-    measure("call of an empty function", || nothing.call());
+    measure("call of an empty function", || nothing.call())?;
     let narrow = domain.function::<fn(i8, u16) -> i8>("narrow")?;
     measure("call with two integers", || {
         narrow.call(black_box(1), black_box(2))
-    });
+    })?;
     let halve = domain.function::<fn(f32) -> f32>("halve")?;
-    measure("call with one float", || halve.call(black_box(1.0)));
+    measure("call with one float", || halve.call(black_box(1.0)))?;
     let sum = domain.function::<fn(Ptr<u32>, u64) -> u64>("sum")?;
     let list = [1u32; 16];
     measure("call with 64 bytes by reference, copied in", || {
         let inside = domain.copy_in(black_box(&list))?;
         sum.call(inside.ptr(), inside.len())
-    });
+    })?;
     let inside = domain.copy_in(&list)?;
     measure("the same, in memory that is there", || {
         inside.slice(&domain)?.copy_from(black_box(&list))?;
         sum.call(inside.ptr(), inside.len())
-    });
+    })?;
     let down = domain.function::<fn(i32) -> i32>("down")?;
     measure("call that calls a host function", || {
         down.call(black_box(1))
-    });
+    })?;
     let apply = domain.function::<fn(i32) -> i32>("apply_here")?;
     measure("call that calls a host function, which calls back", || {
         apply.call(black_box(1))
-    });
-    measure("restart, constructors run", || domain.restart());
+    })?;
+    measure("restart, constructors run", || domain.restart())?;
     measure("load and unload, constructors run", || {
         domain.image().domain().imports(imports()).load()?.unload()
-    });
+    })?;
     Ok(())
 }
 
-fn measure<R>(name: &str, mut call: impl FnMut() -> Result<R, mullion::Error>) {
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let begin = Instant::now();
-            for _ in 0..CALLS {
-                let _result = black_box(call());
-            }
-            begin.elapsed().as_nanos() as f64 / f64::from(CALLS)
-        })
-        .collect();
+/// A call that fails is an error and no fast call.
+fn measure<R>(
+    name: &str,
+    mut call: impl FnMut() -> Result<R, mullion::Error>,
+) -> Result<(), mullion::Error> {
+    let mut round = |calls: u32| {
+        let begin = Instant::now();
+        for _ in 0..calls {
+            black_box(call()?);
+        }
+        Ok::<_, mullion::Error>(begin.elapsed())
+    };
+    let mut calls = 16;
+    while round(calls)? < ROUND {
+        calls *= 2;
+    }
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        times.push(round(calls)?.as_nanos() as f64 / f64::from(calls));
+    }
     times.sort_by(f64::total_cmp);
     println!("{name:52} {:8.1} ns {:8.1} ns", times[0], times[ROUNDS / 2]);
+    Ok(())
 }
 
 fn domain() -> Result<Domain, mullion::Error> {
