@@ -16,10 +16,8 @@ build: setup      ## build everything in release mode
 install: build    ## the command, the headers and the libraries, to PREFIX (/usr/local)
 	@scripts/install --prefix $(or $(PREFIX),/usr/local)
 
-run: setup        ## the tour: a real library in a domain, hostile programs, what the wall costs
-	@scripts/setup-bench
-	@echo "building in release mode"
-	@cargo build --release -p mullion-cli -p mullion-bench
+run:              ## the tour: a real library in a domain, hostile programs, what the wall costs
+	@scripts/tour-build
 	@scripts/tour
 
 test: setup       ## run every test there is
@@ -39,7 +37,8 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 
 check: fmt clippy doc deny test   ## what continuous integration runs
 
-bench: setup      ## what each wall costs, side by side (BENCH=--quick for a first look)
+bench:            ## what each wall costs, side by side (BENCH=--quick for a first look)
+	@scripts/setup --build
 	@scripts/setup-bench
 	cargo build --release -p mullion-cli -p mullion-bench -p mullion-capi
 	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)

@@ -1,12 +1,9 @@
 //! The command line.
 
 use crate::column::Column;
-use crate::crossing::Question;
+use crate::crossing::{Peer, Question, Selection};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-
-/// What stands for the table of that name among the workloads.
-const CROSSINGS: &str = "crossings";
 
 /// Measure what each wall costs, beside native code and WebAssembly.
 ///
@@ -28,12 +25,19 @@ pub(crate) struct Arguments {
     /// Fewer rounds of shorter runs: a first impression in about three minutes.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Run these workloads or groups only, or `crossings` (repeat, or separate by commas).
+    /// Run these workloads or groups only, `crossings`, or one group of them as
+    /// `crossings.call` (repeat, or separate by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
     /// Measure these columns; native code always is [default: all but the controls].
     #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
     pub(crate) columns: Vec<Column>,
+    /// Crossings with so many domains alive only [default: all three].
+    #[arg(long, value_delimiter = ',', value_name = "1|100|10000", value_parser = population)]
+    pub(crate) domains: Vec<u64>,
+    /// Crossings of these peers only [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "PEER")]
+    pub(crate) peers: Vec<Peer>,
     /// Measure the control columns as well: native code with fewer registers, and with musl.
     #[arg(long)]
     pub(crate) controls: bool,
@@ -94,19 +98,25 @@ pub(crate) struct Report {
 }
 
 impl Arguments {
-    /// Whether the table "crossings" was asked for.
-    pub(crate) fn wants_crossings(&self) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == CROSSINGS)
+    /// What of the table "crossings" was asked for; `None`: nothing.
+    pub(crate) fn crossings(&self) -> Option<Selection<'_>> {
+        let named: Vec<&str> = self
+            .only
+            .iter()
+            .filter_map(|name| crossings(name))
+            .collect();
+        let all = self.only.is_empty() || named.contains(&"");
+        (all || !named.is_empty()).then(|| Selection {
+            groups: if all { Vec::new() } else { named },
+            peers: &self.peers,
+            domains: &self.domains,
+        })
     }
 
     /// The workloads and groups that were asked for; `None`: none of them.
     pub(crate) fn workloads(&self) -> Option<Vec<String>> {
-        let names: Vec<String> = self
-            .only
-            .iter()
-            .filter(|name| *name != CROSSINGS)
-            .cloned()
-            .collect();
+        let names = self.only.iter().filter(|name| crossings(name).is_none());
+        let names: Vec<String> = names.cloned().collect();
         (self.only.is_empty() || !names.is_empty()).then_some(names)
     }
 
@@ -118,7 +128,50 @@ impl Arguments {
     }
 }
 
+/// The group of `crossings.GROUP`, nothing for all of `crossings`; `None`: a workload.
+fn crossings(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("crossings")?;
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('.')
+    }
+}
+
+fn population(number: &str) -> Result<u64, String> {
+    match number {
+        "1" => Ok(1),
+        "100" => Ok(100),
+        "10000" => Ok(10_000),
+        _ => Err("there are populations of 1, 100 and 10000".to_owned()),
+    }
+}
+
 fn column_name(name: &str) -> Result<Column, String> {
     let all: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
     Column::by_name(name).ok_or_else(|| format!("the columns are {}", all.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &[&str]) -> Arguments {
+        Arguments::parse_from([&["mullion-bench"], line].concat())
+    }
+
+    #[test]
+    fn crossings_are_one_more_name_of_only() {
+        let all = parsed(&[]);
+        assert!(all.crossings().unwrap().groups.is_empty());
+        assert_eq!(all.workloads(), Some(Vec::new()));
+        let both = parsed(&["--only", "fib,crossings.call"]);
+        assert_eq!(both.crossings().unwrap().groups, ["call"]);
+        assert_eq!(both.workloads(), Some(vec!["fib".to_owned()]));
+        let neither = parsed(&["--only", "fib"]);
+        assert!(neither.crossings().is_none());
+        let alone = parsed(&["--only", "crossings"]);
+        assert!(alone.crossings().unwrap().groups.is_empty());
+        assert_eq!(alone.workloads(), None);
+    }
 }

@@ -18,12 +18,18 @@ pub(crate) fn render(results: &Results) -> String {
     let machine = &results.machine;
     let _ = write!(
         out,
-        "<p class=\"soft\">{} · {} · {} · medians of {} rounds, {} s each, on one processor; native <code>gcc -O2</code> is 1.0</p>",
+        "<p class=\"soft\">{} · {} · {}{}</p>",
         escape(&machine.cpu),
         escape(&machine.system),
         escape(&machine.compiler),
-        results.rounds,
-        results.seconds
+        if results.rows.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " · medians of {} rounds, {} s each, on one processor; native <code>gcc -O2</code> is 1.0",
+                results.rounds, results.seconds
+            )
+        }
     );
     out += "<p>Foreign C code, kept in by different walls, beside the same code without any: Mullion's three protections \
             (<b>write-call</b>: writes, calls and jumps; <b>read-write-call</b>: reads too; <b>trap</b>: all of it, faulting at once), \

@@ -133,10 +133,12 @@ fn list(catalogue: &Catalogue, crossings: &crossing::Catalogue) {
             println!("  {:<18}{}", workload.name, workload.what);
         }
     }
-    println!("crossings: What getting to the other side of a wall costs");
-    for row in crossings.group.iter().flat_map(|group| &group.row) {
-        let name = format!("{} {}", row.peer.name(), row.ask);
-        println!("  {name:<26}{}", row.what);
+    for group in &crossings.group {
+        println!("crossings.{}: {}", group.name, group.title);
+        for row in &group.row {
+            let name = format!("{} {}", row.peer.name(), row.ask);
+            println!("  {name:<26}{}", row.what);
+        }
     }
     let columns: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
     println!("columns: {}", columns.join(", "));
@@ -214,10 +216,11 @@ fn measure_all(
         .seconds
         .unwrap_or(if arguments.quick { 0.1 } else { 0.3 });
     let processors = machine::stay_on(arguments.cpu)?;
-    let crossings = if arguments.wants_crossings() {
-        Some(crossings(arguments, builder, processors, rounds)?)
-    } else {
-        None
+    let crossings = match arguments.crossings() {
+        Some(selection) => Some(crossings(
+            arguments, builder, processors, &selection, rounds,
+        )?),
+        None => None,
     };
     let progress = bar(cases.len() * columns.len() * rounds, "measuring");
     for case in &mut cases {
@@ -232,10 +235,14 @@ fn measure_all(
         }
     }
     progress.finish_and_clear();
+    let rows_are_wanted = !cases.is_empty();
     let side = bar(0, "measuring");
     side.set_message("requests, loading, verifier");
     let (requests, loads, verifier) = (
-        side::requests(builder, arguments.quick)?,
+        match rows_are_wanted {
+            true => side::requests(builder, arguments.quick)?,
+            false => Vec::new(),
+        },
         side::loads(&cases, arguments.quick)?,
         side::verifier(&cases, arguments.quick)?,
     );
@@ -260,9 +267,11 @@ fn crossings(
     arguments: &Arguments,
     builder: &Builder,
     processors: machine::Processors,
+    selection: &crossing::Selection<'_>,
     rounds: usize,
 ) -> Result<results::Crossings> {
-    let wasmtime = match arguments.wants(Column::Wasmtime) {
+    let asked = selection.peers.is_empty() || selection.peers.contains(&crossing::Peer::Wasmtime);
+    let wasmtime = match asked && arguments.wants(Column::Wasmtime) {
         true => builder.tools.wasmtime(builder.build),
         false => Err("wasmtime is not among --columns".to_owned()),
     };
@@ -270,7 +279,9 @@ fn crossings(
     let progress = bar(0, "crossings");
     let rounds = rounds.max(crossing::ROUNDS);
     let quick = arguments.quick;
-    let crossings = crossing::measure(builder, processors, wasmtime, quick, rounds, &progress);
+    let crossings = crossing::measure(
+        builder, processors, wasmtime, selection, quick, rounds, &progress,
+    );
     progress.finish_and_clear();
     crossings
 }

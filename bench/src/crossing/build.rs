@@ -1,6 +1,6 @@
 //! Builds the peers and the extensions that they load.
 
-use super::catalogue::Peer;
+use super::catalogue::{Catalogue, Peer};
 use crate::builder::{Builder, run, words};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -12,11 +12,15 @@ use std::path::{Path, PathBuf};
 /// the budget, and then the number of domains, or two processors.
 pub(crate) type Programs = BTreeMap<Peer, Result<Vec<OsString>, String>>;
 
-/// Builds what is not up to date.
+/// Builds what is not up to date, for the rows of the catalogue.
 ///
 /// # Errors
 /// The peer without walls cannot be built: then there is nothing to compare with.
-pub(crate) fn build(builder: &Builder, wasmtime: Result<&Path, String>) -> Result<Programs> {
+pub(crate) fn build(
+    builder: &Builder,
+    catalogue: &Catalogue,
+    wasmtime: Result<&Path, String>,
+) -> Result<Programs> {
     let peers = builder.bench.join("peers/crossing");
     let out = builder.build.join("crossing");
     fs::create_dir_all(&out).with_context(|| format!("making {}", out.display()))?;
@@ -26,28 +30,33 @@ pub(crate) fn build(builder: &Builder, wasmtime: Result<&Path, String>) -> Resul
         out,
     };
     let told = |error: anyhow::Error| format!("{error:#}");
-    let images = site.images().map_err(told);
+    // A minute of gcc's time, for one row.
+    let images = site.images(catalogue.asks("load")).map_err(told);
     let own = |kind: &str| {
         let images = images.clone()?;
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let line = [own.into(), "answer".into(), kind.into()];
         Ok(line.into_iter().chain(images.map(OsString::from)).collect())
     };
-    Ok(BTreeMap::from([
-        (Peer::Native, Ok(site.native()?)),
-        (Peer::Runtime, own("runtime")),
-        (Peer::Interface, own("interface")),
-        (
-            Peer::C,
-            images
+    let mut programs = Programs::new();
+    for row in catalogue.rows() {
+        if programs.contains_key(&row.peer) {
+            continue;
+        }
+        let program = match row.peer {
+            Peer::Native => Ok(site.native()?),
+            Peer::Runtime => own("runtime"),
+            Peer::Interface => own("interface"),
+            Peer::C => images
                 .clone()
                 .and_then(|[image, ..]| site.c(&image).map_err(told)),
-        ),
-        (
-            Peer::Wasmtime,
-            wasmtime.and_then(|library| site.wasmtime(library).map_err(told)),
-        ),
-    ]))
+            Peer::Wasmtime => wasmtime
+                .clone()
+                .and_then(|library| site.wasmtime(library).map_err(told)),
+        };
+        programs.insert(row.peer, program);
+    }
+    Ok(programs)
 }
 
 struct Site<'a> {
@@ -87,8 +96,9 @@ impl Site<'_> {
         Ok(vec![program.into(), image.into()])
     }
 
-    /// The extension, the same with floating-point control, and the large one.
-    fn images(&self) -> Result<[PathBuf; 3]> {
+    /// The extension, the same with floating-point control, and the large one, or the
+    /// first again in its place.
+    fn images(&self, large: bool) -> Result<[PathBuf; 3]> {
         let image = |name: &str, source: &str, options: &[&str]| {
             let image = self.out.join(name);
             let mut step = vec![
@@ -104,7 +114,10 @@ impl Site<'_> {
         Ok([
             image("extension.mx", "extension.c", &[])?,
             image("floating.mx", "extension.c", &["-DFLOATING"])?,
-            image("large.mx", "large.c", &[])?,
+            match large {
+                true => image("large.mx", "large.c", &["-O1"])?,
+                false => self.out.join("extension.mx"),
+            },
         ])
     }
 

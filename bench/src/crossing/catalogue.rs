@@ -1,7 +1,8 @@
 //! `crossings.toml`: the rows, who answers them, and what this project aims at.
 
 use crate::results::Cited;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(crate) struct Catalogue {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
+    /// For the command line.
+    pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) row: Vec<Row>,
 }
@@ -36,8 +39,17 @@ pub(crate) struct Row {
     in_turn: Vec<u64>,
 }
 
+/// What was asked for; nothing named is everything.
+pub(crate) struct Selection<'a> {
+    /// Names of groups.
+    pub(crate) groups: Vec<&'a str>,
+    pub(crate) peers: &'a [Peer],
+    /// Sizes of populations.
+    pub(crate) domains: &'a [u64],
+}
+
 /// Who answers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Peer {
     /// Calls without a wall, the kernel, another process: `native.c`.
@@ -148,6 +160,42 @@ impl Catalogue {
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("in {}", path.display()))
     }
+
+    /// Keeps what was asked for.
+    pub(crate) fn select(&mut self, selection: &Selection<'_>) -> Result<()> {
+        for name in &selection.groups {
+            if !self.group.iter().any(|group| group.name == *name) {
+                bail!("no group of crossings is called `{name}`; --list shows them");
+            }
+        }
+        self.group
+            .retain(|group| has(&selection.groups, &group.name.as_str()));
+        for group in &mut self.group {
+            group.row.retain(|row| has(selection.peers, &row.peer));
+        }
+        self.group.retain(|group| !group.row.is_empty());
+        Ok(())
+    }
+
+    /// Whether a row of it is asked for by this name.
+    pub(crate) fn asks(&self, ask: &str) -> bool {
+        self.rows().any(|row| row.ask == ask)
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.group.iter().flat_map(|group| &group.row)
+    }
+}
+
+impl Selection<'_> {
+    /// Whether a population of this size was asked for. What has no domains is always one.
+    pub(crate) fn has_population(&self, peer: Peer, domains: u64) -> bool {
+        peer == Peer::Native || has(self.domains, &domains)
+    }
+}
+
+fn has<T: PartialEq>(named: &[T], one: &T) -> bool {
+    named.is_empty() || named.contains(one)
 }
 
 impl Row {
@@ -172,7 +220,7 @@ mod tests {
     fn the_table_of_this_tree_is_read_and_asks_nothing_twice() {
         let catalogue = Catalogue::load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         let mut asked = BTreeSet::new();
-        for row in catalogue.group.iter().flat_map(|group| &group.row) {
+        for row in catalogue.rows() {
             assert!(asked.insert((row.peer, row.ask.clone())), "{}", row.ask);
             assert!(row.aim.is_none_or(|[aim, most]| aim <= most), "{}", row.ask);
             let sizes: Vec<u64> = row.populations().iter().map(|p| p.domains()).collect();
@@ -181,5 +229,32 @@ mod tests {
             }
         }
         assert!(asked.len() > 40);
+    }
+
+    #[test]
+    fn what_is_selected_stays_and_a_name_that_is_none_is_refused() {
+        let mut catalogue = Catalogue::load(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let selection = Selection {
+            groups: vec!["inside", "load"],
+            peers: &[Peer::C],
+            domains: &[100],
+        };
+        assert!(selection.has_population(Peer::Native, 1));
+        assert!(!selection.has_population(Peer::C, 1) && selection.has_population(Peer::C, 100));
+        catalogue.select(&selection).unwrap();
+        let asked: Vec<_> = catalogue
+            .rows()
+            .map(|row| (row.peer, row.ask.as_str()))
+            .collect();
+        assert_eq!(asked, [(Peer::C, "host")]);
+        let groups = vec!["outside"];
+        assert!(
+            catalogue
+                .select(&Selection {
+                    groups,
+                    ..selection
+                })
+                .is_err()
+        );
     }
 }

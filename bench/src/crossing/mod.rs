@@ -21,7 +21,7 @@ mod run_time;
 pub(crate) mod table;
 
 pub(crate) use answer::{Question, answer};
-pub(crate) use catalogue::{Catalogue, Peer, Population};
+pub(crate) use catalogue::{Catalogue, Peer, Population, Selection};
 
 use crate::builder::Builder;
 use crate::machine::Processors;
@@ -43,18 +43,21 @@ pub(crate) fn measure(
     builder: &Builder,
     processors: Processors,
     wasmtime: Result<&Path, String>,
+    selection: &Selection<'_>,
     quick: bool,
     rounds: usize,
     progress: &ProgressBar,
 ) -> Result<Crossings> {
-    let catalogue = Catalogue::load(builder.bench)?;
+    let mut catalogue = Catalogue::load(builder.bench)?;
+    catalogue.select(selection)?;
     progress.set_message("building the peers");
-    let programs = build::build(builder, wasmtime)?;
+    let programs = build::build(builder, &catalogue, wasmtime)?;
     let budget = if quick { QUICK_BUDGET } else { BUDGET };
     progress.set_message("starting the peers: up to 10,000 domains each");
-    let mut peers = Peers::start(&programs, processors, budget)?;
+    let mut peers = Peers::start(&programs, selection, processors, budget)?;
     let memory_new = memory::of(&peers)?;
-    let mut groups: Vec<CrossingGroup> = catalogue.group.into_iter().map(empty).collect();
+    let groups = catalogue.group.into_iter();
+    let mut groups: Vec<CrossingGroup> = groups.map(|group| empty(group, selection)).collect();
     let cells = groups.iter().flat_map(|group| &group.rows);
     let cells: usize = cells.map(|row| row.cells.len()).sum();
     progress.set_length((cells * rounds) as u64);
@@ -92,11 +95,12 @@ fn told(processors: Processors) -> String {
 }
 
 /// A group without numbers, with a cell for each that it will have.
-fn empty(group: catalogue::Group) -> CrossingGroup {
+fn empty(group: catalogue::Group, selection: &Selection<'_>) -> CrossingGroup {
     let row = |row: catalogue::Row| CrossingRow {
         cells: row
             .populations()
             .into_iter()
+            .filter(|population| selection.has_population(row.peer, population.domains()))
             .map(|population| (population, Times::default()))
             .collect(),
         peer: row.peer,

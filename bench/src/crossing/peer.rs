@@ -1,7 +1,7 @@
 //! The processes that answer, each on its own with its domains.
 
 use super::build::Programs;
-use super::catalogue::Peer;
+use super::catalogue::{Peer, Selection};
 use crate::machine::Processors;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -27,14 +27,22 @@ pub(crate) struct Process {
 
 impl Peers {
     /// Starts every program that could be built, and waits until each is ready.
-    pub(crate) fn start(programs: &Programs, processors: Processors, budget: u64) -> Result<Self> {
+    pub(crate) fn start(
+        programs: &Programs,
+        selection: &Selection<'_>,
+        processors: Processors,
+        budget: u64,
+    ) -> Result<Self> {
         let mut all = BTreeMap::new();
         for (peer, program) in programs {
             let sizes = match peer {
                 Peer::Native => &SIZES[..1],
                 _ => &SIZES,
             };
-            for size in sizes {
+            for size in sizes
+                .iter()
+                .filter(|size| selection.has_population(*peer, **size))
+            {
                 let process = match program {
                     Err(reason) => Err(reason.clone()),
                     Ok(command) => {

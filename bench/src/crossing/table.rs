@@ -18,14 +18,15 @@ pub(crate) fn render(crossings: &Crossings) -> String {
          aim: what this project wants with one domain, and at most. bench/crossings.toml says what each row does.",
         crossings.rounds, crossings.processors
     );
+    let populations = populations(crossings);
     for group in &crossings.groups {
         let _ = write!(out, "\n{:<width$}", group.title, width = TITLE + 2);
-        for population in Population::ALL {
+        for population in &populations {
             let _ = write!(out, "{:>10}", population.title());
         }
         let _ = writeln!(out, "{:>8}{:>10}  aim", "spread", "ratio");
         for row in &group.rows {
-            line(&mut out, group, row);
+            line(&mut out, &populations, group, row);
         }
     }
     memory(&mut out, crossings);
@@ -43,10 +44,17 @@ pub(crate) fn render(crossings: &Crossings) -> String {
     out
 }
 
-fn line(out: &mut String, group: &CrossingGroup, row: &CrossingRow) {
+/// Those that any row has.
+fn populations(crossings: &Crossings) -> Vec<Population> {
+    let rows = || crossings.groups.iter().flat_map(|group| &group.rows);
+    let has = |population: &Population| rows().any(|row| row.cells.contains_key(population));
+    Population::ALL.into_iter().filter(has).collect()
+}
+
+fn line(out: &mut String, populations: &[Population], group: &CrossingGroup, row: &CrossingRow) {
     let _ = write!(out, "  {:<TITLE$}", row.title);
-    for population in Population::ALL {
-        let _ = write!(out, "{:>10}", cell(row, population));
+    for population in populations {
+        let _ = write!(out, "{:>10}", cell(row, *population));
     }
     let spread = row
         .spread()
