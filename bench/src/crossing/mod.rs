@@ -65,7 +65,7 @@ pub(crate) fn measure(
         for group in &mut groups {
             progress.set_message(format!("round {round} of {rounds}: {}", group.title));
             for row in &mut group.rows {
-                ask(&mut peers, row, progress)?;
+                ask(&mut peers, row, progress);
             }
         }
     }
@@ -116,7 +116,7 @@ fn empty(group: catalogue::Group, selection: &Selection<'_>) -> CrossingGroup {
 }
 
 /// One question for each cell of the row.
-fn ask(peers: &mut Peers, row: &mut CrossingRow, progress: &ProgressBar) -> Result<()> {
+fn ask(peers: &mut Peers, row: &mut CrossingRow, progress: &ProgressBar) {
     for (population, times) in &mut row.cells {
         progress.inc(1);
         if times.missing.is_some() {
@@ -126,10 +126,9 @@ fn ask(peers: &mut Peers, row: &mut CrossingRow, progress: &ProgressBar) -> Resu
             true => format!("{} in turn", row.ask),
             false => row.ask.clone(),
         };
-        match peers.ask(row.peer, population.domains(), &question)? {
+        match peers.ask(row.peer, population.domains(), &question) {
             Ok(nanoseconds) => times.nanoseconds.push(nanoseconds),
             Err(reason) => times.missing = Some(reason),
         }
     }
-    Ok(())
 }

@@ -65,22 +65,21 @@ impl Peers {
     }
 
     /// Nanoseconds for one operation, or why there are none.
-    pub(crate) fn ask(
-        &mut self,
-        peer: Peer,
-        domains: u64,
-        question: &str,
-    ) -> Result<Result<f64, String>> {
-        match self.all.get_mut(&(peer, domains)) {
-            None => Ok(Err("no such peer was started".to_owned())),
-            Some(Err(reason)) => Ok(Err(reason.clone())),
-            Some(Ok(process)) => process.ask(question).with_context(|| {
-                format!(
-                    "asking {} with {domains} domains for `{question}`",
-                    peer.name()
-                )
-            }),
-        }
+    pub(crate) fn ask(&mut self, peer: Peer, domains: u64, question: &str) -> Result<f64, String> {
+        let place = self.all.get_mut(&(peer, domains));
+        let Some(place) = place else {
+            return Err("no such peer was started".to_owned());
+        };
+        let answer = match place {
+            Ok(process) => process.ask(question),
+            Err(reason) => return Err(reason.clone()),
+        };
+        // One that has died is missing from now on; the others go on.
+        answer.unwrap_or_else(|error| {
+            let reason = format!("asked for `{question}`: {error:#}");
+            *place = Err(reason.clone());
+            Err(reason)
+        })
     }
 
     /// Those that answer, with their processes' numbers.
@@ -183,5 +182,13 @@ mod tests {
         assert_eq!(process.ask("two").unwrap(), Err("not two".to_owned()));
         assert!(process.ask("three").is_err());
         assert!(process.ask("four").is_err());
+        let mut peers = Peers {
+            all: BTreeMap::from([((Peer::C, 1), Ok(process))]),
+        };
+        for _ in 0..2 {
+            let answer = peers.ask(Peer::C, 1, "five").unwrap_err();
+            assert!(answer.contains("five"), "{answer}");
+        }
+        assert_eq!(peers.missing().len(), 1);
     }
 }

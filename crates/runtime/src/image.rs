@@ -6,11 +6,11 @@
 //! | gate area       |  one private  | gate area       |
 //! | constants       |  mapping, as  | constants       |  protected in place
 //! | code            | ------------> | code            |
-//! | large data      |    code       | large data      |
+//! | relocated       |    code       | relocated       |
+//! | large data      |               | large data      |
 //! +-----------------+               +-----------------+
-//!                                   | relocated       |  one anonymous mapping, and
-//!                                   | data            |  copies of what is in them
-//!                                   | zero            |
+//!                                   | data            |  one anonymous mapping, and
+//!                                   | zero            |  a copy of what is in it
 //!                                   | heap (brk)      |
 //!                                   +-----------------+
 //! ```
@@ -36,9 +36,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// What an executable segment's last page is filled with: `int3`.
 const FILL: u8 = 0xcc;
-/// Greatest content of a segment that is written, by the domain or by relocation,
-/// and that is copied into anonymous memory: a copy of so much takes as long as a
-/// few page faults.
+/// Greatest content of a writable segment that is copied into anonymous memory:
+/// a copy of so much takes as long as a few page faults.
 const COPIED: u64 = 64 << 10;
 /// Windows that wait for the next domain of an image.
 const PARKED: usize = 16;
@@ -143,16 +142,9 @@ impl Image {
                     offset: segment.offset,
                 });
             }
-            let is_relocated = || {
-                let mut places = relocations.iter().map(|relocation| relocation.place);
-                places.any(|place| range.contains(&u64::from(place)))
-            };
-            let copied = content <= COPIED
-                && match segment.access {
-                    Access::ReadWrite => true,
-                    Access::Read => is_relocated(),
-                    Access::None | Access::ReadExecute => false,
-                };
+            // What is only read stays in the file, relocated or not: neighbours that
+            // are protected alike are one mapping.
+            let copied = content <= COPIED && segment.access == Access::ReadWrite;
             let in_file = if copied {
                 0
             } else {
