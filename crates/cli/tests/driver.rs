@@ -343,6 +343,24 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
+fn nothing_half_written_is_left_where_room_ends() {
+    let directory = directory_with(&[("hello.c", HELLO)]);
+    // Files may have 8 KiB: an object has room, an image has not.
+    let limited = |arguments: &str| {
+        Command::new("bash")
+            .args(["-c", &format!("ulimit -f 8; exec \"$0\" {arguments}")])
+            .arg(env!("CARGO_BIN_EXE_mullion"))
+            .current_dir(directory.path())
+            .output()
+            .expect("a shell starts")
+    };
+    assert!(limited("cc -c hello.c").status.success());
+    let output = limited("cc hello.c -o hello.mx");
+    assert!(!output.status.success() && !said(&output).is_empty());
+    assert_eq!(names(directory.path()), ["hello.c", "hello.o"]);
+}
+
+#[test]
 fn protections_are_what_was_asked_for() {
     let directory = directory_with(&[("hello.c", HELLO)]);
     let here = directory.path();
