@@ -404,11 +404,11 @@ mullion_status mullion_imports_link(mullion_imports imports, const char *name,
 mullion_status mullion_imports_link_later(mullion_imports imports, const char *name);
 
 /* Nobody: in the place of a domain that asks, the host. */
-#define MULLION_HOST mullion_host()
+#define MULLION_THE_HOST mullion_host()
 
 /* Puts a function of another domain behind an import of `caller`, which
  * mullion_imports_link_later() has named. `asker` is the domain on whose behalf the host
- * does so, for the policy, or MULLION_HOST.
+ * does so, for the policy, or MULLION_THE_HOST.
  *
  * Errors: MULLION_NOT_ALLOWED, MULLION_NO_IMPORT, MULLION_LINKED, MULLION_UNLOADED. */
 mullion_status mullion_link(mullion_domain asker, mullion_domain caller, const char *import,

@@ -112,15 +112,15 @@ static void links(void)
 	OK(call(one, "call_host", (uint64_t)-3, &number));
 	EXPECT((int64_t)number == 91 - 49 - 24);
 	FAILS(MULLION_REFUSED, call(one, "call_other", 1, NULL));
-	OK(mullion_link(MULLION_HOST, one, "other", ask, NULL));
-	FAILS(MULLION_LINKED, mullion_link(MULLION_HOST, one, "other", ask, NULL));
-	FAILS(MULLION_NO_IMPORT, mullion_link(MULLION_HOST, one, "nothing", ask, NULL));
-	FAILS(MULLION_BAD_ARGUMENT, mullion_link(MULLION_HOST, one, NULL, ask, NULL));
-	FAILS(MULLION_BAD_HANDLE, mullion_link(MULLION_HOST, one, "other", (mullion_function){ one.number }, NULL));
+	OK(mullion_link(MULLION_THE_HOST, one, "other", ask, NULL));
+	FAILS(MULLION_LINKED, mullion_link(MULLION_THE_HOST, one, "other", ask, NULL));
+	FAILS(MULLION_NO_IMPORT, mullion_link(MULLION_THE_HOST, one, "nothing", ask, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_link(MULLION_THE_HOST, one, NULL, ask, NULL));
+	FAILS(MULLION_BAD_HANDLE, mullion_link(MULLION_THE_HOST, one, "other", (mullion_function){ one.number }, NULL));
 	FAILS(MULLION_BAD_HANDLE, mullion_link((mullion_domain){ 99 }, one, "other_real", ask, NULL));
 	FAILS(MULLION_NOT_ALLOWED, mullion_link(one, one, "other_real", ask, NULL));
 	options.size--;
-	FAILS(MULLION_BAD_ARGUMENT, mullion_link(MULLION_HOST, one, "other_real", ask, &options));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_link(MULLION_THE_HOST, one, "other_real", ask, &options));
 	options.size++;
 	OK(call(one, "call_other", 1, &number));
 	EXPECT(number == 5 && last_caller.number == one.number);
@@ -179,7 +179,7 @@ static void links(void)
 	OK(mullion_domain_unload(two));
 	OK(call(other, "call_other", 1, &number));
 	EXPECT(number == 77);
-	FAILS(MULLION_UNLOADED, mullion_link(MULLION_HOST, one, "other_real", scale, NULL));
+	FAILS(MULLION_UNLOADED, mullion_link(MULLION_THE_HOST, one, "other_real", scale, NULL));
 	memset(&seen, 0, sizeof seen);
 	OK(mullion_domain_unload(other));
 	OK(mullion_imports_free(list));
@@ -209,8 +209,8 @@ static void pages(void)
 	OK(mullion_shared_new("pages", PAGE + 1, &shared));
 	OK(mullion_shared_bytes(shared, &bytes, &length));
 	EXPECT(length == 2 * PAGE);
-	OK(mullion_grant(shared, MULLION_HOST, one, 0, PAGE, MULLION_READ_WRITE));
-	OK(mullion_grant(shared, MULLION_HOST, two, 0, PAGE, MULLION_READ));
+	OK(mullion_grant(shared, MULLION_THE_HOST, one, 0, PAGE, MULLION_READ_WRITE));
+	OK(mullion_grant(shared, MULLION_THE_HOST, two, 0, PAGE, MULLION_READ));
 	OK(mullion_shared_pointer(shared, one, 16, &place));
 	OK(put(one, place, 1234));
 	EXPECT(((volatile uint32_t *)bytes)[4] == 1234);
@@ -221,19 +221,19 @@ static void pages(void)
 	FAILS(MULLION_FAULT, put(two, place, 1));
 	OK(mullion_domain_restart(two));
 	FAILS(MULLION_FAULT, call(two, "get", place.address, NULL));
-	OK(mullion_grant(shared, MULLION_HOST, one, 0, PAGE, MULLION_NONE));
+	OK(mullion_grant(shared, MULLION_THE_HOST, one, 0, PAGE, MULLION_NONE));
 	FAILS(MULLION_FAULT, put(one, place, 1));
 	OK(mullion_domain_restart(one));
 
-	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_HOST, one, 1, PAGE, MULLION_READ));
-	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_HOST, one, 0, 3 * PAGE, MULLION_READ));
-	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_HOST, one, PAGE, UINT64_MAX, MULLION_READ));
-	FAILS(MULLION_BAD_ARGUMENT, mullion_grant(shared, MULLION_HOST, one, 0, PAGE, 3));
+	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_THE_HOST, one, 1, PAGE, MULLION_READ));
+	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_THE_HOST, one, 0, 3 * PAGE, MULLION_READ));
+	FAILS(MULLION_NOT_SHARED, mullion_grant(shared, MULLION_THE_HOST, one, PAGE, UINT64_MAX, MULLION_READ));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_grant(shared, MULLION_THE_HOST, one, 0, PAGE, 3));
 	FAILS(MULLION_NOT_ALLOWED, mullion_grant(shared, one, one, 0, PAGE, MULLION_READ));
-	FAILS(MULLION_BAD_HANDLE, mullion_grant(none, MULLION_HOST, one, 0, PAGE, MULLION_READ));
+	FAILS(MULLION_BAD_HANDLE, mullion_grant(none, MULLION_THE_HOST, one, 0, PAGE, MULLION_READ));
 	FAILS(MULLION_BAD_HANDLE, mullion_shared_free(none));
 	FAILS(MULLION_SYSTEM, mullion_shared_new("far too long", UINT64_MAX / 2, &none));
-	OK(mullion_grant(shared, MULLION_HOST, one, PAGE, PAGE, MULLION_READ));
+	OK(mullion_grant(shared, MULLION_THE_HOST, one, PAGE, PAGE, MULLION_READ));
 	OK(mullion_shared_free(shared));
 	FAILS(MULLION_BAD_HANDLE, mullion_shared_free(shared));
 	/* The domain keeps what it has. */
@@ -272,7 +272,7 @@ static void policy(void)
 	two = load("two", NULL, eight);
 	ask = find(two, "who");
 	allowed = one;
-	FAILS(MULLION_NOT_ALLOWED, mullion_link(MULLION_HOST, one, "other", ask, NULL));
+	FAILS(MULLION_NOT_ALLOWED, mullion_link(MULLION_THE_HOST, one, "other", ask, NULL));
 	FAILS(MULLION_NOT_ALLOWED, mullion_link(two, one, "other", ask, NULL));
 	OK(mullion_link(one, one, "other", ask, NULL));
 	FAILS(MULLION_NOT_ALLOWED, mullion_grant(shared, one, one, 0, PAGE, MULLION_READ_WRITE));

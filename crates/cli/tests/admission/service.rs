@@ -268,13 +268,13 @@ fn what_was_granted_is_what_a_module_gets() {
 
 #[test]
 fn a_loader_gives_no_more_than_it_has() {
-    let service = Service::new("", &[], &["--max-modules", "2", "--max-image", "64K"]);
+    let service = Service::new("", &[], &["--max-modules", "2", "--max-image", "1M"]);
     service.load();
     service.load();
     let load = ["load", "--credentials", "alice.kn"];
     let third = service.ask_as("alice", &load, &["module.mx"]);
     Service::refused(&third, "you have as many modules as one may");
-    std::fs::write(service.world.path("big.mx"), vec![0; 100_000]).expect("a file");
+    std::fs::write(service.world.path("big.mx"), vec![0; 2_000_000]).expect("a file");
     let output = service.ask_as("alice", &load, &["big.mx"]);
     assert!(
         text(&output.stderr).contains("longer than"),
