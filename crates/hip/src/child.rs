@@ -14,7 +14,7 @@ use rustix::thread::CpuSet;
 use crate::control::Control;
 use crate::message::{Text, ToDomain, ToHost, cause_number};
 use crate::sandbox;
-use crate::system::close_from;
+use crate::system::{close_from, hear_signals};
 use crate::upstream::{self, Host};
 
 /// The argument by which a program knows that it is to be a domain.
@@ -81,6 +81,7 @@ fn live(load: impl FnOnce(&str) -> Result<Vec<Member>, String>) -> i32 {
 
 /// The control socket came as the standard input; nothing else is open but the outputs.
 fn prepare() -> std::io::Result<Control> {
+    hear_signals();
     close_from(3)?;
     sandbox::prepare()?;
     let socket = std::io::stdin().as_fd().try_clone_to_owned()?;
