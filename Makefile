@@ -47,11 +47,16 @@ bench-sip: setup  ## processes and messages beside Linux and other channels: tab
 	@mkdir -p build
 	cargo bench --quiet -p mullion-sip --bench sip -- --json $(CURDIR)/build/sip.json --html $(CURDIR)/build/sip.html $(BENCH)
 
+# Workspaces of their own: SIPs are built with a feature that hosts are not, the models with loom.
+ASIDE := examples/sip crates/sip/model
+
 fmt:
 	cargo fmt --all --check
+	@for place in $(ASIDE); do cargo fmt --all --check --manifest-path $$place/Cargo.toml || exit 1; done
 
 clippy:
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --manifest-path examples/sip/Cargo.toml --workspace --all-targets -- -D warnings
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
