@@ -16,12 +16,17 @@ use super::place::Place;
 
 /// What the process's endpoint calls. The functions are those of the program that made the bridge, whichever
 /// copy of this crate calls them.
+///
+/// # Safety
+/// Both are called with the address of this very hook, and not after `forget` has been.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Hook {
     /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
+    // SAFETY: for the caller, as above.
     pub(crate) pump: unsafe fn(*const Hook),
     /// The channel is no more, and the hook is not called again.
+    // SAFETY: for the caller, as above.
     pub(crate) forget: unsafe fn(*const Hook),
 }
 

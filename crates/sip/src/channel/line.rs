@@ -181,6 +181,7 @@ mod tests {
 
         fn push(&self, count: u32) {
             let slot = count as usize % 2;
+            // SAFETY: loom's cell fails the test if anybody else uses it meanwhile.
             self.payloads[slot].with_mut(|payload| unsafe { *payload = count * 10 });
             self.words[slot].put(count, 5);
         }
@@ -213,6 +214,7 @@ mod tests {
             let slot = count as usize % 2;
             let number = self.words[slot].find(count)?;
             assert_eq!(number, 5);
+            // SAFETY: as above.
             Some(self.payloads[slot].with(|payload| unsafe { *payload }))
         }
 
