@@ -1,82 +1,12 @@
 //! `mullion sip`: separately built SIPs, from the command line.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::Duration;
+#[path = "../../sip-host/tests/built/mod.rs"]
+mod built;
+#[allow(dead_code, reason = "others use more of it")]
+mod sips;
 
-/// Where the examples' libraries are, built as their authors would build them.
-fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sips");
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sip/Cargo.toml");
-        let done = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "--manifest-path", manifest])
-            .arg("--target-dir")
-            .arg(&target)
-            .status()
-            .expect("cargo runs");
-        assert!(done.success(), "the examples are built");
-        target.join("debug")
-    })
-}
-
-fn mullion() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-    command.arg("sip");
-    command
-}
-
-/// A directory with a configuration and a status socket, and `mullion sip run` of it.
-struct Run {
-    directory: tempfile::TempDir,
-    supervisor: Child,
-}
-
-impl Run {
-    fn of(configuration: &str) -> Run {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("sips.toml");
-        let place = format!("{}/libsip_", libraries().display());
-        std::fs::write(&path, configuration.replace("LIB_", &place)).expect("written");
-        let supervisor = mullion()
-            .arg("run")
-            .arg(&path)
-            .arg("--status")
-            .arg(directory.path().join("socket"))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        Run {
-            directory,
-            supervisor,
-        }
-    }
-
-    /// What a view says, once it says `wanted`.
-    fn look(&self, arguments: &[&str], wanted: &str) -> String {
-        loop {
-            let socket = self.directory.path().join("socket");
-            let seen = mullion()
-                .args(arguments)
-                .arg("--status")
-                .arg(socket)
-                .output();
-            let text = String::from_utf8(seen.expect("it runs").stdout).expect("text");
-            if text.contains(wanted) {
-                return text;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn end(self) -> (Option<i32>, String) {
-        let output = self.supervisor.wait_with_output().expect("it ends");
-        let log = String::from_utf8(output.stderr).expect("text");
-        (output.status.code(), log)
-    }
-}
+use built::library;
+use sips::{Run, mullion};
 
 #[test]
 fn a_configuration_is_run_looked_at_and_ended() {
@@ -98,9 +28,7 @@ fn a_configuration_is_run_looked_at_and_ended() {
     assert!(table.contains("3 processes, 2 running"), "{table}");
     run.look(&["top", "--json"], "\"contract\": \"echo\"");
     run.look(&["graph"], ">domain main</text>");
-    let number = run.supervisor.id().cast_signed();
-    let pid = rustix::process::Pid::from_raw(number).expect("a number");
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+    run.terminate();
     let (code, log) = run.end();
     assert_eq!(code, Some(143), "{log}");
     for line in [
@@ -133,8 +61,8 @@ fn the_status_says_how_it_went() {
 #[test]
 fn a_library_is_checked() {
     let check = |name: &str| {
-        let path = libraries().join(format!("libsip_{name}.so"));
-        mullion().arg("check").arg(path).output().expect("it runs")
+        let asked = mullion().arg("check").arg(library(name)).output();
+        asked.expect("it runs")
     };
     let taken = check("echo");
     let text = String::from_utf8(taken.stdout).expect("text");

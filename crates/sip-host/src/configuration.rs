@@ -23,6 +23,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,6 +45,9 @@ pub struct Configuration {
     /// declared: it is the address space of `mullion sip run` itself.
     #[serde(default)]
     pub domains: BTreeMap<String, DomainConfig>,
+    /// What processes may have of the world outside, by name: the service `web` is at the name `/host/web`.
+    #[serde(default)]
+    pub services: BTreeMap<String, ServiceConfig>,
     /// The processes, by name. They are started in the order of their names' bytes.
     pub processes: BTreeMap<String, ProcessConfig>,
 }
@@ -83,6 +87,16 @@ pub enum ExchangeHeap {
     Shared,
     /// Its own: messages to and from other domains are copied.
     Own,
+}
+
+/// What the host does for processes that may look its name up. See [`mullion_sip::grant`].
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceConfig {
+    /// Hands out the connections of a TCP socket that listens there. Port 0 is one that is free.
+    Listen(SocketAddr),
+    /// Reads files below a directory, from the configuration's directory if the path is relative.
+    Directory(PathBuf),
 }
 
 /// One process.
@@ -197,7 +211,7 @@ pub enum ConfigurationError {
 }
 
 impl Configuration {
-    /// Reads a file. Libraries' paths are made relative to its directory.
+    /// Reads a file. Paths of libraries and directories are made relative to its directory.
     ///
     /// # Errors
     /// See [`ConfigurationError`].
@@ -211,6 +225,11 @@ impl Configuration {
         let directory = path.parent().unwrap_or(Path::new(""));
         for process in configuration.processes.values_mut() {
             process.library = directory.join(&process.library);
+        }
+        for service in configuration.services.values_mut() {
+            if let ServiceConfig::Directory(path) = service {
+                *path = directory.join(&*path);
+            }
         }
         Ok(configuration)
     }

@@ -5,6 +5,7 @@
 //!   image           a library's file judged: manifest, build, what would run when it is loaded; no code runs
 //!   instance        a judged library mapped: its entry, and its statics put back before each life
 //!   domain          where processes run: `same` here; other kinds beside it
+//!   services        what the host does for processes: sockets that listen, directories to read
 //!   supervisor      starts, restarts and ends processes, and says so in the log
 //!   view, status    what there is at a moment, for who asks over a socket;  graph paints it
 //! ```
@@ -17,6 +18,7 @@ pub mod image;
 mod instance;
 pub mod quantity;
 mod same;
+pub mod services;
 pub mod status;
 pub mod supervisor;
 pub mod view;

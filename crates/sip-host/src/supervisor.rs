@@ -20,6 +20,7 @@ use thiserror::Error;
 use crate::configuration::Configuration;
 use crate::domain::{self, Domain, DomainError, LaunchError, Process, Running};
 use crate::image::{Image, ImageError};
+use crate::services::{self, ServiceError};
 use crate::view::{self, Standing, View};
 
 /// Why nothing was started.
@@ -42,6 +43,9 @@ pub enum SetupError {
     /// The workers do not run.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// A service of the host cannot be offered.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
 }
 
 /// Two libraries mean different things by a contract's name.
@@ -185,6 +189,9 @@ impl Supervisor {
         mullion_sip::start(Start {
             workers: configuration.workers,
         })?;
+        for (name, config) in &configuration.services {
+            services::offer(name, config)?;
+        }
         Ok(Supervisor {
             domains,
             processes,

@@ -8,6 +8,7 @@
 //!   process/   table, limits, kill, restart       thread/  coroutines, scheduler, stacks
 //!   heap/      a heap and pages for each process  kernel/  the versioned table of calls
 //!   remote/    channels to other OS processes, over shared memory
+//!   grant      contracts of what a host may grant: a socket, a directory
 //! ```
 //!
 //! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
@@ -24,6 +25,7 @@ pub mod channel;
 pub mod critical;
 mod digest;
 pub mod exchange;
+pub mod grant;
 pub mod heap;
 pub mod kernel;
 pub mod manifest;

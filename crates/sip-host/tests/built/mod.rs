@@ -1,13 +1,22 @@
-//! The examples' libraries, built as their authors would build them.
+//! The examples' libraries, built as their authors would build them. The command's tests use this file, too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The library of an example.
-pub(crate) fn library(name: &str) -> PathBuf {
+/// Where they are.
+pub(crate) fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(build).join(format!("libsip_{name}.so"))
+    BUILT.get_or_init(build)
+}
+
+/// The library of an example.
+#[allow(
+    dead_code,
+    reason = "of those who use this file, some load none by name"
+)]
+pub(crate) fn library(name: &str) -> PathBuf {
+    libraries().join(format!("libsip_{name}.so"))
 }
 
 fn build() -> PathBuf {

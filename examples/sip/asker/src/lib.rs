@@ -13,7 +13,7 @@ mullion_sip::sip_main! {
     contracts: [echo],
 }
 
-/// Arguments: how often (0: for ever), and the pause between in microseconds.
+/// Arguments: how often (0: for ever), the pause between in microseconds, and whom (`/echo`).
 fn main(arguments: Vec<String>) -> Result<(), String> {
     let number = |index: usize| {
         arguments
@@ -22,14 +22,15 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
     };
     let times = number(0).unwrap_or(1);
     let pause = number(1).unwrap_or(0);
+    let path = arguments.get(2).map_or("/echo", String::as_str);
     let mut asked = 0;
     // A service that goes away comes back, or the configuration has no such service at all.
     let mut left = 200;
     while asked < times || times == 0 {
-        let Some(mut client) = connect()? else {
+        let Some(mut client) = connect(path)? else {
             left -= 1;
             if left == 0 {
-                return Err("nobody serves /echo".into());
+                return Err(format!("nobody serves {path}"));
             }
             thread::sleep(Duration::from_millis(5));
             continue;
@@ -55,9 +56,9 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-fn connect() -> Result<Option<echo::Client<echo::Idle>>, String> {
+fn connect(path: &str) -> Result<Option<echo::Client<echo::Idle>>, String> {
     let (client, server) = echo::channel().map_err(|error| error.to_string())?;
-    match process::open("/echo", server.into_any()) {
+    match process::open(path, server.into_any()) {
         Ok(()) => Ok(Some(client)),
         Err((NameError::Unbound | NameError::Busy, _)) => Ok(None),
         Err((error, _)) => Err(error.to_string()),
