@@ -94,41 +94,20 @@ impl Loaded {
     /// # Errors
     /// The system has no memory for it.
     pub fn new(admitted: Admitted) -> Result<Self, LoadError> {
-        let file = admitted.image();
-        let segments: Vec<Segment<'_>> = file
-            .segments()
-            .iter()
-            .map(|segment| Segment {
-                // Both lie below 4 GiB; the verifier saw to it.
-                offset: segment.offset() as u32,
-                length: segment.size() as u32,
-                access: access(segment.permission()),
-                content: file.contents(segment),
-            })
-            .collect();
-        let relocations = file.relocations().map(|relocation| Relocation {
-            place: relocation.offset as u32,
-            addend: relocation.addend as u32,
-        });
-        // SAFETY: the segments, their offsets and contents are those of an
-        // `Admitted`, which owns the bytes that were judged. Either the verifier
-        // accepted their code, or type and policy name a compiler that answers
-        // for it in the verifier's place: the operator's own decision, which the
-        // log and `Loaded::is_verified` tell of.
-        let image = unsafe { Image::new(&segments, relocations.collect()) }?;
-        // SAFETY: as the verifier counted, over all executable segments; without
-        // it, everything may occur.
-        let image = unsafe { image.with_floating_point(admitted.floating_point()) };
-        let image = if admitted.uses_gs() {
-            image
-        } else {
-            // SAFETY: as above.
-            unsafe { image.without_gs() }
-        };
-        let image = match file.kind() {
-            ImageKind::Program => image,
-            ImageKind::Extension => image.with_thread_start(file.entry()),
-        };
+        let image = lay_out(&admitted)?;
+        Ok(Self {
+            admitted: Arc::new(admitted),
+            image: Arc::new(image),
+        })
+    }
+
+    /// As [`Loaded::new`], with the code of each domain where profilers find its names:
+    /// [`Image::in_anonymous_memory`].
+    ///
+    /// # Errors
+    /// As [`Loaded::new`].
+    pub fn for_profiles(admitted: Admitted) -> Result<Self, LoadError> {
+        let image = lay_out(&admitted)?.in_anonymous_memory();
         Ok(Self {
             admitted: Arc::new(admitted),
             image: Arc::new(image),
@@ -172,6 +151,45 @@ impl Loaded {
             domain,
         })
     }
+}
+
+/// An image as every domain of it has it at first.
+fn lay_out(admitted: &Admitted) -> Result<Image, LoadError> {
+    let file = admitted.image();
+    let segments: Vec<Segment<'_>> = file
+        .segments()
+        .iter()
+        .map(|segment| Segment {
+            // Both lie below 4 GiB; the verifier saw to it.
+            offset: segment.offset() as u32,
+            length: segment.size() as u32,
+            access: access(segment.permission()),
+            content: file.contents(segment),
+        })
+        .collect();
+    let relocations = file.relocations().map(|relocation| Relocation {
+        place: relocation.offset as u32,
+        addend: relocation.addend as u32,
+    });
+    // SAFETY: the segments, their offsets and contents are those of an
+    // `Admitted`, which owns the bytes that were judged. Either the verifier
+    // accepted their code, or type and policy name a compiler that answers
+    // for it in the verifier's place: the operator's own decision, which the
+    // log and `Loaded::is_verified` tell of.
+    let image = unsafe { Image::new(&segments, relocations.collect()) }?;
+    // SAFETY: as the verifier counted, over all executable segments; without
+    // it, everything may occur.
+    let image = unsafe { image.with_floating_point(admitted.floating_point()) };
+    let image = if admitted.uses_gs() {
+        image
+    } else {
+        // SAFETY: as above.
+        unsafe { image.without_gs() }
+    };
+    Ok(match file.kind() {
+        ImageKind::Program => image,
+        ImageKind::Extension => image.with_thread_start(file.entry()),
+    })
 }
 
 /// A domain together with the image it came from.

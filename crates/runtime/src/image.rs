@@ -74,6 +74,8 @@ pub struct Image {
     /// Where the heap begins: behind the last segment.
     end: u64,
     parked: Mutex<Vec<Parked>>,
+    /// Windows get a copy of what is in the file, and not the file.
+    anonymous: bool,
     /// `trampoline::uses`.
     uses: u32,
     /// Offset of what every thread calls before its first call: a labelled instruction.
@@ -178,6 +180,7 @@ impl Image {
             regions,
             end,
             parked: Mutex::default(),
+            anonymous: false,
             uses: uses::X87 | uses::MXCSR | uses::GS,
             thread_start: None,
         })
@@ -206,6 +209,16 @@ impl Image {
     #[must_use]
     pub unsafe fn without_gs(mut self) -> Self {
         self.uses &= !uses::GS;
+        self
+    }
+
+    /// Has every domain of the image keep its code in anonymous memory of its own, and
+    /// not in a mapping of the image's file: profilers look up the names of generated code
+    /// in anonymous memory only (`perf` in `/tmp/perf-PID.map`). It takes the memory of
+    /// the code, and the time to copy it, for each domain.
+    #[must_use]
+    pub fn in_anonymous_memory(mut self) -> Self {
+        self.anonymous = true;
         self
     }
 
@@ -295,10 +308,16 @@ impl Image {
     /// Maps the image into an empty window, relocated.
     fn map(&self, window: &Window) -> Result<(), Error> {
         for run in self.parts.chunk_by(Part::is_mapped_with) {
-            map_run(window, run, self.file.as_fd())?;
+            match self.anonymous {
+                false => map_run(window, run, self.file.as_fd())?,
+                true => copy_run(window, run, self.file.as_fd())?,
+            }
         }
         for part in &self.parts {
-            let mut access = part.mapped_as();
+            let mut access = match self.anonymous {
+                false => part.mapped_as(),
+                true => Some(Access::ReadWrite),
+            };
             if !part.relocations.is_empty() && access != Some(Access::ReadWrite) {
                 window.protect(part.range.clone(), Access::ReadWrite)?;
                 access = Some(Access::ReadWrite);
@@ -323,6 +342,9 @@ impl Image {
             let kept = part.range.start + length.next_multiple_of(PAGE);
             if kept < part.range.end {
                 window.discard(kept..part.range.end)?;
+            }
+            if self.anonymous {
+                part.read_into(window, self.file.as_fd())?;
             }
             part.fill(window);
             part.relocate(window);
@@ -352,6 +374,16 @@ fn map_run(window: &Window, run: &[Part], file: BorrowedFd<'_>) -> Result<(), Er
     Ok(())
 }
 
+/// As `map_run`, but writable, in anonymous memory: until its parts are protected, which
+/// nobody runs before.
+fn copy_run(window: &Window, run: &[Part], file: BorrowedFd<'_>) -> Result<(), Error> {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else {
+        return Ok(());
+    };
+    window.map_zeroed(first.range.start..last.range.end, Access::ReadWrite)?;
+    run.iter().try_for_each(|part| part.read_into(window, file))
+}
+
 impl Part {
     /// Whether `next` may be in the same mapping.
     fn is_mapped_with(&self, next: &Self) -> bool {
@@ -370,6 +402,12 @@ impl Part {
             all if self.range.start + all == self.range.end => Some(Access::ReadExecute),
             _ => None,
         }
+    }
+
+    /// Copies what is in the file to pages that are writable.
+    fn read_into(&self, window: &Window, file: BorrowedFd<'_>) -> Result<(), Error> {
+        let content = self.range.start..self.range.start + self.in_file;
+        window.read_into(content, file, self.position)
     }
 
     /// Copies the content that is not mapped, and zeroes the rest of its last page.

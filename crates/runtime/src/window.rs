@@ -171,6 +171,33 @@ impl Window {
         mapped(result)
     }
 
+    /// Fills `range` (offsets), which has been mapped writable, with what the file holds
+    /// from `position` on.
+    pub(crate) fn read_into(
+        &self,
+        range: Range<u64>,
+        file: BorrowedFd<'_>,
+        position: u64,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while range.start + done < range.end {
+            let rest = range.end - range.start - done;
+            let address = (self.base + range.start + done) as usize;
+            let to = ptr::with_exposed_provenance_mut(address);
+            // SAFETY: the kernel writes to pages of this window or answers with an
+            // error; no reference of Rust's points there.
+            let read = unsafe {
+                let from = (position + done) as libc::off_t;
+                libc::pread(file.as_raw_fd(), to, rest as usize, from)
+            };
+            match read {
+                1.. => done += read as u64,
+                _ => return Err(Error::last("copying an image into a window")),
+            }
+        }
+        Ok(())
+    }
+
     /// Changes what the domain may do with the pages of `range` (offsets).
     pub(crate) fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
         let (address, length) = self.place(&range)?;

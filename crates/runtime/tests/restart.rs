@@ -66,6 +66,16 @@ const LARGE: &str = "
         ret
 ";
 
+/// Data copied and data mapped, code mapped and code copied.
+fn layouts() -> [Program; 4] {
+    [
+        Program::new(STATE),
+        Program::new(LARGE),
+        Program::anonymous(STATE),
+        Program::anonymous(LARGE),
+    ]
+}
+
 fn is_fresh(loaded: &Loaded) {
     assert_eq!(loaded.call("value_at_pointer", &[]).unwrap().integer, 7);
     assert_eq!(loaded.call("zeroes", &[]).unwrap().integer, 0);
@@ -73,8 +83,8 @@ fn is_fresh(loaded: &Loaded) {
 
 #[test]
 fn a_restarted_domain_is_as_new_in_the_same_window() {
-    for source in [STATE, LARGE] {
-        let mut loaded = Program::new(source).load();
+    for program in layouts() {
+        let mut loaded = program.load();
         let base = loaded.domain.memory().base();
         is_fresh(&loaded);
         for _ in 0..3 {
@@ -88,8 +98,7 @@ fn a_restarted_domain_is_as_new_in_the_same_window() {
 
 #[test]
 fn a_window_that_is_used_again_holds_nothing_of_its_last_domain() {
-    for source in [STATE, LARGE] {
-        let program = Program::new(source);
+    for program in layouts() {
         let first = program.load();
         let base = first.domain.memory().base();
         first.call("spoil", &[]).unwrap();
@@ -121,6 +130,35 @@ fn after_a_fault_a_restart_gives_the_first_state_and_voids_entries() {
     is_fresh(&loaded);
     let refused = loaded.domain.call(entry, &Default::default()).unwrap_err();
     assert!(refused.to_string().contains("another domain"), "{refused}");
+}
+
+/// What profilers go by: the mapping that holds the code has no file, and nobody may
+/// write there.
+#[test]
+fn code_in_anonymous_memory_is_executable_and_not_writable() {
+    for (program, has_file) in [
+        (Program::new(STATE), true),
+        (Program::anonymous(STATE), false),
+    ] {
+        let mut loaded = program.load();
+        for _ in 0..2 {
+            let code = loaded.address("spoil");
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let holds = |line: &&str| {
+                let (start, rest) = line.split_once('-').unwrap();
+                let end = rest.split(' ').next().unwrap();
+                let number = |text| u64::from_str_radix(text, 16).unwrap();
+                (number(start)..number(end)).contains(&code)
+            };
+            let line = maps.lines().find(holds).unwrap();
+            assert!(line.contains(" r-xp "), "{line}");
+            assert_eq!(line.contains("mullion-image"), has_file, "{line}");
+            assert_eq!(line.contains('/'), has_file, "{line}");
+            let fault = loaded.fault("poke", &[code & 0xffff_ffff, 0]);
+            assert_eq!(fault.address, Some(code));
+            loaded.domain.restart().unwrap();
+        }
+    }
 }
 
 #[test]

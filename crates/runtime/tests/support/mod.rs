@@ -79,6 +79,14 @@ impl Program {
         program
     }
 
+    /// As [`Program::new`], with the code of each domain in memory of its own.
+    pub fn anonymous(source: &str) -> Self {
+        let mut program = Self::new(source);
+        let image = Arc::into_inner(program.image).unwrap();
+        program.image = Arc::new(image.in_anonymous_memory());
+        program
+    }
+
     /// Assembles and links.
     pub fn new(source: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
