@@ -116,6 +116,10 @@ typedef int32_t mullion_status;
 #define MULLION_OUTPUT_LIMIT 28
 /* A policy or key cannot be read, or is none. */
 #define MULLION_CREDENTIALS 29
+/* The export has another type, by the image's debug information. */
+#define MULLION_WRONG_TYPE 30
+/* The file cannot be written. */
+#define MULLION_CANNOT_WRITE 31
 
 /* What went wrong in the last function of this library that failed on this
  * thread, in words; "" if none has. Never null; good until the next failure on
@@ -301,12 +305,33 @@ mullion_status mullion_domain_memory(mullion_domain domain, uint64_t *bytes);
 /* ---- Calls -------------------------------------------------------------- */
 
 /* The function that a domain exports as `name`. That it exists and may be
- * entered is checked; its type cannot be: with wrong arguments it computes
- * nonsense, or faults, within its walls.
+ * entered is checked, its type by mullion_function_check() only: with wrong arguments
+ * it computes nonsense, or faults, within its walls.
  *
  * Errors: MULLION_NO_EXPORT. */
 mullion_status mullion_function_find(mullion_domain domain, const char *name,
                                      mullion_function *function);
+
+/* How a function takes or returns a value, and in how many bytes. */
+typedef uint32_t mullion_type;
+
+/* As a result only: it is not looked at. */
+#define MULLION_TYPE_NOTHING 0u
+/* MULLION_TYPE_INTEGER(long): integers, enumerations and bool. */
+#define MULLION_TYPE_INTEGER(type) ((mullion_type)sizeof(type))
+#define MULLION_TYPE_POINTER 8u
+#define MULLION_TYPE_DOUBLE 0x108u
+#define MULLION_TYPE_FLOAT 0x104u
+
+/* Compares what the image's debug information (mullion cc -g) says of the function's
+ * type with what the host means to pass and find: how many arguments there are, which
+ * are floating-point numbers, and how many bytes each has. mullion_error_message() then
+ * has both types. It finds mistakes, and is no evidence: without debug information
+ * there is nothing to compare, and it succeeds.
+ *
+ * Errors: MULLION_WRONG_TYPE; MULLION_BAD_ARGUMENT: no such type, or more than eight. */
+mullion_status mullion_function_check(mullion_function function, mullion_type result,
+                                      const mullion_type *parameters, size_t count);
 
 /* Frees the handle. */
 mullion_status mullion_function_free(mullion_function function);
@@ -428,6 +453,13 @@ typedef void (*mullion_link_visitor)(void *user, const mullion_link_info *link);
 
 /* Shows `visitor` what a domain calls of other domains. */
 mullion_status mullion_links(mullion_domain domain, mullion_link_visitor visitor, void *user);
+
+/* Writes who may touch what in this process to a file, as JSON: what `mullion map`
+ * paints. The host is domain 0. Domains, the parts of their images, entry points that
+ * other domains may call and shared memory have names; links are switch gates.
+ *
+ * Errors: MULLION_CANNOT_WRITE. */
+mullion_status mullion_snapshot(const char *path);
 
 /* Sets `caller` to the domain that has called `domain` by a link, in a host function that
  * `domain` has called on this thread; to 0: the host has called it. Errors:
@@ -572,8 +604,9 @@ mullion_status mullion_set_access_policy(mullion_access_function policy, void *u
 mullion_status mullion_set_policy_file(const char *path);
 
 /* Names the functions of every domain whose image is opened from now on in
- * /tmp/perf-PID.map, in the form that perf(1) has for generated code. perf 6.1 does not
- * look into it for code that is mapped from a file in memory, as a domain's is. */
+ * /tmp/perf-PID.map, where perf(1) looks for the names of code that is in no file: perf
+ * record and perf report show them. Each domain has a copy of its code then, and does not
+ * share its image's: that takes memory, and time to load. */
 mullion_status mullion_enable_perf_map(void);
 
 /* ---- Values, made ------------------------------------------------------- */

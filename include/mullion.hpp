@@ -153,6 +153,17 @@ constexpr std::uint32_t kind_of()
 }
 
 template <class T>
+constexpr mullion_type type_of()
+{
+    if constexpr (std::is_void_v<T>)
+        return MULLION_TYPE_NOTHING;
+    else if constexpr (std::is_floating_point_v<T>)
+        return MULLION_TYPE_FLOAT - sizeof(float) + sizeof(T);
+    else
+        return MULLION_TYPE_INTEGER(T);
+}
+
+template <class T>
 T from_value(const mullion_value &value)
 {
     if constexpr (std::is_same_v<T, double>)
@@ -356,8 +367,8 @@ struct argument<T *> {
 template <class Signature>
 class function;
 
-// A function that a domain exports. Its type is what the host says; that it has it
-// cannot be checked.
+// A function that a domain exports. Its type is what the host says; if the image has debug
+// information that says something else, that is an error (MULLION_WRONG_TYPE).
 template <class R, class... A>
 class function<R(A...)> {
 public:
@@ -368,6 +379,8 @@ public:
           })
     {
         detail::check(mullion_function_find(domain, name.c_str(), handle_.get()));
+        constexpr mullion_type parameters[sizeof...(A) + 1] = {detail::type_of<A>()..., 0};
+        detail::check(mullion_function_check(*handle_, detail::type_of<R>(), parameters, sizeof...(A)));
     }
 
     // The same function, whose every call has these limits beside those of its domain.

@@ -6,10 +6,9 @@
 //!     cargo run -p mullion-examples --bin player decoder.mx player.mx
 
 use mullion::{
-    BoxedError, Caller, Candidate, Domain, Error, Host, Identity, Imports, Permission, Policy, Ptr,
-    Shared,
+    BoxedError, Caller, Candidate, Domain, Error, Host, Imports, Permission, Policy, Ptr, Question,
+    Shared, Wish,
 };
-use std::ops::Range;
 
 /// Who may call what, and have which pages.
 struct Rules;
@@ -19,32 +18,19 @@ impl Policy for Rules {
         Ok(())
     }
 
-    fn link(
-        &self,
-        _: Option<&Identity>,
-        caller: &Identity,
-        callee: &Identity,
-        export: &str,
-    ) -> Result<(), BoxedError> {
-        match (caller.name(), callee.name(), export) {
-            ("player", "decoder", "decode") => Ok(()),
-            _ => Err("players ask decoders to decode, and that is all".into()),
-        }
-    }
-
-    fn share(
-        &self,
-        _: Option<&Identity>,
-        domain: &Identity,
-        _: &Shared,
-        _: &Range<u64>,
-        permission: Permission,
-    ) -> Result<(), BoxedError> {
-        match permission {
-            Permission::ReadWrite if domain.name() != "decoder" => {
-                Err("only decoders write frames".into())
-            }
-            _ => Ok(()),
+    fn allow(&self, question: &Question<'_>) -> Result<(), BoxedError> {
+        let domain = question.domain.name();
+        match &question.wish {
+            Wish::Call { callee, export } => match (domain, callee.name(), *export) {
+                ("player", "decoder", "decode") => Ok(()),
+                _ => Err("players ask decoders to decode, and that is all".into()),
+            },
+            Wish::Pages { permission, .. } => match permission {
+                Permission::ReadWrite if domain != "decoder" => {
+                    Err("only decoders write frames".into())
+                }
+                _ => Ok(()),
+            },
         }
     }
 }

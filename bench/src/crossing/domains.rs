@@ -81,12 +81,12 @@ impl Domains {
             .collect::<Result<Vec<Member>>>()?;
         ensure!(!all.is_empty(), "no domains were asked for");
         link(&loaded, &all, &second)?;
-        let page = Shared::new(PAGE, Arc::new(()))?;
+        let page = Shared::new(PAGE)?;
         let sharing = (0..question.domains.min(SHARING))
             .map(|_| member(Limits::default()))
             .collect::<Result<Vec<Member>>>()?;
         for member in &sharing {
-            page.grant(None, member.instance.domain(), 0..PAGE, Access::ReadWrite)?;
+            page.grant(member.instance.domain(), 0..PAGE, Access::ReadWrite)?;
         }
         let limits = Limits {
             time: Some(Duration::from_secs(10)),
@@ -96,7 +96,7 @@ impl Domains {
         Ok(Self {
             limited: member(limits)?,
             floating: Member::new(floating.instantiate(&imports, Limits::default())?, 0)?,
-            spare: Shared::new(PAGE, Arc::new(()))?,
+            spare: Shared::new(PAGE)?,
             large: read(&question.large)?,
             all,
             second,

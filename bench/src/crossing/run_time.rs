@@ -198,9 +198,9 @@ impl RunTime {
         each(&mut self.domains.all[..who], count, |member| {
             let domain = member.instance.domain();
             let start = Instant::now();
-            page.grant(None, domain, 0..PAGE, Access::ReadWrite)?;
+            page.grant(domain, 0..PAGE, Access::ReadWrite)?;
             let shared = start.elapsed();
-            page.grant(None, domain, 0..PAGE, Access::None)?;
+            page.grant(domain, 0..PAGE, Access::None)?;
             let both = start.elapsed();
             Ok(if taking { both - shared } else { shared })
         })

@@ -5,8 +5,8 @@ use crate::table::{self, Handle, Object};
 use crate::value::{self, HostArguments, Pointer, User, Value};
 use mullion_host as host;
 use mullion_host::{
-    Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, DomainBuilder, Export,
-    Identity, Ptr, RawArguments, RawResult, Returned, Target, Within,
+    Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, Class, DomainBuilder,
+    Export, Identity, Ptr, RawArguments, RawResult, Returned, Target, Within,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -196,6 +196,10 @@ impl Function {
     ) -> Result<Returned, Failure> {
         self.domain
             .within(|target| self.export.call_limited(target, arguments, limits))
+    }
+
+    pub(crate) fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Failure> {
+        Ok(self.export.check(parameters, result)?)
     }
 
     /// For another domain to call.

@@ -325,6 +325,26 @@ unsafe extern "C" fn mullion_function_find(
     })
 }
 
+/// # Safety
+/// As the header has it: `parameters` are `count` types.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_function_check(
+    function: Handle,
+    result: u32,
+    parameters: *const u32,
+    count: usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let parameters = unsafe { value::classes(parameters, count) }?;
+        let result = match result {
+            value::TYPE_NOTHING => None,
+            other => Some(value::class(other)?),
+        };
+        table::find(function, Object::function)?.check(&parameters, result)
+    })
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn mullion_function_free(function: Handle) -> Status {
     guarded(|| table::take(function, Object::function).map(drop))

@@ -7,11 +7,8 @@ use crate::value::{self, User};
 use crate::{place, string, text};
 use mullion_host::trust::challenge::Proven;
 use mullion_host::trust::keyring::Keyring;
-use mullion_host::{
-    Asked, Authoriser, BoxedError, Candidate, Host, Identity, Permission, Policy, Shared,
-};
+use mullion_host::{Asked, Authoriser, BoxedError, Candidate, Host, Policy, Wish};
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -267,31 +264,6 @@ impl CPolicy {
     fn is_set(&self) -> bool {
         self.load.is_some() || self.access.is_some()
     }
-
-    fn ask(
-        &self,
-        asker: Option<&Identity>,
-        name: &str,
-        question: Question,
-    ) -> Result<(), BoxedError> {
-        let Some((function, user)) = self.access else {
-            // As without a policy: the host may, domains may not.
-            return match asker {
-                None => Ok(()),
-                Some(_) => Err("no policy lets domains ask".into()),
-            };
-        };
-        let name = CString::new(name.replace('\0', ""))?;
-        let question = Question {
-            size: size_of::<Question>(),
-            asker: asker.map_or(Handle { number: 0 }, domain::handle_of),
-            name: name.as_ptr(),
-            ..question
-        };
-        // SAFETY: the host's promise when it set the policy; what the structure
-        // points to lives until the call returns.
-        answer(unsafe { function(user.0, &question) })
-    }
 }
 
 fn answer(status: Status) -> Result<(), BoxedError> {
@@ -324,50 +296,44 @@ impl Policy for CPolicy {
         answer(unsafe { function(user.0, &candidate) })
     }
 
-    fn link(
-        &self,
-        asker: Option<&Identity>,
-        caller: &Identity,
-        callee: &Identity,
-        export: &str,
-    ) -> Result<(), BoxedError> {
-        let question = Question {
-            kind: QUESTION_LINK,
-            domain: domain::handle_of(caller),
-            callee: domain::handle_of(callee),
-            ..EMPTY
+    fn allow(&self, question: &mullion_host::Question<'_>) -> Result<(), BoxedError> {
+        let Some((function, user)) = self.access else {
+            return question.host_alone();
         };
-        self.ask(asker, export, question)
-    }
-
-    fn share(
-        &self,
-        asker: Option<&Identity>,
-        domain: &Identity,
-        shared: &Shared,
-        bytes: &Range<u64>,
-        permission: Permission,
-    ) -> Result<(), BoxedError> {
+        let handle = domain::handle_of;
+        let (kind, permission, callee, name, bytes) = match &question.wish {
+            Wish::Call { callee, export } => (QUESTION_LINK, 0, handle(callee), *export, 0..0),
+            Wish::Pages {
+                shared,
+                bytes,
+                permission,
+            } => {
+                let permission = value::permission_number(*permission);
+                (
+                    QUESTION_PAGES,
+                    permission,
+                    NOBODY,
+                    shared.name(),
+                    bytes.clone(),
+                )
+            }
+        };
+        let name = CString::new(name.replace('\0', ""))?;
         let question = Question {
-            kind: QUESTION_PAGES,
-            permission: value::permission_number(permission),
-            domain: domain::handle_of(domain),
+            size: size_of::<Question>(),
+            kind,
+            permission,
+            asker: question.asker.map_or(NOBODY, handle),
+            domain: handle(question.domain),
+            callee,
+            name: name.as_ptr(),
             offset: bytes.start,
             length: bytes.end.saturating_sub(bytes.start),
-            ..EMPTY
         };
-        self.ask(asker, shared.name(), question)
+        // SAFETY: the host's promise when it set the policy; what the structure
+        // points to lives until the call returns.
+        answer(unsafe { function(user.0, &question) })
     }
 }
 
-const EMPTY: Question = Question {
-    size: 0,
-    kind: 0,
-    permission: 0,
-    asker: Handle { number: 0 },
-    domain: Handle { number: 0 },
-    callee: Handle { number: 0 },
-    name: std::ptr::null(),
-    offset: 0,
-    length: 0,
-};
+const NOBODY: Handle = Handle { number: 0 };

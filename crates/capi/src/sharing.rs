@@ -1,11 +1,11 @@
 //! Domains that call each other, and pages that they share.
 
 use crate::domain::{self, Domain, Function};
-use crate::policy::host;
-use crate::status::{Failure, Status, guarded};
+use crate::policy::{file_of, host};
+use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, CallLimits, Pointer, User, Value};
-use crate::{place, text};
+use crate::{place, string, text};
 use mullion_host::{Callee, Identity};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, PoisonError};
@@ -250,5 +250,18 @@ unsafe extern "C" fn mullion_shared_pointer(
         let address = domain.shared_pointer(&shared, offset)?;
         place.write(Pointer { address });
         Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_snapshot(path: *const c_char) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let path = file_of(unsafe { string(path) }?);
+        let written = std::fs::write(&path, mullion_host::snapshot().to_json());
+        written
+            .map_err(|error| Failure::with(CANNOT_WRITE, &format!("{}: {error}", path.display())))
     })
 }

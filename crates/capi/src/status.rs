@@ -34,7 +34,7 @@ statuses! {
     REFUSED = 11, ENDED = 12, IN_USE = 13, UNLOADED = 14, DEPTH = 15, NOT_A_FUNCTION = 16,
     BAD_ADDRESS = 17, LONG_STRING = 18, NO_MEMORY = 19, SYSTEM = 20, INTERNAL = 21,
     CALLEE = 22, NO_IMPORT = 23, LINKED = 24, NOT_ALLOWED = 25, NOT_SHARED = 26, TIME_SPENT = 27,
-    OUTPUT_LIMIT = 28, CREDENTIALS = 29,
+    OUTPUT_LIMIT = 28, CREDENTIALS = 29, WRONG_TYPE = 30, CANNOT_WRITE = 31,
 }
 
 /// Why a function of the header did not do what it was asked.
@@ -116,7 +116,7 @@ impl From<Error> for Failure {
             Error::NoMemory { .. } => NO_MEMORY,
             Error::Callee { .. } => CALLEE,
             Error::NoImport { .. } => NO_IMPORT,
-            Error::WrongType { .. } => BAD_ARGUMENT,
+            Error::WrongType { .. } => WRONG_TYPE,
             Error::Linked { .. } => LINKED,
             Error::NotAllowed { .. } => NOT_ALLOWED,
             Error::Share { .. } => NOT_SHARED,

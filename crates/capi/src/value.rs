@@ -1,7 +1,7 @@
 //! Values and structures as `mullion.h` lays them out.
 
 use crate::status::Failure;
-use mullion_host::{Arguments, Permission, Returned};
+use mullion_host::{Arguments, Class, Permission, Returned};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
@@ -137,6 +137,37 @@ pub(crate) struct Candidate {
 }
 
 const MOST: usize = 8;
+
+/// `MULLION_TYPE_NOTHING`; other types are numbers of bytes, with a mark for floating
+/// point.
+pub(crate) const TYPE_NOTHING: u32 = 0;
+pub(crate) const TYPE_REAL: u32 = 0x100;
+
+/// A `mullion_type` that is something.
+pub(crate) fn class(number: u32) -> Result<Class, Failure> {
+    let bytes = u64::from(number & !TYPE_REAL);
+    match (number & TYPE_REAL != 0, bytes) {
+        (false, 1 | 2 | 4 | 8) => Ok(Class::Integer(bytes)),
+        (true, 4 | 8) => Ok(Class::Real(bytes)),
+        _ => Err(Failure::argument("a type is none that crosses the wall")),
+    }
+}
+
+/// Types of parameters.
+///
+/// # Safety
+/// The pointer is null or points to `count` types.
+pub(crate) unsafe fn classes(types: *const u32, count: usize) -> Result<Vec<Class>, Failure> {
+    if count > MOST {
+        return Err(Failure::argument("a call has at most eight arguments"));
+    }
+    if types.is_null() && count > 0 {
+        return Err(Failure::null());
+    }
+    // SAFETY: there are `count` of them.
+    let given = (0..count).map(|index| unsafe { types.add(index).read() });
+    given.map(class).collect()
+}
 
 /// Arguments for a domain.
 ///

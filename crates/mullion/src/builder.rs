@@ -156,7 +156,7 @@ impl Recipe {
         }
         let instance = image.loaded().instantiate(&functions, self.limits.clone());
         let state = State::new(instance.map_err(explain_load)?, context, system);
-        identity.found_as(state.domain().number());
+        identity.found_as(state.domain());
         for name in image.imports() {
             if let Some(Behind::Domain(callee)) = self.imports.get(name) {
                 link::make(None, (identity, state.domain()), name, callee)?;

@@ -100,6 +100,24 @@ impl Export {
         Self { image, number }
     }
 
+    /// Compares what the image's debug information says of its type with what the host
+    /// means to pass and to find, as [`Domain::function`] does: how many arguments there
+    /// are, which are floating-point numbers, and how many bytes each has. `None`: the
+    /// result is not looked at. It finds mistakes, and is no evidence: without debug
+    /// information there is nothing to compare.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`].
+    pub fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Error> {
+        let host = || {
+            let parameters: Vec<String> = parameters.iter().map(Class::to_string).collect();
+            let result = result.map_or("void".to_owned(), |class| class.to_string());
+            format!("{result}({})", parameters.join(", "))
+        };
+        self.image
+            .check_export(self.number, (parameters, result), host)
+    }
+
     /// Calls it in a domain of its image, and waits until it returns.
     ///
     /// # Errors

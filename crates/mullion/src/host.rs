@@ -1,85 +1,14 @@
 //! The host: who decides what may be loaded, and what is set up for all domains.
 
 use crate::error::Error;
-use crate::identity::Identity;
 use crate::image::Image;
-use crate::import::BoxedError;
 use crate::perf::PerfMap;
+use crate::policy::{Candidate, Policy, Question};
 use crate::shared::Shared;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
-use mullion_runtime::Access as Permission;
 use std::fmt;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-
-/// A host's own say: in which images may be loaded, beside the [`Authoriser`]; in who
-/// may call whom; and in who may have which pages.
-///
-/// That an image cannot leave its window is the verifier's matter, and not asked
-/// here. Whether its author is trusted with what this host offers is.
-pub trait Policy: Send + Sync {
-    /// Whether `candidate` may be loaded; the error says why not.
-    ///
-    /// # Errors
-    /// The policy's reason.
-    fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError>;
-
-    /// Whether `caller` may call the entry point `export` of `callee`, because `asker`
-    /// wants it so, or the host if that is `None`. Asked once for each link, before it
-    /// is made. Unless it is implemented: the host may, domains may not.
-    ///
-    /// # Errors
-    /// The policy's reason.
-    fn link(
-        &self,
-        asker: Option<&Identity>,
-        caller: &Identity,
-        callee: &Identity,
-        export: &str,
-    ) -> Result<(), BoxedError> {
-        let _any = (caller, callee, export);
-        host_alone(asker)
-    }
-
-    /// Whether `domain` may have these bytes of `shared` with `permission`, because
-    /// `asker` wants it so, or the host if that is `None`. Asked before anything
-    /// changes. Unless it is implemented: the host may, domains may not.
-    ///
-    /// # Errors
-    /// The policy's reason.
-    fn share(
-        &self,
-        asker: Option<&Identity>,
-        domain: &Identity,
-        shared: &Shared,
-        bytes: &Range<u64>,
-        permission: Permission,
-    ) -> Result<(), BoxedError> {
-        let _any = (domain, shared, bytes, permission);
-        host_alone(asker)
-    }
-}
-
-fn host_alone(asker: Option<&Identity>) -> Result<(), BoxedError> {
-    match asker {
-        None => Ok(()),
-        Some(_) => {
-            Err("this host does what it does by itself, and nothing that domains ask for".into())
-        }
-    }
-}
-
-/// An image that the authoriser admits and that asks to be loaded.
-#[derive(Debug)]
-pub struct Candidate<'a> {
-    /// The name that it will have.
-    pub name: &'a str,
-    /// The file it was read from; `None`: its bytes were given.
-    pub path: Option<&'a Path>,
-    /// What the file says of itself: its bytes, imports and exports.
-    pub file: &'a mullion_verifier::Image,
-}
 
 /// Loads images. Cheap to clone.
 #[derive(Clone)]
@@ -189,47 +118,15 @@ impl Host {
         Shared::new(self, name, length)
     }
 
-    /// Asks the policy about a link.
-    pub(crate) fn may_link(
-        &self,
-        asker: Option<&Identity>,
-        caller: &Identity,
-        callee: &Identity,
-        export: &str,
-    ) -> Result<(), Error> {
+    /// Asks the policy.
+    pub(crate) fn may(&self, question: &Question<'_>) -> Result<(), Error> {
         let answer = match &self.settings.policy {
-            Some(policy) => policy.link(asker, caller, callee, export),
-            None => host_alone(asker),
+            Some(policy) => policy.allow(question),
+            None => question.host_alone(),
         };
         answer.map_err(|source| Error::NotAllowed {
-            asker: asker.map(|asker| asker.name().to_owned()),
-            wish: format!("let {} call `{export}` of {}", caller.name(), callee.name()),
-            source,
-        })
-    }
-
-    /// Asks the policy about pages.
-    pub(crate) fn may_share(
-        &self,
-        asker: Option<&Identity>,
-        domain: &Identity,
-        shared: &Shared,
-        bytes: &Range<u64>,
-        permission: Permission,
-    ) -> Result<(), Error> {
-        let answer = match &self.settings.policy {
-            Some(policy) => policy.share(asker, domain, shared, bytes, permission),
-            None => host_alone(asker),
-        };
-        answer.map_err(|source| Error::NotAllowed {
-            asker: asker.map(|asker| asker.name().to_owned()),
-            wish: format!(
-                "give {} the bytes {:#x} to {:#x} of {} as {permission:?}",
-                domain.name(),
-                bytes.start,
-                bytes.end,
-                shared.name()
-            ),
+            asker: question.asker.map(|asker| asker.name().to_owned()),
+            wish: question.to_string(),
             source,
         })
     }
@@ -264,9 +161,10 @@ impl HostBuilder {
         self
     }
 
-    /// Names the functions of every domain in `/tmp/perf-PID.map`, in the form that
-    /// `perf` has for generated code. (perf 6.1 does not look into it for code that is
-    /// mapped from a file in memory, as a domain's is.)
+    /// Names the functions of every domain in `/tmp/perf-PID.map`, where `perf` looks for
+    /// the names of code that is in no file: `perf record` and `perf report` show them. Each
+    /// domain has a copy of its code then, in anonymous memory, and does not share its
+    /// image's: that takes memory, and time to load.
     #[must_use]
     pub fn perf_map(mut self, wanted: bool) -> Self {
         self.perf_map = wanted;

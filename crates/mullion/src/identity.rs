@@ -1,7 +1,8 @@
 //! Who a domain is: what stays the same about it, whatever becomes of it.
 
 use crate::image::Image;
-use mullion_runtime::DomainNumber;
+use mullion_runtime::{Domain, DomainNumber};
+use mullion_supervisor::DomainId;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,17 @@ pub struct Identity {
     name: String,
     image: Image,
     user: Option<Box<dyn Any + Send + Sync>>,
-    number: OnceLock<DomainNumber>,
+    place: OnceLock<Place>,
+}
+
+/// Where the run time has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    number: DomainNumber,
+    /// In the supervisor's books.
+    pub(crate) record: DomainId,
+    /// Where its window begins.
+    pub(crate) base: u64,
 }
 
 /// Those of the domains that there are, by the run time's number.
@@ -30,7 +41,7 @@ impl Identity {
             name,
             image,
             user,
-            number: OnceLock::new(),
+            place: OnceLock::new(),
         })
     }
 
@@ -53,11 +64,21 @@ impl Identity {
         self.user.as_deref()?.downcast_ref()
     }
 
-    /// From now on it is found by this number.
-    pub(crate) fn found_as(self: &Arc<Self>, number: DomainNumber) {
-        self.number.get_or_init(|| number);
+    /// From now on it is found by that domain's number.
+    pub(crate) fn found_as(self: &Arc<Self>, domain: &Domain) {
+        let number = domain.number();
+        self.place.get_or_init(|| Place {
+            number,
+            record: domain.recorded_as(),
+            base: domain.memory().base(),
+        });
         let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
         alive.insert(number, Arc::downgrade(self));
+    }
+
+    /// `None` as long as it is being made.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place.get().copied()
     }
 }
 
@@ -67,11 +88,17 @@ pub(crate) fn find(number: DomainNumber) -> Option<Arc<Identity>> {
     alive.get(&number)?.upgrade()
 }
 
+/// All that somebody still speaks of, in the order in which they were made.
+pub(crate) fn alive() -> Vec<Arc<Identity>> {
+    let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    alive.values().filter_map(Weak::upgrade).collect()
+}
+
 impl Drop for Identity {
     fn drop(&mut self) {
-        if let Some(number) = self.number.get() {
+        if let Some(place) = self.place.get() {
             let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
-            alive.remove(number);
+            alive.remove(&place.number);
         }
     }
 }

@@ -45,12 +45,17 @@ impl Image {
         }
         let exports = admitted.image().exports().iter().enumerate();
         let exports = exports.map(|(index, export)| (export.name.clone(), index));
+        let exports = exports.collect();
+        let loaded = match host.perf() {
+            None => Loaded::new(admitted),
+            Some(_) => Loaded::for_profiles(admitted),
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 host: host.clone(),
                 name: name.to_owned(),
-                exports: exports.collect(),
-                loaded: Loaded::new(admitted).map_err(Error::Load)?,
+                exports,
+                loaded: loaded.map_err(Error::Load)?,
                 symbols: LazySymbols::default(),
                 signatures: Mutex::default(),
             }),
@@ -119,14 +124,27 @@ impl Image {
     /// it has another type than `F`.
     pub(crate) fn export_as<F: SomeSignature>(&self, name: &str) -> Result<usize, Error> {
         let export = self.export(name)?;
+        let host = || std::any::type_name::<F>().replace("mullion::pointer::", "");
+        self.check_export(export, F::CLASSES, host)?;
+        Ok(export)
+    }
+
+    /// Whether the debug information says that the export has another type than those
+    /// classes, for which the host has a name.
+    pub(crate) fn check_export(
+        &self,
+        export: usize,
+        classes: (&[Class], Option<Class>),
+        host: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
         match self.signature(export) {
-            Some(signature) if !agrees(&signature, F::CLASSES) => Err(Error::WrongType {
+            Some(signature) if !agrees(&signature, classes) => Err(Error::WrongType {
                 image: self.inner.name.clone(),
-                name: name.to_owned(),
-                host: std::any::type_name::<F>().replace("mullion::pointer::", ""),
+                name: self.file().exports()[export].name.clone(),
+                host: host(),
                 image_type: signature.to_string(),
             }),
-            _ => Ok(export),
+            _ => Ok(()),
         }
     }
 

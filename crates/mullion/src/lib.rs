@@ -60,6 +60,7 @@
 #[doc = include_str!("../../../docs/host-rust.md")]
 mod guide {}
 
+mod books;
 mod buffer;
 mod builder;
 mod caller;
@@ -77,10 +78,12 @@ mod link;
 mod output;
 mod perf;
 mod pointer;
+mod policy;
 mod shared;
 mod value;
 mod within;
 
+pub use books::snapshot;
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
 pub use caller::Caller;
@@ -89,21 +92,24 @@ pub use error::Error;
 pub use fault::{Fault, Frame};
 pub use function::{Callback, Export, Function, Signature};
 pub use held::Held;
-pub use host::{Candidate, Host, HostBuilder, Policy};
+pub use host::{Host, HostBuilder};
 pub use identity::Identity;
 pub use image::Image;
 pub use import::{Answer, BoxedError, Imports, IntoImport, RawArguments, RawResult};
 pub use link::{Callee, Link};
 pub use mullion_loader::{Asked, Authoriser};
+/// What [`snapshot`] gives, and pictures of it.
+pub use mullion_picture as picture;
 pub use mullion_runtime::{
     Access as Permission, Arguments, Attempt, CallLimits, Cause, Limits, Registers, Returned,
     ShareError,
 };
-pub use mullion_symbols::Location;
+pub use mullion_symbols::{Class, Location};
 pub use mullion_system::{Mount, MountError, Stream, Streams};
 /// What policies, keys and credentials are made of.
 pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
+pub use policy::{Candidate, Policy, Question, Wish};
 pub use shared::Shared;
 pub use value::{Outcome, Value};
 pub use within::{Target, Within};

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::function::{Export, Function, Signature};
 use crate::identity::{self, Identity};
 use crate::import::BoxedError;
+use crate::policy::{Question, Wish};
 use mullion_runtime::{CallError, CallLimits, LinkOptions, Returned};
 use std::fmt;
 use std::sync::Arc;
@@ -139,8 +140,14 @@ pub(crate) fn make(
     let index = identity.image().import(import)?;
     let called = callee.domain.identity();
     let export = &called.image().file().exports()[callee.export].name;
-    let host = called.image().host();
-    host.may_link(asker, identity, called, export)?;
+    called.image().host().may(&Question {
+        asker,
+        domain: identity,
+        wish: Wish::Call {
+            callee: called,
+            export,
+        },
+    })?;
     let access = callee.domain.hold()?;
     let entry = access.export(callee.export)?;
     let made = domain.link(index, access.domain()?, entry, callee.options());

@@ -5,12 +5,13 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::identity::Identity;
 use crate::pointer::Ptr;
+use crate::policy::{Question, Wish};
 use crate::within::Within;
-use mullion_runtime::{Access as Permission, DomainNumber, PAGE, SharePolicy};
+use mullion_runtime::{Access as Permission, PAGE};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Memory of the host that domains are given pages of: for reading and writing here,
 /// for reading there, not at all elsewhere. Nothing is copied: they are the same pages.
@@ -28,19 +29,16 @@ pub struct Shared {
     host: Host,
 }
 
-/// The host's policy has been asked before.
-struct Decided;
+/// Where the host has memory that it has a handle of, for the books.
+static NAMED: Mutex<Vec<(Weak<str>, Range<u64>)>> = Mutex::new(Vec::new());
 
-impl SharePolicy for Decided {
-    fn allows(
-        &self,
-        _: Option<DomainNumber>,
-        _: DomainNumber,
-        _: &Range<u64>,
-        _: Permission,
-    ) -> bool {
-        true
-    }
+/// Names and the host's addresses of what there is.
+pub(crate) fn named() -> Vec<(Arc<str>, Range<u64>)> {
+    let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let alive = named
+        .iter()
+        .filter_map(|(name, place)| Some((name.upgrade()?, place.clone())));
+    alive.collect()
 }
 
 impl Shared {
@@ -48,11 +46,16 @@ impl Shared {
     pub const PAGE: u64 = PAGE;
 
     pub(crate) fn new(host: &Host, name: &str, length: u64) -> Result<Self, Error> {
-        Ok(Self {
-            raw: mullion_runtime::Shared::new(length, Arc::new(Decided))?,
+        let shared = Self {
+            raw: mullion_runtime::Shared::new(length)?,
             name: name.into(),
             host: host.clone(),
-        })
+        };
+        let start = shared.bytes().as_ptr().addr() as u64;
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        named.retain(|(name, _)| name.strong_count() > 0);
+        named.push((Arc::downgrade(&shared.name), start..start + shared.len()));
+        Ok(shared)
     }
 
     /// Its name, for the policy.
@@ -89,9 +92,16 @@ impl Shared {
         permission: Permission,
     ) -> Result<(), Error> {
         let access = domain.hold()?;
-        self.host
-            .may_share(asker, domain.identity(), self, &bytes, permission)?;
-        let granted = self.raw.grant(None, access.domain()?, bytes, permission);
+        self.host.may(&Question {
+            asker,
+            domain: domain.identity(),
+            wish: Wish::Pages {
+                shared: self,
+                bytes: bytes.clone(),
+                permission,
+            },
+        })?;
+        let granted = self.raw.grant(access.domain()?, bytes, permission);
         granted.map_err(|source| Error::Share {
             domain: domain.name().to_owned(),
             source,

@@ -2,6 +2,8 @@
 
 mod support;
 
+#[path = "host/books.rs"]
+mod books;
 #[path = "host/calls.rs"]
 mod calls;
 #[path = "host/data.rs"]

@@ -7,7 +7,6 @@ mod support;
 
 use mullion_runtime::{Access, Arguments, Claimed, Domain, Limits, LinkOptions, PAGE, Shared};
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{Program, host};
 
@@ -123,8 +122,8 @@ fn main() {
     });
     let mut again = load(Limits::default());
     row("restart", 100, || again.domain.restart().unwrap());
-    let object = Shared::new(PAGE, Arc::new(())).unwrap();
-    let share = |access| object.grant(None, &one.domain, 0..PAGE, access).unwrap();
+    let object = Shared::new(PAGE).unwrap();
+    let share = |access| object.grant(&one.domain, 0..PAGE, access).unwrap();
     row("share a page, and take it away", 100, || {
         share(Access::ReadWrite);
         share(Access::None);

@@ -49,7 +49,7 @@ pub use limits::{CallLimits, Limits};
 pub use link::{Failed, LinkOptions, Linked};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
 pub use records::snapshot;
-pub use shared::{ShareError, SharePolicy, Shared};
+pub use shared::{ShareError, Shared};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use watchdog::TICK;
 pub use window::{Access, PAGE};

@@ -11,7 +11,7 @@
 //! and as code in a domain uses the low 32 bits of an address only, a pointer into
 //! the object works in every domain that has the page, whoever made it.
 
-use crate::domain::{Domain, DomainNumber};
+use crate::domain::Domain;
 use crate::error::Error;
 use crate::memory::MappingError;
 use crate::sealed;
@@ -27,44 +27,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// domains map without naming a place goes below it as long as there is room.
 pub(crate) const SHARED_START: u64 = 0x9000_0000;
 
-/// Who may have which pages: the component that decides (the segmentation
-/// paper, section 2.3). It is asked before anything changes.
-pub trait SharePolicy: Send + Sync {
-    /// Whether `target` may have `access` to these bytes of the object, because
-    /// `asker`, or the host if that is `None`, wants it so.
-    fn allows(
-        &self,
-        asker: Option<DomainNumber>,
-        target: DomainNumber,
-        bytes: &Range<u64>,
-        access: Access,
-    ) -> bool;
-}
-
-/// Everything that the host asks for itself, and nothing for domains.
-impl SharePolicy for () {
-    fn allows(
-        &self,
-        asker: Option<DomainNumber>,
-        _: DomainNumber,
-        _: &Range<u64>,
-        _: Access,
-    ) -> bool {
-        asker.is_none()
-    }
-}
-
 /// Why pages are not shared.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
-    /// The policy said no.
-    #[error("the policy does not let {target:?} have the pages as {access:?}")]
-    Refused {
-        /// Who would have had them.
-        target: DomainNumber,
-        /// How.
-        access: Access,
-    },
     /// Not whole pages of the object, or executable.
     #[error("not whole pages of the shared object, or executable")]
     Range,
@@ -79,7 +44,6 @@ pub enum ShareError {
 #[derive(Clone)]
 pub struct Shared {
     object: Arc<Object>,
-    policy: Arc<dyn SharePolicy>,
 }
 
 /// The pages: in a file of which nobody has a descriptor but this.
@@ -102,7 +66,7 @@ impl Shared {
     ///
     /// # Errors
     /// [`Error::Range`]: no room among the offsets; the kernel's.
-    pub fn new(length: u64, policy: Arc<dyn SharePolicy>) -> Result<Self, Error> {
+    pub fn new(length: u64) -> Result<Self, Error> {
         let length = length.max(1).next_multiple_of(PAGE);
         let place = take(length).ok_or(Error::Range {
             start: SHARED_START,
@@ -111,7 +75,6 @@ impl Shared {
         let object = Object::new(place.clone()).inspect_err(|_| give_back(&place))?;
         Ok(Self {
             object: Arc::new(object),
-            policy,
         })
     }
 
@@ -136,13 +99,13 @@ impl Shared {
     }
 
     /// Gives `target` these bytes of the object, whole pages, with `access` from
-    /// now on, or takes them away ([`Access::None`]): while it runs, if need be.
+    /// now on, or takes them away ([`Access::None`]): while it runs, if need be. Who may
+    /// have what is the caller's to decide: `crates/mullion` asks the host's policy.
     ///
     /// # Errors
     /// As [`ShareError`] says; then nothing has changed.
     pub fn grant(
         &self,
-        asker: Option<DomainNumber>,
         target: &Domain,
         bytes: Range<u64>,
         access: Access,
@@ -154,13 +117,6 @@ impl Shared {
             || access == Access::ReadExecute
         {
             return Err(ShareError::Range);
-        }
-        let number = target.number();
-        if !self.policy.allows(asker, number, &bytes, access) {
-            return Err(ShareError::Refused {
-                target: number,
-                access,
-            });
         }
         target.memory().share(&self.object, bytes, access)?;
         Ok(())

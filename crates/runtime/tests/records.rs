@@ -5,7 +5,6 @@ mod support;
 use mullion_picture::{Options, State, paint};
 use mullion_runtime::{Access, Limits, LinkOptions, PAGE, Shared, snapshot};
 use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
-use std::sync::Arc;
 use support::{Program, host};
 
 /// What the domain has on the word at this address.
@@ -37,10 +36,10 @@ fn the_books_follow_what_domains_may_do() {
     let data = one.call("value_at", &[]).unwrap().integer;
     let memory = one.domain.memory();
     let heap = memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let object = Shared::new(PAGE, Arc::new(())).unwrap();
+    let object = Shared::new(PAGE).unwrap();
     let shared = object.bytes().as_ptr() as u64;
     let give = |to: &support::Loaded, access| {
-        object.grant(None, &to.domain, 0..PAGE, access).unwrap();
+        object.grant(&to.domain, 0..PAGE, access).unwrap();
     };
     give(&one, Access::ReadWrite);
     give(&two, Access::Read);
@@ -129,9 +128,9 @@ fn the_books_of_a_running_host_can_be_painted() {
     one.domain
         .link(0, &two.domain, entry, LinkOptions::default())
         .unwrap();
-    let object = Shared::new(PAGE, Arc::new(())).unwrap();
+    let object = Shared::new(PAGE).unwrap();
     for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
-        object.grant(None, &domain.domain, 0..PAGE, access).unwrap();
+        object.grant(&domain.domain, 0..PAGE, access).unwrap();
     }
     let text = State::from(&snapshot())
         .name(one.domain.recorded_as(), "the caller")

@@ -2,11 +2,8 @@
 
 mod support;
 
-use mullion_runtime::{
-    Access, Claimed, DomainNumber, Limits, PAGE, ShareError, SharePolicy, Shared,
-};
+use mullion_runtime::{Access, Claimed, Limits, PAGE, ShareError, Shared};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use support::{Loaded, Program};
 
@@ -28,12 +25,12 @@ const PROGRAM: &str = "
 ";
 
 fn shared(pages: u64) -> Shared {
-    Shared::new(pages * PAGE, Arc::new(())).unwrap()
+    Shared::new(pages * PAGE).unwrap()
 }
 
 fn give(shared: &Shared, to: &Loaded, pages: Range<u64>, access: Access) {
     let bytes = pages.start * PAGE..pages.end * PAGE;
-    shared.grant(None, &to.domain, bytes, access).unwrap();
+    shared.grant(&to.domain, bytes, access).unwrap();
 }
 
 #[test]
@@ -100,45 +97,8 @@ fn a_domain_cannot_change_what_is_shared_with_it() {
     // Nor can the host give what the domain has in use.
     let own = Claimed(address.0 + PAGE);
     memory.map(Some(own), PAGE, Access::ReadWrite).unwrap();
-    let taken = object.grant(None, &loaded.domain, 0..2 * PAGE, Access::Read);
+    let taken = object.grant(&loaded.domain, 0..2 * PAGE, Access::Read);
     assert!(matches!(taken, Err(ShareError::Mapping(_))));
-}
-
-struct OnlyReading;
-
-impl SharePolicy for OnlyReading {
-    fn allows(
-        &self,
-        asker: Option<DomainNumber>,
-        target: DomainNumber,
-        bytes: &Range<u64>,
-        access: Access,
-    ) -> bool {
-        let by_itself = asker == Some(target);
-        asker.is_none() || by_itself && access == Access::Read && bytes.end <= PAGE
-    }
-}
-
-#[test]
-fn the_policy_is_asked_with_the_identity_of_the_asker() {
-    let program = Program::new(PROGRAM);
-    let (one, two) = (program.load(), program.load());
-    let object = Shared::new(2 * PAGE, Arc::new(OnlyReading)).unwrap();
-    let (first, all) = (0..PAGE, 0..2 * PAGE);
-    let ask = |asker: &Loaded, target: &Loaded, bytes: &Range<u64>, access| {
-        let asker = Some(asker.domain.number());
-        object.grant(asker, &target.domain, bytes.clone(), access)
-    };
-    ask(&one, &one, &first, Access::Read).unwrap();
-    for refused in [
-        ask(&one, &two, &first, Access::Read),
-        ask(&one, &one, &first, Access::ReadWrite),
-        ask(&one, &one, &all, Access::Read),
-    ] {
-        assert!(matches!(refused, Err(ShareError::Refused { .. })));
-    }
-    one.fault("put", &[object.offset(), 1]);
-    two.fault("get", &[object.offset()]);
 }
 
 #[test]
@@ -152,7 +112,7 @@ fn ranges_are_whole_pages_and_never_code() {
         (0..2 * PAGE, Access::Read),
         (0..PAGE, Access::ReadExecute),
     ] {
-        let result = object.grant(None, &loaded.domain, bytes, access);
+        let result = object.grant(&loaded.domain, bytes, access);
         assert!(matches!(result, Err(ShareError::Range)));
     }
 }

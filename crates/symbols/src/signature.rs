@@ -45,6 +45,19 @@ pub enum Class {
     Other,
 }
 
+impl fmt::Display for Class {
+    /// As C names a type of that kind.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(bytes) => write!(formatter, "int{}_t", 8 * u128::from(*bytes)),
+            Self::Real(4) => formatter.write_str("float"),
+            Self::Real(8) => formatter.write_str("double"),
+            Self::Real(bytes) => write!(formatter, "a number of {bytes} bytes"),
+            Self::Other => formatter.write_str("something else"),
+        }
+    }
+}
+
 impl Symbols {
     /// The type of the function that begins at an offset in the window; `None`: nothing is
     /// known of it.

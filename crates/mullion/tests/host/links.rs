@@ -3,14 +3,13 @@
 use crate::support;
 use mullion::{
     BoxedError, Callback, Caller, Candidate, Cause, Domain, Error, Function, Host, Identity, Image,
-    Imports, Permission, Policy, Ptr, Shared,
+    Imports, Permission, Policy, Ptr, Question, Shared, Wish,
 };
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-type Eight = fn(i32, i32, i32, i32, i32, i32, i8, i64) -> i64;
+pub(crate) type Eight = fn(i32, i32, i32, i32, i32, i32, i8, i64) -> i64;
 
 static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -48,11 +47,11 @@ fn named(image: &Image, name: &str, number: i32, imports: Imports) -> Result<Dom
     domain.imports(imports).load()
 }
 
-fn domain(name: &str, number: i32) -> Domain {
+pub(crate) fn domain(name: &str, number: i32) -> Domain {
     named(&IMAGE, name, number, imports()).expect("a domain")
 }
 
-fn eight(domain: &Domain, name: &str) -> Function<Eight> {
+pub(crate) fn eight(domain: &Domain, name: &str) -> Function<Eight> {
     domain.function(name).expect("an export")
 }
 
@@ -316,53 +315,20 @@ fn what_cannot_be_shared_is_refused() {
 #[derive(Clone, Default)]
 struct Asked(Arc<Mutex<Vec<String>>>);
 
-impl Asked {
-    fn answer(
-        &self,
-        asker: Option<&Identity>,
-        of: &Identity,
-        what: String,
-    ) -> Result<(), BoxedError> {
-        let name = asker.map_or("host", Identity::name);
-        self.0.lock().unwrap().push(format!("{name}: {what}"));
-        match asker {
-            Some(asker) if asker != of => Err("not for others".into()),
-            _ => Ok(()),
-        }
-    }
-}
-
 impl Policy for Asked {
     fn admit(&self, _: &Candidate<'_>) -> Result<(), BoxedError> {
         Ok(())
     }
-    fn link(
-        &self,
-        asker: Option<&Identity>,
-        caller: &Identity,
-        callee: &Identity,
-        export: &str,
-    ) -> Result<(), BoxedError> {
-        if export == "crash" {
+    fn allow(&self, question: &Question<'_>) -> Result<(), BoxedError> {
+        if matches!(question.wish, Wish::Call { export, .. } if export == "crash") {
             return Err("nobody needs that".into());
         }
-        let what = format!("{} calls {export} of {}", caller.name(), callee.name());
-        self.answer(asker, caller, what)
-    }
-    fn share(
-        &self,
-        asker: Option<&Identity>,
-        domain: &Identity,
-        shared: &Shared,
-        bytes: &Range<u64>,
-        permission: Permission,
-    ) -> Result<(), BoxedError> {
-        let what = format!(
-            "{} has {bytes:?} of {} as {permission:?}",
-            domain.name(),
-            shared.name()
-        );
-        self.answer(asker, domain, what)
+        let name = question.asker.map_or("host", Identity::name);
+        self.0.lock().unwrap().push(format!("{name}: {question}"));
+        match question.asker {
+            Some(asker) if asker != question.domain => Err("not for others".into()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -406,13 +372,67 @@ fn the_policy_is_asked_for_entry_points_and_pages_with_who_asks() {
     assert_eq!(
         *asked.0.lock().unwrap(),
         [
-            "host: one calls weigh of two",
-            "two: one calls weigh of two",
-            "one: one calls weigh of two",
-            "one: one has 0..4096 of page as Read",
-            "one: two has 0..4096 of page as Read",
+            "host: let one call `weigh` of two",
+            "two: let one call `weigh` of two",
+            "one: let one call `weigh` of two",
+            "one: give one the bytes 0x0 to 0x1000 of page as Read",
+            "one: give two the bytes 0x0 to 0x1000 of page as Read",
         ]
     );
+}
+
+/// What a domain asks for itself, it may read, on the first page.
+struct OnlyReading;
+
+impl Policy for OnlyReading {
+    fn admit(&self, _: &Candidate<'_>) -> Result<(), BoxedError> {
+        Ok(())
+    }
+    fn allow(&self, question: &Question<'_>) -> Result<(), BoxedError> {
+        let by_itself = question.asker == Some(question.domain);
+        match &question.wish {
+            Wish::Pages {
+                bytes, permission, ..
+            } if by_itself && *permission == Permission::Read && bytes.end <= Shared::PAGE => {
+                Ok(())
+            }
+            _ => question.host_alone(),
+        }
+    }
+}
+
+#[test]
+fn a_policy_tells_askers_ranges_and_permissions_apart() {
+    let host = Host::builder().policy(OnlyReading).build();
+    let image = open(&host);
+    let [one, two] = [1, 2].map(|number| named(&image, "asking", number, imports()).unwrap());
+    let shared = host.share("pages", 2 * Shared::PAGE).unwrap();
+    let ask = |asker: &Domain, to: &Domain, bytes, permission| {
+        shared.grant(Some(asker.identity()), to, bytes, permission)
+    };
+    let (first, all) = (0..Shared::PAGE, 0..2 * Shared::PAGE);
+    ask(&one, &one, first.clone(), Permission::Read).unwrap();
+    for refused in [
+        ask(&one, &two, first.clone(), Permission::Read),
+        ask(&one, &one, first, Permission::ReadWrite),
+        ask(&one, &one, all, Permission::Read),
+        one.link(Some(one.identity()), "other", &eight(&two, "weigh")),
+    ] {
+        assert!(
+            matches!(refused, Err(Error::NotAllowed { .. })),
+            "{refused:?}"
+        );
+    }
+    let place = shared.ptr::<u32>(&one, 0).unwrap();
+    let get = |domain: &Domain| {
+        let get = domain.function::<fn(Ptr<u32>) -> u32>("get").unwrap();
+        get.call(place)
+    };
+    assert_eq!(get(&one).unwrap(), 0, "it may read");
+    let put = one.function::<fn(Ptr<u32>, u32)>("put").unwrap();
+    crate::fault(put.call(place, 1));
+    crate::fault(get(&two));
+    assert!(one.links().unwrap().is_empty());
 }
 
 #[test]

@@ -1,0 +1,85 @@
+//! The graph that the host sees, as `mullion map` paints it.
+
+use crate::links::{domain, eight};
+use crate::support;
+use mullion::picture::{Access, State};
+use mullion::{Host, Permission, Shared};
+use std::process::Command;
+
+/// The number that a name has.
+fn number(state: &State, name: &str) -> u32 {
+    let mut domains = state.domains.iter();
+    domains.find(|domain| domain.name == name).unwrap().id
+}
+
+/// Who has what on the piece of that name.
+fn grants(state: &State, label: &str) -> Vec<(u32, Access, Option<u32>)> {
+    let label = state.labels.iter().find(|known| known.name == label);
+    let label = label.unwrap();
+    let mut regions = state.regions.iter();
+    let region = regions.find(|region| (region.start..region.end).contains(&label.start));
+    let grants = region.unwrap().grants.iter();
+    let mut all: Vec<_> = grants
+        .map(|grant| (grant.domain.unwrap(), grant.access, grant.to))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_host_with_three_domains_a_link_and_a_shared_page_can_be_painted() {
+    let [caller, callee, alone] =
+        ["the caller", "the called one", "the third"].map(|name| domain(name, 0));
+    caller
+        .link(None, "other", &eight(&callee, "weigh"))
+        .unwrap();
+    let page = Host::new().share("the page", Shared::PAGE).unwrap();
+    for (domain, permission) in [(&caller, Permission::ReadWrite), (&alone, Permission::Read)] {
+        page.grant(None, domain, 0..Shared::PAGE, permission)
+            .unwrap();
+    }
+
+    let books = mullion::snapshot();
+    let [one, two, three] = [&caller, &callee, &alone].map(|of| number(&books, of.name()));
+    assert_eq!(number(&books, "host"), 0);
+    let gate = (one, Access::SwitchGate, Some(two));
+    assert!(grants(&books, "the called one: weigh").contains(&gate));
+    let code = (three, Access::ExecuteRead, None);
+    assert!(grants(&books, "the third: code").contains(&code));
+    let of_page = grants(&books, "the page");
+    assert!(of_page.contains(&(one, Access::ReadWrite, None)));
+    assert!(of_page.contains(&(three, Access::Read, None)));
+    assert!(of_page.iter().all(|(domain, ..)| *domain != two));
+
+    let directory = tempfile::tempdir().unwrap();
+    let (json, svg) = (
+        directory.path().join("books.json"),
+        directory.path().join("books.svg"),
+    );
+    std::fs::write(&json, books.title("a running host").to_json()).unwrap();
+    let mut map = Command::new(&*support::MULLION);
+    let output = map.arg("map").arg(&json).arg("-o").arg(&svg).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let picture = std::fs::read_to_string(svg).unwrap();
+    for name in [
+        "a running host",
+        "the caller",
+        "the called one",
+        "the third",
+        "the page",
+    ] {
+        assert!(picture.contains(name), "{name}");
+    }
+
+    alone.unload().unwrap();
+    let books = mullion::snapshot();
+    assert!(books.domains.iter().all(|domain| domain.id != three));
+    assert!(
+        books
+            .labels
+            .iter()
+            .all(|label| !label.name.starts_with("the third"))
+    );
+}
