@@ -5,6 +5,9 @@ use crate::BindError;
 use crate::model::{Count, Direction, Function, Interface, Parameter, Type};
 use std::fmt::Write as _;
 
+/// Integers and pointers that a host function is handed in registers.
+const REGISTERS: usize = 6;
+
 /// A header for a host, to be included beside the interface's own; `header` is its
 /// name, and the beginning of the names that are made.
 ///
@@ -66,13 +69,49 @@ fn find(stem: &str, functions: &[&Function]) -> String {
         "}};\n\nstatic inline mullion_status {stem}_find(mullion_domain domain, struct {stem}_extension *extension)\n{{\n\
          \tmullion_status status = MULLION_OK;\n\textension->domain = domain;\n"
     );
-    for Function { name, .. } in functions {
+    for function in functions {
+        let name = &function.name;
         let _written = writeln!(
             text,
-            "\tif (!status)\n\t\tstatus = mullion_function_find(domain, \"{name}\", &extension->{name});"
+            "\tif (!status)\n\t\tstatus = mullion_function_find(domain, \"{name}\", &extension->{name});\n\
+             \tif (!status) {{\n{}\t}}",
+            check(function)
         );
     }
     text + "\treturn status;\n}\n"
+}
+
+/// Compares an export's type, by its debug information, with the header's.
+fn check(function: &Function) -> String {
+    let parameters = function.parameters.iter();
+    let types: Vec<_> = parameters
+        .map(|parameter| type_of(&parameter.kind))
+        .collect();
+    let (name, result, count) = (&function.name, type_of(&function.result), types.len());
+    let (types, place) = match types.is_empty() {
+        true => (String::new(), "NULL"),
+        false => (
+            format!(
+                "\t\tstatic const mullion_type types[] = {{ {} }};\n",
+                types.join(", ")
+            ),
+            "types",
+        ),
+    };
+    format!(
+        "{types}\t\tstatus = mullion_function_check(extension->{name}, {result}, {place}, {count});\n"
+    )
+}
+
+/// The `mullion_type` of a parameter or result.
+fn type_of(kind: &Type) -> String {
+    match kind {
+        Type::Void => "MULLION_TYPE_NOTHING".to_owned(),
+        Type::Double => "MULLION_TYPE_DOUBLE".to_owned(),
+        Type::Float => "MULLION_TYPE_FLOAT".to_owned(),
+        Type::Pointer(_) => "MULLION_TYPE_POINTER".to_owned(),
+        kind => format!("MULLION_TYPE_INTEGER({})", name_of(kind)),
+    }
 }
 
 /// The stub of one of the extension's functions.
@@ -217,7 +256,7 @@ fn answer(stem: &str, function: &Function) -> String {
     } = function;
     let (mut declarations, mut before, mut after, mut end) =
         (String::new(), String::new(), String::new(), String::new());
-    let (mut integers, mut reals) = (0, 0);
+    let (mut integers, mut reals) = (0_usize, 0);
     for parameter in parameters {
         let p = &parameter.name;
         let register = match parameter.kind {
@@ -227,7 +266,10 @@ fn answer(stem: &str, function: &Function) -> String {
             }
             _ => {
                 integers += 1;
-                format!("mullion_arguments_->integers[{}]", integers - 1)
+                match integers {
+                    1..=REGISTERS => format!("mullion_arguments_->integers[{}]", integers - 1),
+                    _ => format!("mullion_stacked_[{}]", integers - 1 - REGISTERS),
+                }
             }
         };
         let Some(direction) = &parameter.direction else {
@@ -288,6 +330,7 @@ fn answer(stem: &str, function: &Function) -> String {
             );
         }
     }
+    let stacked = stacked(integers);
     let names: String = parameters
         .iter()
         .map(|parameter| format!(", {}", parameter.name))
@@ -315,11 +358,28 @@ fn answer(stem: &str, function: &Function) -> String {
         "\nstatic inline mullion_status {stem}_host_{name}(mullion_domain mullion_domain_, void *mullion_user,\n\
          \tconst mullion_arguments *mullion_arguments_, mullion_value *mullion_result)\n{{\n\
          \tconst struct {stem}_host *mullion_own = (const struct {stem}_host *)mullion_user;\n\
-         \tmullion_status mullion_status_ = MULLION_OK;\n{declare}{declarations}\
+         \tmullion_status mullion_status_ = MULLION_OK;\n{stacked}{declare}{declarations}\
          \t(void)mullion_domain_, (void)mullion_arguments_, (void)mullion_result;\n{before}\
          \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_own->{name}(mullion_own->user{pass}{names});\n\
          {after}{result}{end}\treturn mullion_status_;\n}}\n"
     )
+}
+
+/// Takes the integers and pointers beyond those in registers from the domain's stack.
+fn stacked(integers: usize) -> String {
+    if integers <= REGISTERS {
+        return String::new();
+    }
+    let more = integers - REGISTERS;
+    let mut text = format!("\tuint64_t mullion_stacked_[{more}] = {{ 0 }};\n");
+    for index in 0..more {
+        let _written = writeln!(
+            text,
+            "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_argument(mullion_domain_, {}, &mullion_stacked_[{index}]);",
+            REGISTERS + index
+        );
+    }
+    text
 }
 
 fn offer(stem: &str, functions: &[&Function]) -> String {

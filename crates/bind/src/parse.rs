@@ -154,14 +154,8 @@ impl Reader {
                 "a structure cannot be returned; return a pointer to one",
             );
         }
-        let integers = parameters
-            .iter()
-            .filter(|parameter| !matches!(parameter.kind, Type::Float | Type::Double));
-        if is_hosts && integers.count() > 6 || parameters.len() > 8 {
-            return unsupported(
-                name,
-                "a call has at most eight arguments, and one of the host's at most six integers and pointers",
-            );
+        if parameters.len() > 8 {
+            return unsupported(name, "a call has at most eight arguments");
         }
         let function = Function {
             name: name.to_owned(),

@@ -126,9 +126,9 @@ fn what_cannot_cross_is_refused_with_its_place() {
             "union",
         ),
         (
-            "MULLION_HOST void f(int a, int b, int c, int d, int e, int g, int h);",
+            "MULLION_HOST void f(int a, int b, int c, int d, int e, int g, int h, int i, int j);",
             "f",
-            "six integers",
+            "eight arguments",
         ),
         ("MULLION_HOST int variable;", "variable", "only functions"),
         (
@@ -184,6 +184,8 @@ MULLION_EXTENSION void arrays(const struct pair *in MULLION_IN(n), struct pair *
 MULLION_HOST double host_mixed(double a, float b, short c, _Bool d, char e);
 MULLION_HOST void host_nothing(void);
 MULLION_HOST void *host_raw(void *plain);
+MULLION_HOST int host_many(int a, int b, struct pair *c MULLION_INOUT(1), int d, double e, int f, int g, char h);
+MULLION_HOST int host_most(int a, int b, int c, int d, int e, _Bool f, struct pair *g MULLION_OUT(1), void *h);
 MULLION_HOST float host_arrays(const struct pair *in MULLION_IN(n), struct pair *out MULLION_OUT(n),
                                int64_t *both MULLION_INOUT(3), uint32_t n, const char *text MULLION_STRING);";
 

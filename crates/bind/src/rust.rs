@@ -127,18 +127,27 @@ fn call(function: &Function) -> String {
         arguments.push(match &parameter.direction {
             None => name,
             Some(direction) => {
+                let is_one = direction.count() == Some(&Count::Number(1));
                 let make = match direction {
                     Direction::Text => format!("string_in({name})"),
+                    Direction::Out(_) if is_one => format!("alloc::<{}>(1)", element(parameter)),
                     Direction::Out(_) => {
                         format!("alloc::<{}>({name}.len() as u64)", element(parameter))
                     }
+                    Direction::In(_) | Direction::InOut(_) if is_one => {
+                        format!("copy_in(std::slice::from_ref(&*{name}))")
+                    }
                     Direction::In(_) | Direction::InOut(_) => format!("copy_in(&{name}[..])"),
+                };
+                let place = match is_one {
+                    true => format!("std::slice::from_mut({name})"),
+                    false => format!("&mut {name}[..]"),
                 };
                 let _written = writeln!(before, "        let {name}_inside = self.domain.{make}?;");
                 if let Direction::Out(_) | Direction::InOut(_) = direction {
                     let _written = writeln!(
                         after,
-                        "        {name}_inside.slice(&self.domain)?.copy_to(&mut {name}[..])?;"
+                        "        {name}_inside.slice(&self.domain)?.copy_to({place})?;"
                     );
                 }
                 format!("{name}_inside.ptr().cast()")
@@ -234,7 +243,7 @@ fn offer(function: &Function) -> String {
             None => String::new(),
         };
         let fixed = match direction.count() {
-            Some(Count::Number(number)) => Some(number),
+            Some(Count::Number(number)) => Some(*number),
             _ => None,
         };
         let _written = match (direction, fixed) {
@@ -244,6 +253,10 @@ fn offer(function: &Function) -> String {
                     "        let {name}_copy = {name}.string(caller, LONGEST as usize)?;"
                 )
             }
+            (_, Some(1)) => writeln!(
+                before,
+                "        let mut {name}_copy = <{element}>::new_zeroed();"
+            ),
             (_, Some(number)) => {
                 writeln!(
                     before,
@@ -261,11 +274,18 @@ fn offer(function: &Function) -> String {
         } else {
             format!("{name}_slice")
         };
+        let (place, copy) = match fixed {
+            Some(1) => (
+                format!("std::slice::from_mut(&mut {name}_copy)"),
+                format!("std::slice::from_ref(&{name}_copy)"),
+            ),
+            _ => (format!("&mut {name}_copy"), format!("&{name}_copy")),
+        };
         if let Direction::In(_) | Direction::InOut(_) = direction {
-            let _written = writeln!(before, "        {slice}.copy_to(&mut {name}_copy)?;");
+            let _written = writeln!(before, "        {slice}.copy_to({place})?;");
         }
         if let Direction::Out(_) | Direction::InOut(_) = direction {
-            let _written = writeln!(after, "        {slice}.copy_from(&{name}_copy)?;");
+            let _written = writeln!(after, "        {slice}.copy_from({copy})?;");
             let _written = write!(arguments, ", &mut {name}_copy");
         } else {
             let _written = write!(arguments, ", &{name}_copy");
@@ -288,6 +308,8 @@ fn is_visible(function: &Function, parameter: &Parameter) -> bool {
 fn host_type(parameter: &Parameter) -> String {
     let element = element(parameter);
     let array = |count: &Count| match count {
+        // By reference: the usual way to hand over a structure.
+        Count::Number(1) => element.clone(),
         Count::Number(number) => format!("[{element}; {number}]"),
         Count::Parameter(_) => format!("[{element}]"),
     };
