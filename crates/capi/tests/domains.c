@@ -412,6 +412,27 @@ static void busy(void)
 	FAILS(MULLION_BAD_HANDLE, mullion_domain_restart(domain));
 }
 
+/* Three domains, a link and a shared page, in a file that the test has painted. */
+static void books(const char *json)
+{
+	mullion_domain one = load("the caller", NULL, eight), two = load("the called one", NULL, eight);
+	mullion_domain three = load("the third", NULL, eight);
+	mullion_function who = find(two, "who");
+	mullion_shared page;
+	OK(mullion_link(MULLION_THE_HOST, one, "other", who, NULL));
+	OK(mullion_shared_new("the page", PAGE, &page));
+	OK(mullion_grant(page, MULLION_THE_HOST, one, 0, PAGE, MULLION_READ_WRITE));
+	OK(mullion_grant(page, MULLION_THE_HOST, three, 0, PAGE, MULLION_READ));
+	FAILS(MULLION_CANNOT_WRITE, mullion_snapshot("/nonexistent/books.json"));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_snapshot(NULL));
+	OK(mullion_snapshot(json));
+	OK(mullion_shared_free(page));
+	OK(mullion_function_free(who));
+	OK(mullion_domain_unload(one));
+	OK(mullion_domain_unload(two));
+	OK(mullion_domain_unload(three));
+}
+
 static char *contents(const char *file)
 {
 	static char text[1 << 16];
@@ -467,8 +488,10 @@ int main(int count, char **words)
 	policy();
 	limits();
 	busy();
-	if (count == 5)
+	if (count == 6) {
+		books(words[5]);
 		credentials(words + 1);
+	}
 	OK(mullion_image_free(image));
 	puts("all as the header says");
 	return 0;

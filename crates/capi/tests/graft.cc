@@ -87,8 +87,8 @@ int main(int count, char **words)
     {
         mullion_call_limits limits = MULLION_CALL_LIMITS_DEFAULT;
         limits.nanoseconds = 20 * 1000 * 1000;
-        auto spin = domain.find<void(int *)>("spin").limited(limits);
-        mullion::graft<&shape::touch, 6> slow(second, [spin](shape &, int *) { spin(nullptr); });
+        auto spin = domain.find<void()>("spin").limited(limits);
+        mullion::graft<&shape::touch, 6> slow(second, [spin](shape &, int *) { spin(); });
         opaque(second).touch(nullptr);
         EXPECT(second.touched == 1 && slow.failures() == 1 && domain.has_ended());
         opaque(second).touch(nullptr);

@@ -122,6 +122,41 @@ static void values(mullion_domain domain)
 	OK(mullion_function_free(function));
 }
 
+/* What the host means to pass, against the extension's debug information. */
+static void types(mullion_domain domain)
+{
+	const mullion_type two[] = { MULLION_TYPE_INTEGER(int), MULLION_TYPE_INTEGER(int) };
+	const mullion_type three[] = { MULLION_TYPE_DOUBLE, MULLION_TYPE_FLOAT, MULLION_TYPE_INTEGER(int) };
+	const mullion_type list[] = { MULLION_TYPE_POINTER, MULLION_TYPE_INTEGER(uint64_t) };
+	const mullion_type none[] = { MULLION_TYPE_NOTHING, 3 };
+	mullion_function add, scale, total, next;
+	OK(mullion_function_find(domain, "add", &add));
+	OK(mullion_function_find(domain, "scale", &scale));
+	OK(mullion_function_find(domain, "total", &total));
+	OK(mullion_function_find(domain, "next", &next));
+	OK(mullion_function_check(add, MULLION_TYPE_INTEGER(int), two, 2));
+	OK(mullion_function_check(add, MULLION_TYPE_NOTHING, two, 2));
+	OK(mullion_function_check(scale, MULLION_TYPE_DOUBLE, three, 3));
+	OK(mullion_function_check(total, MULLION_TYPE_INTEGER(int64_t), list, 2));
+	OK(mullion_function_check(next, MULLION_TYPE_INTEGER(int), NULL, 0));
+	FAILS(MULLION_WRONG_TYPE, mullion_function_check(add, MULLION_TYPE_INTEGER(int), two, 1));
+	FAILS(MULLION_WRONG_TYPE, mullion_function_check(add, MULLION_TYPE_INTEGER(long), two, 2));
+	FAILS(MULLION_WRONG_TYPE, mullion_function_check(total, MULLION_TYPE_INTEGER(int64_t), two, 2));
+	FAILS(MULLION_WRONG_TYPE, mullion_function_check(scale, MULLION_TYPE_FLOAT, three, 3));
+	EXPECT(strstr(mullion_error_message(), "double (double, float, int)"));
+	EXPECT(strstr(mullion_error_message(), "float(double, float, int32_t)"));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_function_check(add, MULLION_TYPE_INTEGER(int), none, 1));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_function_check(add, MULLION_TYPE_INTEGER(int), none + 1, 1));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_function_check(add, 3, two, 2));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_function_check(add, 8, NULL, 1));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_function_check(add, 8, two, 9));
+	OK(mullion_function_free(add));
+	FAILS(MULLION_BAD_HANDLE, mullion_function_check(add, MULLION_TYPE_INTEGER(int), two, 2));
+	OK(mullion_function_free(scale));
+	OK(mullion_function_free(total));
+	OK(mullion_function_free(next));
+}
+
 static void memory(mullion_domain domain)
 {
 	int64_t list[] = { 1, -2, 300 };
@@ -281,6 +316,7 @@ int main(int count, char **words)
 	FAILS(MULLION_NO_EXPORT, mullion_function_find(domain, "nothing", &function));
 
 	values(domain);
+	types(domain);
 	memory(domain);
 
 	result = call(domain, "report", &number, 1, MULLION_INTEGER);

@@ -130,6 +130,8 @@ int main(int count, char **words)
     {
         mullion_call_limits few = MULLION_CALL_LIMITS_DEFAULT;
         few.nanoseconds = 20'000'000;
+        // The debug information says void (void).
+        EXPECT(thrown<mullion::error>([&] { domain.find<void(int)>("spin"); }).status() == MULLION_WRONG_TYPE);
         auto spin = domain.find<void()>("spin").limited(few);
         EXPECT(thrown<mullion::fault>([&] { spin(); }).cause() == MULLION_CAUSE_TIME);
         domain.restart();

@@ -155,11 +155,30 @@ fn domains_pages_limits_and_credentials_in_c() {
     let source = "tests/domains.c";
     let program = compile("gcc", "-std=c99", source, false, directory.path(), &[]);
     let files = signed_links(directory.path());
+    let (json, svg) = (
+        directory.path().join("books.json"),
+        directory.path().join("books.svg"),
+    );
     content(
         source,
         directory.path(),
-        Command::new(&program).args(&files),
+        Command::new(&program).args(&files).arg(&json),
     );
+    let mut map = Command::new(&*support::MULLION);
+    let status = map.arg("map").arg(&json).arg("-o").arg(&svg).status();
+    assert!(status.expect("the command starts").success());
+    let picture = std::fs::read_to_string(svg).expect("a picture");
+    let names = [
+        "host",
+        "the caller",
+        "the called one",
+        "who",
+        "the third",
+        "the page",
+    ];
+    for name in names {
+        assert!(picture.contains(name), "{name}");
+    }
 }
 
 #[test]

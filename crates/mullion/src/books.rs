@@ -7,11 +7,14 @@ use mullion_supervisor::{DomainId, Permission, Range, Snapshot};
 use mullion_verifier::Permission as Segment;
 use std::collections::HashMap;
 
+/// Bytes of a window.
+const WINDOW: u64 = 1 << 32;
+
 /// What the supervisor holds now of all domains of this process, as [`State`] has it:
 /// its `to_json` is what `mullion map` reads.
 ///
-/// The host is domain 0. Domains, the parts of their images, the entry points that
-/// other domains may call, and shared memory have names; the links are the
+/// The host is domain 0. Domains and their windows, the parts of their images, the entry
+/// points that other domains may call, and shared memory have names; the links are the
 /// switch gates. An entry point that only the host calls is not in the books: the
 /// host may enter at every export ([`Image::exports`](crate::Image::exports)).
 ///
@@ -61,11 +64,14 @@ fn entries(books: &Snapshot) -> HashMap<DomainId, Vec<Range>> {
     entries
 }
 
-/// Adds the names of one domain.
+/// Adds the names of one domain: of its window, and of what lies in it.
 fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Range]) -> State {
     let name = identity.name();
     let file = identity.image().file();
     state = state.name(place.record, name);
+    if let Some(window) = range(place.base..place.base + WINDOW) {
+        state = state.label(window, name);
+    }
     for segment in file.segments() {
         let part = match segment.permission() {
             Segment::Read => "constants",
@@ -74,7 +80,7 @@ fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Ran
         };
         let start = place.base + segment.offset();
         if let Some(range) = range(start..start + segment.size()) {
-            state = state.label(range, &format!("{name}: {part}"));
+            state = state.label(range, part);
         }
     }
     for entry in entries {
@@ -82,7 +88,7 @@ fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Ran
         // The books count in words of four bytes.
         let mut exports = file.exports().iter();
         if let Some(export) = exports.find(|export| export.offset & !3 == offset) {
-            state = state.label(*entry, &format!("{name}: {}", export.name));
+            state = state.label(*entry, &export.name);
         }
     }
     state
