@@ -67,6 +67,11 @@ impl AnyEndpoint {
         self.place().state_name()
     }
 
+    /// As [`Place::channel_address`].
+    pub(crate) fn channel_address(&self) -> usize {
+        self.place().channel_address()
+    }
+
     pub(super) fn number(&self) -> u16 {
         self.place().state
     }

@@ -33,6 +33,8 @@ pub(crate) struct Bridge {
     gone: AtomicBool,
     pub(super) link: Arc<Link>,
     worker: usize,
+    /// The local channel's address, and the number of the memory.
+    pub(super) known_as: (usize, u64),
 }
 
 struct Ends {
@@ -66,6 +68,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
     let _host = as_host();
     let (contract, side) = (end.info(), end.side().peer());
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
+    let known_as = (end.channel_address(), memory.number());
     let line = Line::new(memory, contract, side, worker as u32).ok_or(JoinError::TooSmall)?;
     let bridge = Arc::new(Bridge {
         hook: Hook { pump, forget },
@@ -80,6 +83,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
         gone: AtomicBool::new(false),
         link: link.clone(),
         worker,
+        known_as,
     });
     let local = Foreign::take(end);
     local.attach(Arc::into_raw(bridge.clone()).cast());

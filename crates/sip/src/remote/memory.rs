@@ -10,6 +10,7 @@ use std::ptr::{self, NonNull};
 pub struct Memory {
     base: NonNull<u8>,
     bytes: usize,
+    number: u64,
 }
 
 // SAFETY: an address range that is mapped as long as the value lives; who reads and writes what is the
@@ -52,7 +53,21 @@ impl Memory {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Memory { base, bytes })
+        Ok(Memory {
+            base,
+            bytes,
+            number: 0,
+        })
+    }
+
+    /// With a number by which whoever has shared it knows it: see [`lines`](super::lines).
+    pub fn numbered(mut self, number: u64) -> Memory {
+        self.number = number;
+        self
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// How many bytes there are.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::bell;
 use super::bridge::Bridge;
 use super::link::Link;
+use crate::critical::as_host;
 use crate::shared::shared;
 use crate::thread::worker::{self, Worker};
 
@@ -39,6 +40,19 @@ pub(super) fn choose() -> Option<usize> {
             .fetch_add(1, Ordering::Relaxed)
             .checked_rem(all.len().min(super::link::BELLS)),
     }
+}
+
+/// Channels between OS processes that have an end here: the local channel, as [`survey`](crate::process::survey)
+/// has it, and the number of the memory ([`Memory::numbered`](super::Memory::numbered)). For the host.
+pub fn lines() -> Vec<(usize, u64)> {
+    let _host = as_host();
+    let all = worker::all().iter();
+    let bridges = |worker: &Worker| {
+        let joined = worker.post.joined();
+        let known: Vec<_> = joined.iter().map(|bridge| bridge.known_as).collect();
+        known
+    };
+    all.flat_map(bridges).collect()
 }
 
 /// From now on the worker hears the bridge's bell.
