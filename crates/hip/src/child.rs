@@ -1,21 +1,26 @@
 //! A domain from within: what its OS process does before, and while, its processes run.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use mullion_sip::channel::Info;
-use mullion_sip::process::{Child, SpawnError};
+use mullion_sip::owner::Owner;
+use mullion_sip::process::{self, Cause, Child, End, Exit, SpawnError};
 use mullion_sip::remote::{self, Fault};
-use mullion_sip::{ExString, Start, wait};
+use mullion_sip::{ExString, ExVec, Start, wait};
 use rustix::thread::CpuSet;
 
 use crate::control::Control;
-use crate::message::{Text, ToDomain, ToHost, cause_number};
+use crate::files::contents;
+use crate::message::{
+    EndRow, LifeSeen, Text, ToDomain, ToHost, cause_number, exit as exit_with, side_number,
+};
 use crate::sandbox;
 use crate::system::{close_from, hear_signals};
-use crate::upstream::{self, Host};
+use crate::upstream::{self, Host, Order};
 
 /// The argument by which a program knows that it is to be a domain.
 pub(crate) const ARGUMENT: &str = "--mullion-domain";
@@ -25,16 +30,16 @@ pub(crate) const ARGUMENT: &str = "--mullion-domain";
 pub struct Member {
     /// Its name, for people.
     pub name: String,
-    /// Begins it, with the sandbox closed.
-    pub begin: Box<dyn FnOnce() -> Result<Child, SpawnError>>,
+    /// Begins a life of it, with the sandbox closed. It is not called while one lives.
+    pub begin: Box<dyn FnMut() -> Result<Child, SpawnError>>,
 }
 
 /// If [`launch`](crate::launch) has started this program to be a domain: is it, and does not return. To be
 /// called first thing in `main`, before anything has opened a file or started a thread.
 ///
-/// `load` gets the configuration of the launch, and may open files: the sandbox is closed after it. The domain
-/// ends when all its members have ended.
-pub fn enter(load: impl FnOnce(&str) -> Result<Vec<Member>, String>) {
+/// `load` gets the configuration and the files of the launch, and may open others: the sandbox is closed after it.
+/// The domain of a [`launch`](crate::launch) ends when all its members have ended.
+pub fn enter(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) {
     if std::env::args_os()
         .nth(1)
         .is_some_and(|argument| argument == ARGUMENT)
@@ -44,7 +49,7 @@ pub fn enter(load: impl FnOnce(&str) -> Result<Vec<Member>, String>) {
 }
 
 /// Gives the status of the OS process.
-fn live(load: impl FnOnce(&str) -> Result<Vec<Member>, String>) -> i32 {
+fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) -> i32 {
     let host: &'static Host = match prepare() {
         Ok(control) => Box::leak(Box::new(Host::new(control))),
         // There is nobody to tell.
@@ -53,21 +58,30 @@ fn live(load: impl FnOnce(&str) -> Result<Vec<Member>, String>) -> i32 {
     let begun = match host.control.receive() {
         Ok(Some((
             ToDomain::Begin {
-                configuration,
                 workers,
                 first,
-                ..
+                together,
             },
-            _,
+            files,
         ))) => {
             choose_processors(first, workers);
-            begin(host, load, &configuration, workers)
+            begin(host, load, files, workers).and_then(|members| {
+                let mut keeper = Keeper {
+                    host,
+                    members,
+                    lives: Vec::new(),
+                };
+                if together {
+                    keeper.start_all()?;
+                }
+                Ok((keeper, together))
+            })
         }
         _ => return 1,
     };
     match begun {
-        Ok(members) => {
-            watch(host, members);
+        Ok((keeper, together)) => {
+            keeper.keep(together);
             0
         }
         Err(reason) => {
@@ -105,15 +119,20 @@ fn choose_processors(first: u32, workers: u32) {
     let _ = rustix::thread::sched_setaffinity(None, &mine);
 }
 
-/// Loads, closes the sandbox, and begins the members.
+/// Loads, and closes the sandbox.
 fn begin(
     host: &'static Host,
-    load: impl FnOnce(&str) -> Result<Vec<Member>, String>,
-    configuration: &str,
+    load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>,
+    mut files: Vec<OwnedFd>,
     workers: u32,
-) -> Result<Vec<(String, Child)>, String> {
+) -> Result<Vec<Member>, String> {
     let said = |what: &'static str| move |error: &dyn std::error::Error| format!("{what}: {error}");
-    let members = load(configuration)?;
+    if files.is_empty() {
+        return Err("no configuration came".into());
+    }
+    let configuration = contents(files.remove(0)).map_err(|error| said("files")(&error))?;
+    let configuration = String::from_utf8(configuration).map_err(|error| said("files")(&error))?;
+    let members = load(&configuration, files)?;
     let landlock = sandbox::close_files().map_err(|error| said("Landlock")(&error))?;
     let start = Start {
         workers: NonZeroUsize::new(workers.max(1) as usize),
@@ -132,35 +151,149 @@ fn begin(
     host.control
         .send(&ToHost::Ready { landlock }, &[])
         .map_err(|error| said("the host")(&error))?;
-    let begin = |member: Member| match (member.begin)() {
-        Ok(child) => Ok((member.name, child)),
-        Err(error) => Err(format!("{}: {error}", member.name)),
-    };
-    members.into_iter().map(begin).collect()
+    Ok(members)
 }
 
-/// Until all have ended.
-fn watch(host: &Host, mut members: Vec<(String, Child)>) {
-    while !members.is_empty() {
-        members.retain(|(name, child)| {
-            let Some(exit) = child.look(Some(wait::current())) else {
-                return true;
-            };
-            let (cause, status) = cause_number(exit.cause);
-            let ended = ToHost::Ended {
-                name: Text::new(name),
-                cause,
-                status,
-                message: Text::new(exit.message.as_str()),
-            };
-            // Without the host there is no domain: its control thread ends it.
-            let _ = host.control.send(&ended, &[]);
-            false
+/// Keeps the members of a domain, in its first thread.
+struct Keeper {
+    host: &'static Host,
+    members: Vec<Member>,
+    lives: Vec<Lives>,
+}
+
+/// A member lives.
+struct Lives {
+    life: u64,
+    member: usize,
+    child: Child,
+}
+
+impl Keeper {
+    fn start_all(&mut self) -> Result<(), String> {
+        (0..self.members.len()).try_for_each(|member| {
+            let begun = self.start(member, 0);
+            begun.map_err(|error| format!("{}: {error}", self.members[member].name))
+        })
+    }
+
+    fn start(&mut self, member: usize, life: u64) -> Result<(), SpawnError> {
+        let child = (self.members[member].begin)()?;
+        self.lives.push(Lives {
+            life,
+            member,
+            child,
         });
-        if !members.is_empty() {
+        Ok(())
+    }
+
+    /// Until all have ended that began together; else as long as there is a host.
+    fn keep(mut self, together: bool) {
+        loop {
+            for order in self.host.orders() {
+                self.carry_out(order);
+            }
+            let (host, members) = (self.host, &self.members);
+            self.lives.retain(|one| {
+                let end = one.child.look(Some(wait::current()));
+                if let Some(exit) = &end {
+                    tell_end(host, one.life, &members[one.member].name, exit);
+                }
+                end.is_none()
+            });
+            if together && self.lives.is_empty() {
+                return;
+            }
             wait::park();
         }
     }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Start { member, life } => {
+                let member = member as usize;
+                let name = self.members.get(member).map_or("", |member| &member.name);
+                let free = self.lives.iter().all(|one| one.member != member);
+                let begun = match name {
+                    "" => Err("there is no such member".into()),
+                    _ if !free => Err("it lives already".into()),
+                    _ => self.start(member, life).map_err(|error| error.to_string()),
+                };
+                if let Err(error) = begun {
+                    let name = self.members.get(member).map_or("", |member| &member.name);
+                    tell_end(self.host, life, name, &exit_with(Cause::Abort, &error));
+                }
+            }
+            Order::End { life } => {
+                let found = self.lives.iter().find(|one| one.life == life);
+                found.inspect(|one| one.child.kill());
+            }
+            Order::Look { request } => self.look(request),
+        }
+    }
+
+    /// Says what there is.
+    fn look(&self, request: u64) {
+        let lives = self
+            .lives
+            .iter()
+            .map(|one| (one.child.owner(), one.life))
+            .collect();
+        let (processes, ends) = seen(&lives);
+        let seen = ToHost::Seen {
+            request,
+            processes,
+            ends,
+        };
+        // Without the host there is no domain: its control thread ends it.
+        let _ = self.host.control.send(&seen, &[]);
+    }
+}
+
+/// Rows of a view at most: they are one message.
+const ROWS: usize = 400;
+
+fn seen(lives: &HashMap<Owner, u64>) -> (ExVec<LifeSeen>, ExVec<EndRow>) {
+    let lines: HashMap<usize, u64> = remote::lines().into_iter().collect();
+    let ends: Vec<End> = process::survey();
+    let mut sent = HashMap::<Owner, u64>::new();
+    for end in &ends {
+        *sent.entry(end.owner).or_default() += u64::from(end.sent);
+    }
+    let processes = process::statistics().into_iter().filter_map(|one| {
+        Some(LifeSeen {
+            life: *lives.get(&one.owner)?,
+            memory: [one.memory.0 as u64, one.memory.1 as u64],
+            exchange: [one.exchange.held, one.exchange.limit],
+            messages: one.sent + sent.get(&one.owner).copied().unwrap_or(0),
+            threads: one.threads,
+            worker: one.worker.into(),
+        })
+    });
+    let ends = ends.iter().filter_map(|end| {
+        Some(EndRow {
+            life: *lives.get(&end.owner)?,
+            channel: end.channel as u64,
+            line: lines.get(&end.channel).copied().unwrap_or(0),
+            contract: end.contract.into(),
+            side: side_number(end.side),
+            sent: end.sent,
+            received: end.received,
+        })
+    });
+    (processes.take(ROWS).collect(), ends.take(ROWS).collect())
+}
+
+fn tell_end(host: &Host, life: u64, name: &str, exit: &Exit) {
+    let (cause, status) = cause_number(exit.cause);
+    let ended = ToHost::Ended {
+        life,
+        name: Text::new(name),
+        cause,
+        status,
+        message: Text::new(exit.message.as_str()),
+    };
+    // As above.
+    let _ = host.control.send(&ended, &[]);
 }
 
 /// A bridge has ended a channel.

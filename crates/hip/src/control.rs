@@ -13,8 +13,8 @@ use rustix::net::{
 
 use crate::message::LONGEST;
 
-/// Descriptors with a message, at most.
-const DESCRIPTORS: usize = 2;
+/// Descriptors with a message, at most: three fewer than Linux lets pass.
+pub(crate) const DESCRIPTORS: usize = 250;
 
 /// One end.
 #[derive(Debug)]

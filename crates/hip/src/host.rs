@@ -1,7 +1,7 @@
 //! Domains from the host's side: started, listened to, and buried.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -9,7 +9,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use mullion_sip::ExString;
 use mullion_sip::critical::critical;
 use mullion_sip::owner;
 use mullion_sip::process::{
@@ -20,8 +19,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use thiserror::Error;
 
 use crate::child::ARGUMENT;
-use crate::control::Control;
-use crate::message::{Text, ToDomain, ToHost, exit, exit_of};
+use crate::control::{Control, DESCRIPTORS};
+use crate::files;
+use crate::lives::{Idle, Seen};
+use crate::message::{ToDomain, ToHost, exit, exit_of};
 use crate::registry::{self, Domain};
 
 /// A domain to be.
@@ -29,10 +30,15 @@ use crate::registry::{self, Domain};
 pub struct Launch {
     /// Its name, for people.
     pub name: String,
-    /// What it is to run: whatever the program that [`enter`](crate::enter)s makes of it. At most 60 KiB.
+    /// What it is to run: whatever the program that [`enter`](crate::enter)s makes of it.
     pub configuration: String,
+    /// Files that it gets, at most [`FILES`].
+    pub files: Vec<Arc<OwnedFd>>,
     /// Workers of its kernel.
     pub workers: u32,
+    /// On which of the processors that the host may use the first of them is, and the others on those that follow;
+    /// by default domains are spread over all.
+    pub processor: Option<u32>,
     /// Which names its processes together may bind and look up.
     pub rights: Rights,
     /// Where its standard output and error output go.
@@ -40,6 +46,9 @@ pub struct Launch {
     /// The program, if it is not this one.
     pub program: Option<PathBuf>,
 }
+
+/// Files that a domain can be given.
+pub const FILES: usize = DESCRIPTORS - 1;
 
 /// Where the output of a domain goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +66,9 @@ pub enum LaunchError {
     /// The system refused a process, a socket or a thread.
     #[error("the system refused what a domain needs")]
     System(#[from] io::Error),
+    /// It was to be given more than [`FILES`].
+    #[error("a domain is given {FILES} files at most, not {0}")]
+    Files(usize),
     /// No process of the host stands for it.
     #[error("no process can stand for the domain")]
     Stand(#[from] SpawnError),
@@ -109,14 +121,30 @@ fn notice(domain: &Domain, notice: &Notice) {
 /// # Errors
 /// The system refused something, or the domain could not begin.
 pub fn launch(how: &Launch) -> Result<Child, LaunchError> {
+    launch_as(how, true).map(|(child, _)| child)
+}
+
+/// As [`launch`], but no member begins before it is told to, and the domain does not end with the last of them.
+///
+/// # Errors
+/// As [`launch`].
+pub fn launch_idle(how: &Launch) -> Result<Idle, LaunchError> {
+    launch_as(how, false).map(|(stand, domain)| Idle { stand, domain })
+}
+
+fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), LaunchError> {
+    if how.files.len() > FILES {
+        return Err(LaunchError::Files(how.files.len()));
+    }
     owner::on_end(registry::fell);
     let (control, theirs) = Control::pair()?;
     let domain = registry::add(&how.name, &how.rights, control);
     let (began, begins) = channel();
     let (how, id) = (how.clone(), domain.id);
+    let lives = domain.clone();
     thread::Builder::new()
         .name(format!("domain {}", how.name))
-        .spawn(move || live(&domain, &how, theirs, &began))?;
+        .spawn(move || live(&lives, &how, together, theirs, &began))?;
     let begun = begins
         .recv()
         .unwrap_or_else(|_| Err(LaunchError::Failed("its thread has ended".into())));
@@ -125,7 +153,7 @@ pub fn launch(how: &Launch) -> Result<Child, LaunchError> {
         Ok(child) => registry::stand(id, child.owner()),
         Err(_) => registry::forget(id),
     }
-    stood
+    stood.map(|child| (child, domain))
 }
 
 /// The process of the host that stands for a domain.
@@ -149,8 +177,8 @@ fn stand_for(id: u64) {
 type Began = Sender<Result<(), LaunchError>>;
 
 /// The thread of a domain. Linux ends the domain should it end.
-fn live(domain: &Arc<Domain>, how: &Launch, theirs: OwnedFd, began: &Began) {
-    let mut process = match start(domain, how, theirs) {
+fn live(domain: &Arc<Domain>, how: &Launch, together: bool, theirs: OwnedFd, began: &Began) {
+    let mut process = match start(domain, how, together, theirs) {
         Ok(process) => process,
         Err(error) => {
             let _ = began.send(Err(error.into()));
@@ -173,7 +201,13 @@ fn live(domain: &Arc<Domain>, how: &Launch, theirs: OwnedFd, began: &Began) {
     }));
 }
 
-fn start(domain: &Domain, how: &Launch, theirs: OwnedFd) -> io::Result<std::process::Child> {
+fn start(
+    domain: &Domain,
+    how: &Launch,
+    together: bool,
+    theirs: OwnedFd,
+) -> io::Result<std::process::Child> {
+    let configuration = files::sealed("mullion-domain", how.configuration.as_bytes())?;
     let program = how.program.clone().unwrap_or("/proc/self/exe".into());
     let mut command = Command::new(program);
     command
@@ -187,12 +221,17 @@ fn start(domain: &Domain, how: &Launch, theirs: OwnedFd) -> io::Result<std::proc
     }
     let mut process = command.spawn()?;
     drop(command);
+    // It is set once.
+    let _ = domain.process.set(process.id());
     let begin = ToDomain::Begin {
-        name: Text::new(&how.name),
-        configuration: ExString::from(how.configuration.as_str()),
         workers: how.workers,
-        first: registry::next_processors(how.workers),
+        first: how
+            .processor
+            .unwrap_or_else(|| registry::next_processors(how.workers)),
+        together,
     };
+    let files = how.files.iter().map(|file| file.as_fd());
+    let files: Vec<_> = [configuration.as_fd()].into_iter().chain(files).collect();
     let known = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())
         .map_err(io::Error::from)
         .map(|handle| registry::started(domain.id, handle));
@@ -202,7 +241,7 @@ fn start(domain: &Domain, how: &Launch, theirs: OwnedFd) -> io::Result<std::proc
         return Err(error);
     }
     // A program that has ended already hears nothing; its end is seen by who listens to it.
-    let _ = domain.control.send(&begin, &[]);
+    let _ = domain.control.send(&begin, &files);
     Ok(process)
 }
 
@@ -254,14 +293,18 @@ impl Heard {
             } => domain.open(request, &path, digest, side, bytes)?,
             ToHost::Accepted { request, error } => domain.accepted(request, error),
             ToHost::Ended {
+                life,
                 name,
                 cause,
                 status,
                 message,
             } => {
                 let exit = exit_of(cause, status, &message);
-                if !exit.cause.is_success() {
-                    self.failure.get_or_insert(exit);
+                match life {
+                    0 if !exit.cause.is_success() => {
+                        self.failure.get_or_insert(exit);
+                    }
+                    life => domain.lives.ended(life, exit),
                 }
                 notice(domain, &Notice::Ended(name.to_string(), exit));
             }
@@ -274,6 +317,17 @@ impl Heard {
                 notice(domain, &Notice::Fault(contract, peer, fault));
             }
             ToHost::Failed { reason } => self.refusal = Some(reason.to_string()),
+            ToHost::Seen {
+                request,
+                processes,
+                ends,
+            } => {
+                let seen = Seen {
+                    processes: processes.to_vec(),
+                    ends: ends.iter().map(Into::into).collect(),
+                };
+                domain.lives.seen(request, seen);
+            }
         }
         Ok(())
     }

@@ -12,16 +12,22 @@
 //! A program that launches domains calls [`enter`] first thing in `main`: [`launch`] runs the program again, and
 //! there it does not return. What the host holds of a domain is a process of its own like any other: a
 //! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal, so that kills,
-//! waits and restarts need nothing new.
+//! waits and restarts need nothing new. A domain of [`launch_idle`] has its members begun and ended one by one.
 
 pub use child::{Member, enter};
-pub use host::{Launch, LaunchError, Listener, Notice, Output, launch, on_notice};
+pub use files::{contents, sealed};
+pub use host::{
+    FILES, Launch, LaunchError, Listener, Notice, Output, launch, launch_idle, on_notice,
+};
+pub use lives::{EndSeen, Glass, Idle, Life, Seen};
+pub use message::LifeSeen;
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
 mod child;
 mod control;
 mod files;
 mod host;
+mod lives;
 mod message;
 mod registry;
 mod sandbox;

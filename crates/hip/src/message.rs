@@ -7,9 +7,9 @@ use std::ops::Deref;
 use mullion_sip::channel::Side;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Exit};
-use mullion_sip::{ExString, Exchange};
+use mullion_sip::{ExString, ExVec, Exchange};
 
-/// Bytes of a message at most, but for what a domain is told at its start.
+/// Bytes of a message at most.
 pub(crate) const LONGEST: usize = 64 << 10;
 
 /// A text of at most 255 bytes, in place: whoever sends it may have used up its share of the exchange heap.
@@ -55,13 +55,20 @@ impl fmt::Debug for Text {
     reason = "one at a time, and texts in place"
 )]
 pub(crate) enum ToDomain {
-    /// The first: what to run, on how many workers, and on which of the processors the first of them.
+    /// The first: on how many workers to run, on which of the processors the first of them, and whether every
+    /// member begins at once and the domain ends with the last of them. The configuration comes with it as a file,
+    /// and then the files of the launch.
     Begin {
-        name: Text,
-        configuration: ExString,
         workers: u32,
         first: u32,
+        together: bool,
     },
+    /// A member is to begin a life of this number.
+    Start { member: u32, life: u64 },
+    /// A life is to end.
+    End { life: u64 },
+    /// What lives, and which ends of channels it holds; to be answered.
+    Look { request: u64 },
     /// The answer to a request. If it was to open a name and went well, with the memory of the link and the line.
     Answer {
         request: u64,
@@ -80,10 +87,11 @@ pub(crate) enum ToDomain {
     Down { link: u64 },
 }
 
-/// One end of a link.
+/// One end of a link, and a line over it.
 #[derive(Exchange, Debug)]
 pub(crate) struct Linked {
     pub(crate) link: u64,
+    pub(crate) line: u64,
     pub(crate) end: u8,
     pub(crate) peer: Text,
 }
@@ -116,8 +124,9 @@ pub(crate) enum ToHost {
     },
     /// The answer to `Accept`.
     Accepted { request: u64, error: u8 },
-    /// A process of the domain has ended.
+    /// A process of the domain has ended; of life 0, if all began together.
     Ended {
+        life: u64,
         name: Text,
         cause: u8,
         status: u8,
@@ -131,6 +140,41 @@ pub(crate) enum ToHost {
     },
     /// The domain cannot begin.
     Failed { reason: ExString },
+    /// The answer to `Look`.
+    Seen {
+        request: u64,
+        processes: ExVec<LifeSeen>,
+        ends: ExVec<EndRow>,
+    },
+}
+
+/// A process of a domain, as its kernel counts it. Bytes, and the most that there may be.
+#[derive(Exchange, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LifeSeen {
+    /// Which life.
+    pub life: u64,
+    /// Its heap.
+    pub memory: [u64; 2],
+    /// Its share of the domain's exchange heap.
+    pub exchange: [u64; 2],
+    /// Messages that it has sent, from ends that it has and from those that it has closed.
+    pub messages: u64,
+    /// Its threads.
+    pub threads: u32,
+    /// Its worker.
+    pub worker: u32,
+}
+
+/// An end of a channel that a process of a domain holds: see [`EndSeen`](crate::EndSeen).
+#[derive(Exchange, Debug)]
+pub(crate) struct EndRow {
+    pub(crate) life: u64,
+    pub(crate) channel: u64,
+    pub(crate) line: u64,
+    pub(crate) contract: ExString,
+    pub(crate) side: u8,
+    pub(crate) sent: u32,
+    pub(crate) received: u32,
 }
 
 /// Errors of names by number; 0 is none.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mullion_sip::Parcel;
 use mullion_sip::channel::AnyEndpoint;
@@ -19,6 +19,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::control::Control;
 use crate::files;
+use crate::lives::Lives;
 use crate::message::{Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
 /// Names that a domain may have bound at a time.
@@ -35,6 +36,9 @@ pub(crate) struct Domain {
     pub(crate) name: String,
     pub(crate) rights: Rights,
     pub(crate) control: Control,
+    pub(crate) lives: Lives,
+    /// The number of its OS process, once that has been started.
+    pub(crate) process: OnceLock<u32>,
 }
 
 #[derive(Default)]
@@ -71,8 +75,21 @@ struct Shared {
 /// A domain was asked to accept an end, and has not answered.
 struct Pending {
     asked: u64,
-    line: OwnedFd,
+    line: LineFile,
     asker: Asker,
+}
+
+/// The memory of a channel, and its number: of no other channel ever.
+struct LineFile {
+    file: OwnedFd,
+    number: u64,
+}
+
+impl LineFile {
+    /// For an end in this OS process.
+    fn map(&self) -> io::Result<Memory> {
+        Ok(Memory::map(self.file.as_fd(), 1)?.numbered(self.number))
+    }
 }
 
 enum Asker {
@@ -98,6 +115,8 @@ pub(crate) fn add(name: &str, rights: &Rights, control: Control) -> Arc<Domain> 
         name: name.into(),
         rights: rights.clone(),
         control,
+        lives: Lives::default(),
+        process: OnceLock::new(),
     });
     registry.stands.insert(domain.id, Stand::default());
     registry.domains.insert(domain.id, domain.clone());
@@ -173,6 +192,14 @@ impl Registry {
         self.last
     }
 
+    /// Memory for a channel.
+    fn line(&mut self, bytes: usize) -> io::Result<LineFile> {
+        Ok(LineFile {
+            file: files::create("mullion-line", bytes)?,
+            number: self.number(),
+        })
+    }
+
     /// What two domains share, made at their first channel.
     fn link(&mut self, one: u64, other: u64, peer: &str) -> io::Result<&Shared> {
         let key = (one.min(other), one.max(other));
@@ -203,12 +230,13 @@ impl Registry {
     }
 
     /// One end of what they share, as its domain is told.
-    fn linked(&mut self, mine: u64, other: u64) -> io::Result<(Linked, Arc<OwnedFd>)> {
+    fn linked(&mut self, mine: u64, other: u64, line: u64) -> io::Result<(Linked, Arc<OwnedFd>)> {
         let peer = self.name_of(other);
         let host_sees = self.name_of(mine.max(other));
         let shared = self.link(mine, other, &host_sees)?;
         let linked = Linked {
             link: shared.number,
+            line,
             end: (mine > other).into(),
             peer: Text::new(&peer),
         };
@@ -220,14 +248,14 @@ impl Registry {
         &mut self,
         asked: &Domain,
         asker: Asker,
-        line: OwnedFd,
+        line: LineFile,
         (path, digest, side): (&str, [u8; 32], u8),
     ) -> io::Result<()> {
         let from = match &asker {
             Asker::Host(..) => HOST,
             Asker::Domain(id, _) => *id,
         };
-        let (link, bells) = self.linked(asked.id, from)?;
+        let (link, bells) = self.linked(asked.id, from, line.number)?;
         let request = self.number();
         let message = ToDomain::Accept {
             request,
@@ -238,7 +266,7 @@ impl Registry {
         };
         asked
             .control
-            .send(&message, &[bells.as_fd(), line.as_fd()])?;
+            .send(&message, &[bells.as_fd(), line.file.as_fd()])?;
         let pending = Pending {
             asked: asked.id,
             line,
@@ -262,7 +290,7 @@ impl Elsewhere for Name {
         let (contract, side) = (end.info(), end.side());
         let end = Parcel::pack(end);
         let mut registry = registry();
-        let line = files::create("mullion-line", line_bytes(contract));
+        let line = registry.line(line_bytes(contract));
         let link = registry
             .link(HOST, self.0.id, &self.0.name)
             .map(|shared| shared.host.clone());
@@ -335,7 +363,7 @@ impl Domain {
         match self.try_open(request, path, digest, side, bytes) {
             // A domain will answer.
             Ok(None) => Ok(()),
-            Ok(Some(line)) => self.give_line(request, HOST, line),
+            Ok(Some(line)) => self.give_line(request, HOST, &line),
             Err(error) => self.answer(request, Err(error)),
         }
     }
@@ -347,7 +375,7 @@ impl Domain {
         digest: [u8; 32],
         side: u8,
         bytes: u64,
-    ) -> Result<Option<OwnedFd>, NameError> {
+    ) -> Result<Option<LineFile>, NameError> {
         if !self.rights.may_look_up(path) {
             return Err(NameError::NotPermitted);
         }
@@ -356,7 +384,7 @@ impl Domain {
         }
         let place = place_of(path).ok_or(NameError::Unbound)?;
         let busy = |_| NameError::Busy;
-        let line = files::create("mullion-line", bytes as usize).map_err(busy)?;
+        let line = registry().line(bytes as usize).map_err(busy)?;
         match place {
             Place::Here(_) => {
                 let shared = registry()
@@ -364,7 +392,7 @@ impl Domain {
                     .map_err(busy)?
                     .host
                     .clone();
-                let memory = Memory::map(line.as_fd(), 1).map_err(busy)?;
+                let memory = line.map().map_err(busy)?;
                 let link = shared.ok_or(NameError::Busy)?;
                 accept(path, digest, side_of(side), &link, memory)?;
                 Ok(Some(line))
@@ -387,14 +415,15 @@ impl Domain {
     }
 
     /// The service has the other end of the line.
-    fn give_line(&self, request: u64, peer: u64, line: OwnedFd) -> io::Result<()> {
-        let (link, bells) = registry().linked(self.id, peer)?;
+    fn give_line(&self, request: u64, peer: u64, line: &LineFile) -> io::Result<()> {
+        let (link, bells) = registry().linked(self.id, peer, line.number)?;
         let message = ToDomain::Answer {
             request,
             error: 0,
             link: Some(link),
         };
-        self.control.send(&message, &[bells.as_fd(), line.as_fd()])
+        let files = [bells.as_fd(), line.file.as_fd()];
+        self.control.send(&message, &files)
     }
 
     /// The domain has accepted an end, or not.
@@ -417,7 +446,7 @@ impl Domain {
             // Its end is dropped, which its client hears of.
             (Asker::Host(..), Err(_)) => {}
             (Asker::Host(end, link), Ok(())) => {
-                if let Ok(memory) = Memory::map(pending.line.as_fd(), 1) {
+                if let Ok(memory) = pending.line.map() {
                     // Refused, the end is closed.
                     let _ = join(end.open(), &link, memory);
                 }
@@ -427,7 +456,7 @@ impl Domain {
                 let Some(asker) = asker else { return };
                 // Who does not read its answers is ended.
                 let _ = match result {
-                    Ok(()) => asker.give_line(request, self.id, pending.line),
+                    Ok(()) => asker.give_line(request, self.id, &pending.line),
                     Err(_) => asker.answer(request, result),
                 };
             }
@@ -437,6 +466,7 @@ impl Domain {
     /// The domain is no more.
     pub(crate) fn gone(&self, exit: Exit) {
         self.retire();
+        self.lives.all_ended(exit);
         let mut all = registry();
         let waiter = all.stands.get_mut(&self.id).and_then(|stand| {
             stand.exit = Some(exit);

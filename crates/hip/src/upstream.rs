@@ -25,6 +25,20 @@ pub(crate) struct Host {
     last: AtomicU64,
     requests: Mutex<HashMap<u64, Request>>,
     links: Mutex<HashMap<u64, Arc<Link>>>,
+    orders: Mutex<Vec<Order>>,
+    /// Who carries out orders.
+    keeper: Waiter,
+}
+
+/// What the host has its domain's first thread do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// A member begins a life.
+    Start { member: u32, life: u64 },
+    /// A life ends.
+    End { life: u64 },
+    /// What there is.
+    Look { request: u64 },
 }
 
 #[derive(Debug)]
@@ -60,13 +74,32 @@ pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
 }
 
 impl Host {
+    /// For the thread that is to carry out orders.
     pub(crate) fn new(control: Control) -> Host {
         Host {
             control,
             last: AtomicU64::new(0),
             requests: Mutex::default(),
             links: Mutex::default(),
+            orders: Mutex::default(),
+            keeper: wait::current(),
         }
+    }
+
+    /// What it is to do, as the host has said it; who asks is woken when there is more.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        std::mem::take(&mut *self.order_list())
+    }
+
+    fn order(&self, order: Order) {
+        self.order_list().push(order);
+        wait::unpark(self.keeper);
+    }
+
+    fn order_list(&self) -> MutexGuard<'_, Vec<Order>> {
+        self.orders
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn requests(&self) -> MutexGuard<'_, HashMap<u64, Request>> {
@@ -84,6 +117,9 @@ impl Host {
     fn act(&self, message: ToDomain, descriptors: &[OwnedFd]) {
         match message {
             ToDomain::Begin { .. } => {}
+            ToDomain::Start { member, life } => self.order(Order::Start { member, life }),
+            ToDomain::End { life } => self.order(Order::End { life }),
+            ToDomain::Look { request } => self.order(Order::Look { request }),
             ToDomain::Answer {
                 request,
                 error,
@@ -121,7 +157,7 @@ impl Host {
         let [bells, line] = descriptors else {
             return None;
         };
-        let line = Memory::map(line.as_fd(), 1).ok()?;
+        let line = Memory::map(line.as_fd(), 1).ok()?.numbered(linked.line);
         let mut links = self.links();
         if let Some(link) = links.get(&linked.link) {
             return Some((link.clone(), line));

@@ -1,6 +1,7 @@
 //! Domains as OS processes: what crosses, what ends, and what they may not. This program is the host and, run
 //! again, each of its domains; so it has a `main` of its own.
 
+use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ fn question(end: &Cell, number: u32) -> Option<u64> {
 }
 
 /// What domains can run: `name argument`, one on each line.
-fn load(configuration: &str) -> Result<Vec<Member>, String> {
+fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
     configuration.lines().map(member).collect()
 }
 
@@ -148,7 +149,9 @@ fn domain(configuration: &str) -> Launch {
             .unwrap_or("domain")
             .into(),
         configuration: configuration.into(),
+        files: Vec::new(),
         workers: 1,
+        processor: None,
         rights: Rights::none().bind("/ask").look_up("/ask"),
         output: Output::Inherited,
         program: None,

@@ -1,0 +1,247 @@
+//! Domains whose members begin and end one by one, as the host says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use mullion_sip::channel::Side;
+use mullion_sip::process::{Child, Exit};
+use mullion_sip::wait::{self, Waiter};
+
+use crate::message::{EndRow, LifeSeen, ToDomain, side_of};
+use crate::registry::Domain;
+
+/// How long a domain is waited for that is asked what there is.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// A domain whose members begin when they are told to: see [`launch_idle`](crate::launch_idle). It is ended when this
+/// is dropped, and its lives with it.
+#[derive(Debug)]
+pub struct Idle {
+    pub(crate) stand: Child,
+    pub(crate) domain: Arc<Domain>,
+}
+
+impl Idle {
+    /// Begins a life of a member, by its place in what `load` gave. One life of a member at a time: another one
+    /// ends at once. If the domain is no more, the life has ended as the domain has.
+    pub fn start(&self, member: u32) -> Life {
+        let (number, end) = self.domain.lives.begin();
+        let life = Life {
+            number,
+            end,
+            domain: self.domain.clone(),
+        };
+        let told = ToDomain::Start {
+            member,
+            life: number,
+        };
+        // A domain that cannot be told is ended, and this life with it.
+        let _ = self.domain.control.send(&told, &[]);
+        life
+    }
+
+    /// How the domain has ended, if it has.
+    pub fn ended(&self) -> Option<Exit> {
+        self.domain.lives.lock().over
+    }
+
+    /// Ends the domain, and every life in it.
+    pub fn kill(&self) {
+        self.stand.kill();
+    }
+
+    /// What looks at the domain from elsewhere.
+    pub fn glass(&self) -> Glass {
+        Glass(self.domain.clone())
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A life of a member of a domain. Dropping it lets the life go on.
+#[derive(Debug)]
+pub struct Life {
+    number: u64,
+    end: Arc<End>,
+    domain: Arc<Domain>,
+}
+
+impl Life {
+    /// Its number within the domain.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How it ended, if it has; else `waiter` is woken when it does, in the place of who was to be before.
+    pub fn look(&self, waiter: Waiter) -> Option<Exit> {
+        let mut end = self.end.lock();
+        end.1 = waiter;
+        end.0
+    }
+
+    /// Ends it. It may run on for a moment.
+    pub fn kill(&self) {
+        let life = self.number;
+        // A domain that cannot be told is ended.
+        let _ = self.domain.control.send(&ToDomain::End { life }, &[]);
+    }
+}
+
+/// Looks at a domain, from any thread of the host.
+#[derive(Clone, Debug)]
+pub struct Glass(Arc<Domain>);
+
+/// What a domain says of its processes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// Those that live.
+    pub processes: Vec<LifeSeen>,
+    /// Ends of channels that they hold; of both, the first 400.
+    pub ends: Vec<EndSeen>,
+}
+
+/// An end of a channel that a process of a domain holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndSeen {
+    /// Who holds it.
+    pub life: u64,
+    /// Which channel of the domain's kernel.
+    pub channel: u64,
+    /// The number of its memory, if the other end is in another OS process; else 0.
+    pub line: u64,
+    /// The contract's name.
+    pub contract: String,
+    /// Which side's end.
+    pub side: Side,
+    /// Messages sent from here, modulo 2^32.
+    pub sent: u32,
+    /// Messages received here, modulo 2^32.
+    pub received: u32,
+}
+
+impl From<&EndRow> for EndSeen {
+    fn from(row: &EndRow) -> EndSeen {
+        EndSeen {
+            life: row.life,
+            channel: row.channel,
+            line: row.line,
+            contract: row.contract.to_string(),
+            side: side_of(row.side),
+            sent: row.sent,
+            received: row.received,
+        }
+    }
+}
+
+impl Glass {
+    /// The number of its OS process; nothing if none was started.
+    pub fn process(&self) -> Option<u32> {
+        self.0.process.get().copied()
+    }
+
+    /// Whether both look at the same domain.
+    pub fn is(&self, other: &Glass) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What there is, by the domain's own word; nothing of a domain that has ended, or does not answer within 400 ms.
+    pub fn look(&self) -> Option<Seen> {
+        let lives = &self.0.lives;
+        let mut state = lives.lock();
+        state.last += 1;
+        let request = state.last;
+        self.0.control.send(&ToDomain::Look { request }, &[]).ok()?;
+        let waits = |state: &mut Lived| {
+            state.over.is_none() && state.seen.as_ref().is_none_or(|seen| seen.0 < request)
+        };
+        let (mut state, _) = lives
+            .looked
+            .wait_timeout_while(state, PATIENCE, waits)
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let seen = state.seen.take_if(|seen| seen.0 == request);
+        seen.map(|(_, seen)| seen)
+    }
+}
+
+/// The lives of a domain.
+#[derive(Debug, Default)]
+pub(crate) struct Lives {
+    lived: Mutex<Lived>,
+    looked: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lived {
+    /// Numbers of lives and of requests.
+    last: u64,
+    living: HashMap<u64, Arc<End>>,
+    /// The answer to a request.
+    seen: Option<(u64, Seen)>,
+    over: Option<Exit>,
+}
+
+/// The end of a life, and who is told of it.
+#[derive(Debug)]
+struct End(Mutex<(Option<Exit>, Waiter)>);
+
+impl Lives {
+    fn lock(&self) -> MutexGuard<'_, Lived> {
+        self.lived
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn begin(&self) -> (u64, Arc<End>) {
+        let mut lived = self.lock();
+        lived.last += 1;
+        let (number, over) = (lived.last, lived.over);
+        let end = Arc::new(End(Mutex::new((over, Waiter::NONE))));
+        if over.is_none() {
+            lived.living.insert(number, end.clone());
+        }
+        (number, end)
+    }
+
+    /// The domain says how a life ended.
+    pub(crate) fn ended(&self, life: u64, exit: Exit) {
+        let end = self.lock().living.remove(&life);
+        if let Some(end) = end {
+            end.set(exit);
+        }
+    }
+
+    /// The domain is no more.
+    pub(crate) fn all_ended(&self, exit: Exit) {
+        let mut lived = self.lock();
+        lived.over = Some(exit);
+        let ends = std::mem::take(&mut lived.living);
+        drop(lived);
+        self.looked.notify_all();
+        ends.values().for_each(|end| end.set(exit));
+    }
+
+    /// The domain has answered.
+    pub(crate) fn seen(&self, request: u64, seen: Seen) {
+        self.lock().seen = Some((request, seen));
+        self.looked.notify_all();
+    }
+}
+
+impl End {
+    fn lock(&self) -> MutexGuard<'_, (Option<Exit>, Waiter)> {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn set(&self, exit: Exit) {
+        let mut end = self.lock();
+        end.0 = Some(exit);
+        wait::unpark(end.1);
+    }
+}
