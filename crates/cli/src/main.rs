@@ -20,6 +20,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    // `mullion sip run` starts this program again for each domain of a configuration that is an OS process.
+    mullion_sip_host::enter();
     match Cli::parse_from(arguments()).command.run() {
         Ok(code) => code,
         Err(error) => {

@@ -40,6 +40,49 @@ fn a_configuration_is_run_looked_at_and_ended() {
     }
 }
 
+/// The process number of a domain, by the table that `top` shows.
+fn domain_of(table: &str, process: &str) -> rustix::process::Pid {
+    let line = table.lines().find(|line| line.starts_with(process));
+    let number = line.and_then(|line| line.split_whitespace().nth(2)?.parse().ok());
+    rustix::process::Pid::from_raw(number.expect(table)).expect("a number")
+}
+
+#[test]
+fn a_domain_is_an_os_process_that_is_started_again() {
+    let run = Run::of(
+        r#"
+        [domains.service]
+        kind = "process"
+        [processes.echo]
+        library = "LIB_echo.so"
+        domain = "service"
+        bind = ["/echo"]
+        restart = "on-failure"
+        [processes.asker]
+        library = "LIB_asker.so"
+        arguments = ["0", "100"]
+        look-up = ["/echo"]
+        restart = "on-failure"
+        "#,
+    );
+    run.look(&["top", "--json"], "\"server\": \"echo\"");
+    let domain = domain_of(&run.look(&["top", "--once"], "running"), "echo");
+    rustix::process::kill_process(domain, rustix::process::Signal::KILL).expect("it lives");
+    run.look(&["top", "--once"], "Killed: signal 9");
+    run.look(&["top", "--json"], "\"server\": \"echo\"");
+    run.look(&["graph"], ">domain service</text>");
+    let next = domain_of(&run.look(&["top", "--once"], "2 running"), "echo");
+    assert_ne!(next, domain);
+    let number = run.supervisor.id().cast_signed();
+    let pid = rustix::process::Pid::from_raw(number).expect("a number");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it lives");
+    let (code, log) = run.end();
+    assert_eq!(code, Some(130), "{log}");
+    assert_eq!(log.matches("started process=\"echo\"").count(), 2, "{log}");
+    let left = rustix::process::test_kill_process(next);
+    assert!(left.is_err(), "its domain has ended");
+}
+
 #[test]
 fn the_status_says_how_it_went() {
     let good = "[processes.good]\nlibrary = \"LIB_odd.so\"\narguments = [\"return\"]";

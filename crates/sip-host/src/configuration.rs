@@ -39,7 +39,8 @@ use crate::quantity::{Bytes, Pause, Prefix, Sha256};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Configuration {
-    /// Workers (OS threads that run processes) of each address space; by default one for each core.
+    /// Workers (OS threads that run processes) of each address space; by default one for each core, but in an OS
+    /// process of its own no more than it has processes.
     pub workers: Option<NonZeroUsize>,
     /// The protection domains, by name. Processes that name none are in the domain `main`, which need not be
     /// declared: it is the address space of `mullion sip run` itself.
@@ -62,9 +63,8 @@ pub struct DomainConfig {
     /// Where it is.
     #[serde(default)]
     pub kind: Kind,
-    /// Which exchange heap its processes use.
-    #[serde(default)]
-    pub heap: ExchangeHeap,
+    /// Which exchange heap its processes use; by default the one that its kind has.
+    pub heap: Option<ExchangeHeap>,
 }
 
 /// Where a protection domain is.
@@ -79,11 +79,10 @@ pub enum Kind {
 }
 
 /// Which exchange heap a domain uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExchangeHeap {
     /// The one of all domains that share: messages between them move by pointer.
-    #[default]
     Shared,
     /// Its own: messages to and from other domains are copied.
     Own,

@@ -1,9 +1,14 @@
 //! Where processes run.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use mullion_hip::{FILES, Glass};
 use mullion_sip::process::{Exit, SpawnError};
 use mullion_sip::wait::Waiter;
 use thiserror::Error;
 
+use crate::apart::Apart;
 use crate::configuration::{DomainConfig, Kind, ProcessConfig};
 use crate::image::Image;
 pub use crate::instance::LoadError;
@@ -16,6 +21,9 @@ pub trait Domain: Send {
     /// # Errors
     /// It does not begin; the supervisor takes it for a failure of the process.
     fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError>;
+
+    /// Every process is being killed, and none is started again: what is left may end at once.
+    fn stop(&mut self) {}
 }
 
 /// A process as a domain gets it.
@@ -36,6 +44,20 @@ pub trait Running: Send {
 
     /// Ends it. It may run on for a moment.
     fn kill(&self);
+
+    /// Where it is, if that is in another OS process.
+    fn place(&self) -> Option<Place> {
+        None
+    }
+}
+
+/// A life in another OS process.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// What looks at its domain.
+    pub(crate) glass: Glass,
+    /// Its number there.
+    pub(crate) life: u64,
 }
 
 /// Why a process did not begin.
@@ -47,17 +69,28 @@ pub enum LaunchError {
     /// The kernel refused a process.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The domain is gone, or cannot be reached.
-    #[error("its domain does not answer: {0}")]
-    Domain(std::io::Error),
+    /// There is no such domain, or it has no such process.
+    #[error("there is no such domain")]
+    Unknown,
+    /// The domain's OS process does not begin.
+    #[error(transparent)]
+    Domain(#[from] mullion_hip::LaunchError),
+    /// No memory for the images that a domain is given, or the domain cannot be told what to do.
+    #[error("its domain cannot be reached: {0}")]
+    Unreachable(#[from] std::io::Error),
 }
 
 /// Why there is no such domain.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DomainError {
-    /// This host has no such domains.
-    #[error("domains.{0}: domains of kind \"process\" are not built in yet: use kind = \"same\"")]
-    NoProcesses(String),
+    /// Domains in OS processes of their own have exchange heaps of their own.
+    #[error(
+        "domains.{0}: a domain of kind \"process\" has an exchange heap of its own; leave `heap` out"
+    )]
+    NoSharedHeap(String),
+    /// A domain in an OS process of its own has more than this many processes.
+    #[error("domains.{0}: a domain of kind \"process\" has at most {FILES} processes, not {1}")]
+    TooMany(String, usize),
     /// A domain in the same address space cannot have an exchange heap of its own.
     #[error(
         "domains.{0}: a domain of kind \"same\" has the shared exchange heap; leave `heap` out"
@@ -65,15 +98,27 @@ pub enum DomainError {
     HeapOfItsOwn(String),
 }
 
-/// Makes a domain.
+/// Makes a domain for some processes. Nothing is started.
 ///
 /// # Errors
 /// See [`DomainError`].
-pub fn launch(name: &str, config: &DomainConfig) -> Result<Box<dyn Domain>, DomainError> {
-    use crate::configuration::ExchangeHeap::Own;
+pub fn launch(
+    name: &str,
+    config: &DomainConfig,
+    processes: &[Arc<Process>],
+    workers: Option<NonZeroUsize>,
+) -> Result<Box<dyn Domain>, DomainError> {
+    use crate::configuration::ExchangeHeap::{Own, Shared};
     match (config.kind, config.heap) {
-        (Kind::Same, Own) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
+        (Kind::Same, Some(Own)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
         (Kind::Same, _) => Ok(Box::new(Same::default())),
-        (Kind::Process, _) => Err(DomainError::NoProcesses(name.to_owned())),
+        (Kind::Process, Some(Shared)) => Err(DomainError::NoSharedHeap(name.to_owned())),
+        (Kind::Process, _) if processes.len() > FILES => {
+            Err(DomainError::TooMany(name.to_owned(), processes.len()))
+        }
+        (Kind::Process, _) => {
+            let workers = workers.map(NonZeroUsize::get);
+            Ok(Box::new(Apart::new(name, processes.to_vec(), workers)))
+        }
     }
 }

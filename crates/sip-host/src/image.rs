@@ -136,7 +136,8 @@ impl Image {
             })
     }
 
-    fn judge(bytes: Vec<u8>, pinned: Option<Digest>) -> Result<Image, Reason> {
+    /// Judges bytes; the same as [`Image::read`], wherever they are from.
+    pub(crate) fn judge(bytes: Vec<u8>, pinned: Option<Digest>) -> Result<Image, Reason> {
         let found = Digest(Sha256::digest(&bytes).into());
         if let Some(wanted) = pinned.filter(|wanted| *wanted != found) {
             return Err(Reason::Changed { wanted, found });

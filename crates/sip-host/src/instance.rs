@@ -11,15 +11,14 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
-use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::{io, ptr, slice};
 
+use mullion_hip::sealed;
 use mullion_sip::kernel::kernel;
 use mullion_sip::manifest::ENTRY;
 use mullion_sip::separate::{Entry, EntryFunction};
-use rustix::fs::{MemfdFlags, SealFlags};
 use thiserror::Error;
 
 use crate::image::{Image, Span};
@@ -63,7 +62,8 @@ impl Instance {
     /// # Errors
     /// See [`LoadError`].
     pub(crate) fn load(image: &Image) -> Result<&'static Instance, LoadError> {
-        let file = memory_file(image)?;
+        // Nobody can change it, and each such file is another library to the loader.
+        let file = sealed(image.name(), image.bytes())?;
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .unwrap_or_else(|_| unreachable!("a number has no zero byte"));
         // SAFETY: loading runs the library's constructors. The image was judged: they are the standard library's.
@@ -145,16 +145,6 @@ impl Instance {
             unsafe { libc::dlinfo(self.handle, libc::RTLD_DI_TLS_DATA, (&raw mut at).cast()) };
         (found == 0 && !at.is_null() && self.thread_local > 0).then_some(at.cast())
     }
-}
-
-/// A file in memory with the bytes of the image, which nobody can change. Each is another library to the loader.
-fn memory_file(image: &Image) -> io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let mut file = std::fs::File::from(rustix::fs::memfd_create(image.name(), flags)?);
-    file.write_all(image.bytes())?;
-    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    Ok(file.into())
 }
 
 /// The front of the loader's record of a library, which the system documents (`link.h`).

@@ -4,13 +4,14 @@
 //!   configuration   TOML: processes by name, their libraries, limits, rights, restarts; domains
 //!   image           a library's file judged: manifest, build, what would run when it is loaded; no code runs
 //!   instance        a judged library mapped: its entry, and its statics put back before each life
-//!   domain          where processes run: `same` here; other kinds beside it
+//!   domain          where processes run: `same` here, `apart` in OS processes of their own
 //!   services        what the host does for processes: sockets that listen, directories to read
 //!   supervisor      starts, restarts and ends processes, and says so in the log
 //!   view, status    what there is at a moment, for who asks over a socket;  graph paints it
 //! ```
 //! What is trusted in a library that was judged is who compiled it: see SECURITY.md.
 
+mod apart;
 pub mod configuration;
 pub mod domain;
 pub mod graph;
@@ -23,6 +24,7 @@ pub mod status;
 pub mod supervisor;
 pub mod view;
 
+pub use apart::enter;
 pub use configuration::Configuration;
 pub use image::{Image, ImageError};
 pub use supervisor::Supervisor;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use mullion_sip::critical::as_host;
-use mullion_sip::process::{Child, Exit, Options, Program, spawn};
+use mullion_sip::process::{Child, Exit, Options, Program, SpawnError, spawn};
 use mullion_sip::wait::Waiter;
 
 use crate::domain::{Domain, LaunchError, Process, Running};
@@ -20,9 +20,9 @@ pub(crate) struct Same {
 }
 
 /// What a process is started with. It stays until the process has ended.
-struct Launch {
-    instance: &'static Instance,
-    arguments: Vec<String>,
+pub(crate) struct Launch {
+    pub(crate) instance: &'static Instance,
+    pub(crate) arguments: Vec<String>,
 }
 
 struct Life {
@@ -48,11 +48,7 @@ impl Domain for Same {
             home: process.config.home(),
             rights: process.config.rights(),
         };
-        // SAFETY: `main` keeps nothing of its own, and the library's statics and thread-locals are put back before
-        // each life, so that none sees what another has left there.
-        let program = unsafe { Program::new(process.name, main) };
-        let argument = std::ptr::from_ref::<Launch>(&launch).expose_provenance();
-        let child = spawn(program, argument, &options)?;
+        let child = begin(process.name, &launch, &options)?;
         Ok(Box::new(Life {
             child,
             name: process.name,
@@ -60,6 +56,19 @@ impl Domain for Same {
             idle: Arc::clone(&self.idle),
         }))
     }
+}
+
+/// Begins a life. Its launch, which is this life's alone, stays until it has ended.
+pub(crate) fn begin(
+    name: &'static str,
+    launch: &Launch,
+    options: &Options,
+) -> Result<Child, SpawnError> {
+    // SAFETY: `main` keeps nothing of its own, and the library's statics and thread-locals are put back before
+    // each life, so that none sees what another has left there.
+    let program = unsafe { Program::new(name, main) };
+    let argument = std::ptr::from_ref::<Launch>(launch).expose_provenance();
+    spawn(program, argument, options)
 }
 
 /// The main function of every process here.

@@ -6,7 +6,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -121,7 +120,7 @@ impl Stop {
 }
 
 struct Supervised {
-    process: Process,
+    process: Arc<Process>,
     policy: Policy,
     state: State,
     began: Instant,
@@ -157,7 +156,7 @@ impl Supervisor {
     /// # Errors
     /// See [`SetupError`].
     pub fn new(configuration: &Configuration) -> Result<Supervisor, SetupError> {
-        let mut domains = BTreeMap::new();
+        let mut groups = BTreeMap::<&str, Vec<Arc<Process>>>::new();
         let mut processes = Vec::new();
         for (name, config) in &configuration.processes {
             let pinned = config.sha256.map(|pinned| pinned.0);
@@ -166,18 +165,16 @@ impl Supervisor {
                     process: name.clone(),
                     error,
                 })?;
-            let domain = config.domain().to_owned();
-            if let Entry::Vacant(free) = domains.entry(domain) {
-                let made = domain::launch(free.key(), &configuration.domain_of(name))?;
-                free.insert(made);
-            }
+            let process = Arc::new(Process {
+                name: name.clone().leak(),
+                config: config.clone(),
+                image,
+            });
+            let group = groups.entry(config.domain()).or_default();
+            group.push(process.clone());
             processes.push(Supervised {
                 policy: config.policy(),
-                process: Process {
-                    name: name.clone().leak(),
-                    config: config.clone(),
-                    image,
-                },
+                process,
                 state: State::Over,
                 began: Instant::now(),
                 failures: 0,
@@ -186,6 +183,12 @@ impl Supervisor {
             });
         }
         compare_contracts(&processes)?;
+        let mut domains = BTreeMap::new();
+        for (name, group) in groups {
+            let config = configuration.domains.get(name).copied().unwrap_or_default();
+            let domain = domain::launch(name, &config, &group, configuration.workers)?;
+            domains.insert(name.to_owned(), domain);
+        }
         mullion_sip::start(Start {
             workers: configuration.workers,
         })?;
@@ -226,6 +229,7 @@ impl Supervisor {
                 stopping = true;
                 tracing::info!("ending every process");
                 self.processes.iter_mut().for_each(Supervised::give_up);
+                self.domains.values_mut().for_each(|domain| domain.stop());
             }
             for one in &mut self.processes {
                 one.turn(&mut self.domains, waiter, stopping);
@@ -266,7 +270,7 @@ impl Supervised {
         self.began = Instant::now();
         let started = match domains.get_mut(&domain) {
             Some(domain) => domain.start(&self.process),
-            None => Err(LaunchError::Domain(std::io::ErrorKind::NotFound.into())),
+            None => Err(LaunchError::Unknown),
         };
         match started {
             Ok(running) => {
@@ -315,6 +319,10 @@ impl Supervised {
                 State::Over => "over",
             },
             restarts: self.restarts,
+            place: match &self.state {
+                State::Running(running) => running.place(),
+                _ => None,
+            },
             last_end: self.last.map(|exit| {
                 let said = exit.message.as_str();
                 let colon = if said.is_empty() { "" } else { ": " };

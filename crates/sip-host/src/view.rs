@@ -6,10 +6,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
+use mullion_hip::{Glass, Seen};
 use mullion_sip::channel::Side;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{self, End, Statistics};
+use mullion_sip::remote;
 use serde::{Deserialize, Serialize};
+
+use crate::domain::Place;
 
 /// Everything at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub struct ProcessView {
     pub name: String,
     /// Its domain.
     pub domain: String,
+    /// The number of its OS process, if that is not the supervisor's own.
+    pub os_process: Option<u32>,
     /// `running`, `waiting` (for its next life) or `over`.
     pub state: String,
     /// How often it was started again.
@@ -54,7 +60,7 @@ pub struct ProcessView {
 /// One channel.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ChannelView {
-    /// Tells it from others that there are at the time.
+    /// Tells it from the others of this view.
     pub id: usize,
     /// Its contract.
     pub contract: String,
@@ -75,59 +81,194 @@ pub(crate) struct Standing {
     pub(crate) domain: String,
     pub(crate) state: &'static str,
     pub(crate) restarts: u64,
+    pub(crate) place: Option<Place>,
     pub(crate) last_end: Option<String>,
 }
 
 /// Looks.
 pub(crate) fn look(began: Instant, standings: &[Standing]) -> View {
-    let living = process::statistics();
-    let ends = process::survey();
-    let names: HashMap<Owner, &str> = living.iter().map(|one| (one.owner, one.name)).collect();
+    let here = Here::look();
+    let others = others(standings);
+    let mut channels = Channels::default();
+    here.add_to(&mut channels);
+    others.iter().for_each(|other| other.add_to(&mut channels));
     let processes = standings.iter().map(|standing| {
-        let alive = |one: &&Statistics| one.name == standing.name && one.exit.is_none();
-        one_process(standing, living.iter().find(alive), &ends)
+        let view = named(standing);
+        let other = |place: &Place| others.iter().find(|other| other.glass.is(&place.glass));
+        match &standing.place {
+            Some(place) => {
+                other(place).map_or_else(|| view.clone(), |other| other.fill(&view, place))
+            }
+            None => here.fill(view),
+        }
     });
     View {
         seconds: began.elapsed().as_secs_f64(),
         processes: processes.collect(),
-        channels: channels(&ends, &names),
+        channels: channels.finish(),
     }
 }
 
-fn one_process(standing: &Standing, found: Option<&Statistics>, ends: &[End]) -> ProcessView {
-    let view = ProcessView {
+fn named(standing: &Standing) -> ProcessView {
+    ProcessView {
         name: standing.name.to_owned(),
         domain: standing.domain.clone(),
         state: standing.state.to_owned(),
         restarts: standing.restarts,
         last_end: standing.last_end.clone(),
         ..ProcessView::default()
-    };
-    let Some(found) = found else { return view };
-    let own = ends.iter().filter(|end| end.owner == found.owner);
-    ProcessView {
-        worker: Some(found.worker),
-        threads: found.threads,
-        heap: found.memory.0,
-        heap_limit: found.memory.1,
-        exchange: found.exchange.held,
-        exchange_limit: found.exchange.limit,
-        messages: found.sent + own.map(|end| u64::from(end.sent)).sum::<u64>(),
-        ..view
     }
 }
 
-fn channels(ends: &[End], names: &HashMap<Owner, &str>) -> Vec<ChannelView> {
-    let mut all = BTreeMap::<usize, ChannelView>::new();
-    for end in ends {
-        let channel = all.entry(end.channel).or_insert_with(|| ChannelView {
-            id: end.channel,
-            contract: end.contract.to_owned(),
+/// The processes of this OS process, and the ends that they hold.
+struct Here {
+    living: Vec<Statistics>,
+    ends: Vec<End>,
+    lines: HashMap<usize, u64>,
+}
+
+impl Here {
+    fn look() -> Here {
+        Here {
+            living: process::statistics(),
+            ends: process::survey(),
+            lines: remote::lines().into_iter().collect(),
+        }
+    }
+
+    fn fill(&self, view: ProcessView) -> ProcessView {
+        let alive = |one: &&Statistics| one.name == view.name && one.exit.is_none();
+        let Some(found) = self.living.iter().find(alive) else {
+            return view;
+        };
+        let own = self.ends.iter().filter(|end| end.owner == found.owner);
+        ProcessView {
+            worker: Some(found.worker),
+            threads: found.threads,
+            heap: found.memory.0,
+            heap_limit: found.memory.1,
+            exchange: found.exchange.held,
+            exchange_limit: found.exchange.limit,
+            messages: found.sent + own.map(|end| u64::from(end.sent)).sum::<u64>(),
+            ..view
+        }
+    }
+
+    fn add_to(&self, channels: &mut Channels) {
+        let living = self.living.iter();
+        let names: HashMap<Owner, &str> = living.map(|one| (one.owner, one.name)).collect();
+        for end in &self.ends {
+            let holder = names.get(&end.owner);
+            channels.add(
+                match self.lines.get(&end.channel) {
+                    Some(line) => Channel::Between(*line),
+                    None => Channel::Within(0, end.channel as u64),
+                },
+                end.contract,
+                (end.side, holder.map(|name| (*name).to_owned())),
+                (end.sent, end.received),
+            );
+        }
+    }
+}
+
+/// The processes of another OS process, by its own word.
+struct Other {
+    glass: Glass,
+    /// Counted from 1.
+    number: usize,
+    seen: Seen,
+    /// By the numbers of lives.
+    names: HashMap<u64, &'static str>,
+}
+
+/// Each domain elsewhere is asked once.
+fn others(standings: &[Standing]) -> Vec<Other> {
+    let mut others = Vec::<Other>::new();
+    for standing in standings {
+        let Some(place) = &standing.place else {
+            continue;
+        };
+        let known = others.iter().position(|other| other.glass.is(&place.glass));
+        let at = known.unwrap_or_else(|| {
+            others.push(Other {
+                glass: place.glass.clone(),
+                number: others.len() + 1,
+                seen: place.glass.look().unwrap_or_default(),
+                names: HashMap::new(),
+            });
+            others.len() - 1
+        });
+        others[at].names.insert(place.life, standing.name);
+    }
+    others
+}
+
+impl Other {
+    fn fill(&self, view: &ProcessView, place: &Place) -> ProcessView {
+        let seen = self
+            .seen
+            .processes
+            .iter()
+            .find(|seen| seen.life == place.life);
+        let seen = seen.copied().unwrap_or_default();
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        ProcessView {
+            os_process: self.glass.process(),
+            worker: u16::try_from(seen.worker).ok(),
+            threads: seen.threads,
+            heap: size(seen.memory[0]),
+            heap_limit: size(seen.memory[1]),
+            exchange: seen.exchange[0],
+            exchange_limit: seen.exchange[1],
+            messages: seen.messages,
+            ..view.clone()
+        }
+    }
+
+    fn add_to(&self, channels: &mut Channels) {
+        for end in &self.seen.ends {
+            let holder = self.names.get(&end.life).map(|name| (*name).to_owned());
+            channels.add(
+                match end.line {
+                    0 => Channel::Within(self.number, end.channel),
+                    line => Channel::Between(line),
+                },
+                &end.contract,
+                (end.side, holder),
+                (end.sent, end.received),
+            );
+        }
+    }
+}
+
+/// Tells a channel from all others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Channel {
+    /// Both ends are in one OS process: which, and the address there.
+    Within(usize, u64),
+    /// They are in two: the number of the memory between them.
+    Between(u64),
+}
+
+/// Channels, put together of their ends.
+#[derive(Default)]
+struct Channels(BTreeMap<Channel, ChannelView>);
+
+impl Channels {
+    fn add(
+        &mut self,
+        channel: Channel,
+        contract: &str,
+        (side, holder): (Side, Option<String>),
+        (sent, received): (u32, u32),
+    ) {
+        let channel = self.0.entry(channel).or_insert_with(|| ChannelView {
+            contract: contract.to_owned(),
             ..ChannelView::default()
         });
-        let holder = names.get(&end.owner).map(|name| (*name).to_owned());
         // The two ends are seen at different moments: the larger count is the later one.
-        let (holds, out, back) = match end.side {
+        let (holds, out, back) = match side {
             Side::Client => (
                 &mut channel.client,
                 &mut channel.to_server,
@@ -140,8 +281,13 @@ fn channels(ends: &[End], names: &HashMap<Owner, &str>) -> Vec<ChannelView> {
             ),
         };
         *holds = holder;
-        *out = (*out).max(end.sent);
-        *back = (*back).max(end.received);
+        *out = (*out).max(sent);
+        *back = (*back).max(received);
     }
-    all.into_values().collect()
+
+    fn finish(self) -> Vec<ChannelView> {
+        let all = self.0.into_values().enumerate();
+        all.map(|(id, channel)| ChannelView { id, ..channel })
+            .collect()
+    }
 }

@@ -38,7 +38,7 @@ fn everything_that_can_be_said_is_heard() {
         all.domain_of("disk"),
         DomainConfig {
             kind: Kind::Process,
-            heap: ExchangeHeap::Own
+            heap: Some(ExchangeHeap::Own)
         }
     );
     assert_eq!(all.domain_of("web"), DomainConfig::default());

@@ -18,7 +18,8 @@ use crate::units;
   0 after one view (--once, --json), or when the supervisor has ended; 1 when none answers;
   2 for bad usage.
 
-Messages are those that a process has sent; per second, since the view before.
+Messages are those that a process has sent; per second, since the view before. The number of the OS process is
+shown where a domain has one of its own.
 
 Example:\n  mullion sip top --once")]
 pub(crate) struct Args {
@@ -80,9 +81,10 @@ fn table(view: &View, before: Option<&View>) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "{:<20} {:<12} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  LAST END",
+        "{:<20} {:<12} {:>8} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  LAST END",
         "PROCESS",
         "DOMAIN",
+        "PID",
         "STATE",
         "WORKER",
         "THREADS",
@@ -110,13 +112,12 @@ fn table(view: &View, before: Option<&View>) -> String {
             });
         let _ = writeln!(
             text,
-            "{:<20} {:<12} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  {}",
+            "{:<20} {:<12} {:>8} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  {}",
             process.name,
             process.domain,
+            number(process.os_process),
             process.state,
-            process
-                .worker
-                .map_or("-".to_owned(), |worker| worker.to_string()),
+            number(process.worker.map(u32::from)),
             process.threads,
             of(process.heap as u64, process.heap_limit as u64),
             of(process.exchange, process.exchange_limit),
@@ -127,6 +128,10 @@ fn table(view: &View, before: Option<&View>) -> String {
         );
     }
     text
+}
+
+fn number(number: Option<u32>) -> String {
+    number.map_or("-".to_owned(), |number| number.to_string())
 }
 
 /// What is used of what may be, in KiB.

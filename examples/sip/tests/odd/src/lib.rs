@@ -48,6 +48,9 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
             thread::sleep(Duration::from_secs(1000));
             Ok(())
         }
+        "file" => std::fs::read("/etc/hostname")
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
         "statics" => statics(),
         "names" => names(),
         other => Err(format!("no such way: {other}")),

@@ -1,0 +1,274 @@
+//! Domains as OS processes, of the same libraries: one line of the configuration moves them. This program is
+//! the supervisor and, run again, each of its domains; so it has a `main` of its own.
+
+#![forbid(unsafe_code)]
+
+#[path = "built/mod.rs"]
+mod built;
+
+use std::time::Duration;
+
+use built::library;
+use mullion_sip::process::Cause;
+use mullion_sip_host::domain::DomainError;
+use mullion_sip_host::supervisor::{Outcome, SetupError, Stop, Watch};
+use mullion_sip_host::view::{ProcessView, View};
+use mullion_sip_host::{Configuration, Supervisor};
+
+fn setup(text: &str) -> Result<Supervisor, SetupError> {
+    let mut configuration = Configuration::parse(text).expect("well formed");
+    for process in configuration.processes.values_mut() {
+        process.library = library(&process.library.to_string_lossy());
+    }
+    Supervisor::new(&configuration)
+}
+
+fn ready(text: &str) -> Supervisor {
+    setup(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A supervisor that runs, and what looks at it and ends it.
+struct Run {
+    watch: Watch,
+    stop: Stop,
+    running: std::thread::JoinHandle<Vec<Outcome>>,
+}
+
+impl Run {
+    fn of(text: &str) -> Run {
+        let supervisor = ready(text);
+        Run {
+            watch: supervisor.watch(),
+            stop: supervisor.stop(),
+            running: std::thread::spawn(|| supervisor.run()),
+        }
+    }
+
+    /// A view that is as wanted.
+    fn until(&self, wanted: impl Fn(&View) -> bool) -> View {
+        loop {
+            let view = self.watch.view();
+            if wanted(&view) {
+                return view;
+            }
+            assert!(!self.running.is_finished(), "it runs: {view:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(self) -> Vec<Outcome> {
+        self.stop.stop();
+        self.running.join().expect("no panic")
+    }
+}
+
+fn process<'a>(view: &'a View, name: &str) -> Option<&'a ProcessView> {
+    view.processes.iter().find(|process| process.name == name)
+}
+
+const ECHO: &str = r#"
+    [domains.service]
+    kind = "same"
+    [processes.echo]
+    library = "echo"
+    arguments = ["/echo", "2"]
+    domain = "service"
+    bind = ["/echo"]
+    [processes.one]
+    library = "asker"
+    arguments = ["1000"]
+    look-up = ["/echo"]
+    [processes.two]
+    library = "asker"
+    arguments = ["1000"]
+    look-up = ["/echo"]
+"#;
+
+fn one_line_moves_a_domain_behind_a_wall() {
+    let here = ECHO.to_owned();
+    let apart = ECHO.replace("\"same\"", "\"process\"");
+    let all = ECHO.replace(
+        "[domains.service]\n    kind = \"same\"",
+        "[domains.main]\n    kind = \"process\"\n    [domains.service]\n    kind = \"process\"",
+    );
+    assert!(apart != here && all != here);
+    for text in [here, apart, all] {
+        for outcome in ready(&text).run() {
+            let cause = outcome.exit.map(|exit| exit.cause);
+            assert_eq!(cause, Some(Cause::Returned), "{outcome:?} of {text}");
+        }
+    }
+}
+
+/// How a process of a domain ends that is told to end in this way.
+fn odd(way: &str) -> (Cause, String) {
+    let text = format!(
+        "[domains.wall]\nkind = \"process\"\n[processes.odd-{way}]\nlibrary = \"odd\"\n\
+         domain = \"wall\"\narguments = [\"{way}\"]\nbind = [\"/odd\"]"
+    );
+    let exit = ready(&text).run()[0].exit.expect("an end");
+    (exit.cause, exit.message.to_string())
+}
+
+fn every_end_is_the_one_that_it_has_in_one_address_space() {
+    assert_eq!(odd("return"), (Cause::Returned, String::new()));
+    assert_eq!(odd("fail"), (Cause::Exited(1), "as it was told".into()));
+    assert_eq!(odd("exit"), (Cause::Exited(7), String::new()));
+    let (cause, message) = odd("panic");
+    assert_eq!(cause, Cause::Panic);
+    assert!(
+        message.ends_with("on purpose, with 1 arguments"),
+        "{message}"
+    );
+    assert_eq!(odd("memory").0, Cause::Memory);
+    assert_eq!(odd("stack").0, Cause::Stack);
+    assert_eq!(odd("loop").0, Cause::Slice);
+    assert_eq!(odd("abort").0, Cause::Abort);
+    assert_eq!(odd("names"), (Cause::Returned, String::new()));
+}
+
+fn a_file_is_out_of_reach() {
+    assert_eq!(odd("file"), (Cause::Fault, "signal 31".into()));
+}
+
+/// A life that ends takes nothing of its neighbours along, and the next one finds its statics as at first.
+fn a_process_is_started_again_within_its_domain() {
+    let run = Run::of(
+        r#"
+        [domains.wall]
+        kind = "process"
+        [processes.mayfly]
+        library = "odd"
+        arguments = ["statics"]
+        domain = "wall"
+        restart = "always"
+        [processes.sleeper]
+        library = "odd"
+        arguments = ["sleep"]
+        domain = "wall"
+        "#,
+    );
+    let lives = |view: &View| process(view, "mayfly").map_or(0, |mayfly| mayfly.restarts);
+    let before = run
+        .until(|view| process(view, "sleeper").is_some_and(|sleeper| sleeper.os_process.is_some()));
+    let after = run.until(|view| lives(view) > lives(&before) + 50);
+    let ends: Vec<_> = after
+        .processes
+        .iter()
+        .map(|process| process.last_end.as_deref())
+        .collect();
+    assert_eq!(ends, [Some("Exited(3)"), None]);
+    let number = |view: &View| process(view, "sleeper").and_then(|process| process.os_process);
+    assert!(number(&after).is_some());
+    assert_eq!(number(&after), number(&before));
+    run.end();
+}
+
+/// The signal is what a panic would be: the service is started again, and its clients, who hear of it, go on.
+fn a_domain_that_is_killed_is_started_again() {
+    let run = Run::of(
+        r#"
+        [domains.service]
+        kind = "process"
+        [domains.clients]
+        kind = "process"
+        [processes.echo]
+        library = "echo"
+        domain = "service"
+        bind = ["/echo"]
+        restart = "on-failure"
+        back-off = { first = "1 ms", most = "2 ms" }
+        [processes.near]
+        library = "asker"
+        arguments = ["0", "50"]
+        look-up = ["/echo"]
+        restart = "on-failure"
+        [processes.far]
+        library = "asker"
+        arguments = ["0", "50"]
+        domain = "clients"
+        look-up = ["/echo"]
+        restart = "on-failure"
+        "#,
+    );
+    for life in 0..3 {
+        let talks = |view: &View, client: &str| {
+            view.channels.iter().any(|channel| {
+                channel.client.as_deref() == Some(client)
+                    && channel.server.as_deref() == Some("echo")
+                    && channel.to_client > 20
+            })
+        };
+        let view = run.until(|view| {
+            process(view, "echo").is_some_and(|echo| echo.restarts == life)
+                && talks(view, "near")
+                && talks(view, "far")
+        });
+        let domain = process(&view, "echo").and_then(|echo| echo.os_process);
+        let domain = domain.and_then(|number| rustix::process::Pid::from_raw(number.cast_signed()));
+        rustix::process::kill_process(domain.expect("a number"), rustix::process::Signal::KILL)
+            .expect("it lives");
+        run.until(|view| process(view, "echo").is_some_and(|echo| echo.restarts > life));
+    }
+    let view = run.until(|view| process(view, "echo").is_some_and(|echo| echo.heap > 0));
+    let echo = process(&view, "echo").expect("there");
+    assert_eq!(echo.last_end.as_deref(), Some("Killed: signal 9"));
+    assert_eq!((&*echo.domain, &*echo.state), ("service", "running"));
+    assert_eq!(echo.heap_limit, 4 << 20, "what its manifest says");
+    for outcome in run.end() {
+        let cause = outcome.exit.map(|exit| exit.cause);
+        assert_eq!(cause, Some(Cause::Killed), "{outcome:?}");
+    }
+}
+
+fn nothing_is_left_of_a_run() {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("of this system");
+    let children = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children"));
+    let left: String = tasks.flatten().flat_map(children).collect();
+    assert_eq!(left, "");
+}
+
+fn what_there_is_not_is_said() {
+    let text = ECHO.replace("\"same\"", "\"process\"\n    heap = \"shared\"");
+    assert!(matches!(
+        setup(&text).err(),
+        Some(SetupError::Domain(DomainError::NoSharedHeap(domain))) if domain == "service"
+    ));
+}
+
+fn main() {
+    mullion_sip_host::enter();
+    let tests: &[(&str, fn())] = &[
+        (
+            "one_line_moves_a_domain_behind_a_wall",
+            one_line_moves_a_domain_behind_a_wall,
+        ),
+        (
+            "every_end_is_the_one_that_it_has_in_one_address_space",
+            every_end_is_the_one_that_it_has_in_one_address_space,
+        ),
+        ("a_file_is_out_of_reach", a_file_is_out_of_reach),
+        (
+            "a_process_is_started_again_within_its_domain",
+            a_process_is_started_again_within_its_domain,
+        ),
+        (
+            "a_domain_that_is_killed_is_started_again",
+            a_domain_that_is_killed_is_started_again,
+        ),
+        ("nothing_is_left_of_a_run", nothing_is_left_of_a_run),
+        ("what_there_is_not_is_said", what_there_is_not_is_said),
+    ];
+    let wanted = std::env::args()
+        .nth(1)
+        .filter(|argument| !argument.starts_with('-'));
+    let mut run = 0;
+    for (name, test) in tests {
+        if wanted.as_deref().is_none_or(|wanted| name.contains(wanted)) {
+            println!("test {name}");
+            test();
+            run += 1;
+        }
+    }
+    println!("test result: ok. {run} passed");
+}
