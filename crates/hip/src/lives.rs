@@ -13,9 +13,11 @@ use crate::registry::Domain;
 
 /// How long a domain is waited for that is asked what there is.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// How long a domain is waited for that is killed.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A domain whose members begin when they are told to: see [`launch_idle`](crate::launch_idle). It is ended when this
-/// is dropped, and its lives with it.
+/// is dropped, and its lives with it; that waits until Linux has ended it, 5 s at most.
 #[derive(Debug)]
 pub struct Idle {
     pub(crate) stand: Child,
@@ -60,6 +62,12 @@ impl Idle {
 impl Drop for Idle {
     fn drop(&mut self) {
         self.kill();
+        let lives = &self.domain.lives;
+        let lives_on = |lived: &mut Lived| lived.over.is_none();
+        // Linux ends it at once, or it hangs in the kernel, and nobody can do anything about it.
+        let _ = lives
+            .looked
+            .wait_timeout_while(lives.lock(), LAST_PATIENCE, lives_on);
     }
 }
 

@@ -158,7 +158,8 @@ impl Apart {
                 };
                 self.files = self.members.iter().map(file).collect::<Result<_, _>>()?;
             }
-            self.lives = Some(launch_idle(&self.launch())?);
+            let launched = launch_idle(&self.launch());
+            self.lives = Some(launched.map_err(|error| LaunchError::Domain(error.into()))?);
         }
         self.lives.as_ref().ok_or(LaunchError::Unknown)
     }

@@ -74,7 +74,7 @@ pub enum LaunchError {
     Unknown,
     /// The domain's OS process does not begin.
     #[error(transparent)]
-    Domain(#[from] mullion_hip::LaunchError),
+    Domain(Box<mullion_hip::LaunchError>),
     /// No memory for the images that a domain is given, or the domain cannot be told what to do.
     #[error("its domain cannot be reached: {0}")]
     Unreachable(#[from] std::io::Error),
