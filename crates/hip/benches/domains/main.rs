@@ -1,0 +1,177 @@
+//! Messages there and back between two OS processes: a process of this program, and one of a domain; beside a futex,
+//! pipes, a socket pair and a word that both spin on, between two OS processes as well.
+//! `cargo bench -p mullion-hip -- [--json FILE]`; `make bench-sip` adds its rows to all others.
+//!
+//! *Awake*: the next message follows at once, so that neither side has gone to sleep (but Linux's do whenever they
+//! wait). *Asleep*: a millisecond passes before each message. Cycles of the time-stamp counter; medians of batches.
+
+mod cores;
+mod linux;
+mod row;
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use mullion_hip::{Launch, Member, Output, enter, launch};
+use mullion_sip::channel::Contract;
+use mullion_sip::process::names::NameError;
+use mullion_sip::process::{Child, Options, Program, Rights, open, serve, spawn};
+use mullion_sip::{ExVec, Start, contract, start};
+
+use cores::Place;
+use row::{SIZES, measure};
+
+contract! {
+    #[endless]
+    mod echo {
+        Ask: client { Byte(u8) -> Answer, Small([u8; 32]) -> Answer, Bytes(ExVec<u8>) -> Answer }
+        Answer: server { Same(u8) -> Ask, Also([u8; 32]) -> Ask, Back(ExVec<u8>) -> Ask }
+    }
+}
+
+#[global_allocator]
+static HEAPS: mullion_sip::heap::ProcessHeaps = mullion_sip::heap::ProcessHeaps;
+
+fn answer(_: u64) {
+    let Ok(service) = serve("/echo", echo::Contract::INFO) else {
+        return;
+    };
+    loop {
+        let Ok(mut end) = echo::Server::<echo::Ask>::from_any(service.accept()) else {
+            return;
+        };
+        loop {
+            let answered = match end.recv() {
+                Ok(echo::AskMessage::Byte(byte, end)) => end.same(byte),
+                Ok(echo::AskMessage::Small(bytes, end)) => end.also(bytes),
+                Ok(echo::AskMessage::Bytes(bytes, end)) => end.back(bytes),
+                Err(_) => break,
+            };
+            match answered {
+                Ok(next) => end = next,
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+fn client() -> echo::Client<echo::Ask> {
+    loop {
+        let (client, server) = echo::channel().expect("memory");
+        match open("/echo", server.into_any()) {
+            Ok(()) => return client,
+            Err((NameError::Unbound, _)) => {
+                mullion_sip::wait::park_until(Instant::now() + Duration::from_millis(2));
+            }
+            Err((error, _)) => panic!("{error}"),
+        }
+    }
+}
+
+type Client = echo::Client<echo::Ask>;
+
+fn byte(client: Client) -> Client {
+    match client.byte(7).expect("alive").recv() {
+        Ok(echo::AnswerMessage::Same(_, client)) => client,
+        _ => panic!("no answer"),
+    }
+}
+
+fn small(client: Client) -> Client {
+    match client.small([7; 32]).expect("alive").recv() {
+        Ok(echo::AnswerMessage::Also(_, client)) => client,
+        _ => panic!("no answer"),
+    }
+}
+
+/// A process of this program that measures: its argument is the place of a [`Place`].
+fn ask(place: u64) {
+    let place = cores::places()[place as usize];
+    let sleep = mullion_sip::thread::sleep;
+    let mut end = Some(client());
+    for size in SIZES {
+        let mut bytes = Some(ExVec::copy_of(&vec![1u8; size]));
+        measure("SIPs in OS processes", place, size, sleep, |times| {
+            for _ in 0..times {
+                let client = end.take().expect("it came back");
+                end = Some(match size {
+                    1 => byte(client),
+                    32 => small(client),
+                    _ => {
+                        let sent = client.bytes(bytes.take().expect("they came back"));
+                        let Ok(echo::AnswerMessage::Back(back, next)) = sent.expect("alive").recv()
+                        else {
+                            panic!("no answer")
+                        };
+                        bytes = Some(back);
+                        next
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn load(_: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
+    Ok(vec![Member {
+        name: "answer".into(),
+        begin: Box::new(|| process(answer, 0)),
+    }])
+}
+
+fn process(main: fn(u64), argument: u64) -> Result<Child, mullion_sip::process::SpawnError> {
+    // SAFETY: the programs keep nothing anywhere.
+    let program = unsafe { Program::new("member", main) };
+    let options = Options {
+        rights: Rights::all(),
+        ..Options::default()
+    };
+    spawn(program, argument, &options)
+}
+
+fn domain(place: Place) -> Child {
+    let launched = launch(&Launch {
+        name: "answer".into(),
+        configuration: String::new(),
+        files: Vec::new(),
+        workers: 1,
+        processor: Some(place.core as u32),
+        rights: Rights::all(),
+        output: Output::Inherited,
+        program: None,
+    });
+    launched.expect("a domain")
+}
+
+fn main() -> std::io::Result<()> {
+    enter(load);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if linux::peer(&arguments) {
+        return Ok(());
+    }
+    // `cargo test` runs benches too, with other arguments.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let places = cores::places();
+    // One worker, on the first core.
+    start(Start {
+        workers: std::num::NonZeroUsize::new(1),
+    })
+    .expect("workers");
+    for (index, place) in places.iter().enumerate() {
+        let server = domain(*place);
+        let asker = process(ask, index as u64).expect("a process");
+        let exit = asker.wait();
+        assert!(exit.cause.is_success(), "{exit:?}");
+        server.kill();
+        server.wait();
+        linux::measure_all(*place);
+    }
+    print!("{}", row::table());
+    let file = arguments.iter().position(|argument| argument == "--json");
+    if let Some(file) = file.and_then(|at| arguments.get(at + 1)) {
+        std::fs::write(file, row::json())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Rows, in the form of `mullion-sip`'s benchmark, which adds them to its own (`--rows`).
+
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cores::Place;
+
+/// Bytes of messages.
+pub(crate) const SIZES: [usize; 4] = [1, 32, 1 << 10, 32 << 10];
+/// Before each message to a peer that is to sleep.
+const PAUSE: Duration = Duration::from_millis(1);
+/// A row that takes longer has fewer batches, but ten.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+static ROWS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+
+fn cycles() -> u64 {
+    // SAFETY: every x86-64 has the counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Has `batch` send a message there and back so many times, often. Batches are short beside what the system gives a
+/// thread at a time: the median is of those that were not interrupted.
+pub(crate) fn measure(
+    who: &str,
+    place: Place,
+    bytes: usize,
+    sleep: fn(Duration),
+    mut batch: impl FnMut(u32),
+) {
+    let (batches, times) = match place {
+        Place { asleep: true, .. } => (101, 1),
+        Place { core: 0, .. } => (51, 10),
+        _ => (101, 50),
+    };
+    batch(times);
+    let mut samples = Vec::with_capacity(batches);
+    let since = Instant::now();
+    while samples.len() < batches && (samples.len() < 10 || since.elapsed() < PATIENCE) {
+        if place.asleep {
+            sleep(PAUSE);
+        }
+        let begin = cycles();
+        batch(times);
+        samples.push((cycles() - begin) as f64 / f64::from(times));
+    }
+    // Rows outlive the process that measures.
+    let _host = mullion_sip::critical::as_host();
+    samples.sort_by(f64::total_cmp);
+    let at = |quarter: usize| samples[(samples.len() - 1) * quarter / 4];
+    eprintln!("{who}, {}, {bytes} bytes: {:.0}", place.name(), at(2));
+    ROWS.lock().expect("one at a time").push(json!({
+        "operation": "message there and back", "who": who, "where": place.name(), "bytes": bytes,
+        "least": at(0), "first_quartile": at(1), "median": at(2), "third_quartile": at(3),
+        "batches": samples.len(), "paper": null, "aim": null,
+    }));
+}
+
+/// All rows, as Markdown.
+pub(crate) fn table() -> String {
+    let mut text = String::from(
+        "| who | where | bytes | cycles | quartiles | least |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
+    );
+    for row in ROWS.lock().expect("one at a time").iter() {
+        let word = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:.0} | {:.0}–{:.0} | {:.0} |",
+            word("who"),
+            word("where"),
+            row["bytes"],
+            number("median"),
+            number("first_quartile"),
+            number("third_quartile"),
+            number("least"),
+        );
+    }
+    text
+}
+
+/// The same as JSON.
+pub(crate) fn json() -> String {
+    json!({ "rows": *ROWS.lock().expect("one at a time") }).to_string()
+}
