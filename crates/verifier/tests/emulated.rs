@@ -2,7 +2,7 @@
 //! an emulator (`fuzz/emulate.py`) that watches whether it leaves its window.
 //!
 //! `MULLION_MUTANTS=1000000 cargo test --release -p mullion-verifier --test emulated`
-//! is the long form. Without Python's unicorn (`fuzz/setup`) nothing is run,
+//! is the long form; with another `MULLION_SEED` it makes other mutants. Without Python's unicorn (`fuzz/setup`) nothing is run,
 //! which is said; `MULLION_REQUIRE_EMULATOR=1` makes it a failure.
 
 mod support;
@@ -15,6 +15,7 @@ use support::build::{self, CODE};
 use support::pool::{self, Random};
 
 const SHORT: u64 = 20_000;
+const SEED: u64 = 0x6d75_6c6c_696f_6e33;
 
 /// Code that leaves the window: the emulator must see it.
 const BAD: &[&[u8]] = &[
@@ -96,14 +97,17 @@ fn python() -> Command {
     python
 }
 
+/// A number from the environment.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(otherwise, |text| text.parse().expect(name))
+}
+
 #[test]
 fn no_surviving_mutant_leaves_its_window() {
-    let mutants = std::env::var("MULLION_MUTANTS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(SHORT);
+    let mutants = setting("MULLION_MUTANTS", SHORT);
     let items = pool::items();
-    let mut random = Random(0x6d75_6c6c_696f_6e33);
+    let mut random = Random(setting("MULLION_SEED", SEED));
     let mut corpus = vec![vec![0xc3]];
     let mut records = Vec::new();
     BAD.iter()
