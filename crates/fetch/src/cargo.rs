@@ -24,12 +24,14 @@ pub(crate) fn download(source: &Source, work: &Path) -> Result<PathBuf, FetchErr
     )?;
     write(&work.join("lib.rs"), "")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut metadata = Command::new(cargo);
-    metadata
-        .args(["metadata", "--format-version=1", "--manifest-path"])
-        .arg(&manifest)
-        .current_dir(work);
-    let answer = run(&mut metadata)?;
+    let metadata = |place: &Path| {
+        let mut command = Command::new(&cargo);
+        command.args(["metadata", "--format-version=1", "--manifest-path"]);
+        run(command.arg(&manifest).current_dir(place))
+    };
+    // First where no project's settings reach. But rustup may have no toolchain for such a place,
+    // only one that the directory where we stand asks for.
+    let answer = metadata(work).or_else(|error| metadata(Path::new(".")).map_err(|_| error))?;
     let unpacked = manifest_directory(&answer, source).ok_or_else(|| missing(source))?;
     archive_of(&unpacked).ok_or_else(|| missing(source))
 }
