@@ -122,7 +122,13 @@ impl Symbols {
         {
             while let Ok(Some(frame)) = frames.next() {
                 let name = frame.function.as_ref();
-                let name = name.and_then(|name| name.demangle().map(|name| clean(&name)).ok());
+                let name = name.and_then(|name| {
+                    let raw = name.raw_name().ok()?;
+                    // What is not mangled is no code of C++ either, where `f` stands for `float`.
+                    let mangled = raw.starts_with("_Z") || raw.starts_with("_R");
+                    let text = if mangled { name.demangle().ok()? } else { raw };
+                    Some(clean(&text))
+                });
                 let place = frame.location.as_ref();
                 found.push(Location {
                     function: name.or_else(|| self.function_at(offset).map(str::to_owned)),
@@ -226,6 +232,24 @@ mod tests {
                 assert!(symbols.find(offset).len() < 100);
             }
         }
+    }
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (text, program) = (directory.path().join("a.cc"), directory.path().join("a"));
+        let code =
+            "extern \"C\" int f(int x) { return x; }\nnamespace n { int g(int x) { return x; } }\n";
+        std::fs::write(&text, code).expect("a file");
+        let mut gcc = std::process::Command::new("g++");
+        gcc.args(["-g", "-O2", "-nostdlib", "-static", "-Wl,-e,f"]);
+        let status = gcc.arg(&text).arg("-o").arg(&program).status();
+        assert!(status.expect("g++ starts").success());
+        let symbols = Symbols::new(&std::fs::read(program).expect("a program"));
+        let found = symbols.functions().iter();
+        let found = found.map(|function| symbols.find(function.offset)[0].function.clone());
+        let found: Vec<_> = found.flatten().collect();
+        assert_eq!(found, ["f", "n::g(int)"]);
     }
 
     #[test]
