@@ -2,7 +2,6 @@
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 use object::{Object, ObjectSymbol};
-use std::io::Write;
 
 /// The symbols of an image, if it has a readable symbol table.
 pub(crate) struct Symbols {
@@ -55,12 +54,4 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// Writes to standard output; a reader that has gone away is no error.
-pub(crate) fn print_out(text: &str) -> std::io::Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
-    }
 }

@@ -1,11 +1,15 @@
 //! The `mullion` command: one file per subcommand under `commands/`.
 #![forbid(unsafe_code)]
+// They panic when nobody reads, or the disk is full: crate::output does not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod commands;
 mod image_file;
 mod listing;
+mod output;
 mod units;
 
+use crate::output::sayln;
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -25,7 +29,7 @@ fn main() -> ExitCode {
     match Cli::parse_from(arguments()).command.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("mullion: {error:#}");
+            sayln!("mullion: {error:#}");
             ExitCode::from(1)
         }
     }

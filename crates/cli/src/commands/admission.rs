@@ -1,6 +1,7 @@
 //! The loader's question as options of the commands that load.
 
 use super::keys::KeyringArgs;
+use crate::output::sayln;
 use anyhow::Context as _;
 use mullion_loader::{Admitted, Asked, Authoriser, NotAdmitted};
 use mullion_trust::Policy;
@@ -125,7 +126,7 @@ impl AdmissionArgs {
         let Some(path) = configured_policy(self.policy.as_deref()) else {
             return Ok(Authoriser::trusting_everyone());
         };
-        let warn = |left_out| eprintln!("mullion: warning: {left_out}");
+        let warn = |left_out| sayln!("mullion: warning: {left_out}");
         Ok(Authoriser::read(&path, warn)?)
     }
 

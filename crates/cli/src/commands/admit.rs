@@ -3,6 +3,7 @@
 use super::admission::{configured_policy, record_of};
 use super::keys::{KeyringArgs, add_credentials, pair};
 use crate::image_file::ImageLimit;
+use crate::output::{outln, sayln};
 use anyhow::Context as _;
 use mullion_trust::log::Log;
 use mullion_trust::module_type::Mechanism;
@@ -86,10 +87,10 @@ impl Args {
             Log::new(path).append(event.clone())?;
         }
         if self.json {
-            println!("{event}");
+            outln!("{event}")?;
         } else {
             match &answer {
-                Ok(decision) => println!("{}", decision.explanation),
+                Ok(decision) => outln!("{}", decision.explanation)?,
                 Err(refusal) => print(refusal),
             }
         }
@@ -122,9 +123,9 @@ impl Args {
 }
 
 fn print(refusal: &Refusal) {
-    eprintln!("mullion: refused: {}", refusal.reason);
+    sayln!("mullion: refused: {}", refusal.reason);
     for line in &refusal.obstacles {
-        eprintln!("  {line}");
+        sayln!("  {line}");
     }
-    eprintln!("  way out: {}", refusal.way_out);
+    sayln!("  way out: {}", refusal.way_out);
 }

@@ -1,7 +1,7 @@
 //! `mullion bind`: stubs for both sides of an interface that a C header declares.
 
+use crate::output::{file, print};
 use anyhow::Context;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,8 +46,8 @@ impl Args {
             _ => mullion_bind::rust(&interface, &name),
         };
         match &self.output {
-            Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,
-            None => std::io::stdout().write_all(text.as_bytes())?,
+            Some(path) => file(path, text)?,
+            None => print(&text)?,
         }
         Ok(ExitCode::SUCCESS)
     }

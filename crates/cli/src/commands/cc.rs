@@ -2,6 +2,7 @@
 
 use super::admission::{module_type as find_type, record_of};
 use super::keys::KeyringArgs;
+use crate::output::file;
 use anyhow::{Context as _, bail};
 use mullion_driver::{Arguments, Language, Origin};
 use mullion_trust::module_type::{self, ModuleType, Protection, Verification};
@@ -117,7 +118,7 @@ impl Signer {
         };
         let name = image.file_name().unwrap_or_default().to_string_lossy();
         let text = record::sign(&name, &digest, &compilation, &self.key);
-        std::fs::write(&output, text).with_context(|| output.display().to_string())
+        file(&output, text)
     }
 
     /// What the image is found to be; nothing is signed that a loader would refuse.

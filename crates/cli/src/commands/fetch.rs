@@ -1,5 +1,6 @@
 //! `mullion fetch`: third-party sources by name.
 
+use crate::output::outln;
 use anyhow::Context;
 use mullion_fetch::Lock;
 use std::process::ExitCode;
@@ -28,11 +29,11 @@ impl Args {
                     .releases
                     .first()
                     .map_or("", |release| &release.version);
-                println!("{:16} {:24} {}", source.name, version, source.licence);
+                outln!("{:16} {:24} {}", source.name, version, source.licence)?;
             }
         }
         for name in &self.names {
-            println!("{}", mullion_fetch::fetch(lock.source(name)?)?.display());
+            outln!("{}", mullion_fetch::fetch(lock.source(name)?)?.display())?;
         }
         Ok(ExitCode::SUCCESS)
     }

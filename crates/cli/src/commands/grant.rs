@@ -1,6 +1,7 @@
 //! `mullion grant`.
 
 use super::keys::{KeyringArgs, add_credentials, pair};
+use crate::output::{outln, print};
 use anyhow::{Context as _, bail};
 use mullion_trust::grant::Grant;
 use mullion_trust::keynote::{Attributes, Principal, Query};
@@ -135,7 +136,7 @@ impl Args {
         };
         let text = grant.sign(&self.keyring.secret(from)?)?;
         match &new.output {
-            None => print!("{text}"),
+            None => print(&text)?,
             Some(path) => {
                 let mut options = std::fs::OpenOptions::new();
                 let file = options.write(true).create_new(true).mode(0o644).open(path);
@@ -155,21 +156,21 @@ impl Args {
         let mut good = !store.is_empty();
         for id in store.ids() {
             let assertion = store.assertion(id);
-            println!("{}:", store.origin(id));
-            println!("  {}", assertion.comment().unwrap_or("no comment"));
+            outln!("{}:", store.origin(id))?;
+            outln!("  {}", assertion.comment().unwrap_or("no comment"))?;
             if let Some(authorizer) = assertion.authorizer() {
-                println!("  from {}", names.of(authorizer));
+                outln!("  from {}", names.of(authorizer))?;
             }
             for licensee in assertion.licensees() {
-                println!("  to {}", names.of(licensee));
+                outln!("  to {}", names.of(licensee))?;
             }
             for bound in assertion.upper_bounds() {
-                println!("  {} at most {}", bound.name, bound.at_most);
+                outln!("  {} at most {}", bound.name, bound.at_most)?;
             }
             match store.verify(id) {
-                Ok(()) => println!("  the signature is good"),
+                Ok(()) => outln!("  the signature is good")?,
                 Err(error) => {
-                    println!("  it does not count: {error}");
+                    outln!("  it does not count: {error}")?;
                     good = false;
                 }
             }
@@ -221,16 +222,16 @@ impl Args {
         let identifiers: Vec<_> = identifiers.iter().map(|id| id.as_bytes()).collect();
         let answer = store.query(&Query::new(&["refuse", "allow"], &identifiers, all)?);
         if answer.granted {
-            println!("yes:");
+            outln!("yes:")?;
             for line in explain::chain(&store, &answer, &names) {
-                println!("  {line}");
+                outln!("  {line}")?;
             }
             return Ok(ExitCode::SUCCESS);
         }
-        println!("no:");
+        outln!("no:")?;
         let principals: Vec<Principal> = keys.iter().map(|key| key.principal()).collect();
         for line in explain::obstacles(&store, &answer, &principals, &names) {
-            println!("  {line}");
+            outln!("  {line}")?;
         }
         Ok(ExitCode::from(1))
     }

@@ -2,7 +2,8 @@
 
 use super::provenance::Provenance;
 use crate::image_file::ImageLimit;
-use crate::listing::{Symbols, print_out};
+use crate::listing::Symbols;
+use crate::output::print;
 use anyhow::{Context, bail};
 use mullion_abi as abi;
 use mullion_trust::Policy;
@@ -136,7 +137,7 @@ impl Args {
         } else {
             description.write(&mut out)?;
         }
-        print_out(&out)?;
+        print(&out)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,7 @@
 //! `mullion key`.
 
 use super::keys::KeyringArgs;
+use crate::output::outln;
 use anyhow::Context as _;
 use mullion_trust::SecretKey;
 use std::process::ExitCode;
@@ -52,9 +53,9 @@ impl Args {
                 };
                 let key = SecretKey::generate()?;
                 keyring.add(name, &key, passphrase.as_ref().map(|text| text.as_bytes()))?;
-                println!("{}", key.public());
+                outln!("{}", key.public())?;
             }
-            Action::Show { name } => println!("{}", keyring.public(name)?),
+            Action::Show { name } => outln!("{}", keyring.public(name)?)?,
             Action::Import { name, key } => {
                 let text = match key.contains(':') {
                     true => key.clone(),
@@ -65,7 +66,7 @@ impl Args {
             Action::List => {
                 for (name, secret) in keyring.names()? {
                     let kind = if secret { "secret" } else { "public" };
-                    println!("{name}\t{kind}\t{}", keyring.public(&name)?);
+                    outln!("{name}\t{kind}\t{}", keyring.public(&name)?)?;
                 }
             }
         }

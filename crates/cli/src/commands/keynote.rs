@@ -1,5 +1,6 @@
 //! `mullion keynote`.
 
+use crate::output::{outln, sayln};
 use anyhow::{Context as _, bail};
 use mullion_trust::keynote::{self, Algorithms, Attributes, Outcome, Query, Store};
 use std::path::PathBuf;
@@ -74,17 +75,17 @@ impl Verify {
                         store.add_credential(assertion, &path.display().to_string());
                     }
                 }
-                Err(error) => eprintln!("mullion: warning: {error:#}; left out"),
+                Err(error) => sayln!("mullion: warning: {error:#}; left out"),
             }
         }
         let keys = self.keys()?;
         let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
         let values: Vec<_> = self.values.iter().map(String::as_str).collect();
         let answer = store.query(&Query::new(&values, &keys, self.attributes()?)?);
-        println!("Query result = {}", answer.value);
+        outln!("Query result = {}", answer.value)?;
         for (id, outcome) in &answer.considered {
             if let Outcome::Signature(error) = outcome {
-                eprintln!("mullion: warning: {}: {error}", store.origin(*id));
+                sayln!("mullion: warning: {}: {error}", store.origin(*id));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! `mullion keynote bench`: what a decision costs.
 
+use crate::output::outln;
 use mullion_trust::grant::Grant;
 use mullion_trust::keynote::{Attributes, Query, Store, parse};
 use mullion_trust::{Limits, SecretKey};
@@ -10,8 +11,8 @@ const ROUNDS: usize = 200;
 const STORED: usize = 10_000;
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    println!("| what | median |");
-    println!("| --- | --- |");
+    outln!("| what | median |")?;
+    outln!("| --- | --- |")?;
     for length in [1, 5, 20] {
         let (texts, policy, key) = chain(length)?;
         let fresh = median(|| {
@@ -20,13 +21,13 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             let granted = store.query(&query(&key)).granted;
             (granted, started.elapsed())
         });
-        println!("| chain of {length}: parse, verify, decide | {fresh:?} |");
+        outln!("| chain of {length}: parse, verify, decide | {fresh:?} |")?;
         let store = fill(&texts, &policy);
         let again = median(|| {
             let started = Instant::now();
             (store.query(&query(&key)).granted, started.elapsed())
         });
-        println!("| chain of {length}: decide again | {again:?} |");
+        outln!("| chain of {length}: decide again | {again:?} |")?;
     }
     let (mut texts, policy, key) = chain(5)?;
     for _ in 0..STORED {
@@ -35,16 +36,16 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     }
     let started = Instant::now();
     let store = fill(&texts, &policy);
-    println!(
+    outln!(
         "| read {} credentials | {:?} |",
         store.len() - 1,
         started.elapsed()
-    );
+    )?;
     let among = median(|| {
         let started = Instant::now();
         (store.query(&query(&key)).granted, started.elapsed())
     });
-    println!("| chain of 5 among them: decide again | {among:?} |");
+    outln!("| chain of 5 among them: decide again | {among:?} |")?;
     Ok(ExitCode::SUCCESS)
 }
 

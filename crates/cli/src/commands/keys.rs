@@ -1,6 +1,7 @@
 //! Arguments and files that the trust subcommands share: the directory of keys,
 //! passphrases, directories of credentials.
 
+use crate::output::sayln;
 use anyhow::{Context as _, bail};
 use mullion_trust::SecretKey;
 use mullion_trust::credentials;
@@ -111,7 +112,7 @@ impl KeyringArgs {
 /// Adds credentials to a store, with a warning for each file that holds none.
 pub(crate) fn add_credentials(store: &mut Store, path: &Path) -> anyhow::Result<()> {
     for left_out in credentials::read_into(store, path)? {
-        eprintln!("mullion: warning: {left_out}");
+        sayln!("mullion: warning: {left_out}");
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::admission::record_of;
 use super::client::{ClientArgs, done};
 use super::keys::pair;
+use crate::output::{outln, sayln};
 use anyhow::Context as _;
 use mullion_service::wire::{Load, Operation};
 use mullion_trust::Limit;
@@ -45,14 +46,14 @@ impl Args {
         let answer = self.client.ask(Operation::Load, &load, &image)?;
         done(&answer)?;
         if self.verbose {
-            eprintln!(
+            sayln!(
                 "mullion: {}",
                 answer.object["explanation"].as_str().unwrap_or_default()
             );
         }
         match self.json {
-            true => println!("{}", answer.object),
-            false => println!("{}", answer.object["module"]),
+            true => outln!("{}", answer.object)?,
+            false => outln!("{}", answer.object["module"])?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -2,6 +2,7 @@
 
 use super::admission::AdmissionArgs;
 use super::client::{ClientArgs, done};
+use crate::output::{file, outln, sayln};
 use crate::units;
 use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
@@ -135,10 +136,9 @@ impl Args {
                 let answer = client.ask(Operation::Call, &call, &bytes)?;
                 done(&answer)?;
                 if let Some(path) = output {
-                    std::fs::write(&path, &answer.bytes)
-                        .with_context(|| path.display().to_string())?;
+                    file(&path, &answer.bytes)?;
                 }
-                println!("{}", answer.object["result"]);
+                outln!("{}", answer.object["result"])?;
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -149,7 +149,7 @@ fn list(client: &ClientArgs, json: bool) -> anyhow::Result<ExitCode> {
     let answer = client.ask(Operation::List, &List {}, &[])?;
     done(&answer)?;
     if json {
-        println!("{}", answer.object);
+        outln!("{}", answer.object)?;
         return Ok(ExitCode::SUCCESS);
     }
     for module in answer.object["modules"].as_array().into_iter().flatten() {
@@ -167,13 +167,13 @@ fn list(client: &ClientArgs, json: bool) -> anyhow::Result<ExitCode> {
         } else {
             ""
         };
-        println!(
+        outln!(
             "{}\t{}\t{}\t{}{ended}",
             module["module"],
             text("name"),
             text("type"),
             exports.join(" ")
-        );
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -219,11 +219,11 @@ impl Serve {
             .name("signals".into())
             .spawn(move || {
                 if signals.forever().next().is_some() {
-                    eprintln!("mullion: stopping");
+                    sayln!("mullion: stopping");
                     stopper.stop();
                 }
             })?;
-        eprintln!("mullion: listening on {}", addresses.join(" and "));
+        sayln!("mullion: listening on {}", addresses.join(" and "));
         server.run()?;
         Ok(ExitCode::SUCCESS)
     }
@@ -236,7 +236,7 @@ impl Serve {
                     "a loader needs a policy (--policy FILE); or --trust-everyone, to let everyone load who connects"
                 );
             }
-            eprintln!("mullion: note: no policy is configured, so everyone is trusted");
+            sayln!("mullion: note: no policy is configured, so everyone is trusted");
         }
         Ok(authoriser)
     }

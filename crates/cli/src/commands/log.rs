@@ -1,6 +1,7 @@
 //! `mullion log`.
 
 use super::keys::KeyringArgs;
+use crate::output::{outln, print, sayln};
 use anyhow::Context as _;
 use mullion_trust::log::{Log, checkpoint};
 use std::path::PathBuf;
@@ -45,9 +46,12 @@ enum Action {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let mut printed = Ok(());
         let report = match &self.action {
             Action::Show { file } => Log::new(file).verify(|entry| {
-                println!("{}\t{}\t{}", entry.seq, entry.time, entry.event);
+                if let Ok(()) = printed {
+                    printed = outln!("{}\t{}\t{}", entry.seq, entry.time, entry.event);
+                }
             })?,
             Action::Verify {
                 file,
@@ -62,26 +66,28 @@ impl Args {
             Action::Verify { file, .. } => Log::new(file).verify(|_| {})?,
             Action::Checkpoint { file, key } => {
                 let report = Log::new(file).verify(|_| {})?;
-                print!("{}", checkpoint(&report.head, &self.keyring.secret(key)?));
+                print(&checkpoint(&report.head, &self.keyring.secret(key)?))?;
                 return Ok(ExitCode::SUCCESS);
             }
         };
+        printed?;
         if report.head_behind {
-            eprintln!(
+            sayln!(
                 "mullion: note: a writer was interrupted after its line; the next one repairs the head"
             );
         }
         if report.torn > 0 {
-            eprintln!(
+            sayln!(
                 "mullion: note: {} bytes at the end are an interrupted line; the next writer removes them",
                 report.torn
             );
         }
         if let Action::Verify { .. } = self.action {
-            println!(
+            outln!(
                 "good: {} lines, last {}",
-                report.head.lines, report.head.last
-            );
+                report.head.lines,
+                report.head.last
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,9 +1,10 @@
 //! `mullion map`.
 
+use crate::output::{file, print};
 use anyhow::Context;
 use clap::ValueEnum;
 use mullion_picture::{FORMAT, Options, State, Theme, paint};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -96,13 +97,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 
 fn write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {
     match path {
-        Some(path) if path.as_os_str() != "-" => {
-            std::fs::write(path, text).with_context(|| format!("{}", path.display()))
-        }
-        _ => match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever read it has enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            done => done.context("standard output"),
-        },
+        Some(path) if path.as_os_str() != "-" => file(path, text),
+        _ => print(text),
     }
 }

@@ -1,5 +1,6 @@
 //! `mullion type`.
 
+use crate::output::{outln, sayln};
 use mullion_trust::ModuleType;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,9 +28,9 @@ impl Args {
         let mut good = true;
         for file in files {
             match ModuleType::read(&file) {
-                Ok(found) => println!("{}\t{}\t{}", found.id, found.digest, found.limits),
+                Ok(found) => outln!("{}\t{}\t{}", found.id, found.digest, found.limits)?,
                 Err(error) => {
-                    eprintln!("mullion: {error}");
+                    sayln!("mullion: {error}");
                     good = false;
                 }
             }

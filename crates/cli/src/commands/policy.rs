@@ -1,5 +1,6 @@
 //! `mullion policy`.
 
+use crate::output::outln;
 use mullion_trust::Policy;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,18 +25,18 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let Action::Check { file } = self.action;
         let policy = Policy::read(&file)?;
-        println!(
+        outln!(
             "{} assertions, {} keys",
             policy.store().len(),
             policy.keys().len()
-        );
+        )?;
         for found in policy.module_types() {
             let trusted = if policy.trusts_type(&found.id) {
                 ", NOT VERIFIED"
             } else {
                 ""
             };
-            println!("type {}: {}{trusted}", found.id, found.limits);
+            outln!("type {}: {}{trusted}", found.id, found.limits)?;
         }
         Ok(ExitCode::SUCCESS)
     }

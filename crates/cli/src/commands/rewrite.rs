@@ -1,5 +1,6 @@
 //! `mullion rewrite`.
 
+use crate::output::{file, print, sayln};
 use anyhow::{Context, bail};
 use mullion_rewriter::{Options, Protection, Stats, rewrite};
 use std::path::PathBuf;
@@ -50,10 +51,9 @@ impl Args {
         ) {
             Ok(rewritten) => {
                 if self.output.as_os_str() == "-" {
-                    print!("{}", rewritten.text);
+                    print(&rewritten.text)?;
                 } else {
-                    std::fs::write(&self.output, rewritten.text)
-                        .with_context(|| format!("cannot write {}", self.output.display()))?;
+                    file(&self.output, rewritten.text)?;
                 }
                 if self.stats {
                     print_stats(&rewritten.stats);
@@ -62,7 +62,7 @@ impl Args {
             }
             Err(refusals) => {
                 for refusal in &refusals {
-                    eprintln!("mullion: {refusal}");
+                    sayln!("mullion: {refusal}");
                 }
                 bail!("{name}: {} refused", refusals.len())
             }
@@ -83,6 +83,6 @@ fn protection(name: &str) -> Result<Protection, String> {
 
 fn print_stats(stats: &Stats) {
     for (what, count) in stats.rows() {
-        eprintln!("{count:>9} {what}");
+        sayln!("{count:>9} {what}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::admission::{module_type as find_type, record_of};
 use super::keys::{KeyringArgs, pair};
+use crate::output::{file, outln};
 use anyhow::Context as _;
 use mullion_trust::Sha256Digest;
 use mullion_trust::module_type::Protection;
@@ -67,8 +68,8 @@ impl Args {
         let name = self.image.file_name().unwrap_or_default().to_string_lossy();
         let text = record::sign(&name, &Sha256Digest::of(&image), &compilation, &key);
         let output = self.output.unwrap_or_else(|| record_of(&self.image));
-        std::fs::write(&output, text).with_context(|| output.display().to_string())?;
-        println!("{}", output.display());
+        file(&output, text)?;
+        outln!("{}", output.display())?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,8 @@
 //! `mullion verify`.
 
 use crate::image_file::ImageLimit;
-use crate::listing::{Symbols, disassemble, hexadecimal, print_out};
+use crate::listing::{Symbols, disassemble, hexadecimal};
+use crate::output::{print, sayln};
 use mullion_verifier::{DEFAULT_LIMIT, Place, Rule, Violation, survey};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -120,7 +121,7 @@ impl Args {
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&reports)?)?;
         }
-        print_out(&out)?;
+        print(&out)?;
         let good = reports.iter().all(|report| report.verified);
         Ok(if good {
             ExitCode::SUCCESS
@@ -141,7 +142,7 @@ impl Args {
         match self.image_limit.read(path) {
             Ok(bytes) => self.check(bytes, &mut report),
             Err(error) => {
-                eprintln!("mullion: {}: {error}", report.file);
+                sayln!("mullion: {}: {error}", report.file);
                 report.error = Some(error.to_string());
             }
         }

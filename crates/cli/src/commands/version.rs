@@ -1,5 +1,6 @@
 //! `mullion version`.
 
+use crate::output::outln;
 use std::process::ExitCode;
 
 /// No arguments.
@@ -8,7 +9,7 @@ pub(crate) struct Args {}
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        println!("mullion {}", env!("CARGO_PKG_VERSION"));
+        outln!("mullion {}", env!("CARGO_PKG_VERSION"))?;
         Ok(ExitCode::SUCCESS)
     }
 }

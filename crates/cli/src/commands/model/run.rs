@@ -1,6 +1,7 @@
 //! `mullion model run`.
 
 use super::{load_config, trace};
+use crate::output::{outln, print};
 use mullion_mmp::table::Format;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,10 +41,10 @@ impl Args {
         let report = trace::run(&self.trace, &config, &bar)?;
         bar.finish_and_clear();
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&report)?);
+            outln!("{}", serde_json::to_string_pretty(&report)?)?;
         } else {
             let name = self.trace.file_stem().unwrap_or_default();
-            print!("{}", report.render(&name.to_string_lossy())?);
+            print(&report.render(&name.to_string_lossy())?)?;
         }
         let refused = report.refused_accesses + report.refused_calls > 0;
         Ok(ExitCode::from(u8::from(self.strict && refused)))

@@ -2,6 +2,7 @@
 
 use super::chart::{Chart, Series};
 use super::{load_config, trace};
+use crate::output::{file, outln};
 use anyhow::Context;
 use mullion_mmp::config::Config;
 use mullion_mmp::report::Report;
@@ -67,9 +68,8 @@ impl Args {
         let runs = self.run_all(&configs)?;
         let save = |name: &str, text: String| -> anyhow::Result<()> {
             let path = self.output.join(name);
-            std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-            println!("{}", path.display());
-            Ok(())
+            file(&path, text)?;
+            outln!("{}", path.display())
         };
         save("sweep.csv", csv(&runs)?)?;
         for (name, chart) in self.charts(&runs) {

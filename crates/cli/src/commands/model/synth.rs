@@ -1,9 +1,8 @@
 //! `mullion model synth`.
 
-use anyhow::Context;
+use crate::output::file_by;
 use mullion_mmp::synth::{self, ADDRESS_BITS, Failure, Params};
 use mullion_mmp::trace::{Header, Writer};
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -93,20 +92,20 @@ impl Args {
             seed: self.seed,
         };
         params.check()?;
-        let name = self.output.display().to_string();
         let header = Header {
             address_bits: ADDRESS_BITS,
             note: params.note(),
         };
-        let file = File::create(&self.output).with_context(|| name.clone())?;
-        let mut writer =
-            Writer::new(BufWriter::new(file), &header).with_context(|| name.clone())?;
-        match synth::generate(&params, |event| writer.write(&event)) {
-            Ok(()) => {}
-            Err(Failure::Params(error)) => return Err(error.into()),
-            Err(Failure::Sink(error)) => return Err(error).with_context(|| name),
-        }
-        writer.finish().with_context(|| name)?;
+        file_by(&self.output, |file| -> anyhow::Result<()> {
+            let mut writer = Writer::new(BufWriter::new(file), &header)?;
+            match synth::generate(&params, |event| writer.write(&event)) {
+                Ok(()) => {}
+                Err(Failure::Params(error)) => return Err(error.into()),
+                Err(Failure::Sink(error)) => return Err(error.into()),
+            }
+            writer.finish()?;
+            Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

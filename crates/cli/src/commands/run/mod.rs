@@ -5,6 +5,7 @@ mod report;
 
 use super::admission::{AdmissionArgs, explain};
 use crate::image_file::ImageLimit;
+use crate::output::say;
 use crate::units;
 use anyhow::bail;
 use mullion_loader::{Imports, LoadError, Loaded, Start};
@@ -96,7 +97,7 @@ impl Args {
             None => Ok(ExitCode::from(REFUSED)),
         });
         Ok(ended.unwrap_or_else(|error| {
-            report::say(format_args!("mullion: {}: {error:#}", path.display()));
+            say(format_args!("mullion: {}: {error:#}", path.display()));
             ExitCode::from(REFUSED)
         }))
     }
@@ -107,17 +108,17 @@ impl Args {
         let authoriser = self.admission.authoriser()?;
         if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
             let text = "no policy is configured, so everyone is trusted (see --policy)";
-            report::say(format_args!("mullion: note: {text}"));
+            say(format_args!("mullion: note: {text}"));
         }
         let admitted = match self.admission.admit(&authoriser, path, bytes)? {
             Ok(admitted) => admitted,
             Err(reason) => {
-                explain(path, &reason, |line| report::say(line));
+                explain(path, &reason, |line| say(line));
                 return Ok(None);
             }
         };
         if let Some(decision) = admitted.decision().filter(|_| self.verbose) {
-            report::say(format_args!("mullion: {}", decision.explanation));
+            say(format_args!("mullion: {}", decision.explanation));
         }
         if admitted.image().kind() != ImageKind::Program {
             bail!("refused: it is an extension for a host to call, not a program");
@@ -147,7 +148,7 @@ impl Args {
         let (instance, block) = prepared()?;
         let base = instance.domain().memory().base();
         if self.show_base {
-            report::say(format_args!("window {base:#x}"));
+            say(format_args!("window {base:#x}"));
         }
         if let Some(script) = &self.debugger_script {
             debugger::hand_over(script, path, base)?;
@@ -167,7 +168,7 @@ impl Args {
             }
             Ok(_) => {
                 let text = "its entry returned without ending the program";
-                report::say(format_args!("mullion: {}: {text}", path.display()));
+                say(format_args!("mullion: {}: {text}", path.display()));
                 Ok(ExitCode::from(FAULTED))
             }
             Err(error) => Err(error.into()),
@@ -200,7 +201,7 @@ impl Args {
 /// What is no option is taken for the program, for whose own options everything behind it is left.
 fn misused(option: &Path) -> ExitCode {
     let (name, rest) = (option.display(), "see mullion run --help");
-    report::say(format_args!(
+    say(format_args!(
         "mullion: {name} is not an option of run ({rest}; a program of that name is ./{name})"
     ));
     ExitCode::from(2)

@@ -4,22 +4,15 @@
 //! author wrote: it is read by a parser in a safe language, only after a fault,
 //! and printed with its control characters escaped.
 
+use crate::output::say;
 use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
 use mullion_symbols::Symbols;
 use mullion_verifier::Image;
-use std::fmt::Display;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 /// Lines of backtrace that are printed.
 const FRAMES: usize = 24;
-
-/// Writes a line to standard error. Whoever does not want to see it (a closed pipe, a full disk)
-/// still gets the exit status.
-pub(super) fn say(line: impl Display) {
-    let _unseen = writeln!(std::io::stderr(), "{line}");
-}
 
 /// Prints the report to standard error; `elapsed` is how long the program ran.
 pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration) {

@@ -1,5 +1,6 @@
 //! `mullion sip check`: a library's manifest, and whether this host takes it.
 
+use crate::output::{outln, sayln};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,9 +24,9 @@ impl Args {
         let mut code = ExitCode::SUCCESS;
         for path in &self.libraries {
             match Image::read(path, None) {
-                Ok(image) => print(path, &image),
+                Ok(image) => print(path, &image)?,
                 Err(error) => {
-                    eprintln!("mullion: {error}");
+                    sayln!("mullion: {error}");
                     code = ExitCode::from(1);
                 }
             }
@@ -34,20 +35,21 @@ impl Args {
     }
 }
 
-fn print(path: &std::path::Path, image: &Image) {
+fn print(path: &std::path::Path, image: &Image) -> anyhow::Result<()> {
     let limits = image.limits();
-    println!("{}: a SIP that this host takes", path.display());
-    println!("name       {}", image.name());
-    println!("sha256     {}", image.digest());
-    println!(
+    outln!("{}: a SIP that this host takes", path.display())?;
+    outln!("name       {}", image.name())?;
+    outln!("sha256     {}", image.digest())?;
+    outln!(
         "limits     memory {} KiB, exchange {} KiB, threads {}, children {}, slice {:?}",
         limits.memory >> 10,
         limits.exchange >> 10,
         limits.threads,
         limits.children,
         limits.slice
-    );
+    )?;
     for contract in image.contracts() {
-        println!("contract   {} {}", contract.digest, contract.name);
+        outln!("contract   {} {}", contract.digest, contract.name)?;
     }
+    Ok(())
 }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use mullion_sip_host::graph;
+
+use crate::output::{file, print};
 
 use super::Socket;
 
@@ -28,10 +29,8 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let picture = graph::svg(&self.socket.ask()?);
         match self.output {
-            None => print!("{picture}"),
-            Some(path) => {
-                std::fs::write(&path, picture).with_context(|| path.display().to_string())?;
-            }
+            None => print(&picture)?,
+            Some(path) => file(&path, picture)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,8 +1,9 @@
 //! `mullion sip top`: what runs, again and again.
 
+use crate::output::{outln, print};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -40,20 +41,17 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut view = self.socket.ask()?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&view)?);
+            outln!("{}", serde_json::to_string_pretty(&view)?)?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut before = None;
         let clear = !self.once && io::stdout().is_terminal();
         loop {
             let text = table(&view, before.as_ref());
-            let mut out = io::stdout().lock();
-            if clear {
-                out.write_all(b"\x1b[H\x1b[J")?;
-            }
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
-            drop(out);
+            print(&format!(
+                "{}{text}",
+                if clear { "\x1b[H\x1b[J" } else { "" }
+            ))?;
             if self.once {
                 return Ok(ExitCode::SUCCESS);
             }
