@@ -238,8 +238,7 @@ mod tests {
     fn only_mangled_names_are_demangled() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (text, program) = (directory.path().join("a.cc"), directory.path().join("a"));
-        let code =
-            "extern \"C\" int f(int x) { return x; }\nnamespace n { int g(int x) { return x; } }\n";
+        let code = "extern \"C\" int f(int x) { return x + 1; }\nnamespace n { int g(int x) { return x * 3; } }\n";
         std::fs::write(&text, code).expect("a file");
         let mut gcc = std::process::Command::new("g++");
         gcc.args(["-g", "-O2", "-nostdlib", "-static", "-Wl,-e,f"]);
