@@ -33,6 +33,7 @@ pub use vector::ExVec;
 
 mod block;
 pub(crate) mod census;
+pub mod commons;
 mod credit;
 pub(crate) mod ledger;
 mod parcel;
@@ -45,14 +46,15 @@ pub(crate) mod walk;
 pub mod wire;
 pub(crate) mod worker;
 
-pub(crate) use block::discard;
+pub(crate) use block::{discard, lend, recall};
 pub use census::{Census, census};
 
 /// The heap, once for the program.
 pub(crate) struct State {
     region: OnceLock<region::Region>,
     everything: Mutex<worker::Everything>,
-    stores: [Mutex<worker::Store>; sizes::CLASSES],
+    stores: [Mutex<worker::Store>; sizes::CLASSES + sizes::COMMON],
+    commons: OnceLock<commons::Commons>,
 }
 
 impl State {
@@ -60,7 +62,8 @@ impl State {
         State {
             region: OnceLock::new(),
             everything: Mutex::new(worker::Everything::new()),
-            stores: [const { Mutex::new(worker::Store::EMPTY) }; sizes::CLASSES],
+            stores: [const { Mutex::new(worker::Store::EMPTY) }; sizes::CLASSES + sizes::COMMON],
+            commons: OnceLock::new(),
         }
     }
 }

@@ -93,7 +93,7 @@ impl Pair {
         Pair {
             links: [0, 1].map(|end| {
                 let memory = Memory::map(bells.as_fd(), LINK_BYTES).expect("mapped");
-                Link::new(memory, end, ["server", "client"][end]).expect("large enough")
+                Link::new(memory, end, ["server", "client"][end], None).expect("large enough")
             }),
             line: file(line_bytes(contract)),
         }

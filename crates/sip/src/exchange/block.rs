@@ -60,7 +60,11 @@ impl<T: Exchange> ExBox<T> {
 
 /// A fresh block for `bytes` on the caller's list.
 pub(super) fn allocate(bytes: usize) -> Result<NonNull<u8>, HeapError> {
-    let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
+    allocate_of(Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?)
+}
+
+#[inline]
+fn allocate_of(class: Class) -> Result<NonNull<u8>, HeapError> {
     let _critical = critical();
     let book = ledger::of(owner::current());
     book.check(class.bytes() as u64)?;
@@ -68,6 +72,25 @@ pub(super) fn allocate(bytes: usize) -> Result<NonNull<u8>, HeapError> {
     // SAFETY: the block is fresh, and the calling thread is its owner's worker.
     unsafe { book.link(id, super::region::Holder::FREE) };
     Ok(book.region().block(id))
+}
+
+/// Smaller vectors are copied quicker than they are lent.
+const LEAST_COMMON: usize = 2 << 10;
+
+/// A fresh block for `bytes` of values of which any bytes are one: in memory that other OS processes share, if there is
+/// such memory, and room in it.
+#[inline]
+pub(super) fn allocate_plain(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+    if bytes > LEAST_COMMON
+        && super::commons::get().is_some()
+        && let Some(class) = Class::common_holding(bytes)
+    {
+        match allocate_of(class) {
+            Err(HeapError::Exhausted(_)) => {}
+            other => return other,
+        }
+    }
+    allocate(bytes)
 }
 
 /// A fresh block for `bytes` that is in flight: nobody's yet, and on no list.
@@ -79,6 +102,37 @@ pub(super) fn allocate_in_flight(bytes: usize) -> Result<NonNull<u8>, HeapError>
     // SAFETY: the block is fresh and the caller's.
     unsafe { (*worker.region().record(id)).holder = super::region::Holder::FREE.in_flight() };
     Ok(worker.region().block(id))
+}
+
+/// A block that another OS process says that it has sent, in flight; and how many bytes it has.
+pub(super) fn take_lent(number: u32, from: u16) -> Option<(NonNull<u8>, usize)> {
+    let _critical = critical();
+    let id = Id(number);
+    let block = super::commons::get()?.arrive(id, from)?;
+    worker::current().count_taken();
+    Some((block, id.class().bytes()))
+}
+
+/// A block of a message that is to be dropped goes to another OS process then, by its life.
+pub(crate) fn lend(number: u32, to: u16) {
+    if let Some(commons) = super::commons::get() {
+        commons.lend(Id(number), to);
+    }
+}
+
+/// Blocks that were sent to that life, and that it has not read, are nobody's: it reads nothing any more.
+pub(crate) fn recall(numbers: &[u32], from: u16) {
+    if let Some(commons) = super::commons::get() {
+        numbers
+            .iter()
+            .for_each(|number| commons.recall(Id(*number), from));
+    }
+}
+
+/// The number of a block, if it is in memory that other OS processes share.
+pub(super) fn common_number(block: NonNull<u8>) -> Option<u32> {
+    let id: Id = super::region::Region::id(block);
+    super::commons::is_common(id).then_some(id.0)
 }
 
 /// Frees a block of the caller's, whatever is in it.

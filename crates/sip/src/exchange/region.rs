@@ -44,6 +44,7 @@ impl Holder {
     pub(crate) const FREE: Holder = Holder(0);
     const ENDPOINT: u32 = 1 << 31;
     const IN_FLIGHT: u32 = 1 << 30;
+    const LENT: u32 = 1 << 29;
 
     #[inline]
     pub(crate) const fn endpoint(self) -> Holder {
@@ -58,6 +59,17 @@ impl Holder {
     #[inline]
     pub(crate) const fn is_in_flight(self) -> bool {
         self.0 & Self::IN_FLIGHT != 0
+    }
+
+    /// In flight, and to another OS process as soon as it is dropped here.
+    #[inline]
+    pub(crate) const fn lent(self) -> Holder {
+        Holder(self.0 | Self::IN_FLIGHT | Self::LENT)
+    }
+
+    #[inline]
+    pub(crate) const fn is_lent(self) -> bool {
+        self.0 & Self::LENT != 0
     }
 
     #[inline]
@@ -146,11 +158,11 @@ impl Region {
         #[cfg(not(miri))]
         // SAFETY: the block is free, so nobody reads or writes it, and it covers whole pages.
         unsafe {
-            libc::madvise(
-                self.block(id).as_ptr().cast(),
-                id.class().bytes(),
-                libc::MADV_DONTNEED,
-            );
+            let advice = match super::commons::is_common(id) {
+                true => libc::MADV_REMOVE,
+                false => libc::MADV_DONTNEED,
+            };
+            libc::madvise(self.block(id).as_ptr().cast(), id.class().bytes(), advice);
         }
         #[cfg(miri)]
         let _ = id;

@@ -4,6 +4,11 @@
 pub(crate) const SMALLEST: usize = 64;
 /// How many sizes there are.
 pub(crate) const CLASSES: usize = if cfg!(miri) { 10 } else { 22 };
+/// Sizes of blocks in memory that OS processes have in common ([`super::commons`]), from 4 KiB in fourfold steps. Their
+/// spans follow those of all others.
+pub(crate) const COMMON: usize = if cfg!(miri) { 0 } else { 8 };
+/// Bits of an offset into the smallest of them.
+const SMALLEST_COMMON: u32 = 12;
 /// The largest block: 128 MiB.
 pub(crate) const LARGEST: usize = SMALLEST << (CLASSES - 1);
 /// Bits of an offset into the span of one size: 8 GiB each.
@@ -32,6 +37,24 @@ impl Class {
         Some(Class(power))
     }
 
+    /// The smallest size in common memory with room for `bytes`.
+    #[inline]
+    pub(crate) const fn common_holding(bytes: usize) -> Option<Class> {
+        let mut index = 0;
+        while index < COMMON {
+            if Class::common(index).bytes() >= bytes {
+                return Some(Class::common(index));
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// A size in common memory, counted from the smallest.
+    pub(crate) const fn common(index: usize) -> Class {
+        Class((CLASSES + index) as u32)
+    }
+
     pub(crate) const fn all() -> [Class; CLASSES] {
         let mut all = [Class(0); CLASSES];
         let mut index = 0;
@@ -49,12 +72,16 @@ impl Class {
 
     #[inline]
     pub(crate) const fn bytes(self) -> usize {
-        SMALLEST << self.0
+        1 << self.bits()
     }
 
     #[inline]
     const fn bits(self) -> u32 {
-        self.0 + SMALLEST.trailing_zeros()
+        if self.0 < CLASSES as u32 {
+            self.0 + SMALLEST.trailing_zeros()
+        } else {
+            (self.0 - CLASSES as u32) * 2 + SMALLEST_COMMON
+        }
     }
 
     /// The first place that is used. Spans begin at large powers of two, so the first block of every size would
@@ -103,12 +130,16 @@ impl Id {
         Class(self.0 >> PLACE_BITS)
     }
 
+    #[inline]
+    pub(crate) const fn place(self) -> u32 {
+        self.0 & ((1 << PLACE_BITS) - 1)
+    }
+
     /// From the beginning of the blocks, in bytes.
     #[inline]
     pub(crate) const fn offset(self) -> usize {
         let class = self.class();
-        let place = (self.0 & ((1 << PLACE_BITS) - 1)) as usize;
-        (class.index() << SPAN_BITS) + (place << class.bits())
+        (class.index() << SPAN_BITS) + ((self.place() as usize) << class.bits())
     }
 
     /// The block with this byte in it.
@@ -150,7 +181,8 @@ mod tests {
 
     #[test]
     fn numbers_and_addresses_agree() {
-        for class in Class::all() {
+        let common = (0..COMMON).map(Class::common);
+        for class in Class::all().into_iter().chain(common) {
             for place in [0, 1, class.places() - 1] {
                 let id = Id::new(class, place);
                 assert_eq!(Id::at(id.offset()), id);

@@ -10,7 +10,8 @@ use super::vector::ExVec;
 use super::walk::Visitor;
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
-/// UTF-8 text in the exchange heap. Like a [`String`], as far as it goes.
+/// UTF-8 text in the exchange heap. Like a [`String`], as far as it goes. Never in memory that another OS process shares,
+/// which could make it anything but a text.
 #[derive(Default, PartialEq)]
 pub struct ExString(ExVec<u8>);
 
@@ -25,7 +26,7 @@ impl ExString {
     /// # Panics
     /// [`super::HeapError`].
     pub fn push_str(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.0.extend_alone(text.as_bytes());
     }
 
     /// The text's bytes.
@@ -36,7 +37,9 @@ impl ExString {
 
 impl From<&str> for ExString {
     fn from(text: &str) -> Self {
-        ExString(ExVec::copy_of(text.as_bytes()))
+        let mut bytes = ExVec::new();
+        bytes.extend_alone(text.as_bytes());
+        ExString(bytes)
     }
 }
 
@@ -44,6 +47,8 @@ impl TryFrom<ExVec<u8>> for ExString {
     type Error = NotText;
 
     fn try_from(bytes: ExVec<u8>) -> Result<Self, NotText> {
+        // What is looked at stays as it is.
+        let bytes = bytes.alone();
         match std::str::from_utf8(&bytes) {
             Ok(_) => Ok(ExString(bytes)),
             Err(_) => Err(NotText(bytes)),
@@ -90,6 +95,6 @@ unsafe impl Exchange for ExString {
     }
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         // Checked in our own block, where the sender cannot change it any more.
-        ExString::try_from(ExVec::decode(from)?).map_err(|_| DecodeError::Invalid("UTF-8"))
+        ExString::try_from(ExVec::decode_alone(from)?).map_err(|_| DecodeError::Invalid("UTF-8"))
     }
 }

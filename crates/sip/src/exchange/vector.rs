@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 use crate::Digest;
 
 use super::HeapError;
-use super::block::{allocate, allocate_in_flight, discard, release, room};
+use super::block::{
+    allocate, allocate_in_flight, allocate_plain, common_number, discard, release, room, take_lent,
+};
 use super::sendable::{Exchange, Handles, encode_all, scan, start};
 use super::sizes::SMALLEST;
 use super::walk::Visitor;
@@ -51,7 +53,7 @@ impl<T: Exchange> ExVec<T> {
     pub fn try_with_capacity(count: usize) -> Result<ExVec<T>, HeapError> {
         let mut vector = ExVec::new();
         if count > 0 {
-            vector.move_to_room_for(count)?;
+            vector.move_to_room_for(count, T::PLAIN)?;
         }
         Ok(vector)
     }
@@ -89,7 +91,7 @@ impl<T: Exchange> ExVec<T> {
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), HeapError> {
         if self.count == self.capacity() {
-            self.move_to_room_for(self.count + 1)?;
+            self.move_to_room_for(self.count + 1, T::PLAIN)?;
         }
         // SAFETY: there is room behind the last value.
         unsafe { self.values.add(self.count).write(value) };
@@ -111,11 +113,15 @@ impl<T: Exchange> ExVec<T> {
         }
     }
 
-    fn move_to_room_for(&mut self, count: usize) -> Result<(), HeapError> {
+    /// In memory that other OS processes may change, if `common` allows it.
+    fn move_to_room_for(&mut self, count: usize, common: bool) -> Result<(), HeapError> {
         let bytes = count
             .checked_mul(size_of::<T>())
             .ok_or(HeapError::TooLarge(usize::MAX))?;
-        let block = allocate(bytes)?;
+        let block = match common {
+            true => allocate_plain(bytes)?,
+            false => allocate(bytes)?,
+        };
         let values = block.cast::<T>();
         // SAFETY: the values move to a fresh block with room for more.
         unsafe { values.copy_from_nonoverlapping(self.values, self.count) };
@@ -143,9 +149,28 @@ impl<T: Exchange + Copy> ExVec<T> {
     /// # Panics
     /// [`HeapError`].
     pub fn extend_from_slice(&mut self, values: &[T]) {
+        self.extend_in(values, T::PLAIN);
+    }
+
+    /// The same, in memory that nobody else can change: for who relies on what it has seen there.
+    pub(super) fn extend_alone(&mut self, values: &[T]) {
+        self.extend_in(values, false);
+    }
+
+    /// In memory that nobody else can change, as [`ExVec::extend_alone`] has it.
+    pub(super) fn alone(self) -> ExVec<T> {
+        if !self.has_block() || common_number(self.values.cast()).is_none() {
+            return self;
+        }
+        let mut vector = ExVec::new();
+        vector.extend_alone(&self);
+        vector
+    }
+
+    fn extend_in(&mut self, values: &[T], common: bool) {
         let count = self.count + values.len();
         if count > self.capacity() {
-            self.move_to_room_for(count)
+            self.move_to_room_for(count, common)
                 .unwrap_or_else(|error| std::panic::panic_any(error));
         }
         // SAFETY: there is room for them behind the last value.
@@ -189,14 +214,61 @@ unsafe impl<T: Exchange> Exchange for ExVec<T> {
     const DIGEST: Digest = start::<Self>("vector").digest(T::DIGEST).finish();
     const PLAIN: bool = false;
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        if T::PLAIN
+            && to.lends()
+            && self.has_block()
+            && let Some(number) = common_number(self.values.cast())
+        {
+            to.bytes(&(self.count as u64 | LENT).to_le_bytes())?;
+            return to.lend(number);
+        }
         to.bytes(&(self.count as u64).to_le_bytes())?;
         to.nested(|to| encode_all(self, to))
     }
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = from.count()?;
+        match from.lender() {
+            Some(lender) if T::PLAIN && count & LENT != 0 => {
+                ExVec::decode_lent(count & !LENT, lender, from)
+            }
+            _ => ExVec::decode_counted(count, from),
+        }
+    }
+}
+
+/// In a count: the values are in a block that was lent, whose number follows.
+const LENT: u64 = 1 << 63;
+
+impl<T: Exchange> ExVec<T> {
+    /// As bytes, which are read into memory that nobody else can change.
+    pub(super) fn decode_alone(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let count = from.count()?;
+        ExVec::decode_counted(count, from)
+    }
+
+    fn decode_counted(count: u64, from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let count = from.covered(count)?;
         let mut vector = ExVec::new();
         if count > 0 {
             vector.decode_values(count, from)?;
+        }
+        Ok(vector)
+    }
+
+    fn decode_lent(count: u64, lender: u16, from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        const { assert!(size_of::<T>() > 0) };
+        let invalid = DecodeError::Invalid("lent block");
+        let number = u32::from_le_bytes(from.array()?);
+        let (block, bytes) = take_lent(number, lender).ok_or(invalid)?;
+        let mut vector = ExVec {
+            values: block.cast::<T>(),
+            count: 0,
+            _owns: PhantomData,
+        };
+        match usize::try_from(count) {
+            Ok(count) if count <= bytes / size_of::<T>() => vector.count = count,
+            // It is dropped.
+            _ => return Err(invalid),
         }
         Ok(vector)
     }

@@ -67,6 +67,8 @@ pub struct Writer<'a> {
     room: usize,
     spill: Option<(*mut u8, usize)>,
     depth: u32,
+    /// Numbers of blocks that go along; none can without a list.
+    lent: Option<&'a mut Vec<u32>>,
     _place: PhantomData<&'a mut [u8]>,
 }
 
@@ -93,8 +95,28 @@ impl<'a> Writer<'a> {
             room: small.1,
             spill: Some(large),
             depth: 0,
+            lent: None,
             _place: PhantomData,
         }
+    }
+
+    /// The peer shares memory ([`super::commons`]): blocks there go by number, which is noted in a list.
+    pub(crate) fn lending(mut self, lent: Option<&'a mut Vec<u32>>) -> Writer<'a> {
+        self.lent = lent;
+        self
+    }
+
+    pub(super) fn lends(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// The number of a block, which goes along.
+    pub(super) fn lend(&mut self, number: u32) -> Result<(), EncodeError> {
+        self.bytes(&number.to_le_bytes())?;
+        if let Some(lent) = &mut self.lent {
+            lent.push(number);
+        }
+        Ok(())
     }
 
     /// Adds bytes.
@@ -166,6 +188,8 @@ pub struct Reader<'a> {
     left: usize,
     depth: u32,
     blocks: usize,
+    /// Who may send blocks along, by its life.
+    lender: Option<u16>,
     _place: PhantomData<&'a [u8]>,
 }
 
@@ -186,8 +210,19 @@ impl<'a> Reader<'a> {
             left: length,
             depth: 0,
             blocks: BLOCKS,
+            lender: None,
             _place: PhantomData,
         }
+    }
+
+    /// Blocks in shared memory may come by number, from that life.
+    pub(crate) fn lent_by(mut self, lender: Option<u16>) -> Reader<'a> {
+        self.lender = lender;
+        self
+    }
+
+    pub(super) fn lender(&self) -> Option<u16> {
+        self.lender
     }
 
     /// Bytes that are left.
@@ -243,10 +278,14 @@ impl<'a> Reader<'a> {
         Ok(unsafe { value.assume_init() })
     }
 
-    /// How many values follow. Each takes at least a byte, so that a count cannot ask for more memory than
+    /// How many values there are, by the sender's word.
+    pub(super) fn count(&mut self) -> Result<u64, DecodeError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// If so many values can follow. Each takes at least a byte, so that a count cannot ask for more memory than
     /// its sender has filled, but for the sizes of the values.
-    pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
-        let count = u64::from_le_bytes(self.array()?);
+    pub(super) fn covered(&self, count: u64) -> Result<usize, DecodeError> {
         usize::try_from(count)
             .ok()
             .filter(|count| *count <= self.left)

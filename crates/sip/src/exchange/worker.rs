@@ -10,23 +10,24 @@ use crate::shared::shared;
 use crate::thread::here;
 
 use super::HeapError;
+use super::commons::{self, Dropped};
 use super::ledger;
 use super::region::{Holder, Region};
-use super::sizes::{CLASSES, Class, Id};
+use super::sizes::{CLASSES, COMMON, Class, Id};
 
 /// Bytes of free blocks of one size that move to or from the common store at a time.
 const BATCH_BYTES: usize = 64 << 10;
 /// The most blocks that move at a time.
 const BATCH_BLOCKS: usize = 64;
 /// Free blocks of this size or more give their pages back to the system.
-const DISCARDED_FROM: usize = 256 << 10;
+pub(super) const DISCARDED_FROM: usize = 256 << 10;
 
 /// What one OS thread has of the exchange heap. Another takes it over when the thread ends.
 #[derive(Debug)]
 pub(crate) struct Worker {
     region: Region,
     number: u32,
-    free: [UnsafeCell<Stack>; CLASSES],
+    free: [UnsafeCell<Stack>; CLASSES + COMMON],
     /// Blocks ever taken and given back here; the sums over all workers differ by the blocks in use.
     pub(super) taken: AtomicU64,
     pub(super) returned: AtomicU64,
@@ -87,7 +88,7 @@ fn enter() -> &'static Worker {
         let worker = Box::leak(Box::new(Worker {
             region: Region::get(),
             number: everything.all.len() as u32,
-            free: [const { UnsafeCell::new(Stack::EMPTY) }; CLASSES],
+            free: [const { UnsafeCell::new(Stack::EMPTY) }; CLASSES + COMMON],
             taken: AtomicU64::new(0),
             returned: AtomicU64::new(0),
         }));
@@ -182,6 +183,10 @@ impl Worker {
     #[inline]
     pub(crate) unsafe fn give(&self, id: Id) {
         let class = id.class();
+        // SAFETY: by the caller.
+        if commons::is_common(id) && unsafe { self.is_gone(id) } {
+            return;
+        }
         let stack = self.free[class.index()].get();
         // SAFETY: the block is nobody's, the stack this thread's.
         unsafe {
@@ -198,6 +203,30 @@ impl Worker {
         if class.bytes() >= DISCARDED_FROM {
             self.region.discard(id);
         }
+    }
+
+    /// A block of common memory is to be given back: true if it is not ours any more.
+    ///
+    /// # Safety
+    /// As for [`Worker::give`].
+    #[inline(never)]
+    unsafe fn is_gone(&self, id: Id) -> bool {
+        let Some(commons) = commons::get() else {
+            return false;
+        };
+        // SAFETY: by the caller.
+        match unsafe { commons.drop_block(self.region, id) } {
+            Dropped::Kept => false,
+            Dropped::Gone => {
+                count(&self.returned);
+                true
+            }
+        }
+    }
+
+    /// A block has come from another OS process.
+    pub(super) fn count_taken(&self) {
+        count(&self.taken);
     }
 
     #[cold]
@@ -231,6 +260,8 @@ fn batch(class: Class) -> usize {
 pub(super) struct Store {
     free: Stack,
     made: u32,
+    /// Of common memory: how many had been returned when they were last looked for.
+    returned: u32,
 }
 
 fn store(class: Class) -> MutexGuard<'static, Store> {
@@ -243,10 +274,14 @@ impl Store {
     pub(super) const EMPTY: Store = Store {
         free: Stack::EMPTY,
         made: 0,
+        returned: 0,
     };
 
     /// Up to a batch of blocks: used ones if there are, else new ones.
     fn take(&mut self, region: Region, class: Class) -> Stack {
+        if self.free.top == Id::NONE && class.index() >= CLASSES {
+            self.look_for_returned(region, class);
+        }
         let mut taken = Stack::EMPTY;
         while taken.count < batch(class) {
             let Some(id) = self.pop(region).or_else(|| self.make(class)) else {
@@ -273,12 +308,46 @@ impl Store {
         Some(id)
     }
 
+    /// Blocks of ours that others have had, and have no more.
+    fn look_for_returned(&mut self, region: Region, class: Class) {
+        let Some(commons) = commons::get() else {
+            return;
+        };
+        let returned = commons.returned(class);
+        if std::mem::replace(&mut self.returned, returned) == returned {
+            return;
+        }
+        for place in commons.places(class).take(self.made as usize) {
+            let id = Id::new(class, place);
+            if commons.make(id) {
+                // SAFETY: it was nobody's, and is ours now.
+                unsafe { self.give(region, id, id, 1) };
+            }
+        }
+    }
+
     fn make(&mut self, class: Class) -> Option<Id> {
+        if class.index() >= CLASSES {
+            return self.make_common(class);
+        }
         let place = class.first() + self.made;
         (place < class.places()).then(|| {
             self.made += 1;
             Id::new(class, place)
         })
+    }
+
+    fn make_common(&mut self, class: Class) -> Option<Id> {
+        let commons = commons::get()?;
+        let places = commons.places(class);
+        while self.made < places.len() as u32 {
+            let id = Id::new(class, places.start + self.made);
+            self.made += 1;
+            if commons.make(id) {
+                return Some(id);
+            }
+        }
+        None
     }
 
     /// Takes a chain of `count` blocks, from `top` to `last`.

@@ -9,7 +9,7 @@
 //! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use crate::channel::foreign::{Foreign, Hook};
@@ -159,11 +159,12 @@ impl Bridge {
         // Ends are looked for before messages: what was sent before an end is received before it.
         let left = ends.local.as_ref().is_none_or(Foreign::peer_gone);
         let ended = left || self.link.is_down() || ends.line.peer_closed();
-        let moved = ends.forward().and_then(|sent| {
+        let sharer = self.link.sharer();
+        let moved = ends.forward(sharer).and_then(|sent| {
             if sent {
                 self.link.ring(ends.line.bell());
             }
-            ends.deliver()
+            ends.deliver(sharer)
         });
         if let Err(fault) = &moved {
             report(ends.contract, &self.link, *fault);
@@ -175,10 +176,19 @@ impl Bridge {
 
     /// Closes both ends.
     fn end(&self, ends: &mut Ends) {
+        if ends.local.is_none() {
+            return;
+        }
+        ends.line.close();
+        // Either the peer sees that we have closed, and takes back what it sends, or we see what it has sent.
+        fence(Ordering::SeqCst);
+        let sharer = self.link.sharer();
+        // What is wrong with it does not matter any more.
+        let _ = ends.deliver(sharer);
+        ends.line.take_back(sharer);
         let Some(local) = ends.local.take() else {
             return;
         };
-        ends.line.close();
         self.link.ring(ends.line.bell());
         local.close();
         self.gone.store(true, Ordering::Release);
@@ -188,7 +198,7 @@ impl Bridge {
 
 impl Ends {
     /// From the process to the line. True if there was anything.
-    fn forward(&mut self) -> Result<bool, Fault> {
+    fn forward(&mut self, sharer: Option<u16>) -> Result<bool, Fault> {
         let Some(local) = &mut self.local else {
             return Ok(false);
         };
@@ -202,11 +212,12 @@ impl Ends {
             let sent = unsafe {
                 let payload = local.payload().as_ptr();
                 let encode = self.contract.wire.encode;
-                let sent = self.line.send(number, |to| encode(number, payload, to));
+                let sent = self.line.write(sharer, |to| encode(number, payload, to));
                 local.drop_next(number);
                 sent
             };
             sent?;
+            self.line.send(number);
             self.state = step.next;
             any = true;
         }
@@ -214,14 +225,14 @@ impl Ends {
     }
 
     /// From the line to the process.
-    fn deliver(&mut self) -> Result<(), Fault> {
+    fn deliver(&mut self, sharer: Option<u16>) -> Result<(), Fault> {
         let Some(local) = &mut self.local else {
             return Ok(());
         };
         while let Some(number) = self.line.waits() {
             let step = allowed(self.contract, self.state, self.side.peer(), number)
                 .ok_or(Fault::OutOfTurn)?;
-            let mut bytes = self.line.receive().map_err(|_| Fault::Elsewhere)?;
+            let mut bytes = self.line.receive(sharer).map_err(|_| Fault::Elsewhere)?;
             // SAFETY: the contract allows the message, so its slot is free; it is shown only when it was read.
             unsafe {
                 let room = local.room().as_ptr();

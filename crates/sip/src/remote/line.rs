@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::channel::Info;
 use crate::channel::Side;
 use crate::exchange::wire::{Reader, Writer, copy_once};
+use crate::exchange::{lend, recall};
 
 use super::memory::Memory;
 
@@ -57,6 +58,8 @@ pub(super) struct Line {
     outgoing: Direction,
     /// Bytes of the outgoing arena that hold messages.
     used: usize,
+    /// Numbers of blocks that have gone along with messages that the peer has not answered.
+    lent: Vec<u32>,
 }
 
 /// Where the messages of one direction are, and how many there have been, wrapping.
@@ -99,6 +102,7 @@ impl Line {
             incoming: direction(contract, side),
             outgoing: direction(contract, side.peer()),
             used: 0,
+            lent: Vec::new(),
             memory,
         };
         if line.memory.bytes() < line_bytes(contract) {
@@ -137,20 +141,24 @@ impl Line {
             .as_ptr()
     }
 
-    /// Sends a message that `write` writes.
+    /// Writes a message by `write`, for a peer that may share memory, by its life. The blocks that go along leave as
+    /// the message is dropped here; then it is to be [sent](Line::send).
     #[inline]
-    pub(super) fn send<E>(
+    pub(super) fn write<E>(
         &mut self,
-        number: u16,
+        sharer: Option<u16>,
         write: impl FnOnce(&mut Writer<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let before = self.lent.len();
         let slot = self.slot(self.outgoing);
         let arena = self.memory.at(self.outgoing.arena + self.used);
         // SAFETY: both are within the memory; the contract says that the slot is free, and the arena behind
         // `used` is. What the peer may do to them meanwhile happens to its own message.
         unsafe {
             let inline = (&raw mut (*slot).bytes).cast::<u8>();
-            let mut writer = Writer::at((inline, INLINE), (arena.as_ptr(), ARENA - 64 - self.used));
+            let room = (arena.as_ptr(), ARENA - 64 - self.used);
+            let lent = sharer.map(|_| &mut self.lent);
+            let mut writer = Writer::at((inline, INLINE), room).lending(lent);
             write(&mut writer)?;
             let (length, spilled) = writer.finish();
             let mut claim = length as u64;
@@ -160,11 +168,22 @@ impl Line {
                 self.used += length.next_multiple_of(64);
             }
             (*slot).length.store(claim, Ordering::Relaxed);
-            self.outgoing.count = self.outgoing.count.wrapping_add(1);
-            let word = u64::from(self.outgoing.count) << 16 | u64::from(number);
-            (*slot).word.store(word, Ordering::Release);
+        }
+        if let Some(sharer) = sharer {
+            let along = self.lent[before..].iter();
+            along.for_each(|number| lend(*number, sharer));
         }
         Ok(())
+    }
+
+    /// Shows the peer what was written.
+    #[inline]
+    pub(super) fn send(&mut self, number: u16) {
+        let slot = self.slot(self.outgoing);
+        self.outgoing.count = self.outgoing.count.wrapping_add(1);
+        let word = u64::from(self.outgoing.count) << 16 | u64::from(number);
+        // SAFETY: within the memory, and atomic.
+        unsafe { (*slot).word.store(word, Ordering::Release) };
     }
 
     /// The peer has answered: it has read everything.
@@ -173,6 +192,16 @@ impl Line {
             self.memory.discard(self.outgoing.arena, self.used);
         }
         self.used = 0;
+        self.lent.clear();
+    }
+
+    /// The channel is over. If the peer reads nothing any more, what it has not read of ours is nobody's.
+    pub(super) fn take_back(&mut self, sharer: Option<u16>) {
+        if let Some(sharer) = sharer
+            && self.peer_closed()
+        {
+            recall(&self.lent, sharer);
+        }
     }
 
     /// Whether there is a message.
@@ -189,7 +218,7 @@ impl Line {
     }
 
     /// The payload of the next message, which [`Line::waits`] has found, and which is counted as read.
-    pub(super) fn receive(&mut self) -> Result<Reader<'_>, Nonsense> {
+    pub(super) fn receive(&mut self, sharer: Option<u16>) -> Result<Reader<'_>, Nonsense> {
         let slot = self.slot(self.incoming);
         let arena = self.incoming.arena;
         self.incoming.count = self.incoming.count.wrapping_add(1);
@@ -214,6 +243,6 @@ impl Line {
             }
         };
         // SAFETY: that many bytes are in the memory, which lives as long as the borrow of this line.
-        Ok(unsafe { Reader::at(start, length) })
+        Ok(unsafe { Reader::at(start, length) }.lent_by(sharer))
     }
 }

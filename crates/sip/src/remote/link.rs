@@ -21,18 +21,21 @@ pub struct Link {
     end: usize,
     down: AtomicBool,
     peer: Box<str>,
+    /// The peer's life, if it shares memory with this OS process.
+    sharer: Option<u16>,
 }
 
 impl Link {
     /// The first (0) or second (1) end of a link in fresh memory of [`LINK_BYTES`], to a peer with a name.
-    /// None if there is less memory.
-    pub fn new(memory: Memory, end: usize, peer: &str) -> Option<Arc<Link>> {
+    /// None if there is less memory. A peer that shares memory ([`commons`](crate::exchange::commons)) has a life there.
+    pub fn new(memory: Memory, end: usize, peer: &str, sharer: Option<u16>) -> Option<Arc<Link>> {
         (memory.bytes() >= LINK_BYTES && end < 2).then(|| {
             Arc::new(Link {
                 memory,
                 end,
                 down: AtomicBool::new(false),
                 peer: peer.into(),
+                sharer,
             })
         })
     }
@@ -46,6 +49,10 @@ impl Link {
     pub fn take_down(&self) {
         self.down.store(true, Ordering::SeqCst);
         super::post::change_all();
+    }
+
+    pub(super) fn sharer(&self) -> Option<u16> {
+        self.sharer
     }
 
     pub(super) fn is_down(&self) -> bool {
@@ -69,5 +76,14 @@ impl Link {
     #[inline]
     pub(super) fn ring(&self, number: u32) {
         self.bell(1 - self.end, number as usize).ring();
+    }
+}
+
+/// With the last channel over it, after the peer has gone.
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(sharer) = self.sharer {
+            crate::exchange::commons::link_ended(sharer);
+        }
     }
 }
