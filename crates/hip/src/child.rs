@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use mullion_sip::channel::Info;
+use mullion_sip::exchange::commons::{self, Member as Sharer};
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{self, Cause, Child, End, Exit, SpawnError};
 use mullion_sip::remote::{self, Fault};
@@ -61,11 +62,12 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
                 workers,
                 first,
                 together,
+                member,
             },
             files,
         ))) => {
             choose_processors(first, workers);
-            begin(host, load, files, workers).and_then(|members| {
+            begin(host, load, files, member, workers).and_then(|members| {
                 let mut keeper = Keeper {
                     host,
                     members,
@@ -124,6 +126,7 @@ fn begin(
     host: &'static Host,
     load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>,
     mut files: Vec<OwnedFd>,
+    member: Option<(u8, u16)>,
     workers: u32,
 ) -> Result<Vec<Member>, String> {
     let said = |what: &'static str| move |error: &dyn std::error::Error| format!("{what}: {error}");
@@ -132,6 +135,12 @@ fn begin(
     }
     let configuration = contents(files.remove(0)).map_err(|error| said("files")(&error))?;
     let configuration = String::from_utf8(configuration).map_err(|error| said("files")(&error))?;
+    if let Some((part, life)) = member {
+        let memory = files.drain(..1.min(files.len())).next();
+        let memory = memory.ok_or("no memory to share came")?;
+        let shared = commons::share(memory.as_fd(), Sharer { part, life });
+        shared.map_err(|error| said("memory to share")(&error))?;
+    }
     let members = load(&configuration, files)?;
     let landlock = sandbox::close_files().map_err(|error| said("Landlock")(&error))?;
     let start = Start {

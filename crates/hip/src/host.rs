@@ -39,6 +39,9 @@ pub struct Launch {
     /// On which of the processors that the host may use the first of them is, and the others on those that follow;
     /// by default domains are spread over all.
     pub processor: Option<u32>,
+    /// Whether it shares memory with all other domains that do, and with the host: large vectors of plain values then
+    /// go by pointer between them, and each of them can read and change all such vectors of all.
+    pub share: bool,
     /// Which names its processes together may bind and look up.
     pub rights: Rights,
     /// Where its standard output and error output go.
@@ -48,7 +51,7 @@ pub struct Launch {
 }
 
 /// Files that a domain can be given.
-pub const FILES: usize = DESCRIPTORS - 1;
+pub const FILES: usize = DESCRIPTORS - 2;
 
 /// Where the output of a domain goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -138,13 +141,13 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
     }
     owner::on_end(registry::fell);
     let (control, theirs) = Control::pair()?;
-    let domain = registry::add(&how.name, &how.rights, control);
+    let (domain, commons) = registry::add(&how.name, &how.rights, how.share, control)?;
     let (began, begins) = channel();
     let (how, id) = (how.clone(), domain.id);
     let lives = domain.clone();
     thread::Builder::new()
         .name(format!("domain {}", how.name))
-        .spawn(move || live(&lives, &how, together, theirs, &began))?;
+        .spawn(move || live(&lives, &how, together, commons, theirs, &began))?;
     let begun = begins
         .recv()
         .unwrap_or_else(|_| Err(LaunchError::Failed("its thread has ended".into())));
@@ -177,10 +180,18 @@ fn stand_for(id: u64) {
 type Began = Sender<Result<(), LaunchError>>;
 
 /// The thread of a domain. Linux ends the domain should it end.
-fn live(domain: &Arc<Domain>, how: &Launch, together: bool, theirs: OwnedFd, began: &Began) {
-    let mut process = match start(domain, how, together, theirs) {
+fn live(
+    domain: &Arc<Domain>,
+    how: &Launch,
+    together: bool,
+    commons: Option<Arc<OwnedFd>>,
+    theirs: OwnedFd,
+    began: &Began,
+) {
+    let mut process = match start(domain, how, together, commons, theirs) {
         Ok(process) => process,
         Err(error) => {
+            domain.gone(Cause::Abort.into());
             let _ = began.send(Err(error.into()));
             return;
         }
@@ -205,6 +216,7 @@ fn start(
     domain: &Domain,
     how: &Launch,
     together: bool,
+    commons: Option<Arc<OwnedFd>>,
     theirs: OwnedFd,
 ) -> io::Result<std::process::Child> {
     let configuration = files::sealed("mullion-domain", how.configuration.as_bytes())?;
@@ -229,8 +241,9 @@ fn start(
             .processor
             .unwrap_or_else(|| registry::next_processors(how.workers)),
         together,
+        member: domain.member.map(|member| (member.part, member.life)),
     };
-    let files = how.files.iter().map(|file| file.as_fd());
+    let files = commons.iter().chain(&how.files).map(|file| file.as_fd());
     let files: Vec<_> = [configuration.as_fd()].into_iter().chain(files).collect();
     let known = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())
         .map_err(io::Error::from)

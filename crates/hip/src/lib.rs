@@ -28,6 +28,7 @@ mod control;
 mod files;
 mod host;
 mod lives;
+mod members;
 mod message;
 mod registry;
 mod sandbox;

@@ -57,11 +57,12 @@ impl fmt::Debug for Text {
 pub(crate) enum ToDomain {
     /// The first: on how many workers to run, on which of the processors the first of them, and whether every
     /// member begins at once and the domain ends with the last of them. The configuration comes with it as a file,
-    /// and then the files of the launch.
+    /// then, if it shares memory with other domains, that memory, and then the files of the launch.
     Begin {
         workers: u32,
         first: u32,
         together: bool,
+        member: Option<(u8, u16)>,
     },
     /// A member is to begin a life of this number.
     Start { member: u32, life: u64 },
@@ -94,6 +95,8 @@ pub(crate) struct Linked {
     pub(crate) line: u64,
     pub(crate) end: u8,
     pub(crate) peer: Text,
+    /// The peer's life, if the two share memory.
+    pub(crate) sharer: Option<u16>,
 }
 
 /// From a domain.

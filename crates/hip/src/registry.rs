@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mullion_sip::Parcel;
 use mullion_sip::channel::AnyEndpoint;
+use mullion_sip::exchange::commons::Member;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::names::{self, NameError};
 use mullion_sip::process::{Exit, Rights};
@@ -20,6 +21,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::control::Control;
 use crate::files;
 use crate::lives::Lives;
+use crate::members::Members;
 use crate::message::{Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
 /// Names that a domain may have bound at a time.
@@ -37,6 +39,8 @@ pub(crate) struct Domain {
     pub(crate) rights: Rights,
     pub(crate) control: Control,
     pub(crate) lives: Lives,
+    /// Who it is among those that share memory.
+    pub(crate) member: Option<Member>,
     /// The number of its OS process, once that has been started.
     pub(crate) process: OnceLock<u32>,
 }
@@ -53,6 +57,7 @@ struct Registry {
     /// By the two domains, the smaller first.
     links: HashMap<(u64, u64), Shared>,
     pending: HashMap<u64, Pending>,
+    members: Members,
 }
 
 /// What stands for a domain, and where the domain runs.
@@ -107,20 +112,30 @@ fn registry() -> MutexGuard<'static, Registry> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A new domain.
-pub(crate) fn add(name: &str, rights: &Rights, control: Control) -> Arc<Domain> {
+/// A new domain; if it is to share memory, with that memory.
+pub(crate) fn add(
+    name: &str,
+    rights: &Rights,
+    share: bool,
+    control: Control,
+) -> io::Result<(Arc<Domain>, Option<Arc<OwnedFd>>)> {
     let mut registry = registry();
+    let (member, commons) = match share {
+        true => Some(registry.members.join()?).unzip(),
+        false => (None, None),
+    };
     let domain = Arc::new(Domain {
         id: registry.number(),
         name: name.into(),
         rights: rights.clone(),
         control,
         lives: Lives::default(),
+        member,
         process: OnceLock::new(),
     });
     registry.stands.insert(domain.id, Stand::default());
     registry.domains.insert(domain.id, domain.clone());
-    domain
+    Ok((domain, commons))
 }
 
 /// Where the next domain's workers begin: domains are spread over the processors.
@@ -208,7 +223,8 @@ impl Registry {
             let host = match key.0 {
                 HOST => {
                     let memory = Memory::map(bells.as_fd(), LINK_BYTES)?;
-                    Link::new(memory, 0, peer)
+                    let sharer = self.life(key.1).filter(|_| self.life(HOST).is_some());
+                    Link::new(memory, 0, peer, sharer)
                 }
                 _ => None,
             };
@@ -229,16 +245,27 @@ impl Registry {
         known.unwrap_or_else(|| "host".into())
     }
 
+    /// The life of a domain, or of the host, among those that share memory.
+    fn life(&self, id: u64) -> Option<u16> {
+        let member = match id {
+            HOST => self.members.host(),
+            id => self.domains.get(&id)?.member,
+        };
+        member.map(|member| member.life)
+    }
+
     /// One end of what they share, as its domain is told.
     fn linked(&mut self, mine: u64, other: u64, line: u64) -> io::Result<(Linked, Arc<OwnedFd>)> {
         let peer = self.name_of(other);
         let host_sees = self.name_of(mine.max(other));
+        let sharer = self.life(other).filter(|_| self.life(mine).is_some());
         let shared = self.link(mine, other, &host_sees)?;
         let linked = Linked {
             link: shared.number,
             line,
             end: (mine > other).into(),
             peer: Text::new(&peer),
+            sharer,
         };
         Ok((linked, shared.bells.clone()))
     }
@@ -466,6 +493,10 @@ impl Domain {
     /// The domain is no more.
     pub(crate) fn gone(&self, exit: Exit) {
         self.retire();
+        let mut all = registry();
+        // It runs no more, so what it had is nobody's.
+        self.member.inspect(|member| all.members.leave(*member));
+        drop(all);
         self.lives.all_ended(exit);
         let mut all = registry();
         let waiter = all.stands.get_mut(&self.id).and_then(|stand| {

@@ -163,7 +163,7 @@ impl Host {
             return Some((link.clone(), line));
         }
         let bells = Memory::map(bells.as_fd(), LINK_BYTES).ok()?;
-        let link = Link::new(bells, linked.end.into(), &linked.peer)?;
+        let link = Link::new(bells, linked.end.into(), &linked.peer, linked.sharer)?;
         links.insert(linked.link, link.clone());
         Some((link, line))
     }

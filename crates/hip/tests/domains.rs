@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mullion_hip::{Launch, LaunchError, Member, Notice, Output, enter, launch, on_notice};
 use mullion_sip::channel::Contract;
+use mullion_sip::exchange::commons;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{
     Cause, Child, Exit, Options, Policy, Program, Rights, open, serve, spawn, supervise,
@@ -124,6 +125,7 @@ fn member(line: &str) -> Result<Member, String> {
     let main: fn(u64) = match name {
         "server" => server,
         "client" => client,
+        "sender" => sender,
         "trespasser" => trespasser,
         _ => powers::program(name).ok_or_else(|| format!("no program {name}"))?,
     };
@@ -152,6 +154,7 @@ fn domain(configuration: &str) -> Launch {
         files: Vec::new(),
         workers: 1,
         processor: None,
+        share: false,
         rights: Rights::none().bind("/ask").look_up("/ask"),
         output: Output::Inherited,
         program: None,
@@ -228,6 +231,96 @@ fn a_domain_talks_to_a_process_of_the_host() {
     assert_eq!(started("client 200").wait(), Exit::from(Cause::Returned));
     server.kill();
     server.wait();
+}
+
+/// A domain that shares memory with the others that do.
+fn sharing(configuration: &str) -> Child {
+    let launched = launch(&Launch {
+        share: true,
+        ..domain(configuration)
+    });
+    launched.expect("a domain")
+}
+
+/// Large vectors to `/ask` and back, so many times; false if it has gone.
+fn exchange(end: &Cell, count: usize, size: usize) -> bool {
+    let mut bytes = ExVec::copy_of(&vec![7u8; size]);
+    for round in 0..count {
+        bytes[round % size] = round as u8;
+        let Some(client) = end.borrow_mut().take() else {
+            return false;
+        };
+        let answer = client.bytes(bytes).and_then(|asked| asked.recv());
+        let Ok(ask::AnswerMessage::Back(back, client)) = answer else {
+            return false;
+        };
+        assert_eq!((back.len(), back[round % size]), (size, round as u8));
+        bytes = back;
+        end.replace(Some(client));
+    }
+    true
+}
+
+/// A client within a domain that sends so many vectors of 40,000 bytes.
+fn sender(count: u64) {
+    let end = ask_end("/ask").unwrap_or_else(|error| panic!("{error}"));
+    assert!(exchange(&end, count as usize, 40_000));
+}
+
+fn domains_that_share_memory_send_vectors_by_number() {
+    let server = sharing("server");
+    let before = commons::arrived();
+    let end = ask_end("/ask").expect("bound");
+    assert!(exchange(&end, 300, 40_000) && exchange(&end, 300, 100));
+    assert_eq!(commons::arrived() - before, 300, "small ones are copied");
+    assert_eq!(sharing("sender 300").wait(), Exit::from(Cause::Returned));
+    // One that does not share gets copies, as ever.
+    assert_eq!(started("sender 30").wait(), Exit::from(Cause::Returned));
+    drop(end);
+    server.kill();
+    server.wait();
+}
+
+/// Domains die anywhere between two messages, and whatever they have comes back.
+fn blocks_come_back_from_domains_that_are_killed() {
+    use rustix::process::{Signal, kill_process};
+    let before = mullion_sip::exchange::census().in_use;
+    let mut seed = 1u32;
+    for _ in 0..12 {
+        let server = sharing("server");
+        let end = ask_end("/ask").expect("bound");
+        let senders = sharing("sender 1000000");
+        seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
+        let pause = Duration::from_micros(u64::from(seed >> 16) / 4);
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(pause);
+            for process in children() {
+                // It may have ended.
+                let _ = kill_process(process, Signal::KILL);
+            }
+        });
+        while exchange(&end, 50, 9_000) {}
+        drop(end);
+        killer.join().expect("no panic");
+        for child in [server, senders] {
+            child.kill();
+            child.wait();
+        }
+    }
+    // The last ones have ended, which is when their blocks are looked for; what was sent to them later is found when
+    // the next one begins.
+    let last = sharing("client 0");
+    last.wait();
+    let begin = Instant::now();
+    loop {
+        let (held, blocks) = (commons::holders(), mullion_sip::exchange::census().in_use);
+        if held.is_empty() && blocks == before {
+            return;
+        }
+        let late = begin.elapsed() > Duration::from_secs(10);
+        assert!(!late, "{held:?}, and {blocks} blocks, not {before}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn rights_are_the_hosts_to_look_at() {
@@ -362,6 +455,14 @@ fn main() {
         (
             "a_domain_talks_to_a_process_of_the_host",
             a_domain_talks_to_a_process_of_the_host,
+        ),
+        (
+            "domains_that_share_memory_send_vectors_by_number",
+            domains_that_share_memory_send_vectors_by_number,
+        ),
+        (
+            "blocks_come_back_from_domains_that_are_killed",
+            blocks_come_back_from_domains_that_are_killed,
         ),
         (
             "rights_are_the_hosts_to_look_at",
