@@ -1,4 +1,5 @@
-//! Processes in an OS process of their own, with an exchange heap of its own: `kind = "process"`.
+//! Processes in an OS process of their own: `kind = "process"`. Its exchange heap is its own, or shares large vectors
+//! of plain values with others (`heap = "shared"`).
 //!
 //! ```text
 //!   supervisor -- Apart ---- orders, ends ----> first thread ---- Launch ----> process
@@ -124,12 +125,18 @@ pub(crate) struct Apart {
     /// Its processes, by their places.
     members: Vec<Arc<Process>>,
     workers: u32,
+    share: bool,
     files: Vec<Arc<OwnedFd>>,
     lives: Option<Idle>,
 }
 
 impl Apart {
-    pub(crate) fn new(name: &str, members: Vec<Arc<Process>>, workers: Option<usize>) -> Apart {
+    pub(crate) fn new(
+        name: &str,
+        members: Vec<Arc<Process>>,
+        share: bool,
+        workers: Option<usize>,
+    ) -> Apart {
         let most = workers.unwrap_or_else(|| {
             let cores = std::thread::available_parallelism();
             members.len().min(cores.map_or(1, usize::from))
@@ -138,6 +145,7 @@ impl Apart {
         Apart {
             name: name.to_owned(),
             workers: u32::try_from(most).unwrap_or(u32::MAX),
+            share,
             files: Vec::new(),
             members,
             lives: None,
@@ -179,6 +187,7 @@ impl Apart {
             files: self.files.clone(),
             workers: self.workers,
             processor: None,
+            share: self.share,
             rights: look_up.into_iter().fold(rights, Rights::look_up),
             output: Output::Inherited,
             program: None,

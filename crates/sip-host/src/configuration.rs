@@ -82,7 +82,8 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExchangeHeap {
-    /// The one of all domains that share: messages between them move by pointer.
+    /// Between all domains that share, large vectors of numbers move by pointer; each can read and change all such
+    /// vectors of all of them.
     Shared,
     /// Its own: messages to and from other domains are copied.
     Own,

@@ -83,11 +83,6 @@ pub enum LaunchError {
 /// Why there is no such domain.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DomainError {
-    /// Domains in OS processes of their own have exchange heaps of their own.
-    #[error(
-        "domains.{0}: a domain of kind \"process\" has an exchange heap of its own; leave `heap` out"
-    )]
-    NoSharedHeap(String),
     /// A domain in an OS process of its own has more than this many processes.
     #[error("domains.{0}: a domain of kind \"process\" has at most {FILES} processes, not {1}")]
     TooMany(String, usize),
@@ -112,13 +107,18 @@ pub fn launch(
     match (config.kind, config.heap) {
         (Kind::Same, Some(Own)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
         (Kind::Same, _) => Ok(Box::new(Same::default())),
-        (Kind::Process, Some(Shared)) => Err(DomainError::NoSharedHeap(name.to_owned())),
         (Kind::Process, _) if processes.len() > FILES => {
             Err(DomainError::TooMany(name.to_owned(), processes.len()))
         }
-        (Kind::Process, _) => {
+        (Kind::Process, heap) => {
+            let share = heap == Some(Shared);
             let workers = workers.map(NonZeroUsize::get);
-            Ok(Box::new(Apart::new(name, processes.to_vec(), workers)))
+            Ok(Box::new(Apart::new(
+                name,
+                processes.to_vec(),
+                share,
+                workers,
+            )))
         }
     }
 }

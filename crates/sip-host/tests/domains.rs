@@ -80,7 +80,7 @@ const ECHO: &str = r#"
     look-up = ["/echo"]
     [processes.two]
     library = "asker"
-    arguments = ["1000"]
+    arguments = ["1000", "0", "/echo", "10000"]
     look-up = ["/echo"]
 "#;
 
@@ -91,8 +91,9 @@ fn one_line_moves_a_domain_behind_a_wall() {
         "[domains.service]\n    kind = \"same\"",
         "[domains.main]\n    kind = \"process\"\n    [domains.service]\n    kind = \"process\"",
     );
-    assert!(apart != here && all != here);
-    for text in [here, apart, all] {
+    let sharing = all.replace("\"process\"", "\"process\"\n    heap = \"shared\"");
+    assert!(apart != here && all != here && sharing != all);
+    for text in [here, apart, all, sharing] {
         for outcome in ready(&text).run() {
             let cause = outcome.exit.map(|exit| exit.cause);
             assert_eq!(cause, Some(Cause::Returned), "{outcome:?} of {text}");
@@ -229,10 +230,10 @@ fn nothing_is_left_of_a_run() {
 }
 
 fn what_there_is_not_is_said() {
-    let text = ECHO.replace("\"same\"", "\"process\"\n    heap = \"shared\"");
+    let text = ECHO.replace("\"same\"", "\"same\"\n    heap = \"own\"");
     assert!(matches!(
         setup(&text).err(),
-        Some(SetupError::Domain(DomainError::NoSharedHeap(domain))) if domain == "service"
+        Some(SetupError::Domain(DomainError::HeapOfItsOwn(domain))) if domain == "service"
     ));
 }
 

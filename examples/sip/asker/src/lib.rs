@@ -13,7 +13,8 @@ mullion_sip::sip_main! {
     contracts: [echo],
 }
 
-/// Arguments: how often (0: for ever), the pause between in microseconds, and whom (`/echo`).
+/// Arguments: how often (0: for ever), the pause between in microseconds, whom (`/echo`), and how long what it says is
+/// at least.
 fn main(arguments: Vec<String>) -> Result<(), String> {
     let number = |index: usize| {
         arguments
@@ -22,6 +23,7 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
     };
     let times = number(0).unwrap_or(1);
     let pause = number(1).unwrap_or(0);
+    let length = number(3).unwrap_or(0) as usize;
     let path = arguments.get(2).map_or("/echo", String::as_str);
     let mut asked = 0;
     // A service that goes away comes back, or the configuration has no such service at all.
@@ -36,7 +38,7 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
             continue;
         };
         while asked < times || times == 0 {
-            let text = format!("message {asked}");
+            let text = format!("message {asked:length$}");
             let Ok(busy) = client.say(ExVec::copy_of(text.as_bytes())) else {
                 break;
             };
