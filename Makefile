@@ -45,7 +45,9 @@ bench:            ## what each wall costs, side by side (BENCH=--quick for a fir
 
 bench-sip: setup  ## processes and messages beside Linux and other channels: table, JSON, a page with the plot
 	@mkdir -p build
-	cargo bench --quiet -p mullion-sip --bench sip -- --json $(CURDIR)/build/sip.json --html $(CURDIR)/build/sip.html $(BENCH)
+	scripts/bench-domains $(CURDIR)/build/domains.json
+	cargo bench --quiet -p mullion-sip --bench sip -- --json $(CURDIR)/build/sip.json --html $(CURDIR)/build/sip.html \
+	    --rows $(CURDIR)/build/domains.json $(BENCH)
 
 # Workspaces of their own: SIPs are built with a feature that hosts are not, the models with loom.
 ASIDE := examples/sip crates/sip/model

@@ -1,6 +1,7 @@
 //! Messages there and back between two OS processes: a process of this program, and one of a domain; beside a futex,
 //! pipes, a socket pair and a word that both spin on, between two OS processes as well.
-//! `cargo bench -p mullion-hip -- [--json FILE]`; `make bench-sip` adds its rows to all others.
+//! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM]`; `make bench-sip` adds its rows to all
+//! others, and builds the program of `bench/iceoryx2`.
 //!
 //! *Awake*: the next message follows at once, so that neither side has gone to sleep (but Linux's do whenever they
 //! wait). *Asleep*: a millisecond passes before each message. Cycles of the time-stamp counter; medians of batches.
@@ -84,14 +85,18 @@ fn small(client: Client) -> Client {
     }
 }
 
-/// A process of this program that measures: its argument is the place of a [`Place`].
-fn ask(place: u64) {
-    let place = cores::places()[place as usize];
+/// A process of this program that measures: its argument is the place of a [`Place`], and whether vectors go by pointer.
+fn ask(what: u64) {
+    let (place, share) = (cores::places()[what as usize >> 1], what & 1 == 1);
+    let who = match share {
+        true => "SIPs in OS processes, shared heap",
+        false => "SIPs in OS processes",
+    };
     let sleep = mullion_sip::thread::sleep;
     let mut end = Some(client());
     for size in SIZES {
         let mut bytes = Some(ExVec::copy_of(&vec![1u8; size]));
-        measure("SIPs in OS processes", place, size, sleep, |times| {
+        measure(who, place, size, sleep, |times| {
             for _ in 0..times {
                 let client = end.take().expect("it came back");
                 end = Some(match size {
@@ -129,13 +134,14 @@ fn process(main: fn(u64), argument: u64) -> Result<Child, mullion_sip::process::
     spawn(program, argument, &options)
 }
 
-fn domain(place: Place) -> Child {
+fn domain(place: Place, share: bool) -> Child {
     let launched = launch(&Launch {
         name: "answer".into(),
         configuration: String::new(),
         files: Vec::new(),
         workers: 1,
         processor: Some(place.core as u32),
+        share,
         rights: Rights::all(),
         output: Output::Inherited,
         program: None,
@@ -160,18 +166,48 @@ fn main() -> std::io::Result<()> {
     })
     .expect("workers");
     for (index, place) in places.iter().enumerate() {
-        let server = domain(*place);
-        let asker = process(ask, index as u64).expect("a process");
-        let exit = asker.wait();
-        assert!(exit.cause.is_success(), "{exit:?}");
-        server.kill();
-        server.wait();
+        for share in [false, true] {
+            let server = domain(*place, share);
+            let what = (index as u64) << 1 | u64::from(share);
+            let exit = process(ask, what).expect("a process").wait();
+            assert!(exit.cause.is_success(), "{exit:?}");
+            server.kill();
+            server.wait();
+        }
         linux::measure_all(*place);
     }
+    let after = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1)
+    };
+    if let Some(program) = after("--iceoryx2") {
+        iceoryx2(program)?;
+    }
     print!("{}", row::table());
-    let file = arguments.iter().position(|argument| argument == "--json");
-    if let Some(file) = file.and_then(|at| arguments.get(at + 1)) {
+    if let Some(file) = after("--json") {
         std::fs::write(file, row::json())?;
     }
+    Ok(())
+}
+
+/// Adds the rows of another program (`bench/iceoryx2`), between the same cores.
+fn iceoryx2(program: &str) -> std::io::Result<()> {
+    let file = std::env::temp_dir().join(format!("mullion-iceoryx2-{}.json", std::process::id()));
+    let mut cores: Vec<_> = cores::places().iter().map(|place| place.core).collect();
+    cores.retain(|core| *core != 0);
+    cores.dedup();
+    cores.truncate(2);
+    let done = std::process::Command::new(program)
+        .arg("--json")
+        .arg(&file)
+        .args(cores.iter().map(usize::to_string))
+        .status()?;
+    if done.success() {
+        row::add(&std::fs::read_to_string(&file)?)?;
+    } else {
+        eprintln!("mullion: {program} failed: its rows are missing");
+    }
+    // It may not have come to be.
+    let _ = std::fs::remove_file(&file);
     Ok(())
 }

@@ -71,8 +71,14 @@ fn main() -> std::io::Result<()> {
     });
 
     let (machine, mut rows) = (report::Machine::this(idle), row::rows());
-    if let Some(file) = after("--rows") {
-        rows.extend(report::rows_of(&std::fs::read_to_string(file)?)?);
+    for (at, _) in arguments
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| *word == "--rows")
+    {
+        if let Some(file) = arguments.get(at + 1) {
+            rows.extend(report::rows_of(&std::fs::read_to_string(file)?)?);
+        }
     }
     println!("{}\n\n{}", machine.text(), report::table(&rows));
     if let Some(file) = after("--json") {
