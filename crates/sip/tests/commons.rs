@@ -215,28 +215,31 @@ fn what_a_hostile_peer_claims_ends_the_channel() {
     let before = census().in_use;
     let held: ExVec<u8> = ExVec::copy_of(&[9; 4096]);
     let each = (1u32 << 21) / 32;
-    let (mine, other) = (22 << 27 | u32::from(ME.part) * each, 22 << 27 | 17 * each);
+    let (mine, other) = (
+        (22 << 27) | (u32::from(ME.part) * each),
+        (22 << 27) | (17 * each),
+    );
     let claim = |number: u32, word: u32| {
         let at = TABLE + u64::from(number & 0x7ff_ffff) * 4;
         commons
             .write_all_at(&word.to_le_bytes(), at)
             .expect("written");
     };
-    let given = u32::from(ME.life) | u32::from(ME.life) << 16;
+    let given = u32::from(ME.life) | (u32::from(ME.life) << 16);
     const LENT: u64 = 1 << 63;
     // Message, count, number of the block, and what the table says of it.
     let cases: [(u16, u64, u32, u32); 11] = [
         // Nobody has given it, or to another.
         (0, LENT | 10, other + 1, 0),
         (0, LENT | 10, other + 1, u32::MAX),
-        (0, LENT | 10, other + 1, 8 | u32::from(ME.life) << 16),
+        (0, LENT | 10, other + 1, 8 | (u32::from(ME.life) << 16)),
         // We have it ourselves.
         (0, LENT | 10, mine, given),
         // No such block, or not in this memory.
         (0, LENT | 10, 0, given),
-        (0, LENT | 10, 5 << 27 | 40, given),
-        (0, LENT | 10, 30 << 27 | 1, given),
-        (0, LENT | 10, 29 << 27 | 0x7ff_ffff, given),
+        (0, LENT | 10, (5 << 27) | 40, given),
+        (0, LENT | 10, (30 << 27) | 1, given),
+        (0, LENT | 10, (29 << 27) | 0x7ff_ffff, given),
         // Longer than the block.
         (0, LENT | 4097, other + 2, given),
         (1, LENT | 513, other + 2, given),
