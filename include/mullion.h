@@ -238,6 +238,24 @@ mullion_status mullion_argument(mullion_domain domain, uint32_t index, uint64_t 
  * MULLION_OUTPUT_LIMIT: that makes it a fault of the domain's. */
 mullion_status mullion_charge_output(mullion_domain domain, uint64_t bytes);
 
+/* Gives back what was held. It must not call this library, throw nor longjmp. */
+typedef void (*mullion_release_function)(void *user);
+
+/* Registers a lock, a file or the like with the call that runs: `release` is called with
+ * `user` when that call ends, by a return, a fault or a refusal, on this thread, the
+ * last one first; or before, by mullion_release(). To be called by a host function that
+ * `domain` has called. `number` is for mullion_release(); the domain may have it.
+ *
+ * Errors: MULLION_BAD_ARGUMENT: no such host function runs; `release` is not called. */
+mullion_status mullion_hold(mullion_domain domain, mullion_release_function release, void *user,
+                            uint64_t *number);
+
+/* Gives back what mullion_hold() has registered with this call. To be called by a host
+ * function that `domain` has called.
+ *
+ * Errors: MULLION_BAD_HANDLE: the call holds nothing of that number. */
+mullion_status mullion_release(mullion_domain domain, uint64_t number);
+
 #define MULLION_NO_IMPORTS mullion_no_imports()
 
 /* A new, empty list of functions that a host offers. */

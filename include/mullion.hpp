@@ -111,6 +111,22 @@ inline void check(mullion_status status)
     raise(status);
 }
 
+// Numbers that can be computed with as they are: wherever a domain's number takes the
+// result, it is a number.
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+
+// The result of an operation, modulo the type's range: no number of a domain's is undefined
+// behaviour of the host.
+template <class T, class F>
+constexpr T wrapped(T left, T right, F &&operation)
+{
+    if constexpr (std::is_floating_point_v<T>)
+        return operation(left, right);
+    else
+        return static_cast<T>(operation(static_cast<std::uint64_t>(left), static_cast<std::uint64_t>(right)));
+}
+
 template <class T>
 inline constexpr bool is_scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
@@ -198,10 +214,63 @@ public:
     }
     // The value, whatever it is. Who writes this vouches for what follows.
     T unverified() const { return value_; }
+    // A member of a structure, as tainted as the whole. Of an array, see tainted<T *>::field().
+    template <class M, class U = T, class = std::enable_if_t<std::is_class_v<U> && !std::is_array_v<M>>>
+    tainted<M> field(M U::*member) const
+    {
+        return tainted<M>(value_.*member);
+    }
+
+    // Numbers can be computed with, and compared: what comes of it is tainted, and of the
+    // same type; integers wrap. (Division and shifts are undefined for some numbers: not
+    // before they have been verified.)
+    friend tainted operator+(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x + y; }); }
+    friend tainted operator-(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x - y; }); }
+    friend tainted operator*(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x * y; }); }
+    friend tainted operator&(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x & y; }); }
+    friend tainted operator|(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x | y; }); }
+    friend tainted operator^(const tainted &a, const tainted &b) { return a.with(b, [](auto x, auto y) { return x ^ y; }); }
+    friend tainted operator+(const tainted &a, T b) { return a + tainted(b); }
+    friend tainted operator-(const tainted &a, T b) { return a - tainted(b); }
+    friend tainted operator*(const tainted &a, T b) { return a * tainted(b); }
+    friend tainted operator&(const tainted &a, T b) { return a & tainted(b); }
+    friend tainted operator|(const tainted &a, T b) { return a | tainted(b); }
+    friend tainted operator^(const tainted &a, T b) { return a ^ tainted(b); }
+    tainted operator-() const { return tainted(T(0)) - *this; }
+    tainted operator~() const { return *this ^ tainted(static_cast<T>(~T(0))); }
+    friend tainted<bool> operator==(const tainted &a, const tainted &b) { return a.compared(b, std::equal_to<T>()); }
+    friend tainted<bool> operator!=(const tainted &a, const tainted &b) { return a.compared(b, std::not_equal_to<T>()); }
+    friend tainted<bool> operator<(const tainted &a, const tainted &b) { return a.compared(b, std::less<T>()); }
+    friend tainted<bool> operator<=(const tainted &a, const tainted &b) { return a.compared(b, std::less_equal<T>()); }
+    friend tainted<bool> operator>(const tainted &a, const tainted &b) { return a.compared(b, std::greater<T>()); }
+    friend tainted<bool> operator>=(const tainted &a, const tainted &b) { return a.compared(b, std::greater_equal<T>()); }
+    friend tainted<bool> operator==(const tainted &a, T b) { return a == tainted(b); }
+    friend tainted<bool> operator!=(const tainted &a, T b) { return a != tainted(b); }
+    friend tainted<bool> operator<(const tainted &a, T b) { return a < tainted(b); }
+    friend tainted<bool> operator<=(const tainted &a, T b) { return a <= tainted(b); }
+    friend tainted<bool> operator>(const tainted &a, T b) { return a > tainted(b); }
+    friend tainted<bool> operator>=(const tainted &a, T b) { return a >= tainted(b); }
 
 private:
+    template <class F>
+    tainted with(const tainted &other, F &&operation) const
+    {
+        static_assert(detail::is_number<T>, "only numbers are computed with");
+        return tainted(detail::wrapped(value_, other.value_, std::forward<F>(operation)));
+    }
+    template <class F>
+    tainted<bool> compared(const tainted &other, F &&comparison) const;
+
     T value_;
 };
+
+template <class T>
+template <class F>
+tainted<bool> tainted<T>::compared(const tainted &other, F &&comparison) const
+{
+    static_assert(detail::is_scalar<T>, "only numbers and enumerations are compared");
+    return tainted<bool>(comparison(value_, other.value_));
+}
 
 // An address that a domain states: of a T, they say.
 template <class T>
@@ -218,6 +287,19 @@ public:
     T *operator->() const = delete;
 
     bool is_null() const noexcept { return pointer_.address == 0; }
+    // A member of the structure that is said to be there: nothing is read. Of an array, its
+    // first element.
+    template <class M, class U, class = std::enable_if_t<std::is_same_v<U, element>>>
+    auto field(M U::*member) const
+    {
+        static_assert(std::is_standard_layout_v<U>, "a member's place is known in plain structures only");
+        alignas(U) static const unsigned char nowhere[sizeof(U)] = {};
+        const U *whole = reinterpret_cast<const U *>(nowhere);
+        const auto *part = reinterpret_cast<const unsigned char *>(&(whole->*member));
+        const mullion_pointer place{pointer_.address + static_cast<std::uint64_t>(part - nowhere)};
+        using kind = std::remove_all_extents_t<M>;
+        return tainted<std::conditional_t<std::is_const_v<T>, const kind, kind> *>(domain_, place);
+    }
     // `count` elements further, wherever that is.
     tainted operator+(std::uint64_t count) const
     {
@@ -266,6 +348,29 @@ public:
         detail::check(mullion_write(domain_, pointer_, &value, sizeof value));
     }
     // The address.
+    mullion_pointer unverified() const noexcept { return pointer_; }
+    mullion_domain domain() const noexcept { return domain_; }
+
+private:
+    mullion_domain domain_;
+    mullion_pointer pointer_;
+};
+
+namespace detail {
+
+template <class T>
+struct argument;
+
+} // namespace detail
+
+// A function's address that a domain states. It can be called: that it is one of the
+// domain's functions is checked then (MULLION_NOT_A_FUNCTION), its type is not.
+template <class R, class... A>
+class tainted<R (*)(A...)> {
+public:
+    tainted(mullion_domain domain, mullion_pointer pointer) : domain_(domain), pointer_(pointer) {}
+    bool is_null() const noexcept { return pointer_.address == 0; }
+    auto operator()(detail::argument<A>... arguments) const;
     mullion_pointer unverified() const noexcept { return pointer_; }
     mullion_domain domain() const noexcept { return domain_; }
 
@@ -361,6 +466,16 @@ struct argument<T *> {
 };
 
 } // namespace detail
+
+template <class R, class... A>
+auto tainted<R (*)(A...)>::operator()(detail::argument<A>... arguments) const
+{
+    const mullion_value values[sizeof...(A) + 1] = {arguments.value_..., mullion_integer(0)};
+    mullion_value result{detail::kind_of<R>(), 0, {0}};
+    detail::check(mullion_call_pointer(domain_, pointer_, values, sizeof...(A), &result));
+    if constexpr (!std::is_void_v<R>)
+        return detail::taint<R>(domain_, result);
+}
 
 // ---- Functions of domains --------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 //! lib.rs      the functions of the header, each guarded: no panic leaves it
 //! table.rs    handles: numbers with a generation, checked at each use
 //! domain.rs   domains, and the host functions that they call
+//! held.rs     what host functions register with a call
 //! sharing.rs  links between domains, and pages that they share
 //! policy.rs   who may load, call and share
 //! value.rs    values and structures as C lays them out
@@ -17,6 +18,7 @@
 //! header says, for the time of the call.
 
 mod domain;
+mod held;
 mod log;
 mod policy;
 mod sharing;

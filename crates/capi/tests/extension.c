@@ -34,8 +34,17 @@ MULLION_EXPORT(void, upper, (char *text))
 			*text -= 32;
 }
 MULLION_EXPORT(int, report, (int number)) { return host_report("report", number, 1.5, 2.5f); }
+MULLION_EXPORT(void, hold_and_write, (int *place)) { *place = host_report("hold", 1, 1.5, 2.5f); }
 MULLION_EXPORT(int, report_minus, (int number)) { return host_report("report", -1, number, 2.5f); }
 static int twice(int value) { return 2 * value; }
+typedef int operation(int);
+MULLION_EXPORT(operation *, get_twice, (void)) { return twice; }
+struct box { int32_t width; uint8_t kind[4]; double weight; };
+MULLION_EXPORT(struct box *, get_box, (void))
+{
+	static struct box box = { 2147483647, { 1, 2, 3, 4 }, 2.5 };
+	return &box;
+}
 MULLION_EXPORT(int, nest, (int value)) { return host_nested(twice, value) + 1; }
 MULLION_EXPORT(int, say, (const char *text)) { puts(text); return fflush(stdout); }
 MULLION_EXPORT(void, crash, (int *place)) { *place = 1; }

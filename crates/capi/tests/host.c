@@ -26,6 +26,29 @@ static void keep_log(void *user, int level, const char *target, const char *line
 	pthread_mutex_unlock(&lock);
 }
 
+/* Locks that are held for calls, and how often any was given back. */
+static int locks[2], given_back;
+static void give_back(void *lock)
+{
+	--*(int *)lock;
+	given_back++;
+}
+
+static void hold(mullion_domain domain)
+{
+	uint64_t first, second;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_hold(domain, NULL, locks, &first));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_hold(domain, give_back, locks, NULL));
+	OK(mullion_hold(domain, give_back, &locks[0], &first));
+	OK(mullion_hold(domain, give_back, &locks[1], &second));
+	locks[0]++;
+	locks[1]++;
+	FAILS(MULLION_BAD_HANDLE, mullion_release(domain, second + 1));
+	OK(mullion_release(domain, second));
+	FAILS(MULLION_BAD_HANDLE, mullion_release(domain, second));
+	EXPECT(locks[0] == 1 && locks[1] == 0);
+}
+
 static int reports;
 static mullion_domain seen;
 static mullion_status report(mullion_domain domain, void *user, const mullion_arguments *arguments, mullion_value *result)
@@ -54,6 +77,8 @@ static mullion_status report(mullion_domain domain, void *user, const mullion_ar
 	}
 	if ((int32_t)arguments->integers[1] == -1)
 		return 77;
+	if (!strcmp(text, "hold"))
+		hold(domain);
 	seen = domain;
 	reports++;
 	*result = mullion_integer(1000 + reports);
@@ -200,6 +225,28 @@ static void memory(mullion_domain domain)
 	FAILS(MULLION_NOT_A_FUNCTION, mullion_call_pointer(domain, other, NULL, 0, NULL));
 }
 
+/* What a call holds is given back when it returns, and when it faults. */
+static void held(mullion_domain domain)
+{
+	mullion_function function;
+	mullion_pointer place;
+	mullion_value argument;
+	uint64_t number;
+	OK(mullion_function_find(domain, "hold_and_write", &function));
+	OK(mullion_alloc(domain, 4, &place));
+	argument = mullion_address(place);
+	OK(mullion_call(function, &argument, 1, NULL));
+	EXPECT(locks[0] == 0 && given_back == 2);
+	argument = mullion_integer(8);
+	FAILS(MULLION_FAULT, mullion_call(function, &argument, 1, NULL));
+	EXPECT(locks[0] == 0 && locks[1] == 0 && given_back == 4);
+	FAILS(MULLION_BAD_ARGUMENT, mullion_hold(domain, give_back, locks, &number));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_release(domain, 1));
+	EXPECT(given_back == 4);
+	OK(mullion_function_free(function));
+	OK(mullion_domain_restart(domain));
+}
+
 static void faults(mullion_domain domain)
 {
 	mullion_function crash, next;
@@ -334,6 +381,7 @@ int main(int count, char **words)
 	EXPECT(strstr(logged, "> 1 mullion::fault tested: write to memory"));
 	EXPECT(strstr(logged, "> 3 mullion::fault tested:   at 0x") && strstr(logged, " crash ("));
 	EXPECT(strstr(logged, "> 2 mullion::host no policy"));
+	held(domain);
 	OK(mullion_string_in(domain, "hello, log", &text));
 	number = mullion_address(text);
 	call(domain, "say", &number, 1, MULLION_NOTHING);

@@ -82,6 +82,35 @@ int main(int count, char **words)
     EXPECT(!name.is_null() && name.copy_and_verify_string(20, same) == "everything");
     EXPECT(status_of([&] { (name + (1ull << 40))[0]; }) == MULLION_BAD_ADDRESS);
 
+    // What is computed from a domain's numbers is a domain's number.
+    {
+        using mullion::tainted;
+        const tainted<int> five = add(2, 3), most = add(0x7fffffff, 0);
+        EXPECT((five * 3 - 5 + five).unverified() == 15 && (-five).unverified() == -5);
+        EXPECT((most + 1).unverified() == INT32_MIN && (most * most).unverified() == 1);
+        EXPECT(((five & 4) | (five ^ 1)).unverified() == 4 && (~five).unverified() == ~5);
+        EXPECT((five < most).unverified() && (five == 5).copy_and_verify(same) && !(five != five).unverified());
+        const tainted<std::uint16_t> wide(std::uint16_t{0xffff});
+        EXPECT((wide * wide).unverified() == 1 && (wide + std::uint16_t{1}).unverified() == 0);
+        EXPECT((tainted<double>(1.5) * 2.0 >= 3.0).unverified());
+        // Members, arrays, and functions by pointer.
+        struct box {
+            std::int32_t width;
+            std::uint8_t kind[4];
+            double weight;
+        };
+        auto all = domain.find<box *()>("get_box")();
+        EXPECT(all.field(&box::weight)[0].unverified() == 2.5);
+        EXPECT(all.field(&box::kind)[2].unverified() == 3);
+        EXPECT(all.field(&box::kind).copy_and_verify_range(4, [](auto bytes) { return bytes[3]; }) == 4);
+        all.field(&box::width).write(7);
+        EXPECT(all[0].field(&box::width).unverified() == 7);
+        auto twice = domain.find<int (*())(int)>("get_twice")();
+        EXPECT(!twice.is_null() && twice(21).unverified() == 42 && twice(twice(five)).unverified() == 20);
+        const tainted<int (*)(int)> wrong(domain.handle(), all.unverified());
+        EXPECT(status_of([&] { wrong(1); }) == MULLION_NOT_A_FUNCTION);
+    }
+
     // An exception goes around the domain.
     auto report = domain.find<int(int)>("report");
     EXPECT(thrown<std::out_of_range>([&] { report(-1); }).what() == std::string("minus one"));

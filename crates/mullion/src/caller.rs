@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::function::{Callback, Signature};
 use crate::heap::Heap;
-use crate::held::{self, Held};
+use crate::held::{self, Held, Owner};
 use crate::identity::{self, Identity};
 use crate::image::Image;
 use crate::within::Access;
@@ -97,13 +97,13 @@ impl<'a> Caller<'a> {
     /// this host function: it is dropped when that ends, however it ends, unless
     /// [`Caller::release`] takes it back before.
     pub fn hold<T: Any>(&self, resource: T) -> Held<T> {
-        held::hold(resource)
+        held::hold(Owner::of(&self.context.identity), resource)
     }
 
-    /// Takes back what is held; `None` if it is not: it was released already, or its
-    /// invocation has ended.
+    /// Takes back what is held; `None` if it is not: it was released already, its
+    /// invocation has ended, or it is another domain's.
     pub fn release<T: Any>(&self, held: Held<T>) -> Option<T> {
-        held::release(held)
+        held::release(Owner::of(&self.context.identity), held)
     }
 
     /// The domain is about to hand out so many bytes by this host function: counts

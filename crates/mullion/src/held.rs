@@ -4,6 +4,7 @@
 //! invocation knows how long the list was when it began, and drops what is
 //! beyond that when it ends.
 
+use crate::identity::Identity;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,6 +20,7 @@ thread_local! {
 
 struct Item {
     number: u64,
+    owner: Owner,
     resource: Box<dyn Any>,
 }
 
@@ -63,10 +65,23 @@ impl<T> fmt::Debug for Held<T> {
     }
 }
 
-pub(crate) fn hold<T: Any>(resource: T) -> Held<T> {
+/// Whose call holds something: no domain gives back what another one's call holds,
+/// whatever number it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(usize);
+
+impl Owner {
+    /// An identity stays where it is as long as a call of its domain runs.
+    pub(crate) fn of(identity: &Identity) -> Self {
+        Self(std::ptr::from_ref(identity).addr())
+    }
+}
+
+pub(crate) fn hold<T: Any>(owner: Owner, resource: T) -> Held<T> {
     let number = NEXT.replace(NEXT.get() + 1);
     let item = Item {
         number,
+        owner,
         resource: Box::new(resource),
     };
     LIST.with_borrow_mut(|list| {
@@ -76,9 +91,11 @@ pub(crate) fn hold<T: Any>(resource: T) -> Held<T> {
     Held::from_number(number)
 }
 
-pub(crate) fn release<T: Any>(held: Held<T>) -> Option<T> {
+pub(crate) fn release<T: Any>(owner: Owner, held: Held<T>) -> Option<T> {
     let found = LIST.with_borrow_mut(|list| {
-        let is_it = |item: &Item| item.number == held.number && item.resource.is::<T>();
+        let is_it = |item: &Item| {
+            item.number == held.number && item.owner == owner && item.resource.is::<T>()
+        };
         let place = list
             .iter_mut()
             .rev()
@@ -139,14 +156,16 @@ mod tests {
     use super::*;
     use std::rc::Rc;
 
+    const ONE: Owner = Owner(1);
+
     #[test]
     fn what_is_held_goes_with_its_invocation_and_not_before() {
         let outer = Rc::new(());
         let inner = Rc::new(());
         invocation(|| {
-            hold(outer.clone());
+            hold(ONE, outer.clone());
             invocation(|| {
-                hold(inner.clone());
+                hold(ONE, inner.clone());
                 assert_eq!(Rc::strong_count(&inner), 2);
             });
             assert_eq!((Rc::strong_count(&outer), Rc::strong_count(&inner)), (2, 1));
@@ -158,11 +177,11 @@ mod tests {
     fn an_inner_invocation_may_release_what_an_outer_one_holds() {
         let resource = Rc::new(());
         invocation(|| {
-            let held = hold(resource.clone());
+            let held = hold(ONE, resource.clone());
             invocation(|| {
-                assert!(release(held).is_some());
-                assert!(release(held).is_none(), "once");
-                hold(resource.clone());
+                assert!(release(ONE, held).is_some());
+                assert!(release(ONE, held).is_none(), "once");
+                hold(ONE, resource.clone());
             });
             assert_eq!(Rc::strong_count(&resource), 1);
         });
@@ -171,10 +190,11 @@ mod tests {
     #[test]
     fn a_number_of_something_else_releases_nothing() {
         invocation(|| {
-            let held = hold(5u32);
-            assert!(release(Held::<u64>::from_number(held.number())).is_none());
-            assert!(release(Held::<u32>::from_number(u64::MAX)).is_none());
-            assert_eq!(release(held), Some(5));
+            let held = hold(ONE, 5u32);
+            assert!(release(ONE, Held::<u64>::from_number(held.number())).is_none());
+            assert!(release(ONE, Held::<u32>::from_number(u64::MAX)).is_none());
+            assert!(release(Owner(2), held).is_none(), "another domain's");
+            assert_eq!(release(ONE, held), Some(5));
         });
     }
 
@@ -184,7 +204,7 @@ mod tests {
         let inside = resource.clone();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             invocation(|| {
-                hold(inside);
+                hold(ONE, inside);
                 panic!("on purpose");
             })
         }));
@@ -196,8 +216,8 @@ mod tests {
     fn releasing_in_a_loop_takes_no_memory() {
         invocation(|| {
             for number in 0..1000u32 {
-                let held = hold(number);
-                assert_eq!(release(held), Some(number));
+                let held = hold(ONE, number);
+                assert_eq!(release(ONE, held), Some(number));
             }
             assert_eq!(LENGTH.get(), BEGIN.get());
         });

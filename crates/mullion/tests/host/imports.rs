@@ -191,3 +191,31 @@ fn what_an_invocation_holds_is_released_when_it_faults_and_when_it_returns() {
         );
     }
 }
+
+#[test]
+fn a_domain_does_not_release_what_another_ones_call_holds() {
+    let release = |caller: &Caller<'_>, number: u64| {
+        i32::from(caller.release(Held::<u32>::from_number(number)).is_some())
+    };
+    let other = IMAGE
+        .domain()
+        .imports(imports().function("host_unlock", release));
+    let other = other.load().unwrap();
+    // What the one holds, the other one is asked to release, on top of that very call.
+    let imports = imports()
+        .function("host_lock", |caller: &Caller<'_>| {
+            caller.hold(7u32).number()
+        })
+        .function("host_unlock", move |caller: &Caller<'_>, number: u64| {
+            let unlock = other.function::<fn(u64) -> i32>("unlock")?;
+            assert_eq!(unlock.call(number)?, 0, "it is not the other one's");
+            Ok::<_, Error>(
+                caller
+                    .release(Held::<u32>::from_number(number))
+                    .unwrap_or(0) as i32,
+            )
+        });
+    let one = IMAGE.domain().imports(imports).load().unwrap();
+    let lock_and = one.function::<fn(i32) -> i32>("lock_and").unwrap();
+    assert_eq!(lock_and.call(0).unwrap(), 7);
+}

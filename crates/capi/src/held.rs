@@ -1,0 +1,66 @@
+//! What host functions register with the call that they belong to.
+
+use crate::place;
+use crate::status::{BAD_HANDLE, Failure, Status, guarded};
+use crate::table::{self, Handle, Object};
+use crate::value::User;
+use mullion_host::Held;
+use std::ffi::c_void;
+
+/// `mullion_release_function`.
+type Release = unsafe extern "C" fn(*mut c_void);
+
+/// Gives back a resource of the host's when it is dropped.
+struct Guard {
+    release: Release,
+    user: User,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // SAFETY: the host's promise when it registered it; it is called once.
+        unsafe { (self.release)(self.user.0) };
+    }
+}
+
+/// # Safety
+/// As the header has it: `release` may be called with `user`, once, on this thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_hold(
+    domain: Handle,
+    release: Option<Release>,
+    user: *mut c_void,
+    number: *mut u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(number) }?;
+        let release = release.ok_or_else(Failure::null)?;
+        let domain = table::find(domain, Object::domain)?;
+        let held = domain.calling(|caller| {
+            let user = User(user);
+            Ok(caller.hold(Guard { release, user }).number())
+        })?;
+        place.write(held);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_release(domain: Handle, number: u64) -> Status {
+    guarded(|| {
+        let domain = table::find(domain, Object::domain)?;
+        let held = Held::<Guard>::from_number(number);
+        let released = domain.calling(|caller| Ok(caller.release(held)))?;
+        match released {
+            Some(guard) => {
+                drop(guard);
+                Ok(())
+            }
+            None => Err(Failure::with(
+                BAD_HANDLE,
+                "the call holds nothing of that number",
+            )),
+        }
+    })
+}
