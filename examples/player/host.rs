@@ -3,7 +3,8 @@
 //!
 //!     mullion cc --mullion-kind=extension -g examples/player/decoder.c -o decoder.mx
 //!     mullion cc --mullion-kind=extension -g examples/player/player.c -o player.mx
-//!     cargo run -p mullion-examples --bin player decoder.mx player.mx
+//!     cargo run -p mullion-examples --bin player decoder.mx player.mx host.json
+//!     mullion map host.json -o host.svg      (who may do what, painted)
 
 use mullion::{
     BoxedError, Caller, Candidate, Domain, Error, Host, Imports, Permission, Policy, Ptr, Question,
@@ -76,6 +77,12 @@ fn main() -> Result<(), Error> {
         frame.read(0, &mut text)?;
         let text = String::from_utf8_lossy(&text);
         println!("frame {number}: {text}, {vowels} vowels");
+    }
+    if let Some(file) = arguments.next() {
+        let books = mullion::snapshot().title("A player and its decoder");
+        if let Err(error) = std::fs::write(&file, books.to_json()) {
+            println!("{file}: {error}");
+        }
     }
     for link in player.links()? {
         println!("player's {} was called {} times", link.import, link.calls);

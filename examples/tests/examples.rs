@@ -59,12 +59,27 @@ fn callbacks() {
 
 #[test]
 fn player() {
-    let (_first, decoder) = extension("player/decoder.c");
+    let (directory, decoder) = extension("player/decoder.c");
     let (_second, player) = extension("player/player.c");
+    let [json, svg] = ["host.json", "host.svg"].map(|name| directory.path().join(name));
     let printed = run(
         Path::new(env!("CARGO_BIN_EXE_player")),
-        &[&decoder, &player],
+        &[&decoder, &player, &json],
     );
+    let mut map = Command::new(&*support::MULLION);
+    let status = map.arg("map").arg(&json).arg("-o").arg(&svg).status();
+    assert!(status.expect("the command starts").success());
+    let picture = std::fs::read_to_string(svg).expect("a picture");
+    for name in [
+        "A player and its decoder",
+        "host",
+        "player",
+        "decoder",
+        "decode",
+        "frame",
+    ] {
+        assert!(picture.contains(&format!(">{name}<")), "{name}");
+    }
     let lines: Vec<_> = printed.lines().collect();
     let expected = [
         "the host may not give player the bytes 0x0 to 0x1000 of frame as ReadWrite: only decoders write frames",

@@ -1,11 +1,13 @@
 //! Signals at every instruction of the trampolines.
 //!
 //! The program runs itself again as a child, which calls a domain over and over,
-//! and steps through one call after the other: at the first instruction it
-//! delivers a signal, then at the second, and so on. The child checks what each
-//! call returned. Signals with a handler of the host's, on the alternate stack
-//! and on whatever stack there is, and the signal of a time limit that passed
-//! exactly there. MULLION_LONG=1 leaves no instruction out.
+//! and steps through one call to learn its instructions. Then it stops one call after
+//! the other: at the first instruction it delivers a signal, then at the second, and so
+//! on. The child checks what each call returned. Signals with a handler of the host's, on
+//! the alternate stack and on whatever stack there is, and the signal of a time limit that
+//! passed exactly there. A breakpoint of the processor's leads to each instruction; where
+//! there is none, single steps do, and the short form leaves instructions out, as it does
+//! for time limits, which have to be waited for. MULLION_LONG=1 leaves none out.
 
 mod support;
 
@@ -170,26 +172,36 @@ fn trace(variant: &str, avx: bool) -> usize {
     // The endless loop comes thousands of times: a few of them are as good.
     let mut seen = HashMap::new();
     let places: Vec<usize> = (0..trace.len())
-        .filter(|step| interesting(&trace[*step]))
+        .filter(|step| trace[*step].is_new && interesting(&trace[*step].address))
         .filter(|step| {
-            let times: &mut u32 = seen.entry(trace[*step]).or_default();
+            let times: &mut u32 = seen.entry(trace[*step].address).or_default();
             *times += 1;
             *times <= REPEATED
         })
         .collect();
-    // The short form leaves instructions out, and at each gives one of the two signals
-    // only. 0 stands for the time limit's.
+    // 0 stands for the time limit's signal.
+    let quick = tracee.breakpoint(Some(marker)) && tracee.breakpoint(None);
     let long = std::env::var_os("MULLION_LONG").is_some();
     let (stride, signals): (usize, &[libc::c_int]) = match variant {
         "times-out" => (if long { 1 } else { 9 }, &[0]),
-        _ if long => (1, &[libc::SIGUSR1, libc::SIGUSR2]),
-        _ => (3, &[libc::SIGUSR1, libc::SIGUSR2]),
+        _ => (
+            if long || quick { 1 } else { 3 },
+            &[libc::SIGUSR1, libc::SIGUSR2],
+        ),
     };
-    let mut count = 0;
-    for (turn, step) in places.iter().step_by(stride).enumerate() {
-        let alternate = &signals[turn % signals.len()..][..1];
-        for signal in if long { signals } else { alternate } {
-            tracee.step(*step);
+    let (mut count, mut missed) = (0, 0);
+    for step in places.iter().step_by(stride) {
+        for signal in signals {
+            let reached = match quick {
+                true => {
+                    tracee.run(&trace, *step, marker) || tracee.run_before(&trace, *step, marker)
+                }
+                false => tracee.step(*step),
+            };
+            if !reached {
+                missed += 1;
+                continue;
+            }
             if *signal == 0 {
                 std::thread::sleep(Duration::from_millis(8));
             }
@@ -200,11 +212,13 @@ fn trace(variant: &str, avx: bool) -> usize {
     end(&mut child);
     let kind = if avx { "AVX" } else { "SSE" };
     println!(
-        "{variant}, {kind}: {} instructions of {}, {count} signals, {:.1} s",
+        "{variant}, {kind}: {} instructions of {}, {count} signals, {missed} missed, {:.1} s",
         places.len(),
         trace.len(),
         begin.elapsed().as_secs_f64()
     );
+    // A call whose time is up before it is where it should be goes another way.
+    assert!(variant == "times-out" || missed == 0, "{missed} missed");
     places.len()
 }
 
@@ -217,6 +231,13 @@ fn in_windows(address: u64, base: u64) -> bool {
 fn end(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Where it is after a step.
+struct Step {
+    address: u64,
+    /// Whether it has come there just now.
+    is_new: bool,
 }
 
 struct Tracee(libc::pid_t);
@@ -268,24 +289,85 @@ impl Tracee {
     }
 
     /// Where it is after each step, from the breakpoint to the next one.
-    fn record(&self, marker: u64) -> Vec<u64> {
+    fn record(&self, marker: u64) -> Vec<Step> {
         let (mut trace, mut pending) = (Vec::new(), 0);
         while trace.len() < 20_000 {
             self.step_once(&mut pending);
-            let instruction = self.instruction();
-            trace.push(instruction);
-            if instruction == marker && pending == 0 {
+            let address = self.instruction();
+            // A signal stops it where it was.
+            let is_new = pending == 0;
+            trace.push(Step { address, is_new });
+            if address == marker && is_new {
                 break;
             }
         }
         // An endless loop is left where the time limit ends it.
-        if trace.last() != Some(&marker) {
+        if trace.last().is_none_or(|last| last.address != marker) {
             self.to_marker(pending);
         }
         trace
     }
 
-    fn step(&self, index: usize) {
+    /// Sets the processor's breakpoint at this address, or takes it away; whether there
+    /// is one to be had.
+    fn breakpoint(&self, address: Option<u64>) -> bool {
+        let set = |register: usize, value: u64| {
+            let place = std::mem::offset_of!(libc::user, u_debugreg) + 8 * register;
+            // SAFETY: writes to the child's debug registers, which lead to addresses of
+            // its own only.
+            unsafe { libc::ptrace(libc::PTRACE_POKEUSER, self.0, place, value as usize) == 0 }
+        };
+        match address {
+            Some(address) => set(0, address) && set(7, 1),
+            None => set(7, 0),
+        }
+    }
+
+    /// Lets it run from the breakpoint in front of a call to where it is after so many
+    /// steps; `false`: it came to the next call without.
+    fn run(&self, trace: &[Step], step: usize, marker: u64) -> bool {
+        let address = trace[step].address;
+        let earlier = trace[..=step].iter();
+        let mut left = earlier
+            .filter(|earlier| earlier.is_new && earlier.address == address)
+            .count();
+        assert!(self.breakpoint(Some(address)));
+        let mut signal = 0;
+        while left > 0 {
+            self.go(libc::PTRACE_CONT, signal);
+            signal = self.wait();
+            if signal == libc::SIGTRAP {
+                signal = 0;
+                match self.instruction() {
+                    at if at == address => left -= 1,
+                    at => {
+                        assert_eq!(at, marker, "nothing else stops it");
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(self.breakpoint(None));
+        left == 0
+    }
+
+    /// As [`Tracee::run`], to the step in front, and then one step: breakpoints do not
+    /// stop at where the handler of a fault returns to, since a fault leaves the flag
+    /// that holds back the breakpoint of the next instruction.
+    fn run_before(&self, trace: &[Step], step: usize, marker: u64) -> bool {
+        if step == 0 || !self.run(trace, step - 1, marker) {
+            return false;
+        }
+        let mut pending = 0;
+        self.step_once(&mut pending);
+        let reached = pending == 0 && self.instruction() == trace[step].address;
+        if !reached {
+            self.to_marker(pending);
+        }
+        reached
+    }
+
+    fn step(&self, index: usize) -> bool {
         let mut pending = 0;
         for _ in 0..=index {
             self.step_once(&mut pending);
@@ -293,5 +375,6 @@ impl Tracee {
         if pending != 0 {
             self.step_once(&mut pending);
         }
+        true
     }
 }
