@@ -41,10 +41,13 @@ pub(crate) struct Arguments {
     /// Measure the control columns as well: native code with fewer registers, and with musl.
     #[arg(long)]
     pub(crate) controls: bool,
-    /// Rounds: each runs every workload once in every column [default: 7, with --quick 3].
+    /// Rounds: in each every workload has its turns [default: 7, with --quick 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) rounds: Option<u64>,
-    /// Calibrate native runs to this many seconds [default: 0.3, with --quick 0.1].
+    /// Turns of a workload in a round: each runs it once in every column [default: 5, with --quick 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) turns: Option<u64>,
+    /// Calibrate native runs to this many seconds [default: 0.06, with --quick 0.03].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) seconds: Option<f64>,
     /// Write all numbers to this file as JSON.

@@ -26,8 +26,8 @@ pub(crate) fn render(results: &Results) -> String {
             String::new()
         } else {
             format!(
-                " · medians of {} rounds, {} s each, on one processor; native <code>gcc -O2</code> is 1.0",
-                results.rounds, results.seconds
+                " · medians of {} rounds of {} turns of {} s, on one processor; native <code>gcc -O2</code> is 1.0",
+                results.rounds, results.turns, results.seconds
             )
         }
     );
@@ -49,7 +49,7 @@ pub(crate) fn render(results: &Results) -> String {
 
 /// Every workload in every column.
 fn workloads(out: &mut String, results: &Results) {
-    let told = "Time relative to native code, logarithmic; each mark tells its number when pointed at. Left is faster.";
+    let told = "Time relative to native code, logarithmic; the line through a mark joins the quartiles, and each mark tells its numbers when pointed at. Left is faster.";
     figure(
         out,
         "Case by case",
@@ -207,14 +207,17 @@ fn above(out: &mut String, results: &Results) {
     }
     let _ = write!(
         out,
-        "<h2>Above {HIGH:.2}</h2><p>The reasons are in <code>docs/benchmarks.md</code>.</p><table><tr><th>workload<th class=\"left\">wall<th>ratio"
+        "<h2>Above {HIGH:.2}</h2><p>The reasons are in <code>docs/benchmarks.md</code>.</p><table><tr><th>workload<th class=\"left\">wall<th>ratio<th>quartiles"
     );
     for (row, column, value) in above {
         let _ = write!(
             out,
-            "<tr><td>{}<td class=\"left\">{}<td>{value:.3}",
+            "<tr><td>{}<td class=\"left\">{}<td>{:.3}<td>{:.3} to {:.3}",
             escape(&row.name),
-            column.name()
+            column.name(),
+            value.median,
+            value.low,
+            value.high
         );
     }
     *out += "</table>";
@@ -264,9 +267,10 @@ fn method(out: &mut String, results: &Results) {
         out,
         "<h2>How it was measured</h2><p>Every workload is one C program, the same source in all columns, that times its kernel alone \
          with a monotonic clock and prints a checksum; a column whose checksum differs from native code is an error and has no number. \
-         The number of iterations is chosen so that a native run takes about {} s. In each of {} rounds every workload runs once in \
-         every column, one after the other, on the same processor. A ratio is that of the medians; the spread is the distance between \
-         the quartiles over the median, the widest of native code and the walls.</p>\
+         The number of iterations is chosen so that a native run takes about {} s. In each of {} rounds every workload has {} turns; in a turn \
+         it runs once in every column, one after the other, on the same processor, every other turn in reverse order. A column's ratio in a \
+         turn is its time over that of native code in the same turn; in a round, the median of its turns; the number shown is the median \
+         over rounds, with the quartiles over rounds. The spread is the distance between the quartiles over the median, the widest of the walls.</p>\
          <p>wasmtime runs code of clang -O2 with 128-bit vectors. wasm2c's C comes from a module without vectors and is compiled by \
          gcc -O2 with guard pages for its bounds checks; a translated function loses its <code>noinline</code>, so gcc may inline what \
          is a call elsewhere. The controls, where shown, are native code: <code>reserved</code> without the three registers that \
@@ -274,7 +278,7 @@ fn method(out: &mut String, results: &Results) {
          <p>Crossings: every peer is a process of its own, all on one processor, which answers one question at a time and waits in \
          between; in each round each is asked for each of its rows. It does an eighth of the operations to warm up, then measures \
          so many that they take a few milliseconds.</p>",
-        results.seconds, results.rounds
+        results.seconds, results.rounds, results.turns
     );
 }
 

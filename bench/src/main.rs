@@ -212,9 +212,12 @@ fn measure_all(
     let rounds = arguments
         .rounds
         .map_or(if arguments.quick { 3 } else { 7 }, |n| n as usize);
+    let turns = arguments
+        .turns
+        .map_or(if arguments.quick { 3 } else { 5 }, |n| n as usize);
     let seconds = arguments
         .seconds
-        .unwrap_or(if arguments.quick { 0.1 } else { 0.3 });
+        .unwrap_or(if arguments.quick { 0.03 } else { 0.06 });
     let processors = machine::stay_on(arguments.cpu)?;
     let crossings = match arguments.crossings() {
         Some(selection) => Some(crossings(
@@ -222,7 +225,7 @@ fn measure_all(
         )?),
         None => None,
     };
-    let progress = bar(cases.len() * columns.len() * rounds, "measuring");
+    let progress = bar(cases.len() * columns.len() * rounds * turns, "measuring");
     for case in &mut cases {
         progress.set_message(format!("calibrating {}", case.workload.name));
         case.calibrate(seconds)
@@ -231,7 +234,7 @@ fn measure_all(
     for round in 1..=rounds {
         for case in &mut cases {
             progress.set_message(format!("round {round} of {rounds}: {}", case.workload.name));
-            case.round(&columns, &progress);
+            case.round(&columns, turns, &progress);
         }
     }
     progress.finish_and_clear();
@@ -251,6 +254,7 @@ fn measure_all(
     Ok(Results {
         machine: machine::describe()?,
         rounds,
+        turns,
         seconds,
         columns,
         notes,

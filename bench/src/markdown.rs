@@ -3,7 +3,8 @@
 use crate::column::Column;
 use crate::crossing::Population;
 use crate::crossing::table::{aim, cell, kilobytes, notes, ratio};
-use crate::results::{Crossings, Results};
+use crate::results::{Cell, Crossings, Results, Row};
+use crate::stats::Quartiles;
 use std::fmt::Write as _;
 
 /// Every table of which there are numbers.
@@ -42,9 +43,10 @@ fn means(out: &mut String, results: &Results) {
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
     let _ = writeln!(
         out,
-        "Medians of {} rounds of about {} s over native `gcc -O2`.\n\n\
+        "Time over that of native `gcc -O2` in the same turn: medians of {} rounds of {} turns of about {} s.\n\n\
          | geometric mean | {} | code, read-write-call |\n| --- |{}",
         results.rounds,
+        results.turns,
         results.seconds,
         names.join(" | "),
         " --- |".repeat(columns.len() + 1)
@@ -85,7 +87,8 @@ fn above(out: &mut String, results: &Results) {
     }
     let _ = writeln!(
         out,
-        "\n| above 1.10 | write-call | read-write-call | spread |\n| --- | --- | --- | --- |"
+        "\n| above 1.10 | native | write-call | quartiles | read-write-call | quartiles |\n\
+         | --- | --- | --- | --- | --- | --- |"
     );
     for name in rows {
         let Some(row) = results.rows.iter().find(|row| row.name == name) else {
@@ -93,10 +96,12 @@ fn above(out: &mut String, results: &Results) {
         };
         let _ = writeln!(
             out,
-            "| `{name}` | {} | {} | {} |",
+            "| `{name}` | {} | {} | {} | {} | {} |",
+            milliseconds(row),
             number(row.ratio(Column::WriteCall)),
+            range(row.quartiles(Column::WriteCall)),
             number(row.ratio(Column::ReadWriteCall)),
-            percent(row.spread())
+            range(row.quartiles(Column::ReadWriteCall))
         );
     }
 }
@@ -177,6 +182,19 @@ fn number(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
+/// What half of the rounds lie between.
+fn range(value: Option<Quartiles>) -> String {
+    value.map_or("–".to_owned(), |q| {
+        format!("{:.2} to {:.2}", q.low, q.high)
+    })
+}
+
+/// The native time.
+fn milliseconds(row: &Row) -> String {
+    let native = row.cells.get(&Column::Native).and_then(Cell::median);
+    native.map_or("–".to_owned(), |ns| format!("{:.1} ms", ns / 1e6))
+}
+
 fn percent(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{:.0} %", value * 100.0))
 }
@@ -200,7 +218,7 @@ mod tests {
             }
         }
         for told in [
-            "| `x` | 1.300 |",
+            "| `x` | 0.0 ms | 1.300 | 1.30 to 1.30 | – | – |",
             "**all 1**",
             "12 ns",
             "| 9.0 ns | LFI |",

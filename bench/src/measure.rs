@@ -75,8 +75,23 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// One turn for each column. A column that fails once is not run again.
-    pub(crate) fn round(&mut self, columns: &[Column], progress: &ProgressBar) {
+    /// So many turns, in each of which every column runs once. Every other turn goes backwards,
+    /// so that no column is always the first or always the one behind a certain other.
+    pub(crate) fn round(&mut self, columns: &[Column], turns: usize, progress: &ProgressBar) {
+        for cell in self.cells.values_mut() {
+            cell.nanoseconds.push(Vec::with_capacity(turns));
+        }
+        for turn in 0..turns {
+            if turn % 2 == 0 {
+                self.turn(columns.iter(), progress);
+            } else {
+                self.turn(columns.iter().rev(), progress);
+            }
+        }
+    }
+
+    /// A column that fails once is not run again.
+    fn turn<'c>(&mut self, columns: impl Iterator<Item = &'c Column>, progress: &ProgressBar) {
         for column in columns {
             progress.inc(1);
             let Some(program) = self.programs.get(column) else {
@@ -94,7 +109,11 @@ impl<'a> Case<'a> {
                 .and_then(|outcome| self.agree(outcome));
             let cell = self.cells.entry(*column).or_default();
             match outcome {
-                Ok(nanoseconds) => cell.nanoseconds.push(nanoseconds),
+                Ok(nanoseconds) => cell
+                    .nanoseconds
+                    .last_mut()
+                    .expect("a round is under way")
+                    .push(nanoseconds),
                 Err(error) => cell.error = Some(format!("{error:#}")),
             }
         }
@@ -192,8 +211,8 @@ mod tests {
         let mut case = Case::new(&catalogue.workloads[0], programs, BTreeMap::new()).unwrap();
         case.calibrate(0.3).unwrap();
         assert_eq!(case.iterations, 3);
-        case.round(&Column::ALL, &ProgressBar::hidden());
-        assert_eq!(case.cells[&Column::Trap].nanoseconds, [7.0]);
+        case.round(&Column::ALL, 2, &ProgressBar::hidden());
+        assert_eq!(case.cells[&Column::Trap].nanoseconds, [[7.0, 7.0]]);
         assert_eq!(case.cells[&Column::Trap].error, None);
         assert!(
             case.cells[&Column::WriteCall]

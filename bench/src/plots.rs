@@ -4,7 +4,7 @@
 use crate::column::Column;
 use crate::html::escape;
 use crate::results::{Results, Row};
-use crate::stats;
+use crate::stats::Quartiles;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 960.0;
@@ -127,21 +127,26 @@ fn bands(out: &mut String, results: &Results, mut y: f64) {
 }
 
 fn point(out: &mut String, axis: &Axis, row: &Row, column: Column, y: f64) {
-    let Some(ratio) = row.ratio(column) else {
+    let Some(Quartiles {
+        low,
+        median: ratio,
+        high,
+    }) = row.quartiles(column)
+    else {
         return;
     };
-    let spread = row
-        .cells
-        .get(&column)
-        .and_then(|cell| stats::spread(&cell.nanoseconds))
-        .unwrap_or(0.0);
     let title = format!(
-        "{}, {}: {ratio:.3} (spread {:.1} %)",
+        "{}, {}: {ratio:.3} (quartiles {low:.3}, {high:.3})",
         row.name,
-        column.name(),
-        spread * 100.0
+        column.name()
     );
     let x = axis.at(ratio);
+    let _ = write!(
+        out,
+        r#"<line class="grid" x1="{:.1}" x2="{:.1}" y1="{y:.1}" y2="{y:.1}"/>"#,
+        axis.at(low),
+        axis.at(high)
+    );
     mark(out, column, x, y, &title);
     if ratio > axis.high {
         let _ = write!(

@@ -2,7 +2,7 @@
 
 use crate::column::Column;
 use crate::crossing::{Peer, Population};
-use crate::stats;
+use crate::stats::{self, Quartiles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
-    /// Rounds of each case, and the time a native run was calibrated to, in seconds.
+    /// Rounds of each case, its turns in each round, and the time a native run was calibrated to,
+    /// in seconds.
     pub(crate) rounds: usize,
+    pub(crate) turns: usize,
     pub(crate) seconds: f64,
     pub(crate) columns: Vec<Column>,
     /// Columns that are missing or incomplete, with the reason.
@@ -48,8 +50,8 @@ pub(crate) struct Row {
 /// One workload in one column.
 #[derive(Serialize, Deserialize, Default)]
 pub(crate) struct Cell {
-    /// Nanoseconds of each round.
-    pub(crate) nanoseconds: Vec<f64>,
+    /// Nanoseconds of each turn of each round.
+    pub(crate) nanoseconds: Vec<Vec<f64>>,
     /// Bytes of machine code of the workload and its library, without the C library.
     pub(crate) code_bytes: Option<u64>,
     /// Why there is no number, or why the numbers cannot be trusted.
@@ -69,15 +71,25 @@ impl Cell {
         if self.error.is_some() {
             None
         } else {
-            stats::median(&self.nanoseconds)
+            stats::median(&self.nanoseconds.concat())
         }
     }
 }
 
 impl Row {
-    /// The column's median over the native one.
+    /// The median over rounds of what the column takes of native time in each.
     pub(crate) fn ratio(&self, column: Column) -> Option<f64> {
-        Some(self.cells.get(&column)?.median()? / self.cells.get(&Column::Native)?.median()?)
+        self.quartiles(column).map(|quartiles| quartiles.median)
+    }
+
+    /// The ratio with the quartiles of its rounds; `None` if a side failed or has not run.
+    pub(crate) fn quartiles(&self, column: Column) -> Option<Quartiles> {
+        let of = |column| self.cells.get(&column).filter(|cell| cell.error.is_none());
+        let (column, native) = (of(column)?, of(Column::Native)?);
+        stats::quartiles(&stats::paired_ratios(
+            &column.nanoseconds,
+            &native.nanoseconds,
+        ))
     }
 
     /// The column's machine code over the native one's.
@@ -86,14 +98,12 @@ impl Row {
         Some(bytes(column)? as f64 / bytes(Column::Native)? as f64)
     }
 
-    /// The widest spread of those columns that the ratios of walls rest on.
+    /// The widest spread of the ratios of walls.
     pub(crate) fn spread(&self) -> Option<f64> {
-        let of = |(column, cell): (&Column, &Cell)| {
-            (*column == Column::Native || column.is_wall())
-                .then(|| stats::spread(&cell.nanoseconds))
-                .flatten()
-        };
-        self.cells.iter().filter_map(of).max_by(f64::total_cmp)
+        let walls = self.cells.keys().filter(|column| column.is_wall());
+        walls
+            .filter_map(|column| Some(self.quartiles(*column)?.spread()))
+            .max_by(f64::total_cmp)
     }
 }
 
@@ -126,7 +136,7 @@ impl Results {
 
     /// The cases of Mullion's walls above `limit`, worst first. `trap` is for debugging
     /// and buys its reports with time: it has numbers, but no limit.
-    pub(crate) fn above(&self, limit: f64) -> Vec<(&Row, Column, f64)> {
+    pub(crate) fn above(&self, limit: f64) -> Vec<(&Row, Column, Quartiles)> {
         let walls = self
             .columns
             .iter()
@@ -136,11 +146,11 @@ impl Results {
             .flat_map(|column| {
                 self.rows
                     .iter()
-                    .filter_map(move |row| Some((row, column, row.ratio(column)?)))
+                    .filter_map(move |row| Some((row, column, row.quartiles(column)?)))
             })
-            .filter(|(_, _, ratio)| *ratio > limit)
+            .filter(|(_, _, ratio)| ratio.median > limit)
             .collect();
-        found.sort_by(|a, b| b.2.total_cmp(&a.2));
+        found.sort_by(|a, b| b.2.median.total_cmp(&a.2.median));
         found
     }
 
@@ -305,6 +315,7 @@ impl Results {
         Results {
             machine,
             rounds: 3,
+            turns: 1,
             seconds: 0.1,
             columns: Column::ALL.to_vec(),
             notes: vec!["no column `musl`: \"<none>\"".into()],
@@ -337,7 +348,7 @@ pub(crate) mod tests {
 
     pub(crate) fn row(native: f64, wall: f64) -> Row {
         let cell = |ns: f64| Cell {
-            nanoseconds: vec![ns; 3],
+            nanoseconds: vec![vec![ns]; 3],
             code_bytes: Some(ns as u64),
             error: None,
         };
@@ -416,8 +427,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ratios_are_of_medians_and_to_native() {
+    fn ratios_are_of_turns_and_to_native() {
         assert_eq!(row(100.0, 110.0).ratio(Column::WriteCall), Some(1.1));
+        let mut unsteady = row(100.0, 110.0);
+        // A slower machine in one round: both times are twice as long, the ratio is not.
+        for cell in unsteady.cells.values_mut() {
+            cell.nanoseconds[1][0] *= 2.0;
+        }
+        let quartiles = unsteady.quartiles(Column::WriteCall).unwrap();
+        assert_eq!((quartiles.median, quartiles.spread()), (1.1, 0.0));
+        assert_eq!(unsteady.spread(), Some(0.0));
         assert_eq!(row(100.0, 150.0).growth(Column::WriteCall), Some(1.5));
         assert_eq!(row(100.0, 110.0).ratio(Column::Trap), None);
     }
@@ -426,7 +445,7 @@ pub(crate) mod tests {
     fn what_is_above_a_limit_is_told_but_for_trap() {
         let mut row = row(100.0, 130.0);
         let trap = Cell {
-            nanoseconds: vec![900.0],
+            nanoseconds: vec![vec![900.0]; 3],
             code_bytes: None,
             error: None,
         };
@@ -435,7 +454,7 @@ pub(crate) mod tests {
         let above: Vec<_> = results
             .above(1.1)
             .into_iter()
-            .map(|(_, c, r)| (c, r))
+            .map(|(_, c, r)| (c, r.median))
             .collect();
         assert_eq!(above, [(Column::WriteCall, 1.3)]);
     }

@@ -49,8 +49,8 @@ fn heading(out: &mut String, results: &Results) {
 fn workload_heading(out: &mut String, results: &Results, columns: &[Column]) {
     let _ = write!(
         out,
-        "median time of {} rounds over the native median (gcc -O2 = 1.00); about {} s each\n{:<18}",
-        results.rounds, results.seconds, ""
+        "time over native (gcc -O2) time of the same turn: median of {} rounds of {} turns of about {} s\n{:<18}",
+        results.rounds, results.turns, results.seconds, ""
     );
     for column in columns {
         let _ = write!(out, "{:>9}", column.short());
@@ -136,9 +136,20 @@ fn side_tables(out: &mut String, results: &Results) {
 fn remarks(out: &mut String, results: &Results) {
     let above = results.above(1.10);
     if !above.is_empty() {
-        let _ = writeln!(out, "\nAbove 1.10 (docs/benchmarks.md says why):");
+        let _ = writeln!(
+            out,
+            "\nAbove 1.10, with the quartiles of its rounds (docs/benchmarks.md says why):"
+        );
         for (row, column, ratio) in above {
-            let _ = writeln!(out, "  {:<18}{:<18}{ratio:.3}", row.name, column.name());
+            let _ = writeln!(
+                out,
+                "  {:<18}{:<18}{:.3}   {:.3} to {:.3}",
+                row.name,
+                column.name(),
+                ratio.median,
+                ratio.low,
+                ratio.high
+            );
         }
     }
     for note in &results.notes {
