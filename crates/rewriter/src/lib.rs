@@ -249,7 +249,7 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         refusals,
     );
     Rewritten {
-        text: pad::loops(&text),
+        text: pad::pad(&text),
         stats,
     }
 }

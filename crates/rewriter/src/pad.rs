@@ -1,30 +1,41 @@
-//! Puts small loops into as few cache lines as they need.
+//! Puts small loops, and the beginnings of blocks, into as few cache lines as they need.
 //!
-//! Processors fetch 64-byte blocks, and walled instructions are longer than the
-//! compiler believed: a small loop that lies across one line more than it needs
-//! takes up to twice the cycles (`docs/benchmarks.md`). So an innermost loop of
-//! at most two lines is moved to the next line if that saves one. Only loops
-//! that the compiler itself has aligned: it does that where it means the code
-//! to be fast and expects the loop to run.
+//! Processors fetch 64-byte lines, and walled instructions are longer than the
+//! compiler believed. To step from one line to the next costs about as much as a
+//! taken branch (`docs/benchmarks.md`): a small loop that lies across one line more
+//! than it needs takes up to twice the time, and so does code of many short blocks
+//! whose first instructions are in one line and whose first branch is in the next. So an
+//! innermost loop of at most two lines is moved to the next line if that saves
+//! one, and any other block if its first bytes lie across two. Only what the compiler
+//! itself has aligned: it does that where it means the code to be fast and
+//! expects control to come by a jump.
 
 use crate::length::{BRANCH_GROWTH, length};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// Bytes that a processor fetches at once: a cache line.
 const LINE: u32 = 64;
 /// The largest loop that is moved, in lines.
 const MAX_LINES: u32 = 2;
+/// What of a block is kept in one line, in bytes: up to its first branch, as a rule. Of 24, 32, 40, 48
+/// and 64 bytes the least did best, and adds least.
+const MAX_BLOCK: u32 = 24;
 /// What an alignment within a loop adds, in bytes: `.p2align 4,,10` on average, and a little.
 const ALIGNMENT: u32 = 6;
+/// The length of a direct call, in bytes.
+const CALL: u32 = 5;
 /// How far a branch reaches that is taken to be short: 127 bytes less what alignments may add.
 const SHORT: u32 = 100;
 
-/// The text with alignments added in front of small loops.
-pub(crate) fn loops(text: &str) -> String {
+/// The text with alignments added.
+pub(crate) fn pad(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 64);
     let mut from = 0;
-    for (place, size) in small_loops(&statements(text)) {
+    let statements = statements(text);
+    let mut moved: BTreeMap<usize, u32> = blocks(&statements).into_iter().collect();
+    moved.extend(small_loops(&statements));
+    for (place, size) in moved {
         out.push_str(&text[from..place]);
         // Writing to a string cannot fail.
         let _ = writeln!(out, "\t.p2align\t6,,{}", (size - 1) % LINE);
@@ -40,6 +51,8 @@ enum Statement<'a> {
     Label(&'a str, usize),
     /// An instruction of this length, and the label that it branches to.
     Instruction(u32, Option<&'a str>),
+    /// The same, and control does not come to what follows.
+    Stop(u32, Option<&'a str>),
     Call,
     Alignment,
     /// Whatever may lead to another section.
@@ -70,7 +83,11 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
             Statement::Call
         } else {
             let target = statement.strip_prefix('j').and_then(|s| s.split_once('\t'));
-            Statement::Instruction(length(statement), target.map(|(_, name)| name))
+            let target = target.map(|(_, name)| name);
+            match statement.split('\t').next() {
+                Some("jmp" | "ret" | "ud1" | "ud2") => Statement::Stop(length(statement), target),
+                _ => Statement::Instruction(length(statement), target),
+            }
         };
         statements.push(next);
     }
@@ -82,8 +99,8 @@ struct Head {
     place: usize,
     /// Bytes of code in front of it.
     offset: u32,
-    /// Calls and breaks in front of it.
-    obstacles: u32,
+    /// Breaks in front of it.
+    breaks: u32,
     /// Whether the compiler has aligned it.
     aligned: bool,
 }
@@ -93,7 +110,7 @@ fn small_loops(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
     let offsets = label_offsets(statements);
     let mut found: Vec<(usize, u32)> = Vec::new();
     let mut heads: HashMap<&str, Head> = HashMap::new();
-    let (mut offset, mut obstacles, mut aligned) = (0, 0, false);
+    let (mut offset, mut breaks, mut aligned) = (0, 0, false);
     for statement in statements {
         match statement {
             Statement::Label(name, place) => {
@@ -102,7 +119,7 @@ fn small_loops(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
                     Head {
                         place: *place,
                         offset,
-                        obstacles,
+                        breaks,
                         aligned,
                     },
                 );
@@ -111,10 +128,9 @@ fn small_loops(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
                 offset += if aligned { 0 } else { ALIGNMENT };
                 aligned = true;
             }
-            Statement::Call | Statement::Break => {
-                (obstacles, aligned) = (obstacles + 1, false);
-            }
-            Statement::Instruction(length, target) => {
+            Statement::Call => (offset, aligned) = (offset + CALL, false),
+            Statement::Break => (breaks, aligned) = (breaks + 1, false),
+            Statement::Instruction(length, target) | Statement::Stop(length, target) => {
                 aligned = false;
                 offset += length;
                 let Some(target) = target else { continue };
@@ -127,11 +143,7 @@ fn small_loops(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
                 };
                 let size = offset - head.offset;
                 let innermost = found.last().is_none_or(|&(last, _)| last <= head.place);
-                if size <= LINE * MAX_LINES
-                    && obstacles == head.obstacles
-                    && head.aligned
-                    && innermost
-                {
+                if size <= LINE * MAX_LINES && breaks == head.breaks && head.aligned && innermost {
                     found.retain(|&(place, _)| place != head.place);
                     found.push((head.place, size));
                 }
@@ -141,6 +153,44 @@ fn small_loops(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
     found
 }
 
+/// Where aligned blocks begin, and how much of each is to be kept together, in bytes.
+fn blocks(statements: &[Statement<'_>]) -> Vec<(usize, u32)> {
+    let mut found = Vec::new();
+    let mut aligned = false;
+    for (number, statement) in statements.iter().enumerate() {
+        match statement {
+            Statement::Label(_, place) if aligned => {
+                found.push((*place, block_size(&statements[number + 1..])));
+            }
+            Statement::Label(..) => {}
+            _ => aligned = matches!(statement, Statement::Alignment),
+        }
+    }
+    found.retain(|&(_, size)| size > 1);
+    found
+}
+
+/// Bytes to the end of a block, or [`MAX_BLOCK`].
+fn block_size(statements: &[Statement<'_>]) -> u32 {
+    let mut size = 0;
+    for statement in statements {
+        match statement {
+            Statement::Instruction(length, _) => size += length,
+            Statement::Label(..) => {}
+            Statement::Stop(length, _) => {
+                size += length;
+                break;
+            }
+            Statement::Call => {
+                size += CALL;
+                break;
+            }
+            Statement::Alignment | Statement::Break => break,
+        }
+    }
+    size.min(MAX_BLOCK)
+}
+
 /// Where each label lies, in bytes, if all branches were short.
 fn label_offsets<'a>(statements: &[Statement<'a>]) -> HashMap<&'a str, u32> {
     let mut offsets = HashMap::new();
@@ -148,9 +198,9 @@ fn label_offsets<'a>(statements: &[Statement<'a>]) -> HashMap<&'a str, u32> {
     for statement in statements {
         match statement {
             Statement::Label(name, _) => _ = offsets.insert(*name, offset),
-            Statement::Instruction(length, _) => offset += length,
+            Statement::Instruction(length, _) | Statement::Stop(length, _) => offset += length,
             Statement::Alignment => offset += ALIGNMENT,
-            Statement::Call => offset += 5,
+            Statement::Call => offset += CALL,
             // What lies in another section, or behind one, is far.
             Statement::Break => offset += SHORT,
         }
@@ -163,7 +213,7 @@ mod tests {
     use super::*;
 
     fn padded(text: &str) -> Vec<String> {
-        let text = loops(text);
+        let text = pad(text);
         let lines = text.lines().filter(|l| l.contains(".p2align\t6"));
         lines.map(|l| l.trim().to_owned()).collect()
     }
@@ -185,28 +235,56 @@ mod tests {
         let one = "\taddl\t$1, %eax\n";
         for (what, text) in [
             ("not aligned", format!(".L1:\n{one}\tjne\t.L1\n")),
-            (
-                "a call",
-                format!("{ALIGNED}.L1:\n{one}\tcall\tf\n\tjne\t.L1\n"),
-            ),
+            ("forward", format!("\tjne\t.L1\n{one}{ALIGNED}.L1:\n")),
+        ] {
+            assert_eq!(padded(&text), [""; 0], "{what}");
+        }
+        for (what, text) in [
             (
                 "too large",
                 format!("{ALIGNED}.L1:\n{}\tjne\t.L1\n", one.repeat(50)),
             ),
             (
                 "another section",
-                format!("{ALIGNED}.L1:\n{one}\t.section\t.x\n\tjne\t.L1\n"),
+                format!(
+                    "{ALIGNED}.L1:\n{}\t.section\t.x\n\tjne\t.L1\n",
+                    one.repeat(10)
+                ),
             ),
-            ("forward", format!("\tjne\t.L1\n{one}{ALIGNED}.L1:\n")),
         ] {
-            assert_eq!(padded(&text), [""; 0], "{what}");
+            assert_eq!(
+                padded(&text),
+                [".p2align\t6,,23"],
+                "{what}: as a block only"
+            );
         }
+    }
+
+    #[test]
+    fn a_loop_with_a_call_is_moved_too() {
+        let text = format!("{ALIGNED}.L1:\n\tmovl\t%eax, %edi\n\tcall\tf\n\tjne\t.L1\n");
+        assert_eq!(padded(&text), [".p2align\t6,,8"]);
+    }
+
+    #[test]
+    fn the_beginning_of_a_block_is_kept_together() {
+        let one = "\taddl\t$1, %eax\n";
+        for (what, body, wanted) in [
+            ("up to its jump", format!("{one}\tjmp\t*%rax\n{one}"), 4),
+            ("up to its return", format!("{one}{one}\tret\n{one}"), 6),
+            ("up to its call", format!("{one}\tcall\tf\n{one}"), 7),
+            ("and no more than so much", one.repeat(20), 23),
+        ] {
+            let text = format!("{one}{ALIGNED}.L1:\n{body}");
+            assert_eq!(padded(&text), [format!(".p2align\t6,,{wanted}")], "{what}");
+        }
+        assert_eq!(padded(&format!("{ALIGNED}.L1:\n\tret\n")), [""; 0]);
     }
 
     #[test]
     fn of_nested_loops_the_inner_one_is_moved() {
         let text = format!("{ALIGNED}.L1:\n\tnop\n{ALIGNED}.L2:\n\tnop\n\tjne\t.L2\n\tjne\t.L1\n");
         assert_eq!(padded(&text), [".p2align\t6,,2"]);
-        assert!(loops(&text).contains("\t.p2align 3\n\t.p2align\t6,,2\n.L2:"));
+        assert!(pad(&text).contains("\t.p2align 3\n\t.p2align\t6,,2\n.L2:"));
     }
 }

@@ -48,6 +48,7 @@ f:
 	jne	.L4
 	.p2align	4,,10
 	.p2align	3
+	.p2align	6,,14
 .L5:
 	call	g@PLT
 	subq	$1, %rax
