@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// Calibrate native runs to this many seconds [default: 0.06, with --quick 0.03].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) seconds: Option<f64>,
+    /// Let native and walled code lie so many times 16 bytes further on, to tell what a wall
+    /// costs from where code happens to lie in its cache lines.
+    #[arg(long, value_name = "0..3", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) place: u8,
     /// Write all numbers to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -27,6 +27,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) bench: &'a Path,
     pub(crate) build: &'a Path,
     pub(crate) tools: &'a Tools,
+    /// How many times 16 bytes further on native and walled code is to lie than it would.
+    pub(crate) place: u8,
 }
 
 impl Builder<'_> {
@@ -72,6 +74,20 @@ impl Builder<'_> {
         let image = folder.join(name);
         let mut steps = Vec::new();
         let mut objects = Vec::new();
+        let mut first = Vec::new();
+        if self.place > 0 {
+            let object = folder.join("place.o");
+            let mut step = compiler.to_vec();
+            step.extend([
+                format!("-DPLACE={}", self.place).into(),
+                "-c".into(),
+                self.bench.join("peers/place.c").into(),
+                "-o".into(),
+                object.clone().into(),
+            ]);
+            steps.push(step);
+            first.push(object);
+        }
         for (number, source) in workload.sources.iter().enumerate() {
             let stem = source.file_stem().unwrap_or_default().to_string_lossy();
             let object = folder.join(format!("{number}-{stem}.o"));
@@ -87,7 +103,7 @@ impl Builder<'_> {
             objects.push(object);
         }
         let mut step = compiler.to_vec();
-        step.extend(objects.iter().map(OsString::from));
+        step.extend(first.iter().chain(&objects).map(OsString::from));
         step.extend(link.iter().map(OsString::from));
         step.extend(["-lm".into(), "-o".into(), image.clone().into()]);
         steps.push(step);

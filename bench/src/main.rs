@@ -90,6 +90,12 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
     if !notes.is_empty() && std::env::var_os(REQUIRE_PEERS).is_some() {
         bail!("{REQUIRE_PEERS} is set, and not everything is here");
     }
+    if arguments.place > 0 {
+        let bytes = 16 * u32::from(arguments.place);
+        notes.push(format!(
+            "native and walled code lies {bytes} bytes further on than it would"
+        ));
+    }
     let columns: Vec<Column> = wanted
         .into_iter()
         .filter(|column| !tools.missing.contains_key(column))
@@ -98,6 +104,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
         bench: &bench,
         build: &build,
         tools: &tools,
+        place: arguments.place,
     };
     let cases = build_all(&builder, &catalogue.workloads, &columns, arguments)?;
     if arguments.build_only {
