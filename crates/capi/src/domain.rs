@@ -163,6 +163,7 @@ impl Domain {
     }
 
     /// Uses the domain: as the one that has called on this thread, if it has.
+    #[inline]
     fn within<R>(
         &self,
         run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
@@ -189,6 +190,7 @@ impl Function {
         Ok(Self { domain, export })
     }
 
+    #[inline]
     pub(crate) fn call(
         &self,
         arguments: &Arguments,

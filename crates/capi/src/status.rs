@@ -158,18 +158,21 @@ thread_local! {
 
 /// Runs the body of a function of the header: no panic leaves it, and failures
 /// are kept for whoever asks.
+#[inline]
 pub(crate) fn guarded(run: impl FnOnce() -> Result<(), Failure>) -> Status {
-    let failure = match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => return OK,
-        Ok(Err(failure)) => failure,
-        Err(_) => Failure::new(INTERNAL, "a defect of the library: it panicked"),
-    };
-    record(&failure);
-    failure.status
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => OK,
+        Ok(Err(failure)) => record(&failure),
+        Err(_) => record(&Failure::new(
+            INTERNAL,
+            "a defect of the library: it panicked",
+        )),
+    }
 }
 
 /// Keeps a failure, for this thread to ask about.
-fn record(failure: &Failure) {
+#[cold]
+fn record(failure: &Failure) -> Status {
     let (mut refusal, mut fault) = (OK, None);
     match failure.error.as_deref() {
         Some(Error::Refused { source, .. }) => {
@@ -191,6 +194,7 @@ fn record(failure: &Failure) {
     };
     // At the very end of a thread there is nobody left to ask.
     let _gone = LAST.try_with(|place| place.replace(Some(last)));
+    failure.status
 }
 
 /// Without zeros, which would end it early.

@@ -122,6 +122,7 @@ pub(crate) fn add(object: Object) -> Result<Handle, Failure> {
 }
 
 /// What a handle stands for, if it is of the kind that `kind` picks.
+#[inline]
 pub(crate) fn find<T: Clone>(
     handle: Handle,
     kind: impl Fn(&Object) -> Option<&T>,

@@ -74,6 +74,7 @@ pub(crate) struct CallLimits {
 
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
+#[inline]
 pub(crate) unsafe fn call_limits(
     given: *const CallLimits,
 ) -> Result<Option<mullion_host::CallLimits>, Failure> {
@@ -173,6 +174,7 @@ pub(crate) unsafe fn classes(types: *const u32, count: usize) -> Result<Vec<Clas
 ///
 /// # Safety
 /// The pointer is null or points to `count` values.
+#[inline]
 pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arguments, Failure> {
     if count > MOST {
         return Err(Failure::argument("a call has at most eight arguments"));
@@ -180,25 +182,32 @@ pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arg
     if values.is_null() && count > 0 {
         return Err(Failure::null());
     }
-    let (mut integers, mut reals) = (Vec::new(), Vec::new());
+    let (mut integers, mut reals) = ([0; MOST], [0.0; MOST]);
+    let (mut of_integers, mut of_reals) = (0, 0);
     for index in 0..count {
         // SAFETY: there are `count` of them.
         let value = unsafe { values.add(index).read() };
-        match value.kind {
-            INTEGER => integers.push(value.bits),
-            DOUBLE => reals.push(f64::from_bits(value.bits)),
-            FLOAT => reals.push(f64::from_bits(value.bits & 0xffff_ffff)),
+        let real = match value.kind {
+            INTEGER => {
+                integers[of_integers] = value.bits;
+                of_integers += 1;
+                continue;
+            }
+            DOUBLE => f64::from_bits(value.bits),
+            FLOAT => f64::from_bits(value.bits & 0xffff_ffff),
             _ => {
                 return Err(Failure::argument(
                     "an argument's kind is none that there is",
                 ));
             }
-        }
+        };
+        reals[of_reals] = real;
+        of_reals += 1;
     }
-    let arguments = Arguments::new(&integers);
-    Ok(match reals.is_empty() {
-        true => arguments,
-        false => arguments.with_doubles(&reals),
+    let arguments = Arguments::new(&integers[..of_integers]);
+    Ok(match of_reals {
+        0 => arguments,
+        count => arguments.with_doubles(&reals[..count]),
     })
 }
 

@@ -13,11 +13,11 @@ use crate::link::{self, Callee, Link};
 use crate::output::Lines;
 use crate::within::Access;
 use mullion_loader::{Instance, Start};
-use mullion_runtime::{Arguments, CallError, CallLimits, Claimed, Entry, Returned};
+use mullion_runtime::{Arguments, CallError, CallLimits, Claimed, Entry, Returned, Used};
 use mullion_system::System;
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock, RwLock, TryLockError};
+use std::sync::{Arc, OnceLock};
 
 /// A protection domain. Cheap to clone: every clone is the same domain, which
 /// goes when the last one (and the last [`Function`] of it) does, or earlier, when
@@ -32,10 +32,8 @@ pub struct Domain {
 struct Core {
     identity: Arc<Identity>,
     lines: Arc<Lines>,
-    /// Whoever uses the domain holds a reading lock, and nobody ever waits for the
-    /// writing one: restarting and unloading are refused while it is in use. So a
-    /// thread may take the reading lock again while it holds it.
-    state: RwLock<Option<State>>,
+    /// Restarting and unloading are refused while it is used.
+    state: Used<Option<State>>,
 }
 
 /// A domain in its window.
@@ -53,7 +51,7 @@ impl Domain {
             core: Arc::new(Core {
                 identity,
                 lines,
-                state: RwLock::new(Some(state)),
+                state: Used::new(Some(state)),
             }),
         }
     }
@@ -153,11 +151,7 @@ impl Domain {
     /// memory left: then it takes no calls until it is restarted again.
     pub fn restart(&self) -> Result<(), Error> {
         let core = &self.core;
-        let mut slot = match core.state.try_write() {
-            Ok(slot) => slot,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(self.in_use()),
-        };
+        let mut slot = core.state.change().ok_or_else(|| self.in_use())?;
         let state = slot.as_mut().ok_or_else(|| self.unloaded())?;
         state.restart(&core.lines)?;
         tracing::info!(domain = self.name(), "restarted");
@@ -169,11 +163,12 @@ impl Domain {
     /// # Errors
     /// [`Error::InUse`] as for [`Domain::restart`]; [`Error::Unloaded`]: it was before.
     pub fn unload(&self) -> Result<(), Error> {
-        let taken = match self.core.state.try_write() {
-            Ok(mut slot) => slot.take(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
-            Err(TryLockError::WouldBlock) => return Err(self.in_use()),
-        };
+        let taken = self
+            .core
+            .state
+            .change()
+            .ok_or_else(|| self.in_use())?
+            .take();
         if taken.is_none() {
             return Err(self.unloaded());
         }
@@ -185,29 +180,32 @@ impl Domain {
 
     /// Keeps it in place, to be used.
     pub(crate) fn hold(&self) -> Result<Access<'_>, Error> {
-        let guard = match self.core.state.try_read() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(self.in_use()),
-        };
+        let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
         match guard.is_some() {
             true => Ok(Access::held(guard, &self.core.identity)),
             false => Err(self.unloaded()),
         }
     }
 
-    #[inline]
     pub(crate) fn call(
         &self,
         export: usize,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
-        let access = self.hold()?;
-        let entry = access.export(export)?;
+        let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
+        let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
+        let entry = match state.entries[export].get() {
+            Some(entry) => *entry,
+            None => state.entry(export, self.image())?,
+        };
         tracing::trace!(target: "mullion::call", domain = self.name(),
             function = self.image().file().exports()[export].name);
-        access.call(entry, arguments, limits)
+        let called = held::invocation(|| match limits {
+            None => state.domain().call(entry, arguments),
+            Some(limits) => state.domain().call_limited(entry, arguments, limits),
+        });
+        called.map_err(|error| self.core.identity.explain(error))
     }
 
     #[cold]

@@ -130,23 +130,33 @@ impl Export {
     ///
     /// # Errors
     /// As [`Export::call`].
+    #[inline]
     pub fn call_limited(
         &self,
         within: &impl Within,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
+        if let Some(domain) = within.outside() {
+            return domain.call(self.number_in(domain.image())?, arguments, limits);
+        }
         let access = within.access()?;
         let number = self.number_in(access.image())?;
         access.call(access.export(number)?, arguments, limits)
     }
 
     /// Its number, if `image` is the one that it belongs to.
+    #[inline]
     pub(crate) fn number_in(&self, image: &Image) -> Result<usize, Error> {
         if *image == self.image {
             return Ok(self.number);
         }
-        Err(image.no_export(&self.image.file().exports()[self.number].name))
+        Err(self.not_of(image))
+    }
+
+    #[cold]
+    fn not_of(&self, image: &Image) -> Error {
+        image.no_export(&self.image.file().exports()[self.number].name)
     }
 }
 

@@ -10,14 +10,20 @@ use crate::identity::Identity;
 use crate::image::Image;
 use crate::pointer::Data;
 use crate::value::sealed::Sealed;
-use mullion_runtime::{Arguments, BadAddress, CallLimits, Claimed, Entry, Memory, Returned};
-use std::sync::{Arc, RwLockReadGuard};
+use mullion_runtime::{Arguments, BadAddress, CallLimits, Claimed, Entry, Memory, Returned, Using};
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// A domain whose memory is used: a [`Domain`], or a [`Caller`] in a host function.
 pub trait Within: Sealed {
     #[doc(hidden)]
     fn access(&self) -> Result<Access<'_>, Error>;
+
+    /// The domain, if it is used from outside.
+    #[doc(hidden)]
+    fn outside(&self) -> Option<&Domain> {
+        None
+    }
 
     /// Zeroed memory for `count` elements in the domain, given back when the
     /// buffer is dropped.
@@ -63,13 +69,13 @@ pub struct Access<'a>(Kind<'a>);
 
 enum Kind<'a> {
     /// From outside. The state is there.
-    Held(RwLockReadGuard<'a, Option<State>>, &'a Identity),
+    Held(Using<'a, Option<State>>, &'a Identity),
     /// During a call from the domain, which keeps it in place.
     Called(&'a mullion_runtime::Caller<'a>, &'a Context),
 }
 
 impl<'a> Access<'a> {
-    pub(crate) fn held(guard: RwLockReadGuard<'a, Option<State>>, identity: &'a Identity) -> Self {
+    pub(crate) fn held(guard: Using<'a, Option<State>>, identity: &'a Identity) -> Self {
         Self(Kind::Held(guard, identity))
     }
 
@@ -180,7 +186,7 @@ impl Access<'_> {
     }
 }
 
-fn state<'a>(guard: &'a RwLockReadGuard<'_, Option<State>>) -> &'a State {
+fn state<'a>(guard: &'a Using<'_, Option<State>>) -> &'a State {
     guard
         .as_ref()
         .expect("looked at when the guard was made, and nobody has written since")
@@ -208,6 +214,12 @@ impl Target<'_> {
 
 impl Sealed for Target<'_> {}
 impl Within for Target<'_> {
+    fn outside(&self) -> Option<&Domain> {
+        match self {
+            Self::Domain(domain) => Some(domain),
+            Self::Caller(_) => None,
+        }
+    }
     fn access(&self) -> Result<Access<'_>, Error> {
         match self {
             Self::Domain(domain) => domain.access(),
@@ -218,6 +230,9 @@ impl Within for Target<'_> {
 
 impl Sealed for Domain {}
 impl Within for Domain {
+    fn outside(&self) -> Option<&Domain> {
+        Some(self)
+    }
     fn access(&self) -> Result<Access<'_>, Error> {
         self.hold()
     }

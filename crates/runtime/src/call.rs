@@ -95,7 +95,7 @@ fn many(stacked: &[u64]) -> Box<[u64]> {
 }
 
 /// What a domain's function returned.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Returned {
     /// `%rax`: an integer, or a pointer that nobody has checked.
     pub integer: u64,
@@ -120,6 +120,16 @@ pub enum CallError {
     /// The call was not made.
     #[error(transparent)]
     NotMade(#[from] Error),
+}
+
+/// [`CallError`] inside the crate: one register, so that results may be in registers too.
+pub(crate) type NotReturned = Box<CallError>;
+
+impl From<Error> for NotReturned {
+    #[cold]
+    fn from(error: Error) -> Self {
+        Self::new(error.into())
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 //! Each thread that enters a domain gets one such region and keeps it until it
 //! ends; then the region waits for the next thread.
 
-use crate::call::CallError;
+use crate::call::NotReturned;
 use crate::domain::Inner;
 use crate::error::Error;
 use crate::fault::Record;
@@ -57,12 +57,15 @@ pub(crate) struct Tcb {
     /// CONTROL and GS of `trampoline.s`.
     pub(crate) control: Cell<u64>,
     pub(crate) gs: Cell<u64>,
+    /// The way into domains.
+    pub(crate) enter: unsafe extern "C" fn(),
+    /// The serial number of the domain called last, and the stack leased from it.
+    lease: Cell<(u64, u64)>,
     /// The deadline that the watchdog has found to be past. Never 0.
     pub(crate) stop: AtomicU64,
     /// When the running invocation must end (see `watchdog`); 0: never.
     pub(crate) deadline: AtomicU64,
-    /// The way into domains.
-    pub(crate) enter: unsafe extern "C" fn(),
+    // So far, what every call needs: one cache line.
     /// The thread's identifier for `tgkill`.
     pub(crate) thread: libc::pid_t,
     /// The limit on gate calls that holds now.
@@ -84,8 +87,6 @@ pub(crate) struct Tcb {
     /// Why a host function ended the invocation.
     pub(crate) end: Cell<Option<Box<crate::dispatch::Ending>>>,
     pub(crate) leases: UnsafeCell<Leases>,
-    /// The serial number of the domain called last, and the stack leased from it.
-    lease: Cell<(u64, u64)>,
 }
 
 const _: () = assert!(size_of::<Tcb>() <= BLOCK as usize);
@@ -149,6 +150,7 @@ pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
 
 impl Tcb {
     /// The address of the region's foot.
+    #[inline]
     pub(crate) fn foot(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }
@@ -207,31 +209,49 @@ impl Tcb {
         control
     }
 
-    /// Where the data stack of an invocation of `domain` begins that is not nested
-    /// in another one of it.
+    /// Whether nothing runs in a domain on the thread, nor was told to be short of
+    /// control stack.
     #[inline]
-    pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, CallError> {
+    pub(crate) fn is_outside(&self) -> bool {
+        self.control.get() == self.foot() + (CONTROL_REGION - TOP)
+    }
+
+    /// Where the data stack begins that this thread has in the present life of a domain,
+    /// if it has one. Not that of an invocation nested in another one of the domain.
+    #[inline]
+    pub(crate) fn own_stack(&self, domain: &Inner) -> Option<u64> {
         let (serial, top) = self.lease.get();
         if serial == domain.serial() {
-            return Ok(top);
+            return Some(top);
         }
         self.other_stack(domain)
     }
 
     /// For a domain that is not the last one called.
-    fn other_stack(&self, domain: &Inner) -> Result<u64, CallError> {
+    #[inline(never)]
+    fn other_stack(&self, domain: &Inner) -> Option<u64> {
         // SAFETY: the leases are this thread's; the reference ends in this line.
-        let top = unsafe { &*self.leases.get() }.top(domain);
-        let top = top.map_or_else(|| self.first_call(domain), Ok)?;
+        let top = unsafe { &*self.leases.get() }.top(domain)?;
         self.lease.set((domain.serial(), top));
-        Ok(top)
+        Some(top)
+    }
+
+    /// As [`Tcb::own_stack`]; the thread takes one if it has none.
+    #[inline]
+    pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, NotReturned> {
+        match self.own_stack(domain) {
+            Some(top) => Ok(top),
+            None => self.first_call(domain),
+        }
     }
 
     /// Takes a stack, and has the domain set it up.
     #[cold]
-    fn first_call(&self, domain: &Inner) -> Result<u64, CallError> {
+    #[inline(never)]
+    fn first_call(&self, domain: &Inner) -> Result<u64, NotReturned> {
         // SAFETY: as above.
-        let (top, index) = unsafe { &mut *self.leases.get() }.lease(domain)?;
+        let leased = unsafe { &mut *self.leases.get() }.lease(domain);
+        let (top, index) = leased?;
         let target = domain.thread_start();
         if target != 0 {
             let request = Request {
@@ -242,6 +262,7 @@ impl Tcb {
             };
             domain.invoke(self, request, None)?;
         }
+        self.lease.set((domain.serial(), top));
         Ok(top)
     }
 
@@ -286,9 +307,10 @@ fn register() -> Result<&'static Tcb, Error> {
             gate_entry: runtime.kind.gate as usize as u64,
             control: Cell::new(foot + CONTROL_REGION - TOP),
             gs: Cell::new(0),
+            enter: runtime.kind.enter,
+            lease: Cell::new((0, 0)),
             stop: AtomicU64::new(1),
             deadline: AtomicU64::new(0),
-            enter: runtime.kind.enter,
             thread,
             gates: Cell::new(GateLimit::NONE),
             most_nested: Cell::new(u32::MAX),
@@ -300,7 +322,6 @@ fn register() -> Result<&'static Tcb, Error> {
             fault: UnsafeCell::new(Record::default()),
             end: Cell::new(None),
             leases: UnsafeCell::new(Leases::default()),
-            lease: Cell::new((0, 0)),
         });
         &*place
     };

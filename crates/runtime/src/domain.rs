@@ -26,24 +26,29 @@ pub struct Domain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainNumber(pub u64);
 
-/// What gates find a domain by. It does not move while calls are in flight.
+/// What gates find a domain by. It does not move while calls are in flight. What
+/// calls need is in its first cache line.
+#[repr(C, align(64))]
 pub(crate) struct Inner {
     /// What the image's instructions can do with floating-point control
     /// (`trampoline::uses`); the trampolines read it.
     pub(crate) uses: u32,
-    /// The window's base.
-    pub(crate) window: u64,
-    pub(crate) number: DomainNumber,
-    /// Of this life of the domain; 0 in none. Entries and leases carry it.
-    serial: AtomicU64,
-    memory: Memory,
-    stacks: Mutex<Arc<Stacks>>,
-    imports: Vec<Import>,
-    image: Arc<Image>,
-    limits: Limits,
     /// Whether invocations are limited in time, gate calls or control stack.
     pub(crate) is_limited: bool,
     ended: AtomicBool,
+    /// The window's base.
+    pub(crate) window: u64,
+    /// `serial`, if it has not ended and no limit needs to be looked at; else 0.
+    ready: AtomicU64,
+    /// Of this life of the domain; 0 in none. Entries and leases carry it.
+    serial: AtomicU64,
+    imports: Vec<Import>,
+    // So far, one line.
+    pub(crate) number: DomainNumber,
+    memory: Memory,
+    stacks: Mutex<Arc<Stacks>>,
+    image: Arc<Image>,
+    limits: Limits,
     /// Of `Limits::total_time`.
     pub(crate) account: Option<Arc<Account>>,
     /// Bytes of `Limits::output` that have been used.
@@ -83,29 +88,30 @@ impl Domain {
             return Err(Error::Memory { needed, limit });
         }
         let Parked { window, mut stacks } = image.window()?;
-        stacks.reset(&window, Stacks::mapped_size(limits.stack))?;
+        stacks.resize(&window, Stacks::mapped_size(limits.stack))?;
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
         let serial = next_number();
         let inner = Inner {
             uses: image.uses(),
-            window: window.base(),
-            number: DomainNumber(serial),
-            serial: AtomicU64::new(serial),
-            memory: Memory::new(window, &image, limits.memory, limits.regions)?,
-            stacks: Mutex::new(Arc::new(stacks)),
-            imports: imports.into_iter().map(Import::new).collect(),
-            image,
             is_limited: limits.time.is_some()
                 || limits.total_time.is_some()
                 || limits.gate_calls.is_some()
                 || limits.control_stack < MAX_CONTROL_STACK,
+            ended: AtomicBool::new(true),
+            window: window.base(),
+            ready: AtomicU64::new(0),
+            serial: AtomicU64::new(serial),
+            imports: imports.into_iter().map(Import::new).collect(),
+            number: DomainNumber(serial),
+            memory: Memory::new(window, &image, limits.memory, limits.regions)?,
+            stacks: Mutex::new(Arc::new(stacks)),
+            image,
             account: limits.total_time.map(Account::new),
             limits,
-            ended: AtomicBool::new(false),
             written: AtomicU64::new(0),
             thread_start: AtomicU64::new(0),
         };
-        inner.set_thread_start();
+        inner.begin();
         Ok(Self {
             inner: Arc::new(inner),
         })
@@ -156,7 +162,11 @@ impl Domain {
     ///
     /// # Panics
     /// With the panic of a host function that the domain called.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "its result stays in registers: see there"
+    )]
+    #[inline(always)]
     pub fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
         self.inner.call(entry, arguments)
     }
@@ -256,13 +266,10 @@ impl Drop for Domain {
 impl Drop for Inner {
     /// Its window, reset, waits for the next domain of the image.
     fn drop(&mut self) {
-        let mut stacks = self.stacks().mapped();
+        let stacks = self.stacks().mapped();
         let reset = self.memory.reset(&self.image);
         let window = self.memory.take_window();
-        if reset
-            .and_then(|()| stacks.reset(&window, stacks.size()))
-            .is_ok()
-        {
+        if reset.and_then(|()| stacks.clear(&window)).is_ok() {
             self.image.park(Parked { window, stacks });
         }
     }
@@ -271,9 +278,10 @@ impl Drop for Inner {
 impl Inner {
     /// Nobody is in the domain, and nobody comes, as it has ended.
     fn restart(&self) -> Result<(), Error> {
+        self.ready.store(0, Ordering::Relaxed);
         self.memory.reset(&self.image)?;
-        let mut mapped = self.stacks().mapped();
-        mapped.reset(self.memory.window(), mapped.size())?;
+        let mapped = self.stacks().mapped();
+        mapped.clear(self.memory.window())?;
         let stacks = STACK_FIRST + STACK_REGION - u64::from(MAX_STACKS) * STACK_REGION;
         let record = self.memory.record();
         record.set(stacks..STACK_FIRST + STACK_REGION, Access::None)?;
@@ -286,16 +294,19 @@ impl Inner {
         }
         self.written.store(0, Ordering::Relaxed);
         self.serial.store(next_number(), Ordering::Relaxed);
-        self.set_thread_start();
-        self.ended.store(false, Ordering::SeqCst);
+        self.begin();
         Ok(())
     }
 
-    /// As the image says; 0 for nothing.
-    fn set_thread_start(&self) {
+    /// The domain takes calls from now on, with what every thread calls first as the
+    /// image says.
+    fn begin(&self) {
         let offset = self.image.thread_start();
         let address = offset.map_or(0, |offset| self.window + offset);
         self.thread_start.store(address, Ordering::Relaxed);
+        let ready = if self.is_limited { 0 } else { self.serial() };
+        self.ready.store(ready, Ordering::Relaxed);
+        self.ended.store(false, Ordering::SeqCst);
     }
 
     #[inline]
@@ -323,6 +334,12 @@ impl Inner {
         self.serial.load(Ordering::Relaxed)
     }
 
+    /// The serial number that an entry must have to be called with nothing else asked.
+    #[inline]
+    pub(crate) fn ready(&self) -> u64 {
+        self.ready.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn thread_start(&self) -> u64 {
         self.thread_start.load(Ordering::Relaxed)
     }
@@ -335,6 +352,7 @@ impl Inner {
     /// The domain takes no calls from now on.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
+        self.ready.store(0, Ordering::Relaxed);
     }
 
     /// Counts output.

@@ -9,13 +9,14 @@
 //! | relocated       |    code       | relocated       |
 //! | large data      |               | large data      |
 //! +-----------------+               +-----------------+
-//!                                   | data            |  one anonymous mapping, and
+//!                                   | data            |  the reservation, writable, and
 //!                                   | zero            |  a copy of what is in it
 //!                                   | heap (brk)      |
 //!                                   +-----------------+
 //! ```
 //! A mapping takes the kernel longer than a change of protection, and both longer
-//! than to copy a few pages: so neighbours are mapped together.
+//! than to copy a few pages: so neighbours are mapped together, and data lie in the
+//! window's reservation, made writable.
 //! Windows of domains that have gone wait here, mapped and reset, for the next
 //! domain of the image.
 
@@ -39,6 +40,8 @@ const FILL: u8 = 0xcc;
 /// Greatest content of a writable segment that is copied into anonymous memory:
 /// a copy of so much takes as long as a few page faults.
 const COPIED: u64 = 64 << 10;
+/// Zero bytes behind such content that are written anew by a restart, not dropped.
+const ZEROED: u64 = 16 << 10;
 /// Windows that wait for the next domain of an image.
 const PARKED: usize = 16;
 
@@ -305,27 +308,44 @@ impl Image {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Maps the image into an empty window, relocated.
+    /// Maps the image into an empty window, relocated: one mapping of the file, and what
+    /// lies behind it out of the window's own reservation, in few steps. An anonymous image
+    /// is all in the reservation; nobody runs it before its parts are protected.
     fn map(&self, window: &Window) -> Result<(), Error> {
-        for run in self.parts.chunk_by(Part::is_mapped_with) {
-            match self.anonymous {
-                false => map_run(window, run, self.file.as_fd())?,
-                true => copy_run(window, run, self.file.as_fd())?,
-            }
+        if !self.anonymous {
+            self.map_file(window)?;
         }
+        let is_written = |part: &&Part| {
+            self.anonymous || part.access == Access::ReadWrite || !part.relocations.is_empty()
+        };
+        let written = self.parts.iter().filter(is_written);
+        let written = written.map(|part| (part.range.clone(), Access::ReadWrite));
+        protect(window, written)?;
         for part in &self.parts {
-            let mut access = match self.anonymous {
-                false => part.mapped_as(),
-                true => Some(Access::ReadWrite),
-            };
-            if !part.relocations.is_empty() && access != Some(Access::ReadWrite) {
-                window.protect(part.range.clone(), Access::ReadWrite)?;
-                access = Some(Access::ReadWrite);
+            if self.anonymous && part.in_file > 0 {
+                part.read_into(window, self.file.as_fd())?;
             }
             part.fill(window);
             part.relocate(window);
-            if access != Some(part.access) {
-                window.protect(part.range.clone(), part.access)?;
+        }
+        let is_so = |part: &&Part| match part.access {
+            Access::ReadWrite => true,
+            Access::ReadExecute => !self.anonymous && part.in_file == part.length(),
+            _ => false,
+        };
+        let others = self.parts.iter().filter(|part| !is_so(part));
+        protect(window, others.map(|part| (part.range.clone(), part.access)))
+    }
+
+    /// Maps what is in the file, neighbours together, as code.
+    fn map_file(&self, window: &Window) -> Result<(), Error> {
+        let end = |part: &Part| part.range.start + part.in_file;
+        let in_file: Vec<&Part> = self.parts.iter().filter(|part| part.in_file > 0).collect();
+        for run in in_file.chunk_by(|part, next| end(part) == next.range.start) {
+            if let (Some(first), Some(last)) = (run.first(), run.last()) {
+                let range = first.range.start..end(last);
+                let file = self.file.as_fd();
+                window.map_copy(range, Access::ReadExecute, file, first.position)?;
             }
         }
         Ok(())
@@ -337,9 +357,14 @@ impl Image {
         let writable = |part: &&Part| part.access == Access::ReadWrite;
         for part in self.parts.iter().filter(writable) {
             let length = part.copied.as_ref().map_or(0, Vec::len) as u64;
-            // The pages with copied content stay: they are overwritten, which
-            // takes less than to free them and to fault for new ones.
-            let kept = part.range.start + length.next_multiple_of(PAGE);
+            // The pages with copied content stay, and few others: they are overwritten,
+            // which takes less than to free them and to fault for new ones.
+            let mut kept = part.range.start + length.next_multiple_of(PAGE);
+            if part.copied.is_some() && part.range.end - kept <= ZEROED {
+                // SAFETY: as in `fill`: the part is readable and writable.
+                unsafe { window.zero(kept..part.range.end) };
+                kept = part.range.end;
+            }
             if kept < part.range.end {
                 window.discard(kept..part.range.end)?;
             }
@@ -353,55 +378,33 @@ impl Image {
     }
 }
 
-/// Maps neighbours of which all are in the file, as code, or none is, as data;
-/// of the last one in the file, what is zero behind its content as well.
-fn map_run(window: &Window, run: &[Part], file: BorrowedFd<'_>) -> Result<(), Error> {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else {
-        return Ok(());
-    };
-    let zero = if first.in_file == 0 {
-        first.range.start
-    } else {
-        last.range.start + last.in_file
-    };
-    if first.range.start < zero {
-        let range = first.range.start..zero;
-        window.map_copy(range, Access::ReadExecute, file, first.position)?;
+/// Protects pieces, in ascending order; neighbours with the same protection at once.
+fn protect(
+    window: &Window,
+    pieces: impl Iterator<Item = (Range<u64>, Access)>,
+) -> Result<(), Error> {
+    let mut pending: Option<(Range<u64>, Access)> = None;
+    for (range, access) in pieces {
+        match &mut pending {
+            Some((before, same)) if before.end == range.start && *same == access => {
+                before.end = range.end;
+            }
+            _ => {
+                if let Some((before, access)) = pending.replace((range, access)) {
+                    window.protect(before, access)?;
+                }
+            }
+        }
     }
-    if zero < last.range.end {
-        window.map_zeroed(zero..last.range.end, Access::ReadWrite)?;
+    match pending {
+        Some((range, access)) => window.protect(range, access),
+        None => Ok(()),
     }
-    Ok(())
-}
-
-/// As `map_run`, but writable, in anonymous memory: until its parts are protected, which
-/// nobody runs before.
-fn copy_run(window: &Window, run: &[Part], file: BorrowedFd<'_>) -> Result<(), Error> {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else {
-        return Ok(());
-    };
-    window.map_zeroed(first.range.start..last.range.end, Access::ReadWrite)?;
-    run.iter().try_for_each(|part| part.read_into(window, file))
 }
 
 impl Part {
-    /// Whether `next` may be in the same mapping.
-    fn is_mapped_with(&self, next: &Self) -> bool {
-        let in_file = self.range.start + self.in_file;
-        self.range.end == next.range.start
-            && match (self.in_file > 0, next.in_file > 0) {
-                (true, true) => in_file == self.range.end,
-                (in_file, next) => in_file == next,
-            }
-    }
-
-    /// How `map_run` maps it, if all of it alike.
-    fn mapped_as(&self) -> Option<Access> {
-        match self.in_file {
-            0 => Some(Access::ReadWrite),
-            all if self.range.start + all == self.range.end => Some(Access::ReadExecute),
-            _ => None,
-        }
+    fn length(&self) -> u64 {
+        self.range.end - self.range.start
     }
 
     /// Copies what is in the file to pages that are writable.

@@ -1,6 +1,6 @@
 //! Invocations: from a checked request through the trampoline, and what came of it.
 
-use crate::call::{Arguments, CallError, Returned};
+use crate::call::{Arguments, CallError, NotReturned, Returned};
 use crate::control::{self, GateLimit, Tcb};
 use crate::dispatch::Ending;
 use crate::domain::{Entry, Inner};
@@ -26,9 +26,28 @@ pub(crate) struct Request<'a> {
 }
 
 impl Inner {
-    #[inline]
+    /// A call of the host. The usual one is inlined into its caller, so that the result
+    /// stays in registers: in memory, it would be written in parts and read as a whole,
+    /// and that read waits for all of the writes. Usual is that the thread has called this
+    /// domain before and is in none, and that no limit must be looked at.
+    #[expect(clippy::inline_always, reason = "as said")]
+    #[inline(always)]
     pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
-        self.call_limited(entry, arguments, None)
+        let tcb = control::current().filter(|tcb| entry.serial == self.ready() && tcb.is_outside());
+        let Some((tcb, top)) = tcb.and_then(|tcb| Some((tcb, tcb.own_stack(self)?))) else {
+            return self.call_limited(entry, arguments, None);
+        };
+        let (stacked, vectors) = (arguments.stacked(), arguments.vectors());
+        let extra;
+        let (stack, extra) = if stacked.is_empty() && vectors.is_null() {
+            (top, ptr::null())
+        } else {
+            extra = Extra::new(vectors, stacked);
+            // A stack has room for that many words, and more.
+            ((top - 8 * stacked.len() as u64) & !15, &raw const extra)
+        };
+        let left = self.enter(tcb, extra, entry.address, arguments.integers(), stack);
+        self.returned(tcb, left).map_err(|error| *error)
     }
 
     #[inline]
@@ -38,6 +57,26 @@ impl Inner {
         arguments: &Arguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, CallError> {
+        let mut place = Returned::default();
+        match self.call_into(entry, arguments, limits, &mut place) {
+            // One by one, as in `call`.
+            Ok(()) => Ok(Returned {
+                integer: place.integer,
+                high: place.high,
+                double: place.double,
+            }),
+            Err(error) => Err(*error),
+        }
+    }
+
+    #[inline(never)]
+    fn call_into(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+        place: &mut Returned,
+    ) -> Result<(), NotReturned> {
         if entry.serial != self.serial() {
             return Err(Error::WrongDomain.into());
         }
@@ -47,17 +86,19 @@ impl Inner {
             vectors: arguments.vectors(),
             stacked: arguments.stacked(),
         };
-        self.invoke(control::current_or_new()?, request, limits)
+        *place = self.invoke(control::current_or_new()?, request, limits)?;
+        Ok(())
     }
 
     /// Runs what an entry of this domain or a link to it names.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `call`")]
+    #[inline(always)]
     pub(crate) fn invoke(
         &self,
         tcb: &Tcb,
         request: Request<'_>,
         limits: Option<&CallLimits>,
-    ) -> Result<Returned, CallError> {
+    ) -> Result<Returned, NotReturned> {
         if self.has_ended() {
             return Err(Error::Ended.into());
         }
@@ -72,21 +113,24 @@ impl Inner {
         let extra;
         let has_extra = !request.stacked.is_empty() || !request.vectors.is_null();
         let extra = if has_extra {
-            extra = Extra {
-                vectors: request.vectors,
-                stacked: request.stacked.as_ptr(),
-                count: request.stacked.len() as u32,
-            };
+            extra = Extra::new(request.vectors, request.stacked);
             &raw const extra
         } else {
             ptr::null()
         };
         let left = if self.is_limited || limits.is_some() {
-            let limits = limits.copied().unwrap_or_default();
-            self.enter_limited(tcb, extra, request, stack, &limits)?
+            let mut left = Left::default();
+            self.enter_limited(tcb, extra, request, stack, limits, &mut left)?;
+            left
         } else {
-            self.enter(tcb, extra, request, stack)
+            self.enter(tcb, extra, request.target, request.integers, stack)
         };
+        self.returned(tcb, left)
+    }
+
+    #[expect(clippy::inline_always, reason = "as `call`")]
+    #[inline(always)]
+    fn returned(&self, tcb: &Tcb, left: Left) -> Result<Returned, NotReturned> {
         if left.ended != ended::RETURNED {
             return Err(self.explain(tcb, left.ended));
         }
@@ -99,7 +143,7 @@ impl Inner {
 
     /// `%r15` for an invocation with so many words on the stack: a multiple of 16.
     #[inline]
-    fn stack(&self, tcb: &Tcb, words: u32) -> Result<u64, CallError> {
+    fn stack(&self, tcb: &Tcb, words: u32) -> Result<u64, NotReturned> {
         let outer = tcb.innermost(self);
         let top = match outer {
             // Below what the outer invocation uses, its red zone included. Modulo
@@ -108,28 +152,39 @@ impl Inner {
             None => tcb.stack_top(self)? as u32,
         };
         let stack = top.wrapping_sub(8 * words) & !15;
-        Ok(self.memory().base() + u64::from(stack))
+        Ok(self.window + u64::from(stack))
     }
 
-    #[inline]
-    fn enter(&self, tcb: &Tcb, extra: *const Extra, request: Request<'_>, stack: u64) -> Left {
-        // SAFETY: a request's target is a labelled instruction of this domain's
+    #[expect(clippy::inline_always, reason = "as `call`")]
+    #[inline(always)]
+    fn enter(
+        &self,
+        tcb: &Tcb,
+        extra: *const Extra,
+        target: u64,
+        integers: &[u64; 6],
+        stack: u64,
+    ) -> Left {
+        // SAFETY: an entry's or a request's target is a labelled instruction of this domain's
         // image (`entry`), which is verified code (`Image::new`) mapped in this
         // window as long as `self` lives; the stack lies in this window; the
-        // pointers are those of a request that outlives the call; the block is
+        // pointers are those of a caller who waits; the block is
         // this thread's, and nested calls have been refused without room.
-        unsafe { trampoline::enter(tcb, self, request.target, stack, request.integers, extra) }
+        unsafe { trampoline::enter(tcb, self, target, stack, integers, extra) }
     }
 
     /// With limits on time, gate calls or the control stack, or on what is nested.
+    #[inline(never)]
     fn enter_limited(
         &self,
         tcb: &Tcb,
         extra: *const Extra,
         request: Request<'_>,
         stack: u64,
-        limits: &CallLimits,
-    ) -> Result<Left, CallError> {
+        limits: Option<&CallLimits>,
+        place: &mut Left,
+    ) -> Result<(), NotReturned> {
+        let limits = limits.copied().unwrap_or_default();
         // Without a limit, one of an outer invocation of the same domain goes on.
         let granted = least(self.limits().gate_calls, limits.gate_calls);
         let outer_gates = granted.map(|granted| {
@@ -146,9 +201,8 @@ impl Inner {
         let time = least(self.limits().time, limits.time);
         let outcome = self.enter_timed(tcb, time, || {
             let control = tcb.lower(self.limits().control_stack);
-            let left = self.enter(tcb, extra, request, stack);
+            *place = self.enter(tcb, extra, request.target, request.integers, stack);
             tcb.control.set(control);
-            left
         });
         if let Some(gates) = outer_gates {
             tcb.gates.set(gates);
@@ -164,8 +218,8 @@ impl Inner {
         &self,
         tcb: &Tcb,
         time: Option<Duration>,
-        enter: impl FnOnce() -> Left,
-    ) -> Result<Left, CallError> {
+        enter: impl FnOnce(),
+    ) -> Result<(), NotReturned> {
         // A call within a call of the same domain is in that one's account.
         let account = self.account.as_deref();
         let account = account.filter(|_| tcb.innermost(self).is_none());
@@ -185,35 +239,37 @@ impl Inner {
             (None, None) => None,
         };
         let Some((time, granted)) = granted else {
-            return Ok(enter());
+            enter();
+            return Ok(());
         };
         let outer = watchdog::arm(tcb, time, granted);
-        let outcome = enter();
+        enter();
         watchdog::disarm(tcb, outer);
         if let Some(account) = account {
             account.end(tcb);
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// Why the invocation did not return.
     #[cold]
-    fn explain(&self, tcb: &Tcb, how: u32) -> CallError {
+    #[inline(never)]
+    fn explain(&self, tcb: &Tcb, how: u32) -> NotReturned {
         let fault = if how == ended::FAULT {
             tcb.record().explain(tcb, self)
         } else {
             match tcb.end.take().map(|ending| *ending) {
                 Some(Ending::Panic(payload)) => resume_unwind(payload),
-                Some(Ending::Refused(error)) => return CallError::Refused(error),
+                Some(Ending::Refused(error)) => return Box::new(CallError::Refused(error)),
                 Some(Ending::Exit(status)) => {
                     self.end();
-                    return CallError::Exit(status);
+                    return Box::new(CallError::Exit(status));
                 }
                 Some(Ending::Fault(cause)) => tcb.record().explain_in_gate(cause, self),
                 None => tcb.record().explain_in_gate(Cause::UnknownGate, self),
             }
         };
         self.end();
-        CallError::Fault(Box::new(fault))
+        Box::new(CallError::Fault(Box::new(fault)))
     }
 }

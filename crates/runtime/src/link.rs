@@ -1,6 +1,6 @@
 //! Imports: functions of the host, or of other domains.
 
-use crate::call::{CallError, MAX_ARGUMENTS, REGISTERS, Returned};
+use crate::call::{CallError, MAX_ARGUMENTS, NotReturned, REGISTERS, Returned};
 use crate::control::Tcb;
 use crate::dispatch::{Ending, HostFunction};
 use crate::domain::{DomainNumber, Inner};
@@ -173,10 +173,10 @@ impl Link {
     }
 
     #[cold]
-    fn failed(&self, error: CallError) -> Result<Returned, Ending> {
+    fn failed(&self, error: NotReturned) -> Result<Returned, Ending> {
         match &self.options.failed {
-            Some(failed) => failed(error).map_err(Ending::Refused),
-            None => Err(Ending::Refused(Box::new(error))),
+            Some(failed) => failed(*error).map_err(Ending::Refused),
+            None => Err(Ending::Refused(error)),
         }
     }
 }

@@ -157,6 +157,7 @@ impl Memory {
 
     /// The offset of an address, if it lies in this window.
     #[must_use]
+    #[inline]
     pub fn offset(&self, address: Claimed) -> Option<u64> {
         address
             .0
@@ -182,6 +183,7 @@ impl Memory {
 
     /// A piece of the window. That it lies there is all that is checked: whether
     /// it is mapped shows when it is copied.
+    #[inline]
     pub fn piece(&self, address: Claimed, length: u64) -> Result<Piece<'_>, BadAddress> {
         let bad = BadAddress { address, length };
         let start = self.offset(address).ok_or(bad)?;
@@ -209,6 +211,7 @@ impl Memory {
     }
 
     /// Copies `bytes` out to the domain.
+    #[inline]
     pub fn write(&self, address: Claimed, bytes: &[u8]) -> Result<(), BadAddress> {
         self.piece(address, bytes.len() as u64)?.write(bytes)
     }
@@ -489,23 +492,25 @@ impl Piece<'_> {
     }
 
     /// Copies the piece's first bytes in, as many as `to` has room for.
+    #[inline]
     pub fn read(&self, to: &mut [u8]) -> Result<(), BadAddress> {
         let length = (self.length as usize).min(to.len());
         // SAFETY: `to` is the caller's and long enough. The source lies in the
         // window; if it is not readable, `mullion_copy` says so. Other threads of
         // the domain may write it meanwhile: assembly has no data race with them
         // that the language knows of, and any bytes are good bytes.
-        let rest = unsafe { trampoline::mullion_copy(to.as_mut_ptr(), self.address(), length) };
-        if rest == 0 { Ok(()) } else { Err(self.bad()) }
+        let missed = unsafe { trampoline::mullion_copy(to.as_mut_ptr(), self.address(), length) };
+        if missed == 0 { Ok(()) } else { Err(self.bad()) }
     }
 
     /// Copies `from` out to the piece's first bytes.
+    #[inline]
     pub fn write(&self, from: &[u8]) -> Result<(), BadAddress> {
         let length = (self.length as usize).min(from.len());
         // SAFETY: as in `read`; the destination lies in the window, where Rust
         // has no references, and is the domain's to write or a fault.
-        let rest = unsafe { trampoline::mullion_copy(self.address(), from.as_ptr(), length) };
-        if rest == 0 { Ok(()) } else { Err(self.bad()) }
+        let missed = unsafe { trampoline::mullion_copy(self.address(), from.as_ptr(), length) };
+        if missed == 0 { Ok(()) } else { Err(self.bad()) }
     }
 
     /// Lets the kernel fill the piece from a file, at `position` or where the

@@ -117,8 +117,12 @@ extern "C" fn on_fault(
     let instruction = registers[libc::REG_RIP as usize] as u64;
     // Positive codes are the kernel's: an instruction did it, not `kill`.
     if code > 0 {
-        if instruction == trampoline::mullion_copy_fault as *const () as u64 {
-            registers[libc::REG_RIP as usize] = trampoline::mullion_copy_end as *const () as i64;
+        let (begin, end) = (
+            trampoline::mullion_copy_begin as *const (),
+            trampoline::mullion_copy_end as *const (),
+        );
+        if (begin as u64..end as u64).contains(&instruction) {
+            registers[libc::REG_RIP as usize] = end as i64;
             return;
         }
         if let Some((tcb, host)) = invocation_at(instruction) {

@@ -6,7 +6,7 @@
 
 use crate::domain::Inner;
 use crate::error::Error;
-use crate::window::{Access, Window};
+use crate::window::{Access, PAGE, Window};
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -44,23 +44,32 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    pub(crate) fn size(&self) -> u64 {
-        self.size
+    /// Drops what the stacks hold. Nobody runs in the window.
+    pub(crate) fn clear(&self, window: &Window) -> Result<(), Error> {
+        let Some(mut all) = self.range() else {
+            return Ok(());
+        };
+        // Every thread has used the top page of its stack: that of the first stack stays
+        // and is written, which takes less than to fault for a new one.
+        all.end -= PAGE;
+        // SAFETY: stacks are mapped readable and writable, which no domain can change.
+        unsafe { window.zero(all.end..all.end + PAGE) };
+        window.discard(all)
     }
 
-    /// Drops what the stacks hold; those of another size go away.
-    pub(crate) fn reset(&mut self, window: &Window, size: u64) -> Result<(), Error> {
-        if self.count == 0 {
-            return Ok(());
+    /// Takes stacks of another size away.
+    pub(crate) fn resize(&mut self, window: &Window, size: u64) -> Result<(), Error> {
+        if let Some(all) = self.range().filter(|_| self.size != size) {
+            window.unmap(all)?;
+            *self = Self::default();
         }
-        let lowest = Stacks::region(self.count - 1);
-        let all = lowest.end - self.size..STACK_FIRST + STACK_REGION;
-        if self.size == size {
-            return window.discard(all);
-        }
-        window.unmap(all)?;
-        *self = Self::default();
         Ok(())
+    }
+
+    /// From the lowest one to the highest, which is the first.
+    fn range(&self) -> Option<Range<u64>> {
+        let lowest = Stacks::region(self.count.checked_sub(1)?);
+        Some(lowest.end - self.size..STACK_FIRST + STACK_REGION)
     }
 }
 

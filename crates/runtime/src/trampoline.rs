@@ -43,10 +43,22 @@ const DEFAULT_X87: u16 = 0x37f;
 #[derive(Debug)]
 pub(crate) struct Extra {
     /// Eight vectors, or null.
-    pub(crate) vectors: *const [u128; 8],
+    vectors: *const [u128; 8],
     /// For the data stack, and how many.
-    pub(crate) stacked: *const u64,
-    pub(crate) count: u32,
+    stacked: *const u64,
+    count: u32,
+}
+
+impl Extra {
+    /// What lies at these places, which must stay while this is in use.
+    #[inline]
+    pub(crate) fn new(vectors: *const [u128; 8], stacked: &[u64]) -> Self {
+        Self {
+            vectors,
+            stacked: stacked.as_ptr(),
+            count: stacked.len() as u32,
+        }
+    }
 }
 
 /// What a gate saves on the host's stack for `dispatch`. Only gates make frames:
@@ -198,6 +210,7 @@ core::arch::global_asm!(
     GATE_CONTROL_READ = const abi::GATE_CONTROL_READ,
     GATE_CONTROL_UNWIND = const abi::GATE_CONTROL_UNWIND,
     LABEL = const abi::LABEL,
+    COPY_BY_MOVES = const 512,
     RETURNED_MORE = const ended::RETURNED_MORE,
     CONTROL_REGION = const abi::CONTROL_REGION,
     CONTROL_DEPTH = const abi::CONTROL_REGION / 8,
@@ -217,7 +230,7 @@ pub(crate) struct Outcome {
 }
 
 /// What `mullion_enter_*` returns: the domain's `%rax`, `%rdx` and `%xmm0`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
     pub(crate) value: u64,
     pub(crate) high: u64,
@@ -229,7 +242,8 @@ pub(crate) struct Left {
 ///
 /// # Safety
 /// As the head of `trampoline.s` says; `extra` is null or valid.
-#[inline]
+#[expect(clippy::inline_always, reason = "the result is to stay in registers")]
+#[inline(always)]
 pub(crate) unsafe fn enter(
     tcb: &Tcb,
     domain: &Inner,
@@ -308,9 +322,9 @@ unsafe extern "C" {
     fn mullion_gate_avx();
     fn mullion_abort_sse();
     fn mullion_abort_avx();
-    /// How many of `length` bytes could not be copied.
+    /// 0, or something else if not all could be copied.
     pub(crate) fn mullion_copy(to: *mut u8, from: *const u8, length: usize) -> usize;
-    pub(crate) fn mullion_copy_fault();
+    pub(crate) fn mullion_copy_begin();
     pub(crate) fn mullion_copy_end();
     pub(crate) fn mullion_builtin_begin();
     pub(crate) fn mullion_builtin_end();

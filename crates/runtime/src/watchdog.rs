@@ -269,7 +269,7 @@ fn sleep_until_woken(wakes: u32) {
     };
 }
 
-fn membarrier(command: libc::c_int) -> bool {
+pub(crate) fn membarrier(command: libc::c_int) -> bool {
     // SAFETY: the call has no memory operand.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }

@@ -224,6 +224,17 @@ impl Window {
         Ok(())
     }
 
+    /// Writes zeros to `range` (offsets).
+    ///
+    /// # Safety
+    /// It is mapped, readable and writable; the domain cannot change that, and nobody
+    /// runs in the window.
+    pub(crate) unsafe fn zero(&self, range: Range<u64>) {
+        let to: *mut u8 = ptr::with_exposed_provenance_mut((self.base + range.start) as usize);
+        // SAFETY: by the caller's promise; no reference of Rust's points there.
+        unsafe { to.write_bytes(0, (range.end - range.start) as usize) };
+    }
+
     /// Address and length of whole pages that may be mapped.
     fn place(&self, range: &Range<u64>) -> Result<(*mut libc::c_void, usize), Error> {
         let aligned = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);

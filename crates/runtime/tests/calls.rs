@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, Claimed, End, Error, Limits};
+use mullion_runtime::{Access, Arguments, CallError, Claimed, End, Error, Limits, PAGE};
 use support::{Program, host};
 
 #[test]
@@ -340,5 +340,40 @@ fn host_functions_return_in_three_registers_and_leave_zeroes_in_those_not_set() 
         let returned = loaded.call("ask", &[kind]).unwrap();
         assert_eq!((returned.integer, returned.high), (9, high), "{kind}");
         assert_eq!(returned.double, double, "{kind}");
+    }
+}
+
+/// Copies of every small length and some large ones, in front of a page's end and over it.
+#[test]
+fn copies_of_every_length_are_whole_or_an_error() {
+    let loaded = Program::new("export nothing\n ret").load();
+    let memory = loaded.domain.memory();
+    let start = memory.map(None, 2 * PAGE, Access::ReadWrite).unwrap();
+    let end = start + PAGE;
+    memory.unmap(Claimed(end), PAGE).unwrap();
+    let lengths = (0..=80).chain([255, 256, 511, 512, 513, 600, 1025]);
+    for length in lengths {
+        let bytes: Vec<u8> = (0..length)
+            .map(|index| index as u8 ^ length as u8)
+            .collect();
+        let mut before = vec![0xee; length as usize + 2];
+        let place = Claimed(end - length - 2);
+        memory.write(place, &before).unwrap();
+        memory.write(Claimed(place.0 + 1), &bytes).unwrap();
+        let mut back = vec![0; length as usize + 2];
+        memory
+            .piece(place, length + 2)
+            .unwrap()
+            .read(&mut back)
+            .unwrap();
+        before[1..=length as usize].copy_from_slice(&bytes);
+        assert_eq!(back, before, "{length} bytes");
+        for beyond in 1..=length.min(40) {
+            let place = Claimed(end - length + beyond);
+            memory.write(place, &bytes).unwrap_err();
+            let mut room = vec![0; length as usize];
+            let piece = memory.piece(place, length).unwrap();
+            piece.read(&mut room).unwrap_err();
+        }
     }
 }

@@ -1,0 +1,388 @@
+//! A value that many threads use at the same time, and that is changed only while
+//! nobody does. Nobody waits: to change it while it is used is refused, and so is to
+//! use it while it is changed.
+//!
+//! As a lock for readers this would be two locked instructions for each use, which take
+//! as long as half a call. Uses are frequent and changes are not, so a change pays for
+//! both, by a barrier on every processor that runs the process (membarrier):
+//!
+//! | use | change |
+//! | --- | --- |
+//! | note in a place of this thread's what is used | say that it is being looked at |
+//! | (compiler barrier) | membarrier: every thread passes a full barrier |
+//! | look whether it is being changed; if not, go on | look at all places; if nobody is there, go on |
+//!
+//! Of the two, one sees the other: where the thread passes the barrier before its note,
+//! it looks later than that and sees the change; where behind, the change sees the note.
+//! Without membarrier (a kernel before 4.14, or a filter of system calls) every use has a
+//! full barrier of its own.
+
+use crate::watchdog::membarrier;
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What a thread can use at the same time with a place for each. One cache line, with
+/// what is behind them.
+const PLACES: usize = 7;
+
+/// A value that is used by many, and changed while nobody uses it.
+#[derive(Debug, Default)]
+pub struct Used<T> {
+    value: UnsafeCell<T>,
+    /// `IDLE`, `ASKED` or `CHANGED`.
+    state: AtomicU32,
+    /// Uses that have no place.
+    others: AtomicUsize,
+}
+
+const IDLE: u32 = 0;
+/// Somebody looks whether it is used.
+const ASKED: u32 = 1;
+/// Somebody changes it.
+const CHANGED: u32 = 2;
+
+// SAFETY: it hands out shared references to several threads, and an exclusive one to
+// one thread at a time, which need not be the one that made the value.
+unsafe impl<T: Send + Sync> Sync for Used<T> {}
+
+/// What one thread uses.
+#[repr(align(64))]
+struct Places {
+    used: [AtomicPtr<()>; PLACES],
+    /// There is no membarrier.
+    fences: bool,
+}
+
+/// Those of all threads. They stay where they are: a thread that ends leaves them to the next.
+static ALL: Mutex<Threads> = Mutex::new(Threads {
+    all: Vec::new(),
+    free: Vec::new(),
+});
+
+struct Threads {
+    all: Vec<&'static Places>,
+    free: Vec<&'static Places>,
+}
+
+thread_local! {
+    static HERE: Cell<Option<&'static Places>> = const { Cell::new(None) };
+    static OWNER: Owner = const { Owner };
+}
+
+/// Gives the thread's places back when it ends.
+struct Owner;
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let empty = |places: &&Places| {
+            let mut used = places.used.iter();
+            used.all(|place| place.load(Ordering::Relaxed).is_null())
+        };
+        // With something in them, they stay nobody's: a use that has been forgotten, or
+        // one that ends later in this thread's end.
+        if let Some(places) = HERE.take().filter(empty) {
+            threads().free.push(places);
+        }
+    }
+}
+
+impl<T> Used<T> {
+    /// A value that nobody uses yet.
+    pub const fn new(value: T) -> Self {
+        Self {
+            value: UnsafeCell::new(value),
+            state: AtomicU32::new(IDLE),
+            others: AtomicUsize::new(0),
+        }
+    }
+
+    /// Uses the value; `None` while it is being changed.
+    #[inline]
+    pub fn enter(&self) -> Option<Using<'_, T>> {
+        let Some(places) = HERE.get() else {
+            return self.enter_anew();
+        };
+        let mut all = places.used.iter();
+        let Some(place) = all.find(|place| place.load(Ordering::Relaxed).is_null()) else {
+            return self.enter_without_place();
+        };
+        place.store(self.name(), Ordering::Relaxed);
+        if places.fences {
+            fence(Ordering::SeqCst);
+        }
+        compiler_fence(Ordering::SeqCst);
+        // As long as `using` lives the place has the value's name.
+        let using = self.using(Some(place));
+        match self.state.load(Ordering::Acquire) {
+            IDLE => Some(using),
+            _ => {
+                drop(using);
+                self.enter_again()
+            }
+        }
+    }
+
+    /// Changes the value; `None` while somebody uses or changes it.
+    pub fn change(&self) -> Option<Changing<'_, T>> {
+        let (idle, asked) = (IDLE, ASKED);
+        while let Err(state) =
+            self.state
+                .compare_exchange(idle, asked, Ordering::SeqCst, Ordering::Acquire)
+        {
+            if state == CHANGED {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+        // Asking failed only if it is not what this process has registered for: then
+        // nothing is known, and the answer must be no.
+        let asked = !has_membarrier() || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        fence(Ordering::SeqCst);
+        let name = self.name();
+        let is_there = |place: &AtomicPtr<()>| place.load(Ordering::Acquire) == name;
+        let used = !asked
+            || self.others.load(Ordering::Acquire) != 0
+            || threads()
+                .all
+                .iter()
+                .any(|places| places.used.iter().any(is_there));
+        let state = if used { IDLE } else { CHANGED };
+        self.state.store(state, Ordering::Release);
+        (!used).then_some(Changing { of: self })
+    }
+
+    /// What stands in places for it. A value that moves has been changed, and is not used.
+    #[inline]
+    fn name(&self) -> *mut () {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    #[inline]
+    fn using(&self, place: Option<&'static AtomicPtr<()>>) -> Using<'_, T> {
+        Using {
+            of: self,
+            place,
+            thread: PhantomData,
+        }
+    }
+
+    /// The thread's first use of anything.
+    #[cold]
+    fn enter_anew(&self) -> Option<Using<'_, T>> {
+        // Whoever uses something in the very end of a thread needs no place.
+        match OWNER.try_with(|_| HERE.set(Some(new_places()))) {
+            Ok(()) => self.enter(),
+            Err(_) => self.enter_without_place(),
+        }
+    }
+
+    /// Somebody changes it, or asks whether it is used.
+    #[cold]
+    fn enter_again(&self) -> Option<Using<'_, T>> {
+        // The thread that asks is another one, and waits for nobody.
+        while self.state.load(Ordering::Acquire) == ASKED {
+            std::thread::yield_now();
+        }
+        match self.state.load(Ordering::Acquire) {
+            CHANGED => None,
+            _ => self.enter(),
+        }
+    }
+
+    #[cold]
+    fn enter_without_place(&self) -> Option<Using<'_, T>> {
+        self.others.fetch_add(1, Ordering::SeqCst);
+        let using = self.using(None);
+        match self.state.load(Ordering::SeqCst) {
+            IDLE => Some(using),
+            CHANGED => None,
+            _ => {
+                drop(using);
+                std::thread::yield_now();
+                self.enter_without_place()
+            }
+        }
+    }
+}
+
+/// Somebody uses the value: it stays as it is.
+#[derive(Debug)]
+pub struct Using<'a, T> {
+    of: &'a Used<T>,
+    place: Option<&'static AtomicPtr<()>>,
+    /// The place is this thread's, who alone looks for an empty one.
+    thread: PhantomData<*const ()>,
+}
+
+// SAFETY: several threads may look at the value through it, as at any shared reference;
+// only its owner, on its thread, ends it.
+unsafe impl<T: Send + Sync> Sync for Using<'_, T> {}
+
+impl<T> Deref for Using<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: nobody has an exclusive reference: `change` gives none while the place
+        // or the count says that this one is there (see the head of the file).
+        unsafe { &*self.of.value.get() }
+    }
+}
+
+impl<T> Drop for Using<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.place {
+            Some(place) => place.store(ptr::null_mut(), Ordering::Release),
+            None => {
+                self.of.others.fetch_sub(1, Ordering::Release);
+            }
+        }
+    }
+}
+
+/// Somebody changes the value: nobody else sees it.
+#[derive(Debug)]
+pub struct Changing<'a, T> {
+    of: &'a Used<T>,
+}
+
+impl<T> Deref for Changing<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this is the only one, and nobody uses the value: see `change`.
+        unsafe { &*self.of.value.get() }
+    }
+}
+
+impl<T> DerefMut for Changing<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.of.value.get() }
+    }
+}
+
+impl<T> Drop for Changing<'_, T> {
+    fn drop(&mut self) {
+        self.of.state.store(IDLE, Ordering::Release);
+    }
+}
+
+fn threads() -> MutexGuard<'static, Threads> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn new_places() -> &'static Places {
+    let fences = !has_membarrier();
+    let mut threads = threads();
+    if let Some(places) = threads.free.pop() {
+        return places;
+    }
+    let places: &'static Places = Box::leak(Box::new(Places {
+        used: [const { AtomicPtr::new(ptr::null_mut()) }; PLACES],
+        fences,
+    }));
+    threads.all.push(places);
+    places
+}
+
+/// Whether the process may ask for barriers. Asked before the first use or change.
+fn has_membarrier() -> bool {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    *REGISTERED.get_or_init(|| membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn it_is_changed_only_while_nobody_uses_it() {
+        let value = Used::new(1);
+        let uses: Vec<_> = (0..3 * PLACES).map(|_| value.enter().unwrap()).collect();
+        assert_eq!(*uses[2 * PLACES], 1);
+        for using in uses {
+            assert!(value.change().is_none());
+            drop(using);
+        }
+        let mut changing = value.change().unwrap();
+        *changing = 2;
+        assert!(value.enter().is_none());
+        assert!(value.change().is_none());
+        assert!(std::thread::scope(|scope| scope
+            .spawn(|| value.enter().is_none())
+            .join()
+            .unwrap()));
+        drop(changing);
+        assert_eq!(*value.enter().unwrap(), 2);
+    }
+
+    #[test]
+    fn one_value_is_not_another() {
+        let (one, two) = (Used::new(1), Used::new(2));
+        let _using = one.enter().unwrap();
+        assert!(two.change().is_some());
+    }
+
+    /// Two numbers that are always alike to whoever may look, though a change makes
+    /// them different for a while: by several threads, with and without places.
+    #[test]
+    fn nobody_sees_a_change_that_is_half_done() {
+        let value = Used::new((0u64, 0u64));
+        let stop = AtomicBool::new(false);
+        let (mut changes, mut refused) = (0, 0);
+        std::thread::scope(|scope| {
+            for others in [0, 0, PLACES] {
+                let (value, stop) = (&value, &stop);
+                scope.spawn(move || {
+                    let full: Vec<_> = (0..others).map(|_| Used::new(())).collect();
+                    let _full: Vec<_> = full.iter().map(Used::enter).collect();
+                    while !stop.load(Ordering::Relaxed) {
+                        for _ in 0..100 {
+                            if let Some(using) = value.enter() {
+                                // Volatile: the compiler may not think that both are alike.
+                                let one = unsafe { ptr::read_volatile(&using.0) };
+                                let two = unsafe { ptr::read_volatile(&using.1) };
+                                assert_eq!(one, two);
+                            }
+                        }
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            while changes < 300 {
+                match value.change() {
+                    None => refused += 1,
+                    Some(mut both) => {
+                        both.0 += 1;
+                        std::hint::spin_loop();
+                        both.1 += 1;
+                        changes += 1;
+                    }
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(*value.enter().unwrap(), (300, 300));
+        println!("{refused} changes refused");
+    }
+
+    #[test]
+    fn a_thread_that_ends_gives_its_places_back() {
+        let value = Used::new(());
+        for _ in 0..20 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| drop(value.enter().unwrap()));
+            });
+        }
+        // Other tests run meanwhile, a few threads each.
+        assert!(threads().all.len() < 20);
+        assert!(value.change().is_some());
+    }
+}
