@@ -51,10 +51,15 @@ impl Start {
         let words = 1 + self.arguments.len() + 1 + self.environment.len() + 1 + 2 * 7;
         let bytes: usize = strings().map(|string| string.len() + 1).sum();
         let length = 8 * words as u64 + HEADER + RANDOM + bytes as u64;
-        // Behind the image, where it takes no mapping of its own, if there is room.
-        let block = memory
-            .extend(length)
-            .or_else(|_| memory.map(None, length.next_multiple_of(PAGE), Access::ReadWrite))?;
+        // In the image's own page, or behind the image, where it takes no mapping of its
+        // own, if there is room.
+        let room = instance.loaded.room.filter(|_| length <= PAGE);
+        let block = match room {
+            Some(room) => memory.base() + room,
+            None => memory
+                .extend(length)
+                .or_else(|_| memory.map(None, length.next_multiple_of(PAGE), Access::ReadWrite))?,
+        };
         memory.write(Claimed(block), &self.layout(instance, block, words))?;
         Ok(block)
     }

@@ -14,8 +14,9 @@ mod granted;
 pub use admission::{Admitted, Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use block::Start;
 
+use mullion_abi::HEAP_END;
 use mullion_runtime::{
-    Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError,
+    Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError, PAGE,
     Relocation, Segment,
 };
 use mullion_trust::Decision;
@@ -86,6 +87,9 @@ impl Imports {
 pub struct Loaded {
     admitted: Arc<Admitted>,
     image: Arc<Image>,
+    /// Offset of a page behind an extension's segments, for what its entry point is
+    /// called with: part of the image, it is mapped and restarted with its data.
+    room: Option<u64>,
 }
 
 impl Loaded {
@@ -94,10 +98,11 @@ impl Loaded {
     /// # Errors
     /// The system has no memory for it.
     pub fn new(admitted: Admitted) -> Result<Self, LoadError> {
-        let image = lay_out(&admitted)?;
+        let (image, room) = lay_out(&admitted)?;
         Ok(Self {
             admitted: Arc::new(admitted),
             image: Arc::new(image),
+            room,
         })
     }
 
@@ -107,10 +112,12 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::new`].
     pub fn for_profiles(admitted: Admitted) -> Result<Self, LoadError> {
-        let image = lay_out(&admitted)?.in_anonymous_memory();
+        let (image, room) = lay_out(&admitted)?;
+        let image = image.in_anonymous_memory();
         Ok(Self {
             admitted: Arc::new(admitted),
             image: Arc::new(image),
+            room,
         })
     }
 
@@ -153,10 +160,10 @@ impl Loaded {
     }
 }
 
-/// An image as every domain of it has it at first.
-fn lay_out(admitted: &Admitted) -> Result<Image, LoadError> {
+/// An image as every domain of it has it at first, and the offset of its `room`.
+fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
     let file = admitted.image();
-    let segments: Vec<Segment<'_>> = file
+    let mut segments: Vec<Segment<'_>> = file
         .segments()
         .iter()
         .map(|segment| Segment {
@@ -167,6 +174,16 @@ fn lay_out(admitted: &Admitted) -> Result<Image, LoadError> {
             content: file.contents(segment),
         })
         .collect();
+    let end = segments
+        .last()
+        .map(|last| (u64::from(last.offset) + u64::from(last.length)).next_multiple_of(PAGE));
+    let room = end.filter(|room| file.kind() == ImageKind::Extension && room + PAGE <= HEAP_END);
+    segments.extend(room.map(|room| Segment {
+        offset: room as u32,
+        length: PAGE as u32,
+        access: Access::ReadWrite,
+        content: &[],
+    }));
     let relocations = file.relocations().map(|relocation| Relocation {
         place: relocation.offset as u32,
         addend: relocation.addend as u32,
@@ -186,10 +203,11 @@ fn lay_out(admitted: &Admitted) -> Result<Image, LoadError> {
         // SAFETY: as above.
         unsafe { image.without_gs() }
     };
-    Ok(match file.kind() {
+    let image = match file.kind() {
         ImageKind::Program => image,
         ImageKind::Extension => image.with_thread_start(file.entry()),
-    })
+    };
+    Ok((image, room))
 }
 
 /// A domain together with the image it came from.

@@ -43,9 +43,9 @@
 //!   says now.
 //! - **A wrong type is not unsound.** Which type an export has cannot be known;
 //!   the domain finds other numbers in its registers, and its walls hold for any.
-//! - **A domain stays while it is used.** Calls, slices and accesses hold a lock
-//!   for reading; [`Domain::restart`] and [`Domain::unload`] need it alone and are refused
-//!   otherwise, at once, so that they cannot deadlock either.
+//! - **A domain stays while it is used.** Calls, slices and accesses keep it in place
+//!   (`mullion_runtime::Used`); [`Domain::restart`] and [`Domain::unload`] need it alone
+//!   and are refused otherwise, at once, so that they cannot deadlock either.
 //! - **Host functions** get a [`Caller`] for the time of the call and cannot keep it.
 //!   Their panics do not pass through the domain: they go on behind it.
 //!

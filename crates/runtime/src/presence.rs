@@ -346,10 +346,8 @@ mod tests {
                     while !stop.load(Ordering::Relaxed) {
                         for _ in 0..100 {
                             if let Some(using) = value.enter() {
-                                // Volatile: the compiler may not think that both are alike.
-                                let one = unsafe { ptr::read_volatile(&using.0) };
-                                let two = unsafe { ptr::read_volatile(&using.1) };
-                                assert_eq!(one, two);
+                                let both = std::hint::black_box(&*using);
+                                assert_eq!(both.0, both.1);
                             }
                         }
                         std::thread::yield_now();
