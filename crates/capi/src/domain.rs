@@ -190,14 +190,20 @@ impl Function {
         Ok(Self { domain, export })
     }
 
+    /// Calls it, and gives what it returns to `take`: where it is, since to move it
+    /// takes as long as the call.
     #[inline]
     pub(crate) fn call(
         &self,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
-    ) -> Result<Returned, Failure> {
-        self.domain
-            .within(|target| self.export.call_limited(target, arguments, limits))
+        take: impl FnOnce(&Returned),
+    ) -> Result<(), Failure> {
+        self.domain.within(|target| {
+            let returned = self.export.call_limited(target, arguments, limits)?;
+            take(&returned);
+            Ok(())
+        })
     }
 
     pub(crate) fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Function};
-use mullion_host::{Imports, Limits};
+use mullion_host::{Arguments, Imports, Limits};
 use policy::{file_of, host};
 use status::{Failure, Status, guarded};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -377,16 +377,17 @@ unsafe extern "C" fn mullion_call_limited(
 ) -> Status {
     guarded(|| {
         let function = table::find(function, Object::function)?;
+        let mut given = Arguments::default();
         // SAFETY: by the caller's promise.
-        let arguments = unsafe { value::arguments(arguments, count) }?;
+        unsafe { value::arguments(arguments, count, &mut given) }?;
         // SAFETY: by the caller's promise.
         unsafe { value::check_result(result) }?;
         // SAFETY: by the caller's promise.
         let limits = unsafe { value::call_limits(limits) }?;
-        let returned = function.call(&arguments, limits.as_ref())?;
-        // SAFETY: by the caller's promise.
-        unsafe { value::set_result(result, &returned) };
-        Ok(())
+        function.call(&given, limits.as_ref(), |returned| {
+            // SAFETY: by the caller's promise.
+            unsafe { value::set_result(result, returned) };
+        })
     })
 }
 
@@ -402,11 +403,12 @@ unsafe extern "C" fn mullion_call_pointer(
 ) -> Status {
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
+        let mut given = Arguments::default();
         // SAFETY: by the caller's promise.
-        let arguments = unsafe { value::arguments(arguments, count) }?;
+        unsafe { value::arguments(arguments, count, &mut given) }?;
         // SAFETY: by the caller's promise.
         unsafe { value::check_result(result) }?;
-        let returned = domain.call_pointer(function, &arguments)?;
+        let returned = domain.call_pointer(function, &given)?;
         // SAFETY: by the caller's promise.
         unsafe { value::set_result(result, &returned) };
         Ok(())

@@ -170,27 +170,30 @@ pub(crate) unsafe fn classes(types: *const u32, count: usize) -> Result<Vec<Clas
     given.map(class).collect()
 }
 
-/// Arguments for a domain.
+/// Arguments for a domain, behind those that there are: in their place, since to move
+/// what has been written in small parts takes as long as a call.
 ///
 /// # Safety
 /// The pointer is null or points to `count` values.
 #[inline]
-pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arguments, Failure> {
+pub(crate) unsafe fn arguments(
+    values: *const Value,
+    count: usize,
+    arguments: &mut Arguments,
+) -> Result<(), Failure> {
     if count > MOST {
         return Err(Failure::argument("a call has at most eight arguments"));
     }
     if values.is_null() && count > 0 {
         return Err(Failure::null());
     }
-    let (mut integers, mut reals) = ([0; MOST], [0.0; MOST]);
-    let (mut of_integers, mut of_reals) = (0, 0);
+    let (mut reals, mut of_reals) = ([0.0; MOST], 0);
     for index in 0..count {
         // SAFETY: there are `count` of them.
         let value = unsafe { values.add(index).read() };
         let real = match value.kind {
             INTEGER => {
-                integers[of_integers] = value.bits;
-                of_integers += 1;
+                arguments.push(value.bits);
                 continue;
             }
             DOUBLE => f64::from_bits(value.bits),
@@ -204,11 +207,10 @@ pub(crate) unsafe fn arguments(values: *const Value, count: usize) -> Result<Arg
         reals[of_reals] = real;
         of_reals += 1;
     }
-    let arguments = Arguments::new(&integers[..of_integers]);
-    Ok(match of_reals {
-        0 => arguments,
-        count => arguments.with_doubles(&reals[..count]),
-    })
+    if of_reals > 0 {
+        arguments.set_doubles(&reals[..of_reals]);
+    }
+    Ok(())
 }
 
 /// Whether the result wants something that there is.

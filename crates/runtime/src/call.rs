@@ -17,7 +17,7 @@ pub const MAX_ARGUMENTS: usize = 64;
 pub struct Arguments {
     /// Those in registers, and the first ones on the stack.
     words: [u64; REGISTERS + INLINE],
-    /// How many there are beyond the registers.
+    /// How many there are.
     count: u32,
     /// Those beyond the registers, if `words` has no room for them.
     many: Option<Box<[u64]>>,
@@ -37,13 +37,29 @@ impl Arguments {
         for (place, word) in words.iter_mut().zip(integers) {
             *place = *word;
         }
-        let stacked = integers.get(REGISTERS..).unwrap_or_default();
+        let far = integers.len() > words.len();
         Self {
             words,
-            count: stacked.len() as u32,
-            many: (stacked.len() > INLINE).then(|| many(stacked)),
+            count: integers.len() as u32,
+            many: far.then(|| many(&integers[REGISTERS..])),
             vectors: None,
         }
+    }
+
+    /// One more integer or pointer, behind the others.
+    ///
+    /// # Panics
+    /// If there are [`MAX_ARGUMENTS`] already.
+    #[inline]
+    pub fn push(&mut self, integer: u64) {
+        match self.words.get_mut(self.count as usize) {
+            Some(place) => *place = integer,
+            None => {
+                let stacked = [self.stacked(), &[integer]].concat();
+                self.many = Some(many(&stacked));
+            }
+        }
+        self.count += 1;
     }
 
     /// Up to eight floating-point numbers as well.
@@ -52,12 +68,20 @@ impl Arguments {
     /// If there are more than eight.
     #[must_use]
     pub fn with_doubles(mut self, doubles: &[f64]) -> Self {
+        self.set_doubles(doubles);
+        self
+    }
+
+    /// As [`Arguments::with_doubles`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn set_doubles(&mut self, doubles: &[f64]) {
         let mut vectors = Box::new([0; 8]);
         for (place, double) in vectors[..doubles.len()].iter_mut().zip(doubles) {
             *place = u128::from(double.to_bits());
         }
         self.vectors = Some(vectors);
-        self
     }
 
     /// The registers of integers.
@@ -71,7 +95,7 @@ impl Arguments {
     /// Those for the data stack.
     #[inline]
     pub(crate) fn stacked(&self) -> &[u64] {
-        let end = REGISTERS + self.count as usize;
+        let end = (self.count as usize).max(REGISTERS);
         match self.words.get(REGISTERS..end) {
             Some(stacked) => stacked,
             None => self.many.as_deref().unwrap_or_default(),
@@ -141,6 +165,12 @@ mod tests {
         let all: Vec<u64> = (1..=MAX_ARGUMENTS as u64).collect();
         for count in 0..=all.len() {
             let arguments = Arguments::new(&all[..count]);
+            let mut pushed = Arguments::new(&all[..count / 2]);
+            all[count / 2..count]
+                .iter()
+                .for_each(|word| pushed.push(*word));
+            assert_eq!(pushed.integers(), arguments.integers());
+            assert_eq!(pushed.stacked(), arguments.stacked());
             let registers = count.min(REGISTERS);
             assert_eq!(arguments.integers()[..registers], all[..registers]);
             assert!(
