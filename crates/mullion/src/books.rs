@@ -3,6 +3,7 @@
 use crate::identity::{self, Identity, Place};
 use crate::shared;
 use mullion_picture::State;
+use mullion_runtime::PAGE;
 use mullion_supervisor::{DomainId, Permission, Range, Snapshot};
 use mullion_verifier::Permission as Segment;
 use std::collections::HashMap;
@@ -79,7 +80,8 @@ fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Ran
             Segment::ReadExecute => "code",
         };
         let start = place.base + segment.offset();
-        if let Some(range) = range(start..start + segment.size()) {
+        let end = (start + segment.size()).next_multiple_of(PAGE);
+        if let Some(range) = range(start..end) {
             state = state.label(range, part);
         }
     }
