@@ -1,9 +1,11 @@
 /* The C interface, function by function, and what a host may do wrong. */
+#define _POSIX_C_SOURCE 200809L
 #include <mullion.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPECT(condition) \
 	do { \
@@ -317,6 +319,28 @@ static void handles(mullion_image image, mullion_domain domain)
 	FAILS(MULLION_BAD_HANDLE, mullion_domain_unload(freed));
 }
 
+/* The map of names for perf; crates/mullion/tests/profile.rs has the real one read it. */
+static void profile(const char *path, mullion_imports imports)
+{
+	static char text[1 << 20];
+	char map[64];
+	mullion_image image;
+	mullion_domain domain;
+	mullion_value numbers[] = { mullion_integer(2), mullion_integer(3) };
+	FILE *file;
+	OK(mullion_enable_perf_map());
+	OK(mullion_image_open(path, &image));
+	OK(mullion_domain_load(image, "a profile", imports, NULL, &domain));
+	EXPECT(call(domain, "add", numbers, 2, MULLION_INTEGER).as.integer == 5);
+	snprintf(map, sizeof map, "/tmp/perf-%ld.map", (long)getpid());
+	file = fopen(map, "r");
+	EXPECT(file && fread(text, 1, sizeof text - 1, file) > 0);
+	fclose(file);
+	EXPECT(strstr(text, " add [a profile]\n") && !remove(map));
+	OK(mullion_domain_unload(domain));
+	OK(mullion_image_free(image));
+}
+
 static void *elsewhere(void *argument)
 {
 	mullion_function add = { *(uint64_t *)argument };
@@ -426,6 +450,7 @@ int main(int count, char **words)
 	OK(mullion_image_free(image));
 	OK(mullion_domain_unload(domain));
 	FAILS(MULLION_BAD_HANDLE, mullion_domain_unload(domain));
+	profile(words[1], imports);
 	OK(mullion_imports_free(imports));
 	puts("all as the header says");
 	return 0;
