@@ -101,7 +101,7 @@ fn large_vectors_go_by_number_and_small_ones_and_texts_by_copy() {
     let (before, came) = (census().in_use, arrived());
     let pair = pair();
     let (mut client, mut server) = (pair.client(), pair.server());
-    for size in [1, 2048, 2049, 5000, 100_000, 20 << 20] {
+    for size in [1, 512, 513, 5000, 100_000, 20 << 20] {
         let sent: Vec<u8> = (0..size).map(|index| index as u8).collect();
         let asked = client.bytes(ExVec::copy_of(&sent)).expect("alive");
         let Ok(talk::AskMessage::Bytes(bytes, answering)) = server.recv() else {
@@ -206,8 +206,8 @@ fn what_was_on_its_way_when_the_peer_died_comes_back() {
 
 /// Where the ring of messages to the server is: two lines, and behind it the client's ring of one slot.
 const RING: u64 = 128 + 64;
-/// Where the table of the shared file is, for the smallest blocks.
-const TABLE: u64 = 8 << 33;
+/// Where the table of the shared file is, for blocks of 4 KiB.
+const TABLE: u64 = (9 << 33) + (4 << 23);
 
 #[test]
 fn what_a_hostile_peer_claims_ends_the_channel() {
@@ -216,8 +216,8 @@ fn what_a_hostile_peer_claims_ends_the_channel() {
     let held: ExVec<u8> = ExVec::copy_of(&[9; 4096]);
     let each = (1u32 << 21) / 32;
     let (mine, other) = (
-        (22 << 27) | (u32::from(ME.part) * each),
-        (22 << 27) | (17 * each),
+        (23 << 27) | (u32::from(ME.part) * each),
+        (23 << 27) | (17 * each),
     );
     let claim = |number: u32, word: u32| {
         let at = TABLE + u64::from(number & 0x7ff_ffff) * 4;
@@ -247,7 +247,7 @@ fn what_a_hostile_peer_claims_ends_the_channel() {
         (2, LENT | 10, other + 2, given),
     ];
     for (case, (message, count, number, word)) in cases.into_iter().enumerate() {
-        if number >> 27 == 22 {
+        if number >> 27 == 23 {
             claim(number, word);
         }
         let pair = pair();

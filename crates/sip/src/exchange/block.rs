@@ -75,7 +75,7 @@ fn allocate_of(class: Class) -> Result<NonNull<u8>, HeapError> {
 }
 
 /// Smaller vectors are copied quicker than they are lent.
-const LEAST_COMMON: usize = 2 << 10;
+const LEAST_COMMON: usize = 512;
 
 /// A fresh block for `bytes` of values of which any bytes are one: in memory that other OS processes share, if there is
 /// such memory, and room in it.

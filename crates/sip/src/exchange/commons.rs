@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   one file, mapped by every member                                       of each member alone
-//!   ├─ spans 22 to 29   blocks of 4 KiB, 16 KiB, ... 64 MiB                 here     a byte for each block: is it ours?
+//!   ├─ spans 22 to 30   blocks of 1 KiB, 4 KiB, ... 64 MiB                  here     a byte for each block: is it ours?
 //!   ├─ table            a word for each block: who has it, who gave it     records  as of any block
 //!   └─ counters         blocks made, and blocks returned
 //! ```
@@ -34,7 +34,7 @@ use crate::shared::shared;
 pub const MEMBERS: usize = 32;
 
 /// Places of the smallest blocks; every span has that many words in the table.
-const PLACES: usize = 1 << 21;
+const PLACES: usize = 1 << 23;
 const SPANS: usize = COMMON << SPAN_BITS;
 const TABLE: usize = COMMON * PLACES * size_of::<AtomicU32>();
 const COUNTERS: usize = 2 * MEMBERS * COMMON * size_of::<AtomicU32>();

@@ -4,11 +4,11 @@
 pub(crate) const SMALLEST: usize = 64;
 /// How many sizes there are.
 pub(crate) const CLASSES: usize = if cfg!(miri) { 10 } else { 22 };
-/// Sizes of blocks in memory that OS processes have in common ([`super::commons`]), from 4 KiB in fourfold steps. Their
+/// Sizes of blocks in memory that OS processes have in common ([`super::commons`]), from 1 KiB in fourfold steps. Their
 /// spans follow those of all others.
-pub(crate) const COMMON: usize = if cfg!(miri) { 0 } else { 8 };
+pub(crate) const COMMON: usize = if cfg!(miri) { 0 } else { 9 };
 /// Bits of an offset into the smallest of them.
-const SMALLEST_COMMON: u32 = 12;
+const SMALLEST_COMMON: u32 = 10;
 /// The largest block: 128 MiB.
 pub(crate) const LARGEST: usize = SMALLEST << (CLASSES - 1);
 /// Bits of an offset into the span of one size: 8 GiB each.

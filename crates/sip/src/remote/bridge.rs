@@ -18,7 +18,7 @@ use crate::critical::as_host;
 use crate::exchange::wire::Step;
 use crate::thread::here;
 
-use super::line::Line;
+use super::line::{Line, Watch};
 use super::memory::Memory;
 use super::{Fault, Link, report};
 
@@ -33,6 +33,7 @@ pub(crate) struct Bridge {
     gone: AtomicBool,
     pub(super) link: Arc<Link>,
     worker: usize,
+    watch: Watch,
     /// The local channel's address, and the number of the memory.
     pub(super) known_as: (usize, u64),
 }
@@ -70,6 +71,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
     let known_as = (end.channel_address(), memory.number());
     let line = Line::new(memory, contract, side, worker as u32).ok_or(JoinError::TooSmall)?;
+    let watch = line.watch();
     let bridge = Arc::new(Bridge {
         hook: Hook { pump, forget },
         ends: Mutex::new(Ends {
@@ -84,6 +86,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
         link: link.clone(),
         worker,
         known_as,
+        watch,
     });
     let local = Foreign::take(end);
     local.attach(Arc::into_raw(bridge.clone()).cast());
@@ -135,6 +138,13 @@ unsafe fn forget(hook: *const Hook) {
 }
 
 impl Bridge {
+    /// Whether a message waits in the line.
+    #[inline]
+    pub(super) fn has_message(&self) -> bool {
+        // SAFETY: the line stays in `ends` as long as the bridge.
+        unsafe { self.watch.has_message() }
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -162,10 +172,14 @@ impl Bridge {
         let sharer = self.link.sharer();
         let moved = ends.forward(sharer).and_then(|sent| {
             if sent {
-                self.link.ring(ends.line.bell());
+                let processor = self.link.tell(ends.line.bell());
+                if let Some(worker) = here::worker() {
+                    worker.told(processor);
+                }
             }
             ends.deliver(sharer)
         });
+        self.watch.follow(&ends.line);
         if let Err(fault) = &moved {
             report(ends.contract, &self.link, *fault);
         }

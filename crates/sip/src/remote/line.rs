@@ -22,8 +22,11 @@ use super::memory::Memory;
 
 /// Bytes of long messages that can be on their way in one direction of a channel.
 pub const ARENA: usize = 256 << 20;
-/// Arenas that have held more give their pages back.
+/// Bytes of an arena that are kept whatever happens.
 const KEPT: usize = 1 << 20;
+/// An arena that has held more gives its pages back at once; one that has held less, at the first answer to less than
+/// [`KEPT`]. Pages that are given back and made again cost ten times what is copied into them.
+const KEPT_IN_USE: usize = 16 << 20;
 const SLOT: usize = 64;
 const INLINE: usize = SLOT - 16;
 const LINES: usize = 2 * 64;
@@ -58,6 +61,8 @@ pub(super) struct Line {
     outgoing: Direction,
     /// Bytes of the outgoing arena that hold messages.
     used: usize,
+    /// How much of it was written since its pages were given back, if more than [`KEPT`].
+    large: usize,
     /// Numbers of blocks that have gone along with messages that the peer has not answered.
     lent: Vec<u32>,
 }
@@ -91,6 +96,47 @@ fn direction(contract: &Info, to: Side) -> Direction {
     }
 }
 
+/// Where the next message comes, for who has not the line itself: as good as the time of asking.
+#[derive(Debug)]
+pub(super) struct Watch {
+    ring: *const Slot,
+    slots: u32,
+    count: AtomicU32,
+}
+
+// SAFETY: an address in the line's memory, where everything is read atomically.
+unsafe impl Send for Watch {}
+// SAFETY: as above.
+unsafe impl Sync for Watch {}
+
+impl Watch {
+    /// Whether there is a message that nobody has taken.
+    ///
+    /// # Safety
+    /// The line is there.
+    #[inline]
+    pub(super) unsafe fn has_message(&self) -> bool {
+        if self.slots == 0 {
+            return false;
+        }
+        let count = self.count.load(Ordering::Relaxed);
+        let index = count & (self.slots - 1);
+        // SAFETY: within the ring, which is there by the caller.
+        let word = unsafe {
+            (*self.ring.add(index as usize))
+                .word
+                .load(Ordering::Acquire)
+        };
+        word >> 16 == u64::from(count.wrapping_add(1))
+    }
+
+    /// The line has gone on.
+    #[inline]
+    pub(super) fn follow(&self, line: &Line) {
+        self.count.store(line.incoming.count, Ordering::Relaxed);
+    }
+}
+
 /// A message that lies elsewhere than in its arena.
 pub(super) struct Nonsense;
 
@@ -102,6 +148,7 @@ impl Line {
             incoming: direction(contract, side),
             outgoing: direction(contract, side.peer()),
             used: 0,
+            large: 0,
             lent: Vec::new(),
             memory,
         };
@@ -110,6 +157,14 @@ impl Line {
         }
         line.head(side).bell.store(bell, Ordering::Release);
         Some(line)
+    }
+
+    pub(super) fn watch(&self) -> Watch {
+        Watch {
+            ring: self.memory.at(self.incoming.ring).cast().as_ptr(),
+            slots: self.incoming.slots,
+            count: AtomicU32::new(self.incoming.count),
+        }
     }
 
     fn head(&self, side: Side) -> &Head {
@@ -189,7 +244,11 @@ impl Line {
     /// The peer has answered: it has read everything.
     pub(super) fn answered(&mut self) {
         if self.used > KEPT {
-            self.memory.discard(self.outgoing.arena, self.used);
+            self.large = self.large.max(self.used);
+        }
+        if self.large > 0 && !(KEPT..=KEPT_IN_USE).contains(&self.used) {
+            self.memory.discard(self.outgoing.arena, self.large);
+            self.large = 0;
         }
         self.used = 0;
         self.lent.clear();

@@ -72,8 +72,13 @@ impl Link {
         self.bell(self.end, worker.into())
     }
 
-    /// Rings a bell of the peer's.
+    /// Tells a worker of the peer's of a message. Gives the processor that it stays on, from 1; 0 for none.
     #[inline]
+    pub(super) fn tell(&self, number: u32) -> u32 {
+        self.bell(1 - self.end, number as usize).tell()
+    }
+
+    /// Has a worker of the peer's look at everything.
     pub(super) fn ring(&self, number: u32) {
         self.bell(1 - self.end, number as usize).ring();
     }

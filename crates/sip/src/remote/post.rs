@@ -12,12 +12,17 @@ use crate::critical::as_host;
 use crate::shared::shared;
 use crate::thread::worker::{self, Worker};
 
+/// Channels whose messages a worker looks at one by one; it hears of more by their bells.
+const FEW: usize = 8;
+
 /// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
     changed: AtomicU32,
     joined: Mutex<Vec<Arc<Bridge>>>,
     seen: Cell<u32>,
+    /// Whether there are so few bridges that their lines are looked at.
+    looks: Cell<bool>,
     links: RefCell<Vec<Heard>>,
 }
 
@@ -94,26 +99,34 @@ impl Post {
     pub(crate) fn rang(&self, worker: u16) -> bool {
         let links = self.links.borrow();
         self.changed.load(Ordering::Acquire) != self.seen.get()
-            || (!links.is_empty() && links.iter().any(|heard| heard.rang(worker)))
+            || (!links.is_empty()
+                && links
+                    .iter()
+                    .any(|heard| heard.rang(worker) || (self.looks.get() && heard.has_message())))
     }
 
     /// Does it.
-    pub(crate) fn answer(&self, worker: u16) {
+    pub(crate) fn answer(&self, home: &Worker) {
+        let worker = home.index();
         let changed = self.changed.load(Ordering::Acquire);
         if changed != self.seen.replace(changed) {
-            self.look_again(worker);
+            self.look_again(home);
         }
         for heard in self.links.borrow().iter() {
             let rung = heard.link.heard(worker).rung();
             if rung != heard.rung.replace(rung) {
                 heard.bridges.iter().for_each(|bridge| bridge.pump());
+            } else if self.looks.get() {
+                let waiting = heard.bridges.iter().filter(|bridge| bridge.has_message());
+                waiting.for_each(|bridge| bridge.pump());
             }
         }
     }
 
     /// Sorts the bridges by link, forgets those that have ended, and has all of them look.
     #[cold]
-    fn look_again(&self, worker: u16) {
+    fn look_again(&self, home: &Worker) {
+        let worker = home.index();
         let mut links = Vec::<Heard>::new();
         let mut joined = self.joined();
         joined.retain(|bridge| !bridge.is_gone());
@@ -129,7 +142,13 @@ impl Post {
             });
             links[place].bridges.push(bridge.clone());
         }
+        self.looks.set(joined.len() <= FEW);
         drop(joined);
+        for heard in &links {
+            let bell = heard.link.heard(worker);
+            bell.set_looks(self.looks.get());
+            bell.set_processor(home.processor.get());
+        }
         for bridge in links.iter().flat_map(|heard| &heard.bridges) {
             bridge.pump();
         }
@@ -149,7 +168,9 @@ impl Post {
                 .iter()
                 .map(|heard| (heard.link.heard(worker.index()), heard.rung.get()))
                 .collect();
-            bell::sleep(&bells, &worker.inbox.asleep, 1, limit);
+            let has_message = || links.iter().any(Heard::has_message);
+            let word = (&worker.inbox.asleep, 1);
+            bell::sleep(&bells, self.looks.get(), has_message, word, limit);
         }
         true
     }
@@ -159,5 +180,10 @@ impl Heard {
     #[inline]
     fn rang(&self, worker: u16) -> bool {
         self.link.heard(worker).rung() != self.rung.get()
+    }
+
+    #[inline]
+    fn has_message(&self) -> bool {
+        self.bridges.iter().any(|bridge| bridge.has_message())
     }
 }

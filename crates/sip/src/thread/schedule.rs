@@ -21,8 +21,6 @@ use crate::system;
 
 /// How long a worker looks for work before it sleeps: about as long as waking it would take.
 const SPIN: Duration = Duration::from_micros(30);
-/// How much of that it keeps its processor to itself: somewhat more than a peer on another takes to answer.
-const ALONE: Duration = Duration::from_micros(2);
 /// Clocks are read every so many switches while timers run.
 const CLOCK_EVERY: u64 = 64;
 
@@ -108,6 +106,7 @@ impl Worker {
     pub(super) fn main(&'static self, core: Option<usize>) {
         if let Some(core) = core {
             system::pin(core);
+            self.processor.set(core as u32 + 1);
         }
         signals::prepare_thread();
         // What this OS thread has of the exchange heap is the host's: made before any process runs.
@@ -126,7 +125,7 @@ impl Worker {
             }
             if self.post.rang(self.index()) {
                 here::leave();
-                self.post.answer(self.index());
+                self.post.answer(self);
             }
             match self.next() {
                 Some(thread) => self.run(thread),
@@ -181,20 +180,23 @@ impl Worker {
     fn idle(&self) {
         let begin = Instant::now();
         let mut now = begin;
+        // Where a peer in another OS process wants this very processor to answer, to look for it would be in vain.
+        if self.neighbour.get() {
+            std::thread::yield_now();
+        }
         while now - begin < SPIN {
             for _ in 0..64 {
-                if !self.inbox.is_empty() || self.post.rang(self.index()) {
+                if self.is_wanted() {
                     return;
                 }
                 std::hint::spin_loop();
             }
             now = Instant::now();
-            // A peer in another OS process may want this very processor to answer.
-            if self.post.is_used() && now - begin > ALONE {
-                std::thread::yield_now();
-            }
             if self.timers.next().is_some_and(|deadline| deadline <= now) {
                 return self.ring();
+            }
+            if self.neighbour.get() {
+                break;
             }
         }
         let limit = self
@@ -208,6 +210,17 @@ impl Worker {
             self.inbox.rise();
             self.ring();
         }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.inbox.is_empty() || self.post.rang(self.index())
+    }
+
+    /// A peer in another OS process, who stays on that processor (from 1), was told something.
+    #[inline]
+    pub(crate) fn told(&self, processor: u32) {
+        self.neighbour
+            .set(processor != 0 && processor == self.processor.get());
     }
 
     /// A thread has returned, or its process is to end.

@@ -33,6 +33,10 @@ pub(crate) struct Worker {
     survey_link: Link,
     /// What comes from other OS processes.
     pub(crate) post: Post,
+    /// The processor that it stays on, from 1; 0 if it stays on none.
+    pub(crate) processor: Cell<u32>,
+    /// Whether the last peer in another OS process that was told something wants this very processor to answer.
+    pub(super) neighbour: Cell<bool>,
     /// Grows with every switch to a thread.
     pub(super) switches: AtomicU64,
     /// What the system calls the OS thread; 0 before it runs.
@@ -143,6 +147,8 @@ impl Worker {
             inbox: Inbox::default(),
             survey_link: Link::default(),
             post: Post::default(),
+            processor: Cell::new(0),
+            neighbour: Cell::new(false),
             switches: AtomicU64::new(0),
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
