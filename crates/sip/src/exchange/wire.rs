@@ -11,6 +11,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::sizes::SMALLEST;
 use super::{Exchange, HeapError};
 
 /// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
@@ -66,6 +67,8 @@ pub struct Writer<'a> {
     written: usize,
     room: usize,
     spill: Option<(*mut u8, usize)>,
+    /// Bytes of the large place in front of what was written.
+    padding: usize,
     depth: u32,
     /// Numbers of blocks that go along; none can without a list.
     lent: Option<&'a mut Vec<u32>>,
@@ -94,6 +97,7 @@ impl<'a> Writer<'a> {
             written: 0,
             room: small.1,
             spill: Some(large),
+            padding: 0,
             depth: 0,
             lent: None,
             _place: PhantomData,
@@ -135,16 +139,22 @@ impl<'a> Writer<'a> {
     }
 
     /// Goes on in the large place. What was written so far is copied; a peer that has changed it meanwhile
-    /// has changed its own message.
+    /// has changed its own message. It is put where what follows is aligned as blocks are: copies from and to
+    /// another alignment take four times as long.
     #[cold]
     fn spill(&mut self, more: usize) -> Result<(), EncodeError> {
         let (start, room) = self.spill.take().ok_or(EncodeError::TooLong(self.room))?;
+        let padding = self.written.next_multiple_of(SMALLEST) - self.written;
+        let room = room.saturating_sub(padding);
         if room < self.written || room - self.written < more {
             return Err(EncodeError::TooLong(room));
         }
-        // SAFETY: two different places with that much room.
-        unsafe { std::ptr::copy_nonoverlapping(self.start, start, self.written) };
-        (self.start, self.room) = (start, room);
+        // SAFETY: two different places with that much room, behind the padding.
+        unsafe {
+            let start = start.add(padding);
+            std::ptr::copy_nonoverlapping(self.start, start, self.written);
+            (self.start, self.room, self.padding) = (start, room, padding);
+        }
         Ok(())
     }
 
@@ -173,6 +183,11 @@ impl<'a> Writer<'a> {
         body(self)?;
         self.depth -= 1;
         Ok(())
+    }
+
+    /// Bytes of the large place that were left out in front of what was written there.
+    pub(crate) fn padding(&self) -> usize {
+        self.padding
     }
 
     /// How much was written, and whether to the large place.

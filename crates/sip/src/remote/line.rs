@@ -215,12 +215,13 @@ impl Line {
             let lent = sharer.map(|_| &mut self.lent);
             let mut writer = Writer::at((inline, INLINE), room).lending(lent);
             write(&mut writer)?;
+            let padding = writer.padding();
             let (length, spilled) = writer.finish();
             let mut claim = length as u64;
             if spilled {
                 claim |= SPILLED;
-                inline.cast::<u64>().write(self.used as u64);
-                self.used += length.next_multiple_of(64);
+                inline.cast::<u64>().write((self.used + padding) as u64);
+                self.used += (padding + length).next_multiple_of(SLOT);
             }
             (*slot).length.store(claim, Ordering::Relaxed);
         }

@@ -21,6 +21,8 @@ use crate::system;
 
 /// How long a worker looks for work before it sleeps: about as long as waking it would take.
 const SPIN: Duration = Duration::from_micros(30);
+/// A processor that is away for longer has been with somebody else than a peer that answers.
+const SLICE: Duration = Duration::from_micros(50);
 /// Clocks are read every so many switches while timers run.
 const CLOCK_EVERY: u64 = 64;
 
@@ -178,13 +180,20 @@ impl Worker {
     }
 
     fn idle(&self) {
+        // Where a peer in another OS process wants this very processor to answer, to look for it would be in vain.
+        let spin = match self.neighbour.get() {
+            true => {
+                self.let_neighbour_run();
+                Duration::ZERO
+            }
+            false => SPIN,
+        };
+        if self.is_wanted() {
+            return;
+        }
         let begin = Instant::now();
         let mut now = begin;
-        // Where a peer in another OS process wants this very processor to answer, to look for it would be in vain.
-        if self.neighbour.get() {
-            std::thread::yield_now();
-        }
-        while now - begin < SPIN {
+        while now - begin < spin {
             for _ in 0..64 {
                 if self.is_wanted() {
                     return;
@@ -194,9 +203,6 @@ impl Worker {
             now = Instant::now();
             if self.timers.next().is_some_and(|deadline| deadline <= now) {
                 return self.ring();
-            }
-            if self.neighbour.get() {
-                break;
             }
         }
         let limit = self
@@ -214,6 +220,23 @@ impl Worker {
 
     fn is_wanted(&self) -> bool {
         !self.inbox.is_empty() || self.post.rang(self.index())
+    }
+
+    /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
+    /// they would take all of their time. After such a loss the worker sleeps instead, for twice as many waits each time.
+    fn let_neighbour_run(&self) {
+        let (rest, last) = self.stolen.get();
+        if rest > 0 {
+            return self.stolen.set((rest - 1, last));
+        }
+        let begin = Instant::now();
+        std::thread::yield_now();
+        self.stolen.set(if begin.elapsed() > SLICE {
+            let next = (last * 2).clamp(64, 4096);
+            (next, next)
+        } else {
+            (0, last - last / 16)
+        });
     }
 
     /// A peer in another OS process, who stays on that processor (from 1), was told something.

@@ -37,6 +37,8 @@ pub(crate) struct Worker {
     pub(crate) processor: Cell<u32>,
     /// Whether the last peer in another OS process that was told something wants this very processor to answer.
     pub(super) neighbour: Cell<bool>,
+    /// For how many waits more the processor is not given away, and for how many it was at the last loss.
+    pub(super) stolen: Cell<(u32, u32)>,
     /// Grows with every switch to a thread.
     pub(super) switches: AtomicU64,
     /// What the system calls the OS thread; 0 before it runs.
@@ -149,6 +151,7 @@ impl Worker {
             post: Post::default(),
             processor: Cell::new(0),
             neighbour: Cell::new(false),
+            stolen: Cell::new((0, 0)),
             switches: AtomicU64::new(0),
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
