@@ -130,10 +130,7 @@ impl<'a> Writer<'a> {
             self.spill(bytes.len())?;
         }
         // SAFETY: there is room.
-        unsafe {
-            let end = self.start.add(self.written);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), end, bytes.len());
-        }
+        unsafe { copy_out(bytes, self.start.add(self.written)) };
         self.written += bytes.len();
         Ok(())
     }
@@ -363,6 +360,38 @@ pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
     let value = T::decode(&mut reader)?;
     reader.finish()?;
     Ok(value)
+}
+
+/// From so many bytes on, what is written for another core goes past the caches: to take the lines out of the other's
+/// cache first cost four times as much for 32 KiB between far cores.
+const PAST_CACHES: usize = 8 << 10;
+
+/// Writes bytes for a peer.
+///
+/// # Safety
+/// There is room for them, and nobody of this OS process reads there meanwhile.
+#[inline]
+unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
+    let mut done = 0;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if bytes.len() >= PAST_CACHES && to.addr().is_multiple_of(16) {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+        while bytes.len() - done >= 16 {
+            // SAFETY: 16 bytes are left, and the place is aligned.
+            unsafe {
+                let part = _mm_loadu_si128(bytes.as_ptr().add(done).cast::<__m128i>());
+                _mm_stream_si128(to.add(done).cast(), part);
+            }
+            done += 16;
+        }
+        // Such writes are not in order with those that follow.
+        // SAFETY: every x86-64 has it.
+        unsafe { _mm_sfence() };
+    }
+    // SAFETY: by the caller.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr().add(done), to.add(done), bytes.len() - done);
+    }
 }
 
 /// Copies bytes that somebody else may change meanwhile, reading each once: a compiler that knows a copy may
