@@ -48,6 +48,7 @@ bench-sip: setup  ## processes and messages beside Linux and other channels: tab
 	scripts/bench-domains $(CURDIR)/build/domains.json
 	cargo bench --quiet -p mullion-sip --bench sip -- --json $(CURDIR)/build/sip.json --html $(CURDIR)/build/sip.html \
 	    --rows $(CURDIR)/build/domains.json $(BENCH)
+	cargo bench --quiet -p mullion-hip --bench macro -- --json $(CURDIR)/build/sip-macro.json --html $(CURDIR)/build/sip-macro.html $(BENCH)
 
 # Workspaces of their own: SIPs are built with a feature that hosts are not, the models with loom.
 ASIDE := examples/sip crates/sip/model

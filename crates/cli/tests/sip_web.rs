@@ -220,6 +220,69 @@ fn a_parser_that_dies_is_another_one_soon() {
     assert_eq!(run.end().0, Some(143));
 }
 
+/// The domains of the configuration, and the one that holds everybody else.
+const WALLS: [&str; 3] = ["[domains.untrusted]", "[domains.files]", "[domains.main]"];
+
+/// Moves a domain into an OS process: one line is another.
+fn walled(text: &str, domain: &str) -> String {
+    let same = format!("{domain}\nkind = \"same\"");
+    assert!(text.contains(&same), "{same} in {text}");
+    text.replace(&same, &same.replace("same", "process"))
+}
+
+#[test]
+fn one_line_moves_processes_behind_a_wall() {
+    let main = |text: String| format!("{text}\n[domains.main]\nkind = \"same\"\n");
+    for moved in [&WALLS[..1], &WALLS[1..2], &WALLS[2..], &WALLS[..]] {
+        let all = |text| {
+            moved
+                .iter()
+                .fold(main(text), |text, domain| walled(&text, domain))
+        };
+        let (run, address) = server(all);
+        assert_eq!(get(address, "/"), (200, b"<p>index".to_vec()), "{moved:?}");
+        for _ in 0..3 {
+            assert_eq!(get(address, "/large.bin"), (200, large()), "{moved:?}");
+        }
+        assert_eq!(get(address, "/link").0, 404, "{moved:?}");
+        assert_eq!(get(address, "/%2e%2e/secret").0, 400, "{moved:?}");
+        assert_eq!(get(address, "/fatal").0, 500, "{moved:?}");
+        assert_eq!(get(address, "/").0, 200, "{moved:?}");
+        run.terminate();
+        assert_eq!(run.end().0, Some(143));
+    }
+}
+
+/// SIGKILL, from outside: the same to the others as a panic.
+#[test]
+fn a_parser_behind_a_wall_is_killed_and_another_one_soon() {
+    let (run, address) = server(|text| walled(&text, WALLS[0]));
+    let mut before = 0;
+    for restarts in 1..4 {
+        assert_eq!(get(address, "/").0, 200);
+        let pid = loop {
+            let top = run.look(&["top", "--json"], "parser");
+            let view: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+            let processes = view["processes"].as_array().expect("a list");
+            let parser = processes.iter().find(|process| process["name"] == "parser");
+            let pid = parser.and_then(|parser| parser["os_process"].as_i64());
+            match pid {
+                Some(pid) if pid != before => break pid,
+                _ => continue,
+            }
+        };
+        before = pid;
+        let number = rustix::process::Pid::from_raw(pid as i32).expect("a number");
+        rustix::process::kill_process(number, rustix::process::Signal::KILL).expect("it lives");
+        assert_eq!(get(address, "/").0, 200);
+        run.look(&["top", "--json"], &format!("\"restarts\": {restarts}"));
+    }
+    run.terminate();
+    let (_, log) = run.end();
+    // The last one may have been ended so, too.
+    assert!(log.matches("signal 9").count() >= 3, "{log}");
+}
+
 /// Bytes that look like requests, mostly.
 fn nearly() -> impl Strategy<Value = Vec<u8>> {
     let word = proptest::sample::select(vec![

@@ -49,9 +49,10 @@ impl Mix {
     }
 
     pub(crate) fn next(&mut self) -> usize {
-        let directory = pick(&self.directories, self.number());
-        let class = pick(&[0.35, 0.85, 0.99, 1.0], self.number());
-        let step = pick(&self.steps, self.number());
+        let numbers = [self.number(), self.number(), self.number()];
+        let directory = pick(&self.directories, numbers[0]);
+        let class = pick(&[0.35, 0.85, 0.99, 1.0], numbers[1]);
+        let step = pick(&self.steps, numbers[2]);
         directory * FILES + class * STEPS + step
     }
 
@@ -77,5 +78,6 @@ fn cumulative(weights: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 }
 
 fn pick(sums: &[f64], number: f64) -> usize {
-    sums.partition_point(|sum| *sum <= number).min(sums.len() - 1)
+    sums.partition_point(|sum| *sum <= number)
+        .min(sums.len() - 1)
 }

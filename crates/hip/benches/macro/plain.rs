@@ -5,13 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::mix::{Mix, sizes};
-use crate::work::{Device, Kind, MOST, Table, Work, numbers, sort, sum, weigh};
+use crate::work::{Device, Kind, MOST, Table, Watch, Work, numbers, sort, sum, weigh};
 use crate::{Processors, Took};
 
 /// By which a program knows that it is one of them.
@@ -119,7 +118,12 @@ fn measure(work: Work) -> io::Result<Took> {
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
-    Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+    Ok(socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
 }
 
 fn start(place: &str, what: &str, client: OwnedFd, behind: Stdio) -> io::Result<Child> {
@@ -154,20 +158,21 @@ fn client<const CHECKED: bool>(mut files: End, count: u64) -> io::Result<Took> {
     let mut room = vec![0; MOST];
     files.ask(0, 0)?;
     files.answered(&mut room)?;
-    let begin = Instant::now();
+    let mut watch = Watch::start(count);
     for _ in 0..count {
         let file = mix.next();
         for offset in (0..sizes[file]).step_by(MOST) {
             files.ask(file as u64, offset)?;
             total = sum::<CHECKED>(total, files.answered(&mut room)?);
         }
+        watch.tick();
     }
-    Ok(took(begin, total))
+    Ok(took(watch, total))
 }
 
-fn took(begin: Instant, sum: u64) -> Took {
+fn took(watch: Watch, sum: u64) -> Took {
     Took {
-        nanoseconds: begin.elapsed().as_nanos() as u64,
+        batches: watch.batches,
         sum,
     }
 }
@@ -195,16 +200,20 @@ fn sorter<const CHECKED: bool>(mut client: End, mut source: End) -> io::Result<(
 
 fn sink<const CHECKED: bool>(mut blocks: End, count: u64) -> io::Result<Took> {
     let (mut room, mut total) = (vec![0; MOST], 0);
-    let begin = Instant::now();
+    let mut watch = Watch::start(count);
     for block in 0..count {
         blocks.ask(block, 0)?;
         total = weigh::<CHECKED>(total, &from_bytes(blocks.answered(&mut room)?));
+        watch.tick();
     }
-    Ok(took(begin, total))
+    Ok(took(watch, total))
 }
 
 fn to_bytes(values: &[u64]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 fn from_bytes(bytes: &[u8]) -> Vec<u64> {

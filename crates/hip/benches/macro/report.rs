@@ -15,10 +15,7 @@ pub(crate) struct Row {
     processors: u8,
     /// Files read, or blocks sorted.
     count: u64,
-    /// Of the rounds.
     median_ms: f64,
-    first_quartile_ms: f64,
-    third_quartile_ms: f64,
     least_ms: f64,
     /// In times of one address space with checks.
     normalised: f64,
@@ -30,10 +27,10 @@ impl Row {
         configuration: &'static str,
         processors: Processors,
         count: u64,
-        mut times: Vec<u64>,
+        rounds: &[Vec<u64>],
         base: u64,
     ) -> Row {
-        let middle = median(&mut times);
+        let middle = time(rounds, median);
         let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         Row {
             benchmark: match kind {
@@ -47,40 +44,46 @@ impl Row {
             },
             count,
             median_ms: ms(middle),
-            first_quartile_ms: ms(times[times.len() / 4]),
-            third_quartile_ms: ms(times[times.len() * 3 / 4]),
-            least_ms: ms(times[0]),
+            least_ms: ms(time(rounds, |values| *values.first().unwrap_or(&0))),
             normalised: middle as f64 / base as f64,
         }
     }
 
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 7] {
         [
             self.benchmark.into(),
             self.processors.to_string(),
             self.configuration.into(),
             format!("{:.2}", self.normalised),
             format!("{:.1}", self.median_ms),
-            format!("{:.1}–{:.1}", self.first_quartile_ms, self.third_quartile_ms),
             format!("{:.1}", self.least_ms),
             format!("{:.2}", self.median_ms * 1e3 / self.count as f64),
         ]
     }
 }
 
-/// Of values that it sorts.
-pub(crate) fn median(values: &mut [u64]) -> u64 {
-    values.sort_unstable();
+/// The sum over batches of what `choose` takes of a batch's times in order.
+pub(crate) fn time(rounds: &[Vec<u64>], choose: fn(&[u64]) -> u64) -> u64 {
+    let batches = rounds.iter().map(Vec::len).min().unwrap_or(0);
+    let of = |batch: usize| {
+        let mut times: Vec<u64> = rounds.iter().map(|round| round[batch]).collect();
+        times.sort_unstable();
+        choose(&times)
+    };
+    (0..batches).map(of).sum()
+}
+
+/// Of sorted values.
+pub(crate) fn median(values: &[u64]) -> u64 {
     values[values.len() / 2]
 }
 
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 7] = [
     "benchmark",
     "processors",
     "configuration",
     "normalised",
-    "ms (median)",
-    "quartiles",
+    "ms (medians)",
     "least",
     "µs each",
 ];
@@ -88,7 +91,7 @@ const COLUMNS: [&str; 8] = [
 /// A table in Markdown.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut text = format!("| {} |\n", COLUMNS.join(" | "));
-    text.push_str("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+    text.push_str("| --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
     for row in rows {
         let _ = writeln!(text, "| {} |", row.cells().join(" | "));
     }
@@ -98,8 +101,12 @@ pub(crate) fn table(rows: &[Row]) -> String {
 /// What the numbers were measured on.
 fn machine() -> String {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = information.lines().find(|line| line.starts_with("model name"));
-    let processor = line.and_then(|line| line.split(':').nth(1)).unwrap_or("unknown");
+    let line = information
+        .lines()
+        .find(|line| line.starts_with("model name"));
+    let processor = line
+        .and_then(|line| line.split(':').nth(1))
+        .unwrap_or("unknown");
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split(' ').take(3).collect();
     format!("{}; load {}", processor.trim(), load.join(" "))

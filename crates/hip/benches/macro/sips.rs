@@ -1,5 +1,6 @@
 //! The two programs as processes with channels: in one address space, or in a domain each.
 
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use mullion_hip::{Launch, Member, Output, launch};
@@ -9,10 +10,9 @@ use mullion_sip::process::{
     self, Child, Home, Limits, Options, Program, Rights, Service, serve, spawn,
 };
 use mullion_sip::{ExVec, Exchange, contract, wait};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::mix::{Mix, sizes};
-use crate::work::{Device, Kind, MOST, Table, Work, numbers, sort, sum, weigh};
+use crate::work::{Device, Kind, MOST, Table, Watch, Work, numbers, sort, sum, weigh};
 use crate::{Processors, Took};
 
 /// What is to be read: two numbers.
@@ -24,10 +24,10 @@ pub(crate) struct Part {
     amount: u64,
 }
 
-/// A result: nanoseconds, and the sum.
-#[derive(Exchange, Clone, Copy, Debug)]
+/// A result: nanoseconds of each batch, and the sum.
+#[derive(Exchange, Debug)]
 pub(crate) struct Outcome {
-    nanoseconds: u64,
+    batches: ExVec<u64>,
     sum: u64,
 }
 
@@ -106,37 +106,42 @@ pub(crate) fn same(work: Work, processors: Processors) -> Took {
     finish(&results, &children)
 }
 
-/// Each in an OS process of its own.
-pub(crate) fn domains(work: Work, processors: Processors) -> Took {
+/// Each in an OS process of its own, with an exchange heap of its own.
+pub(crate) fn apart(work: Work, processors: Processors) -> Took {
+    domains(work, processors, false)
+}
+
+/// Each in an OS process of its own, with one exchange heap for all.
+pub(crate) fn sharing(work: Work, processors: Processors) -> Took {
+    domains(work, processors, true)
+}
+
+fn domains(work: Work, processors: Processors, share: bool) -> Took {
     let results = results();
-    // Domains go to the processors of who starts them, in turn: the third to where the first is.
-    let all = sched_getaffinity(None).expect("of this thread");
-    if processors == Processors::One {
-        let mut one = CpuSet::new();
-        let first = (0..CpuSet::MAX_CPU).find(|number| all.is_set(*number));
-        one.set(first.expect("a processor"));
-        sched_setaffinity(None, &one).expect("less than before");
-    }
-    let start = |role: &str| {
+    let second = u32::from(processors == Processors::Two);
+    let start = |role: &str, processor: u32| {
         launch(&Launch {
             name: role.to_owned(),
             configuration: format!("{role} {} {}", work.checked, work.count),
+            files: Vec::new(),
+            share,
             workers: 1,
+            processor: Some(processor),
             rights: Rights::all(),
             output: Output::Inherited,
             program: None,
         })
     };
     let children: Vec<Child> = roles(work.kind)
-        .map(|role| start(role).expect("a domain"))
         .into_iter()
+        .zip([0, second, 0])
+        .map(|(role, processor)| start(role, processor).expect("a domain"))
         .collect();
-    sched_setaffinity(None, &all).expect("as before");
     finish(&results, &children)
 }
 
 /// What a domain runs.
-pub(crate) fn load(configuration: &str) -> Result<Vec<Member>, String> {
+pub(crate) fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
     let words: Vec<&str> = configuration.split(' ').collect();
     let [role, checked, count] = words[..] else {
         return Err(configuration.into());
@@ -174,18 +179,20 @@ fn finish(results: &Service, children: &[Child]) -> Took {
         child.wait();
     }
     Took {
-        nanoseconds: took.nanoseconds,
+        batches: took.batches.to_vec(),
         sum: took.sum,
     }
 }
 
-fn say(begin: Instant, sum: u64) {
-    let nanoseconds = begin.elapsed().as_nanos() as u64;
+fn say(watch: &Watch, sum: u64) {
+    let batches = ExVec::copy_of(&watch.batches);
     let client = find("/result", || {
         let (client, server) = result::channel().expect("memory");
         (client, server.into_any())
     });
-    client.took(Outcome { nanoseconds, sum }).expect("the host listens");
+    client
+        .took(Outcome { batches, sum })
+        .expect("the host listens");
     // Until it is ended, so that nobody sees an end before the result.
     wait::park_until(Instant::now() + Duration::from_secs(10));
 }
@@ -234,7 +241,9 @@ fn answer(path: &str, mut read: impl FnMut(Part) -> Result<ExVec<u8>, ChannelClo
 fn device<const CHECKED: bool>(_: u64) {
     let device = Device::new();
     answer("/device", |part| {
-        Ok(ExVec::copy_of(device.read::<CHECKED>(part.what, part.amount)))
+        Ok(ExVec::copy_of(
+            device.read::<CHECKED>(part.what, part.amount),
+        ))
     });
 }
 
@@ -263,7 +272,7 @@ fn client<const CHECKED: bool>(count: u64) {
     // The device is there when it has answered once.
     let first = Part { what: 0, amount: 0 };
     (_, files) = read(files, first).expect("alive");
-    let begin = Instant::now();
+    let mut watch = Watch::start(count);
     for _ in 0..count {
         let file = mix.next();
         for offset in (0..sizes[file]).step_by(MOST) {
@@ -275,8 +284,9 @@ fn client<const CHECKED: bool>(count: u64) {
             files = again;
             total = sum::<CHECKED>(total, &data);
         }
+        watch.tick();
     }
-    say(begin, total);
+    say(&watch, total);
 }
 
 /// Serves one client with blocks until there is none.
@@ -330,13 +340,14 @@ fn sorter<const CHECKED: bool>(_: u64) {
     });
 }
 
-fn sink<const CHECKED: bool>(_: u64) {
+fn sink<const CHECKED: bool>(count: u64) {
     let mut blocks = find_blocks("/sorted");
     let mut total = 0;
-    let begin = Instant::now();
+    let mut watch = Watch::start(count);
     while let Some((block, again)) = next(blocks).expect("alive") {
         total = weigh::<CHECKED>(total, &block);
         blocks = again;
+        watch.tick();
     }
-    say(begin, total);
+    say(&watch, total);
 }

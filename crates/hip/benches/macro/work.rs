@@ -1,6 +1,8 @@
 //! What the processes do, however they talk to each other. With `CHECKED` each index is checked against its array and
 //! each sum against overflow, as in safe Rust with overflow checks; without, neither is.
 
+use std::time::Instant;
+
 use crate::mix;
 
 /// One of the two programs, and how much of it.
@@ -16,6 +18,40 @@ pub(crate) struct Work {
 pub(crate) enum Kind {
     Files,
     Compute,
+}
+
+/// Times batches of requests.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Requests of a batch.
+    every: u64,
+    done: u64,
+    since: Instant,
+    pub(crate) batches: Vec<u64>,
+}
+
+/// Batches of a run, about: short beside what Linux gives a process at a time.
+const BATCHES: u64 = 1000;
+
+impl Watch {
+    pub(crate) fn start(count: u64) -> Watch {
+        Watch {
+            every: count.div_ceil(BATCHES).max(1),
+            done: 0,
+            since: Instant::now(),
+            batches: Vec::with_capacity(BATCHES as usize),
+        }
+    }
+
+    /// One request is done.
+    pub(crate) fn tick(&mut self) {
+        self.done += 1;
+        if self.done.is_multiple_of(self.every) {
+            let now = Instant::now();
+            self.batches.push((now - self.since).as_nanos() as u64);
+            self.since = now;
+        }
+    }
 }
 
 /// Bytes of the block device's blocks.
@@ -63,7 +99,11 @@ impl Device {
     /// With room for all files, and something in each line.
     pub(crate) fn new() -> Device {
         let blocks: usize = mix::sizes().iter().map(|size| blocks_of(*size)).sum();
-        Device((0..blocks * BLOCK).map(|at| (at / 64 % 251) as u8).collect())
+        Device(
+            (0..blocks * BLOCK)
+                .map(|at| (at / 64 % 251) as u8)
+                .collect(),
+        )
     }
 
     pub(crate) fn read<const CHECKED: bool>(&self, first: u64, count: u64) -> &[u8] {

@@ -133,9 +133,9 @@ impl Cache {
 
 type Disk = Option<Client<Idle>>;
 
-/// Asks the disk, twice if it has been started again since.
+/// Asks the disk, and for a while again if it has ended: to read twice does no harm.
 fn read(mut disk: Disk, piece: &Piece) -> (Result<Found, Refused>, Disk) {
-    for _ in 0..2 {
+    for _ in 0..20 {
         let Some(open) = disk.take().or_else(open) else {
             break;
         };
@@ -146,7 +146,7 @@ fn read(mut disk: Disk, piece: &Piece) -> (Result<Found, Refused>, Disk) {
         match open.read(piece).and_then(Client::<directory::Busy>::recv) {
             Ok(BusyMessage::Piece(found, open)) => return (Ok(found), Some(open)),
             Ok(BusyMessage::Refused(refused, open)) => return (Err(refused), Some(open)),
-            Err(ChannelClosed) => {}
+            Err(ChannelClosed) => thread::sleep(Duration::from_millis(20)),
         }
     }
     (Err(Refused::Failed), None)
@@ -154,12 +154,12 @@ fn read(mut disk: Disk, piece: &Piece) -> (Result<Found, Refused>, Disk) {
 
 /// Waits a while for the disk to be there.
 fn open() -> Disk {
-    for _ in 0..500 {
+    for _ in 0..1000 {
         let (client, server) = directory::channel().ok()?;
         match process::open("/web/disk", server.into_any()) {
             Ok(()) => return Some(client),
             Err((NameError::Unbound | NameError::Busy, _)) => {
-                thread::sleep(Duration::from_millis(2));
+                thread::sleep(Duration::from_millis(5));
             }
             Err(_) => return None,
         }

@@ -24,29 +24,45 @@ pub(crate) enum Said {
 pub(crate) struct Parser(Option<parse::Client<parse::Idle>>);
 
 impl Parser {
+    /// What ends two parsers is not given to a third.
     pub(crate) fn ask(&mut self, bytes: &[u8]) -> Result<Said, Gone> {
         for _ in 0..2 {
             let parser = match self.0.take() {
                 Some(parser) => parser,
-                None => open("/web/parser", || {
-                    let (client, server) = parse::channel().ok()?;
-                    Some((client, server.into_any()))
-                })?,
+                None => find()?,
             };
-            let asked = parser.bytes(ExVec::copy_of(bytes));
-            let (said, parser) = match asked.and_then(|busy| busy.recv()) {
-                Ok(parse::BusyMessage::More(parser)) => (Said::More, parser),
-                Ok(parse::BusyMessage::Request(request, parser)) => {
-                    (Said::Request(request), parser)
-                }
-                Ok(parse::BusyMessage::Bad(status, parser)) => (Said::Bad(status), parser),
-                Err(ChannelClosed) => continue,
-            };
-            self.0 = Some(parser);
-            return Ok(said);
+            if let Ok((said, parser)) = one(parser, bytes) {
+                self.0 = Some(parser);
+                return Ok(said);
+            }
         }
         Err(Gone)
     }
+}
+
+type Open = parse::Client<parse::Idle>;
+
+fn one(parser: Open, bytes: &[u8]) -> Result<(Said, Open), ChannelClosed> {
+    Ok(match parser.bytes(ExVec::copy_of(bytes))?.recv()? {
+        parse::BusyMessage::More(parser) => (Said::More, parser),
+        parse::BusyMessage::Request(request, parser) => (Said::Request(request), parser),
+        parse::BusyMessage::Bad(status, parser) => (Said::Bad(status), parser),
+    })
+}
+
+/// A parser that answers. One that has ended may leave its name for a moment, so it is asked something harmless first.
+fn find() -> Result<Open, Gone> {
+    for _ in 0..100 {
+        let parser = open("/web/parser", || {
+            let (client, server) = parse::channel().ok()?;
+            Some((client, server.into_any()))
+        })?;
+        if let Ok((Said::More, parser)) = one(parser, &[]) {
+            return Ok(parser);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Err(Gone)
 }
 
 pub(crate) struct Files {
@@ -62,8 +78,9 @@ impl Files {
         }
     }
 
+    /// To read twice does no harm, so it is tried again for a while.
     pub(crate) fn read(&mut self, path: &str, offset: u64) -> Result<Result<Found, Refused>, Gone> {
-        for _ in 0..2 {
+        for _ in 0..20 {
             let files = match self.files.take() {
                 Some(files) => files,
                 None => open(&self.path, || {
@@ -79,7 +96,10 @@ impl Files {
             let (found, files) = match files.read(piece).and_then(|busy| busy.recv()) {
                 Ok(directory::BusyMessage::Piece(found, files)) => (Ok(found), files),
                 Ok(directory::BusyMessage::Refused(refused, files)) => (Err(refused), files),
-                Err(ChannelClosed) => continue,
+                Err(ChannelClosed) => {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
             };
             self.files = Some(files);
             return Ok(found);
@@ -90,12 +110,12 @@ impl Files {
 
 /// Waits a while for the peer to be there, or there again.
 fn open<C>(path: &str, channel: impl Fn() -> Option<(C, AnyEndpoint)>) -> Result<C, Gone> {
-    for _ in 0..500 {
+    for _ in 0..1000 {
         let (client, server) = channel().ok_or(Gone)?;
         match process::open(path, server) {
             Ok(()) => return Ok(client),
             Err((NameError::Unbound | NameError::Busy, _)) => {
-                thread::sleep(Duration::from_millis(2));
+                thread::sleep(Duration::from_millis(5));
             }
             Err(_) => return Err(Gone),
         }
