@@ -5,6 +5,8 @@ mod built;
 #[allow(dead_code, reason = "others use more of it")]
 mod sips;
 
+use std::process::Command;
+
 use built::library;
 use sips::{Run, mullion};
 
@@ -28,6 +30,18 @@ fn a_configuration_is_run_looked_at_and_ended() {
     assert!(table.contains("3 processes, 2 running"), "{table}");
     run.look(&["top", "--json"], "\"contract\": \"echo\"");
     run.look(&["graph"], ">domain main</text>");
+    // Heaps, stacks and blocks of living processes, as `mullion map` takes them.
+    for wanted in ["\"asker\"", "\"heap\"", "\"stack\"", "\"exchange heap\""] {
+        let state = run.look(&["map"], wanted);
+        let file = run.directory().join("state.json");
+        std::fs::write(&file, state).expect("written");
+        let painted = Command::new(env!("CARGO_BIN_EXE_mullion"))
+            .arg("map")
+            .arg(&file)
+            .output();
+        let painted = painted.expect("it runs");
+        assert!(painted.status.success(), "{painted:?}");
+    }
     run.terminate();
     let (code, log) = run.end();
     assert_eq!(code, Some(143), "{log}");

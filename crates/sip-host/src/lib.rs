@@ -8,6 +8,7 @@
 //!   services        what the host does for processes: sockets that listen, directories to read
 //!   supervisor      starts, restarts and ends processes, and says so in the log
 //!   view, status    what there is at a moment, for who asks over a socket;  graph paints it
+//!   map             who may touch which memory, for `mullion map`
 //! ```
 //! What is trusted in a library that was judged is who compiled it: see SECURITY.md.
 
@@ -17,6 +18,7 @@ pub mod domain;
 pub mod graph;
 pub mod image;
 mod instance;
+pub mod map;
 pub mod quantity;
 mod same;
 pub mod services;

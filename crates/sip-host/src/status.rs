@@ -1,11 +1,14 @@
-//! The status socket: who connects is sent one view, as JSON, and the connection is closed.
+//! The status socket: who connects says what it wants to see (`view` or `map`), and shuts its side; it is sent one, as
+//! JSON, and the connection is closed.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::map;
 use crate::supervisor::Watch;
 use crate::view::View;
 
@@ -13,6 +16,10 @@ use crate::view::View;
 const LARGEST: u64 = 64 << 20;
 /// How long a silent reader or supervisor is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long who connects may take to say what it wants.
+const SHORT: Duration = Duration::from_millis(500);
+/// Wants the state of the memory.
+const MAP: &[u8] = b"map";
 
 /// The default path: of this user alone.
 ///
@@ -89,7 +96,16 @@ impl Drop for Status {
 
 fn answer(mut connection: UnixStream, watch: &Watch) -> io::Result<()> {
     connection.set_write_timeout(Some(PATIENCE))?;
-    connection.write_all(&serde_json::to_vec(&watch.view())?)
+    connection.set_read_timeout(Some(SHORT))?;
+    let mut wanted = Vec::new();
+    (&connection)
+        .take(MAP.len() as u64)
+        .read_to_end(&mut wanted)?;
+    let answer = match &wanted[..] {
+        MAP => map::state().map_err(io::Error::other)?.to_json().into(),
+        _ => serde_json::to_vec(&watch.view())?,
+    };
+    connection.write_all(&answer)
 }
 
 /// Asks a supervisor for a view.
@@ -97,9 +113,28 @@ fn answer(mut connection: UnixStream, watch: &Watch) -> io::Result<()> {
 /// # Errors
 /// Nobody serves the socket, or what comes is no view.
 pub fn ask(path: &Path) -> io::Result<View> {
-    let connection = UnixStream::connect(path)?;
+    Ok(serde_json::from_slice(&answer_to(path, b"view")?)?)
+}
+
+/// Asks a supervisor for the state of its memory, as JSON for `mullion map`.
+///
+/// # Errors
+/// Nobody serves the socket, or a process was made or ended meanwhile, and nothing comes.
+pub fn ask_map(path: &Path) -> io::Result<Vec<u8>> {
+    let state = answer_to(path, MAP)?;
+    if state.is_empty() {
+        let text = "processes began or ended while their memory was looked at: try again";
+        return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
+    }
+    Ok(state)
+}
+
+fn answer_to(path: &Path, wanted: &[u8]) -> io::Result<Vec<u8>> {
+    let mut connection = UnixStream::connect(path)?;
     connection.set_read_timeout(Some(PATIENCE))?;
+    connection.write_all(wanted)?;
+    connection.shutdown(Shutdown::Write)?;
     let mut bytes = Vec::new();
     connection.take(LARGEST).read_to_end(&mut bytes)?;
-    Ok(serde_json::from_slice(&bytes)?)
+    Ok(bytes)
 }

@@ -6,16 +6,23 @@ use std::time::Duration;
 
 use mullion_sip::heap::{ProcessHeaps, UNIT};
 use mullion_sip::kernel::kernel;
-use mullion_sip::process::{Cause, Limits, Options, Program, records, spawn};
-use mullion_sip::{Start, thread};
+use mullion_sip::process::{Cause, Holding, Kind, Limits, Options, Program, records, spawn};
+use mullion_sip::{ExVec, Start, thread};
 use mullion_supervisor::{DomainId, Order, Permission, word_of};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
 
-static PAGES: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+static PAGES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+/// An address of each one's stack, and of a block that each has in the exchange heap.
+static STACKS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static BLOCKS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 fn holder(number: u64) {
+    let block = ExVec::copy_of(&[number; 1000]);
+    let address = |place: *const u64| place.expose_provenance() as u64;
+    STACKS[number as usize].store(address(&raw const number), Ordering::SeqCst);
+    BLOCKS[number as usize].store(address(block.as_ptr()), Ordering::SeqCst);
     let pages = (kernel().allocate_pages)(3 * UNIT);
     PAGES[number as usize].store(pages.expose_provenance() as u64, Ordering::SeqCst);
     thread::sleep(Duration::from_secs(1000));
@@ -54,8 +61,20 @@ fn pages_are_regions_and_processes_are_domains() {
             .map(|(domain, _)| *domain)
             .expect("a domain")
     };
-    for (index, address) in addresses.into_iter().enumerate() {
-        let word = word_of(address);
+    assert_eq!(records.moved, 0);
+    let of = |places: &[AtomicU64; 3]| places.each_ref().map(|place| place.load(Ordering::SeqCst));
+    let all = [addresses, of(&STACKS), of(&BLOCKS)].concat();
+    for (number, address) in all.into_iter().enumerate() {
+        let (index, word) = (number % 3, word_of(address));
+        let kind = [Kind::Heap, Kind::Stack, Kind::Exchange][number / 3];
+        let there = |holding: &&Holding| {
+            (holding.start..holding.start + holding.bytes).contains(&(address as usize))
+        };
+        let holding = records.holdings.iter().find(there).expect("a holding");
+        assert_eq!(
+            (holding.owner, holding.kind),
+            (children[index].owner(), kind)
+        );
         assert_eq!(records.supervisor.owner(word), Some(domain(index)));
         for other in 0..3 {
             let expected = if other == index {

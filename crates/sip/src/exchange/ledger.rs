@@ -141,16 +141,30 @@ impl Book {
 
     /// Shows every end of a channel on the list. On the owner's worker.
     pub(crate) fn each_endpoint(self, mut show: impl FnMut(&Place)) {
+        self.each(|block, is_endpoint| {
+            if is_endpoint {
+                // SAFETY: an endpoint's block holds its place.
+                show(unsafe { self.region.block(block).cast().as_ref() });
+            }
+        });
+    }
+
+    /// Shows every block on the list: where it begins, and its bytes. On the owner's worker.
+    pub(crate) fn each_block(self, mut show: impl FnMut(usize, usize)) {
+        self.each(|block, _| {
+            let start = self.region.block(block).addr().get();
+            show(start, block.class().bytes());
+        });
+    }
+
+    /// Every block on the list, and whether it is an end of a channel.
+    fn each(self, mut show: impl FnMut(Id, bool)) {
         let mut id = self.first();
         while let Some(current) = id {
             let record = self.region.record(current);
-            // SAFETY: the list is whole and this worker's; an endpoint's block holds its place.
-            let next = unsafe {
-                if (*record).holder.is_endpoint() {
-                    show(self.region.block(current).cast().as_ref());
-                }
-                (*record).next
-            };
+            // SAFETY: the list is whole and this worker's.
+            let (next, holder) = unsafe { ((*record).next, (*record).holder) };
+            show(current, holder.is_endpoint());
             id = next.as_head().is_none().then_some(next);
         }
     }

@@ -29,5 +29,5 @@ pub use service::{Service, open, serve};
 pub use spawn::{Child, Home, Options, Program, SpawnError, end_as, exit, spawn};
 pub(crate) use spawn::{begin, bury, end_asked};
 pub use statistics::{Statistics, statistics};
-pub use survey::{End, survey};
+pub use survey::{End, Holding, Kind, survey};
 pub(crate) use tree::Tree;

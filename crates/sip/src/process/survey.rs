@@ -1,4 +1,4 @@
-//! Which process holds which ends of channels, and what has gone through them.
+//! Which process holds which ends of channels, and what has gone through them; and which memory.
 //!
 //! ```text
 //!   who asks: notes that the workers are asked, asks each, waits        worker: walks its processes' lists, answers
@@ -35,6 +35,30 @@ pub struct End {
     pub received: u32,
 }
 
+/// A piece of memory that is a process's alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holding {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Its first address.
+    pub start: usize,
+    /// Its bytes.
+    pub bytes: usize,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a process has memory for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Kind {
+    /// Pages of its heap.
+    Heap,
+    /// A thread's stack, without the guard page.
+    Stack,
+    /// A block of the exchange heap.
+    Exchange,
+}
+
 /// What the workers have answered.
 pub(crate) struct State {
     /// Who asks, one at a time.
@@ -46,6 +70,8 @@ struct Answers {
     /// Workers that have not answered.
     open: usize,
     ends: Vec<End>,
+    /// If they are wanted.
+    holdings: Option<Vec<Holding>>,
     waiter: Waiter,
 }
 
@@ -56,6 +82,7 @@ impl State {
             answers: Mutex::new(Answers {
                 open: 0,
                 ends: Vec::new(),
+                holdings: None,
                 waiter: Waiter::NONE,
             }),
         }
@@ -67,11 +94,21 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Every end that a process holds, of the workers that answer within 200 ms; for threads of the host.
 pub fn survey() -> Vec<End> {
+    ask(None).0
+}
+
+/// Stacks and blocks of the exchange heap, of the workers that answer within 200 ms; for threads of the host.
+pub(super) fn holdings() -> Vec<Holding> {
+    ask(Some(Vec::new())).1
+}
+
+fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
     let state = &shared().survey;
     let _one = lock(&state.asking);
     *lock(&state.answers) = Answers {
         open: worker::all().len(),
         ends: Vec::new(),
+        holdings,
         waiter: wait::current(),
     };
     for worker in worker::all() {
@@ -81,22 +118,49 @@ pub fn survey() -> Vec<End> {
     while lock(&state.answers).open > 0 && Instant::now() < deadline {
         wait::park_until(deadline);
     }
-    std::mem::take(&mut lock(&state.answers).ends)
+    let mut answers = lock(&state.answers);
+    let holdings = answers.holdings.take().unwrap_or_default();
+    (std::mem::take(&mut answers.ends), holdings)
 }
 
 /// On the worker, between two threads.
 pub(crate) fn answer(home: &Worker) {
     let _host = as_host();
     let mut ends = Vec::new();
+    let mut holdings = Vec::new();
+    let memory = lock(&shared().survey.answers).holdings.is_some();
     for owner in living(home) {
-        ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
+        if memory {
+            hold(home, owner, &mut holdings);
+        } else {
+            ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
+        }
     }
     let mut answers = lock(&shared().survey.answers);
     answers.ends.append(&mut ends);
+    if let Some(all) = &mut answers.holdings {
+        all.append(&mut holdings);
+    }
     answers.open = answers.open.saturating_sub(1);
     if answers.open == 0 {
         wait::unpark(answers.waiter);
     }
+}
+
+/// Everything that a process of this worker holds beside its heap.
+fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
+    let mut add = |kind, start, bytes| {
+        all.push(Holding {
+            owner,
+            start,
+            bytes,
+            kind,
+        });
+    };
+    if let Some(process) = record::place(owner.index()) {
+        home.each_stack(process, |start, bytes| add(Kind::Stack, start, bytes));
+    }
+    ledger::of(owner).each_block(|start, bytes| add(Kind::Exchange, start, bytes));
 }
 
 fn living(home: &Worker) -> Vec<Owner> {

@@ -9,6 +9,7 @@ use std::cell::Cell;
 
 use super::stacks::{STACK, Stack};
 use super::{here, switch};
+use crate::system::PAGE;
 
 /// A coroutine that has not run yet, so it may still go to another OS thread.
 #[allow(missing_debug_implementations)]
@@ -80,6 +81,12 @@ impl Fiber {
     pub(crate) fn contains(&self, stack_pointer: usize) -> bool {
         let floor = self.floor.get();
         floor != 0 && stack_pointer & !(STACK - 1) == floor & !(STACK - 1)
+    }
+
+    /// Where the stack is: its first address above the guard page, and its bytes.
+    pub(crate) fn range(&self) -> Option<(usize, usize)> {
+        let floor = self.floor.get();
+        (floor != 0).then_some(((floor & !(STACK - 1)) + PAGE, STACK - PAGE))
     }
 
     /// Takes the stack of a coroutine that does not run and never will again, if there is one.

@@ -336,6 +336,17 @@ impl Worker {
         process.count_thread(-1);
     }
 
+    /// Shows where the stacks of a process of this worker are: first address and bytes.
+    pub(crate) fn each_stack(&self, process: &Process, mut show: impl FnMut(usize, usize)) {
+        let mut thread = self.numbered(process.threads.get());
+        while let Some(current) = thread {
+            if let Some((start, bytes)) = current.fiber.range() {
+                show(start, bytes);
+            }
+            thread = self.numbered(current.next.get());
+        }
+    }
+
     pub(super) fn numbered(&self, number: u32) -> Option<&'static Thread> {
         self.threads.get((number as usize).checked_sub(1)?)
     }

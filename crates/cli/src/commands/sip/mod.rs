@@ -2,6 +2,7 @@
 
 mod check;
 mod graph;
+mod map;
 mod run;
 mod top;
 
@@ -26,6 +27,8 @@ enum Action {
     Top(top::Args),
     /// Paint processes and the channels between them as SVG.
     Graph(graph::Args),
+    /// Print which memory is whose, as JSON for `mullion map`.
+    Map(map::Args),
     /// Print a library's manifest, and say whether this host takes it. None of its code runs.
     Check(check::Args),
 }
@@ -58,6 +61,7 @@ impl Args {
             Action::Check(args) => args.run(),
             Action::Top(args) => args.run(),
             Action::Graph(args) => args.run(),
+            Action::Map(args) => args.run(),
         }
     }
 }
