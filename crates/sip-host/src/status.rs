@@ -18,6 +18,8 @@ const LARGEST: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long who connects may take to say what it wants.
 const SHORT: Duration = Duration::from_millis(500);
+/// Bytes of what is said at most. What is left unread would take back the answer.
+const LONGEST: u64 = 16;
 /// Wants the state of the memory.
 const MAP: &[u8] = b"map";
 
@@ -98,9 +100,7 @@ fn answer(mut connection: UnixStream, watch: &Watch) -> io::Result<()> {
     connection.set_write_timeout(Some(PATIENCE))?;
     connection.set_read_timeout(Some(SHORT))?;
     let mut wanted = Vec::new();
-    (&connection)
-        .take(MAP.len() as u64)
-        .read_to_end(&mut wanted)?;
+    (&connection).take(LONGEST).read_to_end(&mut wanted)?;
     let answer = match &wanted[..] {
         MAP => map::state().map_err(io::Error::other)?.to_json().into(),
         _ => serde_json::to_vec(&watch.view())?,

@@ -131,11 +131,12 @@ fn domains(work: Work, processors: Processors, share: bool) -> Took {
             output: Output::Inherited,
             program: None,
         })
+        .expect("a domain")
     };
     let children: Vec<Child> = roles(work.kind)
         .into_iter()
         .zip([0, second, 0])
-        .map(|(role, processor)| start(role, processor).expect("a domain"))
+        .map(|(role, processor)| start(role, processor))
         .collect();
     finish(&results, &children)
 }
