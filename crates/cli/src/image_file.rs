@@ -19,6 +19,14 @@ pub(crate) struct ImageLimit {
     max_image: u64,
 }
 
+/// The whole file, if it is no larger than the usual limit.
+///
+/// # Errors
+/// As [`ImageLimit::read`].
+pub(crate) fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    ImageLimit { max_image: 1 << 30 }.read(path)
+}
+
 impl ImageLimit {
     /// The whole file.
     ///
@@ -46,7 +54,7 @@ impl ImageLimit {
             ErrorKind::FileTooLarge,
             format!(
                 "larger than {} bytes, the limit for an image (strip its debug information, or \
-                 raise the limit with --max-image)",
+                 raise the limit with --max-image where there is one)",
                 self.max_image
             ),
         )

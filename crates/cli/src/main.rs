@@ -10,7 +10,7 @@ mod output;
 mod units;
 
 use crate::output::sayln;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,13 +26,33 @@ struct Cli {
 fn main() -> ExitCode {
     // `mullion sip run` starts this program again for each domain of a configuration that is an OS process.
     mullion_sip_host::enter();
-    match Cli::parse_from(arguments()).command.run() {
+    let matches = with_statuses(Cli::command()).get_matches_from(arguments());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command.run() {
         Ok(code) => code,
         Err(error) => {
             sayln!("mullion: {error:#}");
             ExitCode::from(1)
         }
     }
+}
+
+const STATUSES: &str = "Exit status: 0 if it was done, 1 if not (the reason is on standard error), \
+                        2 if the command is misused.";
+
+/// Every help ends with the exit statuses: where it does not tell its own, with these.
+fn with_statuses(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(with_statuses);
+    let about = command.get_long_about().or(command.get_about());
+    let told = [about, command.get_after_help()].into_iter().flatten();
+    if told
+        .map(ToString::to_string)
+        .any(|text| text.contains("xit status"))
+    {
+        return command;
+    }
+    let behind = command.get_after_help().map(|text| format!("{text}\n\n"));
+    command.after_help(behind.unwrap_or_default() + STATUSES)
 }
 
 /// The command line; started under the name `as` or `ld`, as gcc does, that is the subcommand.

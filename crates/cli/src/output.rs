@@ -20,10 +20,39 @@ macro_rules! sayln {
 
 pub(crate) use {outln, sayln};
 
-/// Writes a line to standard error. Whoever does not want to see it (a closed pipe, a full disk)
-/// still gets the exit status.
+/// Characters of a line, and lines, that a message has at most; what it quotes may be anybody's.
+const LONGEST: usize = 2000;
+const LINES: usize = 200;
+
+/// Writes a line to standard error, fit for a terminal. Whoever does not want to see it (a closed
+/// pipe, a full disk) still gets the exit status.
 pub(crate) fn say(line: impl Display) {
-    let _unseen = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _unseen = io::stderr().write_all(fit(&line.to_string()).as_bytes());
+}
+
+/// Lines as they are, but for control characters, which are escaped, and what is too long.
+fn fit(text: &str) -> String {
+    let mut fitting = String::new();
+    let mut lines = text.trim_end_matches('\n').split('\n');
+    for line in lines.by_ref().take(LINES) {
+        let mut characters = line.chars();
+        for character in characters.by_ref().take(LONGEST) {
+            match character.is_control() && character != '\t' {
+                true => fitting.extend(character.escape_default()),
+                false => fitting.push(character),
+            }
+        }
+        fitting.push_str(if characters.next().is_some() {
+            " ...\n"
+        } else {
+            "\n"
+        });
+    }
+    let left_out = lines.count();
+    if left_out > 0 {
+        fitting.push_str(&format!("... and {left_out} lines more\n"));
+    }
+    fitting
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
@@ -118,6 +147,16 @@ mod tests {
         assert_eq!(said, format!("{}: the disk is full", path.display()));
         assert_eq!(fs::read(&path).expect("a file"), b"first");
         assert_eq!(names(directory.path()), ["x"]);
+    }
+
+    #[test]
+    fn messages_are_fit_for_a_terminal() {
+        assert_eq!(fit("a\x1b[31m\tb\nc"), "a\\u{1b}[31m\tb\nc\n");
+        let long = "x".repeat(LONGEST);
+        assert_eq!(fit(&long), format!("{long}\n"));
+        assert_eq!(fit(&format!("{long}y")), format!("{long} ...\n"));
+        let many = fit(&"x\n".repeat(LINES + 3));
+        assert!(many.ends_with("x\n... and 3 lines more\n"), "{many}");
     }
 
     #[test]

@@ -240,7 +240,10 @@ fn keep(directory: &Path, output: &Path, before: &str, after: &str) -> Result<()
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     for (suffix, text) in [("gcc.s", before), ("mullion.s", after)] {
         let file = directory.join(format!("{stem}.{suffix}"));
-        fs::write(&file, text).map_err(|cause| DriverError::io(&file, cause))?;
+        fs::write(&file, text).map_err(|cause| {
+            let _absent = fs::remove_file(&file);
+            DriverError::io(&file, cause)
+        })?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::tools::{self, Tools};
 use crate::{DriverError, specs};
 use std::ffi::OsString;
 use std::fs;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +63,11 @@ pub struct Compiled {
 /// What is refused, what is missing; an error of gcc is an exit status.
 pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, DriverError> {
     if arguments.help {
-        print!("{OPTIONS_HELP}");
+        let written = std::io::stdout().write_all(OPTIONS_HELP.as_bytes());
+        written.or_else(|cause| match cause.kind() {
+            ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(DriverError::io(Path::new("standard output"), cause)),
+        })?;
         return Ok(Compiled {
             code: 0,
             origin: None,
@@ -78,7 +83,8 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     } else {
         let sysroot = Sysroot::prepare(arguments.protection)?;
         let tools = Tools::prepare(&sysroot.overlay())?;
-        scratch = tempfile::tempdir().map_err(|cause| DriverError::io(Path::new("/tmp"), cause))?;
+        scratch =
+            tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
         if arguments.task == Task::Link {
             gcc.arg(link_specs(arguments, &sysroot, &tools, scratch.path())?);
         }

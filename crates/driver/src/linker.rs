@@ -60,7 +60,7 @@ fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
 fn run(arguments: &[OsString]) -> Result<bool, DriverError> {
     let mut command = Command::new("ld");
     let scratch = tempfile::NamedTempFile::new();
-    let scratch = scratch.map_err(|cause| DriverError::io(Path::new("/tmp"), cause))?;
+    let scratch = scratch.map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
     if arguments
         .iter()
         .map(|argument| argument.len() + 1)

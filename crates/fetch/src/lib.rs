@@ -52,10 +52,11 @@ pub fn fetch(source: &Source) -> Result<PathBuf, FetchError> {
     let archive = match offered(source)? {
         Some(archive) => archive,
         None => match &source.kind {
-            SourceKind::Crate => cargo::download(source, work.path())?,
-            SourceKind::DebianSource => apt::download_source(source, work.path())?,
-            SourceKind::DebianPackage => apt::download_package(source, work.path())?,
-        },
+            SourceKind::Crate => cargo::download(source, work.path()),
+            SourceKind::DebianSource => apt::download_source(source, work.path()),
+            SourceKind::DebianPackage => apt::download_package(source, work.path()),
+        }
+        .map_err(|error| full(work.path()).unwrap_or(error))?,
     };
     let release = identify(source, &archive)?;
     let tree = work.path().join("tree");
@@ -64,6 +65,12 @@ pub fn fetch(source: &Source) -> Result<PathBuf, FetchError> {
     fs::rename(&tree, &place).map_err(|cause| FetchError::io(&place, cause))?;
     bar.finish_and_clear();
     Ok(place)
+}
+
+/// That the disk is full, if it is: package clients then say something else.
+fn full(work: &Path) -> Option<FetchError> {
+    let probe = fs::write(work.join("probe"), [1; 1 << 16]);
+    probe.err().map(|cause| FetchError::io(work, cause))
 }
 
 /// The release of `source` that is already unpacked, newest in the lock's order.

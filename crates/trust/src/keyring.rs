@@ -121,7 +121,10 @@ impl Keyring {
             Some(passphrase) => sealed(key, passphrase)?,
         };
         self.create(name, "key", 0o600, text.as_bytes())?;
-        self.add_public(name, &key.public())
+        self.add_public(name, &key.public()).inspect_err(|_| {
+            // A key has both parts or none.
+            let _absent = fs::remove_file(self.path(name, "key"));
+        })
     }
 
     /// Keeps the public key of somebody else.

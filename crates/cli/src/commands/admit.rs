@@ -11,6 +11,8 @@ use mullion_trust::{Limit, Policy, Refusal, Request, Sha256Digest, decide};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Say whether an image may be loaded: by whose leave, with which limits, or why not.
+///
 /// Asks the loader's question without loading: may these keys load this image,
 /// as what, by whose leave, with which limits? Ends with 0 if so, 1 if not.
 #[derive(clap::Args)]

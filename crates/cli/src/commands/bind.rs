@@ -5,6 +5,8 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// Make stubs for both sides of an interface that a C header declares.
+///
 /// Make stubs from a C header, for a host and for an extension.
 ///
 /// The header marks functions and pointers by the macros of <mullion/bind.h>, of which compilers

@@ -5,6 +5,8 @@ use anyhow::Context;
 use mullion_fetch::Lock;
 use std::process::ExitCode;
 
+/// Get the sources of a third-party library, checked against a lock file.
+///
 /// Get the sources of a third-party library and print the directory that holds them.
 ///
 /// The sources come from package clients (cargo, apt-get), are checked against the digests of

@@ -12,6 +12,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Grant somebody leave to load, as a signed credential; show and check grants.
+///
 /// A grant is a signed KeyNote assertion (RFC 2704) that a person can read.
 /// Who holds one can grant part of it on, without asking.
 #[derive(clap::Args)]
@@ -140,8 +142,12 @@ impl Args {
             Some(path) => {
                 let mut options = std::fs::OpenOptions::new();
                 let file = options.write(true).create_new(true).mode(0o644).open(path);
-                let mut file = file.with_context(|| path.display().to_string())?;
-                file.write_all(text.as_bytes())?;
+                let written = file.and_then(|mut file| {
+                    file.write_all(text.as_bytes()).inspect_err(|_| {
+                        let _absent = std::fs::remove_file(path);
+                    })
+                });
+                written.with_context(|| path.display().to_string())?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -153,7 +159,10 @@ impl Args {
             add_credentials(&mut store, file)?;
         }
         let names = self.keyring.names();
-        let mut good = !store.is_empty();
+        if store.is_empty() {
+            bail!("there is no credential in what was named");
+        }
+        let mut good = true;
         for id in store.ids() {
             let assertion = store.assertion(id);
             outln!("{}:", store.origin(id))?;

@@ -7,7 +7,7 @@ use crate::output::print;
 use anyhow::{Context, bail};
 use mullion_abi as abi;
 use mullion_trust::Policy;
-use mullion_verifier::{Image, Survey, survey};
+use mullion_verifier::{Image, Rule, Survey, survey};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -129,6 +129,13 @@ impl Args {
                 .unwrap_or_default();
             bail!("{name}: not an image: {first}");
         };
+        if let Some(missing) = survey
+            .violations
+            .iter()
+            .find(|one| one.rule == Rule::NoteMissing)
+        {
+            bail!("{name}: not an image: {missing} {}", missing.rule.hint());
+        }
         let mut description = describe(name, image, &survey, &symbols);
         description.record = record;
         let mut out = String::new();

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use mullion_trust::SecretKey;
 use std::process::ExitCode;
 
+/// Make, show, import and list keys.
+///
 /// Keys are Ed25519. The secret part is in a file that only its owner can
 /// read; the public part is a KeyNote identifier that can be given to anyone.
 #[derive(clap::Args)]

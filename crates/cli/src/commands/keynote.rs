@@ -6,6 +6,8 @@ use mullion_trust::keynote::{self, Algorithms, Attributes, Outcome, Query, Store
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Evaluate KeyNote assertions (RFC 2704).
+///
 /// KeyNote (RFC 2704) by itself.
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -3,6 +3,7 @@
 use super::admission::record_of;
 use super::client::{ClientArgs, done};
 use super::keys::pair;
+use crate::image_file::whole;
 use crate::output::{outln, sayln};
 use anyhow::Context as _;
 use mullion_service::wire::{Load, Operation};
@@ -11,6 +12,8 @@ use mullion_trust::credentials::files;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Load an extension into a loader that runs as a service.
+///
 /// Load an extension into a loader, with its record and credentials, and print the number that it
 /// has there.
 #[derive(clap::Args)]
@@ -41,7 +44,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let image = std::fs::read(&self.image).with_context(|| self.image.display().to_string())?;
+        let image = whole(&self.image).with_context(|| self.image.display().to_string())?;
         let load = self.object()?;
         let answer = self.client.ask(Operation::Load, &load, &image)?;
         done(&answer)?;

@@ -17,6 +17,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Run the code loader as a service; list, call and unload modules in it.
+///
 /// The code loader as a service: clients prove a key, and load, list, call and unload extensions
 /// with what the policy and their credentials give (docs/loader-protocol.md, docs/operating.md).
 #[derive(clap::Args)]

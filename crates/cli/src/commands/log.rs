@@ -7,6 +7,8 @@ use mullion_trust::log::{Log, checkpoint};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Show and verify the record of decisions.
+///
 /// The log is lines of JSON, each with the SHA-256 of the one before.
 #[derive(clap::Args)]
 pub(crate) struct Args {

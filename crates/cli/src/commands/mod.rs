@@ -35,9 +35,7 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     // Without a line here, help is what stands at the arguments, with exit statuses.
     Inspect(inspect::Args),
-    /// Paint who may touch which memory.
     Map(map::Args),
-    /// Confine the assembler text of a C or C++ compiler.
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
     Model(model::Args),
@@ -54,31 +52,19 @@ pub(crate) enum Command {
     /// The linker that cc and c++ have gcc call.
     #[command(hide = true)]
     Ld(cc::Args),
-    /// Say whether an image may be loaded: by whose leave, with which limits, or why not.
     Admit(admit::Args),
-    /// Grant somebody leave to load, as a signed credential; show and check grants.
     Grant(grant::Args),
-    /// Make, show, import and list keys.
     Key(key::Args),
-    /// Evaluate KeyNote assertions (RFC 2704).
     Keynote(keynote::Args),
-    /// Load an extension into a loader that runs as a service.
     Load(Box<load::Args>),
-    /// Run the code loader as a service; list, call and unload modules in it.
     Loader(loader::Args),
-    /// Show and verify the record of decisions.
     Log(log::Args),
-    /// Check a host's policy file.
     Policy(policy::Args),
-    /// Sign a compilation record: this image is of this module type.
     Sign(sign::Args),
     /// Run separately built SIPs by a configuration, and look at them.
     Sip(sip::Args),
-    /// Check module type files.
     Type(module_type::Args),
-    /// Make stubs for both sides of an interface that a C header declares.
     Bind(bind::Args),
-    /// Get the sources of a third-party library, checked against a lock file.
     Fetch(fetch::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),

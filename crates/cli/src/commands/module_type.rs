@@ -5,6 +5,8 @@ use mullion_trust::ModuleType;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Check module type files.
+///
 /// A module type says what an image of it must be, and may use.
 #[derive(clap::Args)]
 pub(crate) struct Args {

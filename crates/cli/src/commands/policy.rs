@@ -5,6 +5,8 @@ use mullion_trust::Policy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Check a host's policy file.
+///
 /// A policy names the root keys and the module types of a host.
 #[derive(clap::Args)]
 pub(crate) struct Args {

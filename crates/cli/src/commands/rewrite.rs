@@ -6,6 +6,8 @@ use mullion_rewriter::{Options, Protection, Stats, rewrite};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Confine the assembler text of a C or C++ compiler.
+///
 /// Reads the AT&T assembler text of a compiler and writes assembler text of the
 /// same meaning whose memory accesses, calls and jumps cannot leave their window.
 ///

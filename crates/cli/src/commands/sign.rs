@@ -2,6 +2,7 @@
 
 use super::admission::{module_type as find_type, record_of};
 use super::keys::{KeyringArgs, pair};
+use crate::image_file::whole;
 use crate::output::{file, outln};
 use anyhow::Context as _;
 use mullion_trust::Sha256Digest;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Sign a compilation record: this image is of this module type.
+///
 /// The record binds the image, by SHA-256 over the whole file, to its module
 /// type: an in-toto Statement in a DSSE envelope, IMAGE.record beside it.
 #[derive(clap::Args)]
@@ -48,7 +51,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let read = |path: &PathBuf| std::fs::read(path).with_context(|| path.display().to_string());
+        let read = |path: &PathBuf| whole(path).with_context(|| path.display().to_string());
         let image = read(&self.image)?;
         let module_type = find_type(&self.module_type)?;
         let mut sources = BTreeMap::new();

@@ -46,7 +46,7 @@ pub struct Header {
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// The file could not be read.
-    #[error("the trace cannot be read: {0}")]
+    #[error("the trace cannot be read")]
     Io(#[from] std::io::Error),
     /// Nothing in the file.
     #[error("the trace is empty: `mullion model synth` makes one")]

@@ -64,8 +64,13 @@ impl Args {
             }
         }
         let shown = self.output.display().to_string();
+        let made = !self.output.exists();
         std::fs::create_dir_all(&self.output).with_context(|| shown.clone())?;
-        let runs = self.run_all(&configs)?;
+        let runs = self.run_all(&configs).inspect_err(|_| {
+            if made {
+                let _absent = std::fs::remove_dir(&self.output);
+            }
+        })?;
         let save = |name: &str, text: String| -> anyhow::Result<()> {
             let path = self.output.join(name);
             file(&path, text)?;
