@@ -201,11 +201,11 @@ impl Domain {
         };
         tracing::trace!(target: "mullion::call", domain = self.name(),
             function = self.image().file().exports()[export].name);
-        let called = held::invocation(|| match limits {
-            None => state.domain().call(entry, arguments),
-            Some(limits) => state.domain().call_limited(entry, arguments, limits),
-        });
-        called.map_err(|error| self.core.identity.explain(error))
+        let domain = state.domain();
+        match held::invocation(|| domain.call_or_box(entry, arguments, limits)) {
+            Ok(returned) => Ok(returned),
+            Err(error) => Err(self.core.identity.explain(*error)),
+        }
     }
 
     #[cold]

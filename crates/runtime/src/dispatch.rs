@@ -141,7 +141,8 @@ impl Caller<'_> {
 
     /// Calls back into the domain, on this thread, on top of what it was doing.
     pub fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
-        self.frame.domain().call(entry, arguments)
+        let called = self.frame.domain().call(entry, arguments);
+        called.map_err(|error| *error)
     }
 
     /// As [`Caller::call`], with limits of its own.
@@ -154,6 +155,7 @@ impl Caller<'_> {
         self.frame
             .domain()
             .call_limited(entry, arguments, Some(limits))
+            .map_err(|error| *error)
     }
 
     /// The domain is about to hand out so many bytes as output: counts them.

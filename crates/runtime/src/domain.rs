@@ -168,7 +168,26 @@ impl Domain {
     )]
     #[inline(always)]
     pub fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
-        self.inner.call(entry, arguments)
+        self.inner.call(entry, arguments).map_err(|error| *error)
+    }
+
+    /// As [`Domain::call`], or [`Domain::call_limited`] with limits, and the error in a
+    /// box: so the result is in registers, for who makes something else of both.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    #[expect(clippy::inline_always, reason = "its result stays in registers")]
+    #[inline(always)]
+    pub fn call_or_box(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Returned, Box<CallError>> {
+        match limits {
+            None => self.inner.call(entry, arguments),
+            Some(_) => self.inner.call_limited(entry, arguments, limits),
+        }
     }
 
     /// As [`Domain::call`], with limits of its own beside the domain's.
@@ -181,7 +200,8 @@ impl Domain {
         arguments: &Arguments,
         limits: &CallLimits,
     ) -> Result<Returned, CallError> {
-        self.inner.call_limited(entry, arguments, Some(limits))
+        let called = self.inner.call_limited(entry, arguments, Some(limits));
+        called.map_err(|error| *error)
     }
 
     /// From now on every thread calls `entry` before its first call of this

@@ -32,7 +32,11 @@ impl Inner {
     /// domain before and is in none, and that no limit must be looked at.
     #[expect(clippy::inline_always, reason = "as said")]
     #[inline(always)]
-    pub(crate) fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
+    pub(crate) fn call(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+    ) -> Result<Returned, NotReturned> {
         let tcb = control::current().filter(|tcb| entry.serial == self.ready() && tcb.is_outside());
         let Some((tcb, top)) = tcb.and_then(|tcb| Some((tcb, tcb.own_stack(self)?))) else {
             return self.call_limited(entry, arguments, None);
@@ -47,7 +51,7 @@ impl Inner {
             ((top - 8 * stacked.len() as u64) & !15, &raw const extra)
         };
         let left = self.enter(tcb, extra, entry.address, arguments.integers(), stack);
-        self.returned(tcb, left).map_err(|error| *error)
+        self.returned(tcb, left)
     }
 
     #[inline]
@@ -56,17 +60,15 @@ impl Inner {
         entry: Entry,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
-    ) -> Result<Returned, CallError> {
+    ) -> Result<Returned, NotReturned> {
         let mut place = Returned::default();
-        match self.call_into(entry, arguments, limits, &mut place) {
-            // One by one, as in `call`.
-            Ok(()) => Ok(Returned {
-                integer: place.integer,
-                high: place.high,
-                double: place.double,
-            }),
-            Err(error) => Err(*error),
-        }
+        self.call_into(entry, arguments, limits, &mut place)?;
+        // One by one, as in `call`.
+        Ok(Returned {
+            integer: place.integer,
+            high: place.high,
+            double: place.double,
+        })
     }
 
     #[inline(never)]
