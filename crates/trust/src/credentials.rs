@@ -45,7 +45,7 @@ pub fn read_into(store: &mut Store, path: &Path) -> Result<Vec<LeftOut>, Documen
     let files = files(path).map_err(|error| io(path, error))?;
     let mut left_out = Vec::new();
     for path in files {
-        let text = std::fs::read(&path).map_err(|error| io(&path, error))?;
+        let text = crate::text::read_bytes(&path).map_err(|error| io(&path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match keynote::parse_all(&text) {
             Ok(found) => {

@@ -70,7 +70,7 @@ impl Document<'_> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, DocumentError> {
-    std::fs::read_to_string(path).map_err(|error| DocumentError::Io {
+    crate::text::read(path).map_err(|error| DocumentError::Io {
         path: path.to_owned(),
         error,
     })

@@ -144,7 +144,7 @@ impl Keyring {
     pub fn public(&self, name: &str) -> Result<PublicKey, KeyringError> {
         check_name(name)?;
         let path = self.path(name, "pub");
-        match fs::read_to_string(&path) {
+        match crate::text::read(&path) {
             Ok(text) => Ok(text.parse()?),
             Err(error) => Err(self.missing(name, path, error)),
         }

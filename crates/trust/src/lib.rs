@@ -24,6 +24,7 @@ pub mod log;
 pub mod module_type;
 pub mod policy;
 pub mod record;
+pub mod text;
 
 pub use decide::{Decision, Reason, Refusal, Request, decide};
 pub use document::DocumentError;

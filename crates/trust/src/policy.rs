@@ -208,7 +208,7 @@ fn read_named(
     name: &Spanned<String>,
     path: &Path,
 ) -> Result<String, DocumentError> {
-    std::fs::read_to_string(path).map_err(|error| {
+    crate::text::read(path).map_err(|error| {
         let problem = format!("{}: {error}", path.display());
         let hint = "names of files are relative to the policy's directory";
         document.error(Some(name.span()), problem, hint)

@@ -95,7 +95,7 @@ impl BearerArgs {
     /// The text of the record; one that is named must be there.
     pub(crate) fn record(&self, image: &Path) -> anyhow::Result<Option<String>> {
         let path = self.record.clone().unwrap_or_else(|| record_of(image));
-        match std::fs::read_to_string(&path) {
+        match mullion_trust::text::read(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if self.record.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
                 Ok(None)
@@ -112,7 +112,7 @@ impl BearerArgs {
         for path in &self.credentials {
             let files = files(path).with_context(|| path.display().to_string())?;
             for file in files {
-                let text = std::fs::read_to_string(&file);
+                let text = mullion_trust::text::read(&file);
                 texts.push(text.with_context(|| file.display().to_string())?);
             }
         }

@@ -76,7 +76,7 @@ impl Args {
             .with_context(|| self.image.display().to_string())?;
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| record_of(&self.image));
-        let record = std::fs::read_to_string(&record)
+        let record = mullion_trust::text::read(&record)
             .with_context(|| format!("compilation record {}", record.display()))?;
         let request = self.request(&policy, &image)?;
         let answer = decide(&policy, &store, &record, &request);

@@ -61,7 +61,7 @@ impl Args {
             Action::Import { name, key } => {
                 let text = match key.contains(':') {
                     true => key.clone(),
-                    false => std::fs::read_to_string(key).with_context(|| key.clone())?,
+                    false => mullion_trust::text::read(key).with_context(|| key.clone())?,
                 };
                 keyring.add_public(name, &text.parse()?)?;
             }

@@ -100,14 +100,14 @@ impl Verify {
                 attributes.insert(name.to_owned(), value.as_bytes().to_vec());
                 continue;
             }
-            let text = std::fs::read_to_string(argument).with_context(|| argument.clone())?;
+            let text = mullion_trust::text::read(argument).with_context(|| argument.clone())?;
             attributes.extend(keynote::parse_environment(&text).with_context(|| argument.clone())?);
         }
         Ok(attributes)
     }
 
     fn keys(&self) -> anyhow::Result<Vec<Vec<u8>>> {
-        let read = |argument: &String| match std::fs::read_to_string(argument) {
+        let read = |argument: &String| match mullion_trust::text::read(argument) {
             Ok(text) => keynote::parse_key_file(&text).with_context(|| argument.clone()),
             Err(_) if argument.contains(':') => Ok(argument.clone().into_bytes()),
             Err(error) => {
@@ -119,6 +119,6 @@ impl Verify {
 }
 
 fn read(path: &PathBuf) -> anyhow::Result<Vec<keynote::Assertion>> {
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let text = mullion_trust::text::read_bytes(path).with_context(|| path.display().to_string())?;
     keynote::parse_all(&text).with_context(|| path.display().to_string())
 }

@@ -80,7 +80,7 @@ impl KeyringArgs {
 
     fn passphrase(&self, prompt: &str) -> anyhow::Result<zeroize::Zeroizing<String>> {
         if let Some(path) = &self.passphrase_file {
-            let text = std::fs::read_to_string(path)
+            let text = mullion_trust::text::read(path)
                 .with_context(|| format!("passphrase file {}", path.display()))?;
             let mut text = zeroize::Zeroizing::new(text);
             if text.ends_with('\n') {

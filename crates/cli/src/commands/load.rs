@@ -64,14 +64,14 @@ impl Args {
     fn object(&self) -> anyhow::Result<Load> {
         let record = match &self.record {
             Some(path) => {
-                Some(std::fs::read_to_string(path).with_context(|| path.display().to_string())?)
+                Some(mullion_trust::text::read(path).with_context(|| path.display().to_string())?)
             }
-            None => std::fs::read_to_string(record_of(&self.image)).ok(),
+            None => mullion_trust::text::read(record_of(&self.image)).ok(),
         };
         let mut credentials = Vec::new();
         for path in &self.credentials {
             for file in files(path).with_context(|| path.display().to_string())? {
-                let text = std::fs::read_to_string(&file);
+                let text = mullion_trust::text::read(&file);
                 credentials.push(text.with_context(|| file.display().to_string())?);
             }
         }

@@ -61,7 +61,7 @@ impl Args {
                 signed_by: Some(signer),
             } => {
                 let text =
-                    std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                    mullion_trust::text::read(path).with_context(|| path.display().to_string())?;
                 let signer = self.keyring.open()?.resolve(signer)?;
                 Log::new(file).verify_since(&text, &signer, |_| {})?
             }

@@ -4,9 +4,12 @@ use crate::output::{file, print};
 use anyhow::Context;
 use clap::ValueEnum;
 use mullion_picture::{FORMAT, Options, State, Theme, paint};
-use std::io::Read;
+use mullion_trust::text::within;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Bytes of a state.
+const LARGEST: u64 = 1 << 30;
 
 /// Paint who may touch which memory.
 ///
@@ -87,12 +90,10 @@ impl Args {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
     match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_string(&mut text)?,
-        false => std::fs::File::open(path)?.read_to_string(&mut text)?,
-    };
-    Ok(text)
+        true => within(std::io::stdin(), LARGEST),
+        false => within(std::fs::File::open(path)?, LARGEST),
+    }
 }
 
 fn write(path: Option<&Path>, text: &str) -> anyhow::Result<()> {

@@ -26,7 +26,7 @@ pub(super) struct Provenance {
 impl Provenance {
     /// Reads the record of `image`, if there is one.
     pub(super) fn read(image: &Path, bytes: &[u8], policy: Option<&Policy>) -> Option<Self> {
-        let text = std::fs::read_to_string(record_of(image)).ok()?;
+        let text = mullion_trust::text::read(record_of(image)).ok()?;
         let mut found = Provenance {
             problem: None,
             module_type: String::new(),

@@ -3,8 +3,12 @@
 use crate::output::{file, print, sayln};
 use anyhow::{Context, bail};
 use mullion_rewriter::{Options, Protection, Stats, rewrite};
+use mullion_trust::text::within;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Bytes of an assembler text.
+const LARGEST: u64 = 1 << 30;
 
 /// Confine the assembler text of a C or C++ compiler.
 ///
@@ -39,9 +43,9 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let name = self.input.display().to_string();
         let source = if name == "-" {
-            std::io::read_to_string(std::io::stdin())
+            within(std::io::stdin(), LARGEST)
         } else {
-            std::fs::read_to_string(&self.input)
+            std::fs::File::open(&self.input).and_then(|file| within(file, LARGEST))
         };
         let source = source.with_context(|| format!("cannot read {name}"))?;
         match rewrite(

@@ -54,6 +54,6 @@ fn load_config(path: Option<&Path>) -> anyhow::Result<Config> {
     let Some(path) = path else {
         return Ok(Config::default());
     };
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = mullion_trust::text::read(path).with_context(|| path.display().to_string())?;
     Config::from_toml(&text).with_context(|| path.display().to_string())
 }
