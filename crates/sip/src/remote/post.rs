@@ -97,12 +97,18 @@ impl Post {
     /// Whether there is anything to do. For the worker alone, as everything that follows.
     #[inline]
     pub(crate) fn rang(&self, worker: u16) -> bool {
-        let links = self.links.borrow();
-        self.changed.load(Ordering::Acquire) != self.seen.get()
-            || (!links.is_empty()
-                && links
-                    .iter()
-                    .any(|heard| heard.rang(worker) || (self.looks.get() && heard.has_message())))
+        let changed = self.changed.load(Ordering::Acquire);
+        if changed != self.seen.get() {
+            return true;
+        }
+        // A worker that waits asks all the time. Where there never was a bridge, it must not write, which to borrow
+        // does: its peers on other cores write beside it.
+        changed != 0
+            && self
+                .links
+                .borrow()
+                .iter()
+                .any(|heard| heard.rang(worker) || (self.looks.get() && heard.has_message()))
     }
 
     /// Does it.

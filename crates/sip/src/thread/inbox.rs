@@ -26,8 +26,9 @@ pub(crate) trait Links {
     fn link(&self, entry: u32) -> Option<&Link>;
 }
 
-/// All zero is empty and awake.
+/// All zero is empty and awake. Its cache line is its own: others write it, the worker writes what is beside it.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Inbox {
     head: AtomicU32,
     /// 1 while the worker sleeps or is about to.
