@@ -70,7 +70,7 @@ mod any;
 pub(crate) mod contract;
 pub(crate) mod endpoint;
 pub(crate) mod foreign;
-mod line;
+pub(crate) mod line;
 mod place;
 mod select;
 

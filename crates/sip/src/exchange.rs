@@ -33,6 +33,7 @@ pub use vector::ExVec;
 
 mod block;
 pub(crate) mod census;
+mod claim;
 pub mod commons;
 mod credit;
 pub(crate) mod ledger;

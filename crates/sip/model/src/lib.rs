@@ -1,8 +1,16 @@
 //! The files that hold the lock-free parts of `mullion-sip`, as they are; their tests are models for loom.
 
+#[path = "../../src/remote/bell.rs"]
+mod bell;
+#[path = "../../src/exchange/claim.rs"]
+mod claim;
 #[path = "../../src/exchange/credit.rs"]
 mod credit;
+#[path = "../../src/remote/head.rs"]
+mod head;
 #[path = "../../src/thread/inbox.rs"]
 mod inbox;
 #[path = "../../src/channel/line.rs"]
 mod line;
+#[path = "../../src/remote/turn.rs"]
+mod turn;

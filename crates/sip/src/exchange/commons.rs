@@ -24,8 +24,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::claim::{Away, Here, Word};
 use super::region::Region;
 use super::sizes::{CLASSES, COMMON, Class, Id, SPAN_BITS};
 use crate::shared::shared;
@@ -36,13 +37,10 @@ pub const MEMBERS: usize = 32;
 /// Places of the smallest blocks; every span has that many words in the table.
 const PLACES: usize = 1 << 23;
 const SPANS: usize = COMMON << SPAN_BITS;
-const TABLE: usize = COMMON * PLACES * size_of::<AtomicU32>();
+const TABLE: usize = COMMON * PLACES * size_of::<Word>();
 const COUNTERS: usize = 2 * MEMBERS * COMMON * size_of::<AtomicU32>();
 /// Bytes of the file. It takes memory where it is written.
 pub const BYTES: usize = SPANS + TABLE + COUNTERS.next_multiple_of(4096);
-
-/// In the table: nobody has it.
-const RETURNED: u32 = u32::MAX;
 
 /// Who an OS process is, among those that share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,8 +56,8 @@ pub struct Member {
 pub(crate) struct Commons {
     me: Member,
     arrived: AtomicU64,
-    table: NonNull<AtomicU32>,
-    here: NonNull<AtomicU8>,
+    table: NonNull<Word>,
+    here: NonNull<Here>,
 }
 
 // SAFETY: atomic words that stay.
@@ -164,14 +162,9 @@ impl Commons {
         if !common || id.place() >= class.places() {
             return None;
         }
-        if self.here(id).swap(1, Ordering::AcqRel) != 0 {
-            return None;
-        }
         let mine = part(id) == u32::from(self.me.part);
-        let now = if mine { 0 } else { held(self.me.life, 0) };
-        // Not if its sender has taken it back meanwhile.
-        if !self.change(id, held(self.me.life, from), now) {
-            self.here(id).store(0, Ordering::Release);
+        let word = self.word(id);
+        if !word.arrive(self.here(id), from, self.me.life, mine) {
             return None;
         }
         self.arrived.fetch_add(1, Ordering::Relaxed);
@@ -190,9 +183,7 @@ impl Commons {
         // SAFETY: by the caller.
         let (lent, to) = unsafe { ((*record).holder.is_lent(), (*record).count as u16) };
         if lent {
-            self.here(id).store(0, Ordering::Release);
-            self.word(id)
-                .store(held(to, self.me.life), Ordering::Release);
+            self.word(id).lend(self.here(id), self.me.life, to);
             return Dropped::Gone;
         }
         if part(id) == u32::from(self.me.part) {
@@ -201,28 +192,23 @@ impl Commons {
         if id.class().bytes() >= super::worker::DISCARDED_FROM {
             region.discard(id);
         }
-        self.here(id).store(0, Ordering::Release);
-        self.give_back(id);
-        Dropped::Gone
-    }
-
-    fn give_back(&self, id: Id) {
-        self.word(id).store(RETURNED, Ordering::Release);
+        self.word(id).give_back(self.here(id));
         self.count_returned(id);
+        Dropped::Gone
     }
 
     /// A block that was sent to that life over a channel whose other side reads nothing any more: unless it has read
     /// it, nobody has it.
     pub(super) fn recall(&self, id: Id, from: u16) {
-        if self.change(id, held(from, self.me.life), RETURNED) {
-            self.count_returned(id);
-        }
+        let giver = self.me.life;
+        let holder = from;
+        self.withdraw(id, Away { holder, giver });
     }
 
-    fn change(&self, id: Id, from: u32, to: u32) -> bool {
-        self.word(id)
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
+    fn withdraw(&self, id: Id, found: Away) {
+        if self.word(id).withdraw(found) {
+            self.count_returned(id);
+        }
     }
 
     fn count_returned(&self, id: Id) {
@@ -237,19 +223,20 @@ impl Commons {
         first..first + each
     }
 
-    /// Makes a block, or takes it back: false if somebody has it, an earlier life of this part may have lent it.
+    /// Makes a block: false if somebody has it, an earlier life of this part may have lent it.
     pub(super) fn make(&self, id: Id) -> bool {
-        let word = self.word(id);
-        if !matches!(word.load(Ordering::Acquire), 0 | RETURNED)
-            || self.here(id).swap(1, Ordering::AcqRel) != 0
-        {
+        if !self.word(id).make(self.here(id)) {
             return false;
         }
-        word.store(0, Ordering::Relaxed);
         let made = self.counter(0, self.me.part.into(), common_index(id.class()));
         let beyond = id.place() - self.places(id.class()).start + 1;
         made.fetch_max(beyond, Ordering::Relaxed);
         true
+    }
+
+    /// Takes a block back that this member made: false if nobody has returned it.
+    pub(super) fn take_back(&self, id: Id) -> bool {
+        self.word(id).take_back(self.here(id))
     }
 
     /// How often a block of this size was returned to this member, wrapping.
@@ -258,12 +245,12 @@ impl Commons {
             .load(Ordering::Acquire)
     }
 
-    fn word(&self, id: Id) -> &AtomicU32 {
+    fn word(&self, id: Id) -> &Word {
         // SAFETY: the index is within the table.
         unsafe { self.table.add(index(id)).as_ref() }
     }
 
-    fn here(&self, id: Id) -> &AtomicU8 {
+    fn here(&self, id: Id) -> &Here {
         // SAFETY: as many bytes as the table has words.
         unsafe { self.here.add(index(id)).as_ref() }
     }
@@ -271,29 +258,28 @@ impl Commons {
     fn counter(&self, which: usize, part: usize, class: usize) -> &AtomicU32 {
         let counter = (which * MEMBERS + part % MEMBERS) * COMMON + class;
         // SAFETY: the counters follow the table.
-        unsafe { self.table.add(COMMON * PLACES + counter).as_ref() }
+        unsafe { self.table.add(COMMON * PLACES).cast().add(counter).as_ref() }
     }
 
-    /// Returns every block of which the table says that `over` holds: (who has it, who gave it).
-    fn return_all(&self, over: impl Fn(Id, u32, u32) -> bool) {
-        self.each_away(|id, holder, from| {
-            if over(id, holder, from) {
-                self.give_back(id);
+    /// Returns every block of which the table says what is `over`.
+    fn return_all(&self, over: impl Fn(Id, Away) -> bool) {
+        self.each_away(|id, found| {
+            if over(id, found) {
+                self.withdraw(id, found);
             }
         });
     }
 
     /// Shows every block that somebody has who did not make it, or had it back, as the table has it.
-    fn each_away(&self, mut show: impl FnMut(Id, u32, u32)) {
+    fn each_away(&self, mut show: impl FnMut(Id, Away)) {
         for class in (0..COMMON).map(Class::common) {
             let each = class.places() / MEMBERS as u32;
             for part in 0..MEMBERS as u32 {
                 let made = self.counter(0, part as usize, common_index(class));
                 for place in 0..made.load(Ordering::Relaxed).min(each) {
                     let id = Id::new(class, part * each + place);
-                    let word = self.word(id).load(Ordering::Acquire);
-                    if !matches!(word, 0 | RETURNED) {
-                        show(id, word & 0xffff, word >> 16);
+                    if let Some(found) = self.word(id).away() {
+                        show(id, found);
                     }
                 }
             }
@@ -304,17 +290,18 @@ impl Commons {
 /// A link to that life has ended, and everything that came over it was received: what was on its way is lost.
 pub(crate) fn link_ended(peer: u16) {
     let Some(commons) = get() else { return };
-    let (me, peer) = (u32::from(commons.me.life), u32::from(peer));
-    commons.return_all(|id, holder, from| {
-        holder == me && from == peer && commons.here(id).load(Ordering::Acquire) == 0
-    });
+    let lost = Away {
+        holder: commons.me.life,
+        giver: peer,
+    };
+    commons.return_all(|id, found| found == lost && !commons.here(id).is_set());
 }
 
 /// What lives have that are over goes back to who made it. For a member that knows which are not, and that the others'
 /// OS processes have ended.
 pub fn reclaim(lives: impl Fn(u16) -> bool) {
     if let Some(commons) = get() {
-        commons.return_all(|_, holder, _| !lives(holder as u16));
+        commons.return_all(|_, found| !lives(found.holder));
     }
 }
 
@@ -327,13 +314,9 @@ pub fn arrived() -> u64 {
 pub fn holders() -> BTreeMap<u16, usize> {
     let mut all = BTreeMap::new();
     if let Some(commons) = get() {
-        commons.each_away(|_, holder, _| *all.entry(holder as u16).or_default() += 1);
+        commons.each_away(|_, found| *all.entry(found.holder).or_default() += 1);
     }
     all
-}
-
-fn held(by: u16, from: u16) -> u32 {
-    u32::from(by) | u32::from(from) << 16
 }
 
 fn common_index(class: Class) -> usize {

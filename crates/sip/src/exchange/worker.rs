@@ -319,7 +319,7 @@ impl Store {
         }
         for place in commons.places(class).take(self.made as usize) {
             let id = Id::new(class, place);
-            if commons.make(id) {
+            if commons.take_back(id) {
                 // SAFETY: it was nobody's, and is ours now.
                 unsafe { self.give(region, id, id, 1) };
             }

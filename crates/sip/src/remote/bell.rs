@@ -5,16 +5,23 @@
 //!   write the message                          hearer = SLEEPS
 //!   fence                                      fence
 //!   hearer looks? nothing more to do           a message, or rung since? go on
-//!   rung += 1; hearer sleeps? wake             sleep until it is rung
+//!   rung += 1; fence; hearer sleeps?           sleep until it is rung
+//!   hearer = HEARS; rung += 1; wake
 //! ```
 //! Either the one sees the other asleep, or the other sees the message. A worker that is awake and has few lines looks at
 //! the messages themselves, so that one line of memory goes from core to core and not two. A peer that writes nonsense
 //! here wakes us for nothing, or is not heard: no third party depends on it.
+//!
+//! It is rung a second time after HEARS: who rings may be late, and take the note of a later sleep away than the one that
+//! it has seen. That one then sees the second ring, or is woken by it.
+//!
+//! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`): sleeping and
+//! waking are the callers'.
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::time::Duration;
-
-use crate::system;
 
 /// It looks at its lines.
 const LOOKS: u32 = 0;
@@ -34,28 +41,36 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Tells the other side of a message that was written. Gives the processor that it stays on, from 1.
+    /// Tells the other side of a message that was written; `wake` wakes who sleeps on the word. Gives the processor that
+    /// it stays on, from 1.
     #[inline]
-    pub(super) fn tell(&self) -> u32 {
+    pub(super) fn tell(&self, wake: impl FnOnce(&AtomicU32)) -> u32 {
         fence(Ordering::SeqCst);
         if self.hearer.load(Ordering::Relaxed) != LOOKS {
-            self.ring();
+            self.ring(wake);
         }
         self.processor.load(Ordering::Relaxed)
     }
 
     /// Tells the other side to look at everything.
-    pub(super) fn ring(&self) {
-        self.rung.fetch_add(1, Ordering::SeqCst);
-        if self.hearer.load(Ordering::SeqCst) == SLEEPS {
+    pub(super) fn ring(&self, wake: impl FnOnce(&AtomicU32)) {
+        self.rung.fetch_add(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+        if self.hearer.load(Ordering::Relaxed) == SLEEPS {
             self.hearer.store(HEARS, Ordering::Relaxed);
-            system::futex_wake_shared(&self.rung);
+            self.rung.fetch_add(1, Ordering::Release);
+            wake(&self.rung);
         }
     }
 
     #[inline]
     pub(super) fn rung(&self) -> u32 {
         self.rung.load(Ordering::Acquire)
+    }
+
+    /// What who hears sleeps on.
+    pub(super) fn word(&self) -> &AtomicU32 {
+        &self.rung
     }
 
     /// The hearer stays on a processor, from 1.
@@ -72,22 +87,120 @@ impl Bell {
     }
 }
 
-/// Sleeps until one of the bells is rung that was last seen as given, `word` is no longer `expected`, or `limit`
-/// has passed; may return for no reason. Not at all if there is a message. Afterwards the worker `looks` at lines, or not.
+/// Calls `wait` unless one of the bells is no longer as it was last seen, or there is a message. `wait` returns when one of
+/// the words is not as given, or for no reason. Afterwards the worker `looks` at lines, or not.
 pub(super) fn sleep(
     bells: &[(&Bell, u32)],
     looks: bool,
-    has_message: impl Fn() -> bool,
-    (word, expected): (&AtomicU32, u32),
-    limit: Option<Duration>,
+    has_message: impl FnOnce() -> bool,
+    wait: impl FnOnce(),
 ) {
     for (bell, _) in bells {
         bell.hearer.store(SLEEPS, Ordering::Relaxed);
     }
     fence(Ordering::SeqCst);
     if bells.iter().all(|(bell, seen)| bell.rung() == *seen) && !has_message() {
-        let words = bells.iter().map(|(bell, seen)| (&bell.rung, *seen));
-        system::futex_wait_any(word, expected, words, limit);
+        wait();
     }
     bells.iter().for_each(|(bell, _)| bell.set_looks(looks));
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use super::*;
+    use loom::sync::{Arc, Condvar, Mutex};
+    use loom::thread;
+
+    /// A line of messages, its bell, and the lock of Linux's futex: who waits holds it while he compares.
+    #[derive(Default)]
+    struct Way {
+        bell: Bell,
+        messages: AtomicU32,
+        lock: Mutex<()>,
+        woken: Condvar,
+    }
+
+    impl Way {
+        fn wake(&self) {
+            let lock = self.lock.lock().expect("whole");
+            self.woken.notify_all();
+            drop(lock);
+        }
+
+        fn wait(&self, expected: u32) {
+            let lock = self.lock.lock().expect("whole");
+            if self.bell.word().load(Ordering::Relaxed) == expected {
+                drop(self.woken.wait(lock));
+            }
+        }
+
+        fn send(&self, count: u32) {
+            self.messages.store(count, Ordering::Release);
+            self.bell.tell(|_| self.wake());
+        }
+
+        /// As a worker does: it sleeps only if nothing has come since it last looked. Who is not woken sleeps here for
+        /// ever, which loom finds.
+        fn hear(&self, count: u32, looks: bool) {
+            let mut seen = self.bell.rung();
+            let has_message = || self.messages.load(Ordering::Acquire) >= count;
+            // Who hears only the bell looks at the line when it was rung, and once after it has said that it does.
+            while !has_message() {
+                let look = || looks && has_message();
+                sleep(&[(&self.bell, seen)], looks, look, || self.wait(seen));
+                seen = self.bell.rung();
+            }
+        }
+    }
+
+    fn heard(messages: u32, looks: bool) {
+        loom::model(move || {
+            let way = Arc::new(Way::default());
+            let sender = {
+                let way = way.clone();
+                thread::spawn(move || (1..=messages).for_each(|count| way.send(count)))
+            };
+            way.bell.set_looks(looks);
+            (1..=messages).for_each(|count| way.hear(count, looks));
+            sender.join().expect("the sender");
+        });
+    }
+
+    #[test]
+    fn nobody_sleeps_over_a_message() {
+        heard(1, true);
+    }
+
+    #[test]
+    fn nobody_sleeps_over_a_bell() {
+        heard(1, false);
+    }
+
+    #[test]
+    fn who_rings_late_does_not_silence_the_next_sleep() {
+        heard(2, true);
+    }
+
+    #[test]
+    fn nor_where_only_the_bell_is_heard() {
+        heard(2, false);
+    }
+
+    #[test]
+    fn nobody_sleeps_over_one_of_two_senders() {
+        loom::model(|| {
+            let way = Arc::new(Way::default());
+            let senders = [(); 2].map(|()| {
+                let way = way.clone();
+                thread::spawn(move || {
+                    way.messages.fetch_add(1, Ordering::Release);
+                    way.bell.tell(|_| way.wake());
+                })
+            });
+            way.hear(2, true);
+            for sender in senders {
+                sender.join().expect("a sender");
+            }
+        });
+    }
 }

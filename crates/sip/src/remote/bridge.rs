@@ -9,10 +9,11 @@
 //! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::channel::foreign::{Foreign, Hook};
+use crate::channel::line::order;
 use crate::channel::{AnyEndpoint, Info, Side};
 use crate::critical::as_host;
 use crate::exchange::wire::Step;
@@ -20,6 +21,7 @@ use crate::thread::here;
 
 use super::line::{Line, Watch};
 use super::memory::Memory;
+use super::turn::Turn;
 use super::{Fault, Link, report};
 
 /// The middle of a channel between two OS processes.
@@ -27,9 +29,9 @@ use super::{Fault, Link, report};
 pub(crate) struct Bridge {
     /// First, so that the process's endpoint finds it.
     hook: Hook,
+    /// Whoever's turn it is has it for himself.
     ends: Mutex<Ends>,
-    /// Somebody has found the lock taken: there may be more to do.
-    again: AtomicBool,
+    turn: Turn,
     gone: AtomicBool,
     pub(super) link: Arc<Link>,
     worker: usize,
@@ -81,7 +83,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
             state: 0,
             side,
         }),
-        again: AtomicBool::new(false),
+        turn: Turn::default(),
         gone: AtomicBool::new(false),
         link: link.clone(),
         worker,
@@ -151,18 +153,11 @@ impl Bridge {
 
     /// Moves what there is, in both directions. Never waits: who finds it being done leaves word.
     pub(super) fn pump(&self) {
-        self.again.store(true, Ordering::SeqCst);
-        while self.again.swap(false, Ordering::SeqCst) {
-            let Ok(mut ends) = self.ends.try_lock() else {
-                // Whoever has the lock looks at the word again after it has let go.
-                self.again.store(true, Ordering::SeqCst);
-                if self.ends.try_lock().is_err() {
-                    return;
-                }
-                continue;
-            };
-            self.move_all(&mut ends);
-        }
+        self.turn.run(|| {
+            if let Ok(mut ends) = self.ends.lock() {
+                self.move_all(&mut ends);
+            }
+        });
     }
 
     fn move_all(&self, ends: &mut Ends) {
@@ -195,11 +190,11 @@ impl Bridge {
         }
         ends.line.close();
         // Either the peer sees that we have closed, and takes back what it sends, or we see what it has sent.
-        fence(Ordering::SeqCst);
+        order();
         let sharer = self.link.sharer();
         // What is wrong with it does not matter any more.
         let _ = ends.deliver(sharer);
-        ends.line.take_back(sharer);
+        ends.line.take_back(sharer, self.link.is_down());
         let Some(local) = ends.local.take() else {
             return;
         };

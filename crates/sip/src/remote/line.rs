@@ -13,11 +13,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::channel::Info;
-use crate::channel::Side;
+use crate::channel::line::Word;
+use crate::channel::{Info, Side};
 use crate::exchange::wire::{Reader, Writer, copy_once};
 use crate::exchange::{lend, recall};
 
+use super::head::Head;
 use super::memory::Memory;
 
 /// Bytes of long messages that can be on their way in one direction of a channel.
@@ -34,18 +35,9 @@ const PAGE: usize = 4096;
 /// In a length: the message is in the arena, at the offset that is in the slot.
 const SPILLED: u64 = 1 << 63;
 
-/// What a side's OS process tells the other.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Head {
-    closed: AtomicU32,
-    /// Which bell of its OS process is to be rung.
-    bell: AtomicU32,
-}
-
 #[repr(C, align(64))]
 struct Slot {
-    word: AtomicU64,
+    word: Word,
     length: AtomicU64,
     bytes: [u8; INLINE],
 }
@@ -122,12 +114,8 @@ impl Watch {
         let count = self.count.load(Ordering::Relaxed);
         let index = count & (self.slots - 1);
         // SAFETY: within the ring, which is there by the caller.
-        let word = unsafe {
-            (*self.ring.add(index as usize))
-                .word
-                .load(Ordering::Acquire)
-        };
-        word >> 16 == u64::from(count.wrapping_add(1))
+        let word = unsafe { &(*self.ring.add(index as usize)).word };
+        word.find(count.wrapping_add(1)).is_some()
     }
 
     /// The line has gone on.
@@ -155,7 +143,7 @@ impl Line {
         if line.memory.bytes() < line_bytes(contract) {
             return None;
         }
-        line.head(side).bell.store(bell, Ordering::Release);
+        line.head(side).set_bell(bell);
         Some(line)
     }
 
@@ -174,17 +162,17 @@ impl Line {
 
     /// Which of its bells the peer wants rung.
     pub(super) fn bell(&self) -> u32 {
-        self.head(self.side.peer()).bell.load(Ordering::Acquire)
+        self.head(self.side.peer()).bell()
     }
 
     pub(super) fn close(&self) {
-        self.head(self.side).closed.store(1, Ordering::Release);
+        self.head(self.side).close();
     }
 
     /// Whether the peer says that it will send nothing more.
     #[inline]
     pub(super) fn peer_closed(&self) -> bool {
-        self.head(self.side.peer()).closed.load(Ordering::Acquire) != 0
+        self.head(self.side.peer()).is_closed()
     }
 
     #[inline]
@@ -237,9 +225,8 @@ impl Line {
     pub(super) fn send(&mut self, number: u16) {
         let slot = self.slot(self.outgoing);
         self.outgoing.count = self.outgoing.count.wrapping_add(1);
-        let word = u64::from(self.outgoing.count) << 16 | u64::from(number);
         // SAFETY: within the memory, and atomic.
-        unsafe { (*slot).word.store(word, Ordering::Release) };
+        unsafe { (*slot).word.put(self.outgoing.count, number) };
     }
 
     /// The peer has answered: it has read everything.
@@ -255,10 +242,10 @@ impl Line {
         self.lent.clear();
     }
 
-    /// The channel is over. If the peer reads nothing any more, what it has not read of ours is nobody's.
-    pub(super) fn take_back(&mut self, sharer: Option<u16>) {
+    /// The channel is over. If the peer reads nothing any more, or is no more, what it has not read of ours is nobody's.
+    pub(super) fn take_back(&mut self, sharer: Option<u16>, down: bool) {
         if let Some(sharer) = sharer
-            && self.peer_closed()
+            && (down || self.peer_closed())
         {
             recall(&self.lent, sharer);
         }
@@ -272,9 +259,7 @@ impl Line {
         }
         let slot = self.slot(self.incoming);
         // SAFETY: within the memory, and atomic.
-        let word = unsafe { (*slot).word.load(Ordering::Acquire) };
-        let expected = u64::from(self.incoming.count.wrapping_add(1));
-        (word >> 16 == expected).then_some(word as u16)
+        unsafe { (*slot).word.find(self.incoming.count.wrapping_add(1)) }
     }
 
     /// The payload of the next message, which [`Line::waits`] has found, and which is counted as read.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bell::Bell;
 use super::memory::Memory;
+use crate::system::futex_wake_shared;
 
 /// Workers of an OS process that can have bridges.
 pub(super) const BELLS: usize = 32;
@@ -75,12 +76,14 @@ impl Link {
     /// Tells a worker of the peer's of a message. Gives the processor that it stays on, from 1; 0 for none.
     #[inline]
     pub(super) fn tell(&self, number: u32) -> u32 {
-        self.bell(1 - self.end, number as usize).tell()
+        self.bell(1 - self.end, number as usize)
+            .tell(futex_wake_shared)
     }
 
     /// Has a worker of the peer's look at everything.
     pub(super) fn ring(&self, number: u32) {
-        self.bell(1 - self.end, number as usize).ring();
+        self.bell(1 - self.end, number as usize)
+            .ring(futex_wake_shared);
     }
 }
 

@@ -5,6 +5,7 @@
 //!   bridge     a local channel at each side, joined          post   what a worker hears
 //!   line       the messages in shared memory                 link   two OS processes, and their bells
 //!   memory     mapped files that cannot shrink               bell   a word to sleep on
+//!   turn       a bridge is used by one thread at a time
 //! ```
 //! Nothing that the other side writes is trusted: see [`crate::exchange::wire`] for what messages are made of.
 
@@ -23,10 +24,12 @@ pub(crate) use upstream::{bound, open, unbound};
 
 mod bell;
 mod bridge;
+mod head;
 mod line;
 mod link;
 mod memory;
 mod post;
+mod turn;
 mod upstream;
 
 use crate::channel::Info;

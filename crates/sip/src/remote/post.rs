@@ -10,6 +10,7 @@ use super::bridge::Bridge;
 use super::link::Link;
 use crate::critical::as_host;
 use crate::shared::shared;
+use crate::system;
 use crate::thread::worker::{self, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
@@ -175,8 +176,10 @@ impl Post {
                 .map(|heard| (heard.link.heard(worker.index()), heard.rung.get()))
                 .collect();
             let has_message = || links.iter().any(Heard::has_message);
-            let word = (&worker.inbox.asleep, 1);
-            bell::sleep(&bells, self.looks.get(), has_message, word, limit);
+            bell::sleep(&bells, self.looks.get(), has_message, || {
+                let words = bells.iter().map(|(bell, seen)| (bell.word(), *seen));
+                system::futex_wait_any(&worker.inbox.asleep, 1, words, limit);
+            });
         }
         true
     }

@@ -1,0 +1,97 @@
+//! Whose turn it is: work that one does at a time, and nobody waits for. Who finds it being done leaves word, and whoever
+//! does it begins again.
+//!
+//! ```text
+//!   IDLE --ask, who does it--> AGAIN --begin--> BUSY --end--> IDLE
+//!                                ^               |
+//!                                +--ask, leaves--+   end finds AGAIN: begin
+//! ```
+//! One word, and each step reads the last one: what was written before `ask` is seen by a `begin` that comes after it.
+//! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const IDLE: u32 = 0;
+/// Somebody does it.
+const BUSY: u32 = 1;
+/// Somebody does it, and is to begin (again).
+const AGAIN: u32 = 2;
+
+#[derive(Debug, Default)]
+pub(super) struct Turn(AtomicU32);
+
+impl Turn {
+    /// Has `work` done after this call, by the caller unless somebody is at it. Never by two at once.
+    pub(super) fn run(&self, mut work: impl FnMut()) {
+        if self.0.swap(AGAIN, Ordering::AcqRel) != IDLE {
+            return;
+        }
+        loop {
+            self.0.swap(BUSY, Ordering::Acquire);
+            work();
+            let ended = self
+                .0
+                .compare_exchange(BUSY, IDLE, Ordering::Release, Ordering::Relaxed);
+            if ended.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// What two ask for, and how much of it was done.
+    struct Shared {
+        turn: Turn,
+        asked: [AtomicU32; 2],
+        done: UnsafeCell<u32>,
+    }
+
+    impl Shared {
+        fn ask(&self, who: usize) {
+            self.asked[who].store(1, Ordering::Relaxed);
+            self.turn.run(|| {
+                let asked = self.asked.iter().map(|asked| asked.load(Ordering::Relaxed));
+                // SAFETY: loom's cell fails the test if anybody else uses it meanwhile.
+                self.done.with_mut(|done| unsafe { *done = asked.sum() });
+            });
+        }
+    }
+
+    fn asked_by(who: &'static [usize]) {
+        loom::model(move || {
+            let shared = Arc::new(Shared {
+                turn: Turn::default(),
+                asked: [AtomicU32::new(0), AtomicU32::new(0)],
+                done: UnsafeCell::new(0),
+            });
+            let other = {
+                let shared = shared.clone();
+                thread::spawn(move || who.iter().for_each(|who| shared.ask(*who)))
+            };
+            shared.ask(1);
+            other.join().expect("the other");
+            // SAFETY: as above.
+            assert_eq!(shared.done.with(|done| unsafe { *done }), 2);
+        });
+    }
+
+    #[test]
+    fn what_was_asked_for_is_done_and_by_one_at_a_time() {
+        asked_by(&[0]);
+    }
+
+    #[test]
+    fn also_if_it_is_asked_for_again() {
+        asked_by(&[0, 0]);
+    }
+}
