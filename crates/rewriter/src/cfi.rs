@@ -214,7 +214,10 @@ impl Writer {
 
     /// `%r15` has been moved by `step`.
     pub(crate) fn stepped(&mut self, out: &mut String, step: i64) {
-        if let Cfa::Register(DWARF_R15, offset) = self.written {
+        // Behind `.cfi_endproc`, hand-written code may go on without call frame information.
+        if self.open
+            && let Cfa::Register(DWARF_R15, offset) = self.written
+        {
             self.written = Cfa::Register(DWARF_R15, offset - step);
             put(out, ".cfi_def_cfa_offset", &(offset - step).to_string());
         }

@@ -32,17 +32,46 @@ pub use mullion_abi::Protection;
 
 use thiserror::Error;
 
+/// How confined accesses reach the window's base (`docs/window.md`, "Data accesses").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Base {
+    /// From `%r14`, or from `%gs` where that takes no instruction more (form 1).
+    #[default]
+    Segment,
+    /// From `%r14` alone: an image in which nothing accesses memory through `%gs` is called
+    /// without writing the `%gs` base, which takes longer than the rest of a call between
+    /// domains. Addresses with an index cost an instruction more.
+    Register,
+}
+
+impl Base {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Segment, Self::Register];
+
+    /// As on command lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Segment => "segment",
+            Self::Register => "register",
+        }
+    }
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// What is confined.
     pub protection: Protection,
+    /// From where.
+    pub base: Base,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             protection: Protection::ReadWriteCall,
+            base: Base::Segment,
         }
     }
 }
@@ -184,6 +213,9 @@ pub enum Reason {
     /// `%ah` and its like cannot stand beside the registers of the confined form.
     #[error("the high byte of a register cannot be combined with this address")]
     HighByte,
+    /// With [`Base::Register`] the address takes the scratch register that a value is in.
+    #[error("this needs a second scratch register without %gs; leave out the base, or rewrite it")]
+    Scratch,
     /// The bytes of the label for indirect branches.
     #[error("this constant holds the bytes of the label for indirect branches; compute it instead")]
     LabelBytes,

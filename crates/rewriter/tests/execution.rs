@@ -1,7 +1,7 @@
 //! Compiled programs do the same rewritten as natively, at every level of
 //! optimisation and protection, and everything that comes out verifies.
 
-use mullion_rewriter::{Options, Protection, rewrite};
+use mullion_rewriter::{Base, Options, Protection, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -80,13 +80,18 @@ fn check(program: &str) {
     for level in LEVELS.iter().copied().chain(avx.then_some(AVX)) {
         let expected = work.native(program, level);
         let source = work.compile(&format!("programs/{program}"), level);
-        for protection in PROTECTIONS {
-            let image = work.image(&[("program", &source), ("support", &support)], protection);
-            let case = format!("{program} {level:?} {}", protection.name());
+        for (protection, base) in PROTECTIONS
+            .into_iter()
+            .flat_map(|protection| Base::ALL.map(|base| (protection, base)))
+        {
+            let options = Options { protection, base };
+            let image = work.image(&[("program", &source), ("support", &support)], &options);
+            let case = format!("{program} {level:?} {} {}", protection.name(), base.name());
             let bytes = std::fs::read(&image).expect("the image");
-            if let Err(rejected) = mullion_verifier::verify(bytes) {
-                panic!("{case}: {rejected}");
-            }
+            let verified = mullion_verifier::verify(bytes)
+                .unwrap_or_else(|rejected| panic!("{case}: {rejected}"));
+            let without = verified.stats().gs == 0;
+            assert!(without || base == Base::Segment, "{case}: uses %gs");
             let actual = run(Command::new(work.path("harness")).arg(&image));
             assert_eq!(actual, expected, "{case}");
         }
@@ -127,7 +132,7 @@ impl Work {
     }
 
     /// Rewritten, assembled and linked.
-    fn image(&self, sources: &[(&str, &str)], protection: Protection) -> PathBuf {
+    fn image(&self, sources: &[(&str, &str)], options: &Options) -> PathBuf {
         let image = self.path("image.mx");
         let mut ld = Command::new("ld");
         ld.args([
@@ -141,17 +146,16 @@ impl Work {
             "norelro",
         ]);
         ld.args(["-z", "max-page-size=4096", "--defsym"])
-            .arg(format!("PROTECTION={}", protection as u32));
+            .arg(format!("PROTECTION={}", options.protection as u32));
         ld.arg("-T")
             .arg(tests("harness/image.ld"))
             .arg("-o")
             .arg(&image);
         for (name, source) in sources {
-            let rewritten =
-                rewrite(source, name, &Options { protection }).unwrap_or_else(|refusals| {
-                    let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-                    panic!("{}", lines.join("\n"))
-                });
+            let rewritten = rewrite(source, name, options).unwrap_or_else(|refusals| {
+                let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                panic!("{}", lines.join("\n"))
+            });
             let (text, object) = (
                 self.path(&format!("{name}.s")),
                 self.path(&format!("{name}.o")),

@@ -2,12 +2,14 @@
 //! that is meant, `MULLION_BLESS=1 cargo test -p mullion-rewriter --test golden`
 //! writes what comes out now; read the difference before it is committed.
 
-use mullion_rewriter::{Options, Protection, rewrite};
+use mullion_rewriter::{Base, Options, Protection, rewrite};
 use std::path::{Path, PathBuf};
 
-/// `# protection`, if any; the input; then the output or the refusals.
+/// `#### protection`, with `base register` behind it if that is asked for; the input; then the
+/// output or the refusals.
 struct Golden {
-    protection: Protection,
+    first: String,
+    options: Options,
     input: String,
     expected: String,
 }
@@ -34,8 +36,7 @@ fn golden_files() {
             continue;
         }
         if bless {
-            let first = format!("#### protection {}\n", golden.protection.name());
-            std::fs::write(file, format!("{first}{}{actual}", golden.input))
+            std::fs::write(file, format!("{}\n{}{actual}", golden.first, golden.input))
                 .expect("a golden file written");
         } else {
             failed.push(format!(
@@ -58,6 +59,10 @@ fn parse(text: &str) -> Golden {
     let name = first
         .strip_prefix("#### protection ")
         .expect("the first line names the protection");
+    let (name, base) = match name.strip_suffix(" base register") {
+        Some(name) => (name, Base::Register),
+        None => (name, Base::Segment),
+    };
     let protection = [
         Protection::WriteCall,
         Protection::ReadWriteCall,
@@ -71,20 +76,15 @@ fn parse(text: &str) -> Golden {
         .or_else(|| rest.find(REFUSED))
         .unwrap_or(rest.len());
     Golden {
-        protection,
+        first: first.to_owned(),
+        options: Options { protection, base },
         input: rest[..end].to_owned(),
         expected: rest[end..].to_owned(),
     }
 }
 
 fn outcome(golden: &Golden) -> String {
-    match rewrite(
-        &golden.input,
-        "input.s",
-        &Options {
-            protection: golden.protection,
-        },
-    ) {
+    match rewrite(&golden.input, "input.s", &golden.options) {
         Ok(rewritten) => format!("{OUTPUT}{}", rewritten.text),
         Err(refusals) => {
             let lines: Vec<String> = refusals.iter().map(|r| format!("{r}\n")).collect();

@@ -3,11 +3,11 @@
 use super::branch::prefix_text;
 use super::facts::Address;
 use super::label::AccessTrap;
-use super::{Emitter, has_high_byte, put};
-use crate::Reason;
+use super::{Emitter, R15, has_high_byte, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position};
+use crate::{Base, Reason};
 use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
 use std::fmt::Write;
 
@@ -27,7 +27,6 @@ impl<'u> Emitter<'u> {
         let instruction = &unit.instructions[position];
         let delta = self.plans[position].delta;
         let high = self.high_byte_parent(position)?;
-        let unprobed = self.unprobed;
         if let ("mov", [Operand::Gpr(from), Operand::Gpr(to)]) =
             (instruction.base_mnemonic(), instruction.operands.as_slice())
             && from.number == number::RSP
@@ -37,6 +36,16 @@ impl<'u> Emitter<'u> {
             put!(self, "leaq\t{}(%r15), {to}", -delta);
             return Ok(());
         }
+        // An address or its check may want the scratch register that would hold the stack pointer's
+        // value, so `%r15` is made that.
+        let lead = if wants_stack_value(instruction) {
+            -delta
+        } else {
+            0
+        };
+        self.step(lead);
+        let delta = delta + lead;
+        let unprobed = self.unprobed;
         let mut places: [Option<String>; 4] = [const { None }; 4];
         for (index, (operand, role)) in instruction.roles().enumerate() {
             places[index] = match operand {
@@ -65,24 +74,17 @@ impl<'u> Emitter<'u> {
             // These need not fault, so they are no probes.
             self.unprobed = unprobed;
         }
+        let mut spilled = None;
         if let Some(Operand::Imm(text)) = instruction.operands.first()
             && integer(text).is_some_and(holds_label)
         {
-            places[0] = self.immediate_register(instruction, text, &places)?;
-            if places[0].is_none() {
-                return Ok(());
+            if places.iter().flatten().any(|p| p.contains("%r11")) {
+                spilled = Some(self.spill_one(instruction, delta)?);
             }
+            let register = spilled.unwrap_or(number::R11);
+            places[0] = Some(self.immediate_register(instruction, text, register)?);
         }
-        if let Some(parent) = high {
-            put!(
-                self,
-                "xchgb\t{parent}, {}",
-                Gpr {
-                    high: true,
-                    ..parent
-                }
-            );
-        }
+        self.swap_bytes(high);
         // A prefix may have stood in a statement of its own.
         if instruction.prefixes != 0
             || instruction.narrowed
@@ -93,17 +95,21 @@ impl<'u> Emitter<'u> {
         } else {
             put!(self, "{}", instruction.text);
         }
-        if let Some(parent) = high {
-            put!(
-                self,
-                "xchgb\t{parent}, {}",
-                Gpr {
-                    high: true,
-                    ..parent
-                }
-            );
+        self.swap_bytes(high);
+        if let Some(register) = spilled {
+            self.unspill(register, delta);
         }
+        self.step(-lead);
         Ok(())
+    }
+
+    /// The two low bytes of a register change places, and back.
+    fn swap_bytes(&mut self, low: Option<Gpr>) {
+        if let Some(low) = low {
+            let high = Gpr { high: true, ..low };
+            put!(self, "xchgb\t{low}, {high}");
+            self.facts.forget(low.number);
+        }
     }
 
     fn with_places(&mut self, instruction: &Instruction<'_>, places: &[Option<String>; 4]) {
@@ -132,26 +138,29 @@ impl<'u> Emitter<'u> {
         &mut self,
         instruction: &Instruction<'_>,
         text: &str,
-        places: &[Option<String>; 4],
-    ) -> Result<Option<String>, Reason> {
-        let taken = places.iter().flatten().any(|p| p.contains("%r11"));
-        if taken || instruction.operands.len() != 2 {
+        register: u8,
+    ) -> Result<String, Reason> {
+        if instruction.operands.len() != 2 {
             return Err(Reason::LabelBytes);
         }
         let register = self
-            .label_immediate(text, width(instruction))?
+            .label_immediate(text, Gpr::new(register, width(instruction)))?
             .ok_or(Reason::LabelBytes)?;
-        Ok(Some(register.to_string()))
+        Ok(register.to_string())
     }
 
     /// The low byte's register if `%ah` or its like stands beside an address that needs a
     /// REX prefix: the two bytes change places around the instruction.
     fn high_byte_parent(&self, position: Position) -> Result<Option<Gpr>, Reason> {
         let instruction = &self.unit.instructions[position];
-        let extended = instruction.operands.iter().any(|o| {
+        // There every confined address is in `%r11` before the bytes change places.
+        let register = self.options.base == Base::Register;
+        let confined = |m: &Mem<'_>, role| register && !m.rip && self.confines(role);
+        let extended = instruction.roles().any(|(o, role)| {
             matches!(o, Operand::Mem(m) if m.registers() >> 8 != 0
                 || m.base.is_some_and(|b| b.number == number::RSP)
-                || m.segment == Some(Segment::Fs))
+                || m.segment == Some(Segment::Fs)
+                || confined(m, role))
         });
         let high = instruction.operands.iter().find_map(|o| match o {
             Operand::Gpr(r) if r.high => Some(*r),
@@ -160,8 +169,8 @@ impl<'u> Emitter<'u> {
         let Some(high) = high.filter(|_| extended) else {
             return Ok(None);
         };
-        let shared = instruction.operands.iter().any(|o| match o {
-            Operand::Mem(m) => m.registers() & high.bit() != 0,
+        let shared = instruction.roles().any(|(o, role)| match o {
+            Operand::Mem(m) => m.registers() & high.bit() != 0 && !confined(m, role),
             Operand::Gpr(r) => r != &high && r.number == high.number,
             _ => false,
         });
@@ -252,6 +261,9 @@ impl<'u> Emitter<'u> {
         if let Some(text) = self.register_form(position, mem, role) {
             return Ok(text);
         }
+        if self.options.base == Base::Register {
+            return Ok(self.computed_form(mem, delta));
+        }
         self.stats.segment += 1;
         if mem.base.is_none() && mem.index.is_none() {
             match mem.number() {
@@ -279,6 +291,56 @@ impl<'u> Emitter<'u> {
         ((disp - delta).abs() <= MAX_DISPLACEMENT
             && !has_high_byte(&self.unit.instructions[position]))
         .then_some(disp)
+    }
+
+    /// Form 2 for any address: its offset is computed in `%r11`, unless a near one is there.
+    fn computed_form(&mut self, mem: &Mem<'u>, delta: i64) -> String {
+        self.stats.register += 1;
+        let known = Address::of(mem).filter(|a| a.base.is_some() || a.index.is_some());
+        if let Some(displacement) = known.and_then(|a| self.facts.distance(a)) {
+            return format!("{displacement}(%r14,%r11)");
+        }
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        let whole = |r: Gpr| Gpr::new(r.number, 8);
+        let whole = Mem {
+            base: if on_stack {
+                Some(R15)
+            } else {
+                mem.base.map(whole)
+            },
+            index: mem.index.map(whole),
+            segment: None,
+            ..*mem
+        };
+        match (mem.number(), mem.base.or(mem.index)) {
+            (Some(address), None) => put!(self, "movl\t${:#x}, %r11d", address & 0xffff_ffff),
+            (None, None) => put!(self, "movl\t${}, %r11d", mem.disp),
+            (number, Some(_)) => {
+                let (registers, _) = self.plain_address(&whole, 0, 0);
+                match number.filter(|_| on_stack) {
+                    Some(number) => put!(self, "leal\t{}{registers}, %r11d", number - delta),
+                    None if on_stack => {
+                        put!(self, "leal\t{}{:+}{registers}, %r11d", mem.disp, -delta);
+                    }
+                    None if number.is_some() => {
+                        put!(self, "leal\t{}{registers}, %r11d", mem.disp);
+                    }
+                    None => self.offset_of(&format!("{}{registers}", mem.disp)),
+                }
+            }
+        }
+        self.stats.copies += 1;
+        if let Some(address) = known {
+            self.facts.computed(address);
+        }
+        "(%r14,%r11)".to_owned()
+    }
+
+    /// The offset of an address that a relocation is part of: such as `x@tpoff` are signed, and
+    /// go into 64-bit instructions only.
+    fn offset_of(&mut self, address: &str) {
+        put!(self, "leaq\t{address}, %r11");
+        put!(self, "movl\t%r11d, %r11d");
     }
 
     /// Form 2, `disp(%r14,%rN)`, if the base is at hand zero-extended or worth a copy.
@@ -340,7 +402,9 @@ impl<'u> Emitter<'u> {
     /// read: that is what loops wait for, and the segment costs it a cycle.
     fn worth_a_copy(&self, position: Position, role: Role, uses: u32) -> bool {
         let operands = &self.unit.instructions[position].operands;
-        uses >= 2 || (role == Role::Read && operands.iter().any(|o| matches!(o, Operand::Gpr(_))))
+        self.options.base == Base::Register
+            || uses >= 2
+            || (role == Role::Read && operands.iter().any(|o| matches!(o, Operand::Gpr(_))))
     }
 
     /// Form 1: `%gs:` with 32-bit addressing.
@@ -404,6 +468,17 @@ impl<'u> Emitter<'u> {
             }
             (base, index) => (index.or(base), mem.scale),
         };
+        if self.options.base == Base::Register {
+            let other = other.map_or(String::new(), |r| {
+                format!(",{},{scale}", Gpr::new(r.number, 8))
+            });
+            if mem.number().is_some() {
+                put!(self, "leal\t{}(%r11{other}), %r11d", mem.disp);
+            } else {
+                self.offset_of(&format!("{}(%r11{other})", mem.disp));
+            }
+            return Ok("(%r14,%r11)".to_owned());
+        }
         let numeric = mem.number().is_some();
         if !numeric {
             // Relocations such as `x@tpoff` are signed and do not fit 32-bit addressing.
@@ -559,27 +634,63 @@ impl<'u> Emitter<'u> {
         self.stats.trap_checks += 1;
     }
 
-    /// An immediate that holds the label goes through `%r11`, by its complement: the register that replaces it.
-    pub(super) fn label_immediate(&mut self, text: &str, width: u8) -> Result<Option<Gpr>, Reason> {
+    /// Keeps a register that the instruction does not name below the red zone.
+    fn spill_one(&mut self, instruction: &Instruction<'_>, delta: i64) -> Result<u8, Reason> {
+        let (reads, writes, _) = instruction.effects();
+        let free = |r: &u8| (reads | writes) & (1 << r) == 0;
+        let register = [number::RAX, 1, 2].into_iter().find(free);
+        let register = register.ok_or(Reason::Scratch)?;
+        self.spill(register, delta);
+        Ok(register)
+    }
+
+    /// Keeps a register below the red zone; `%r11` and the flags are not touched.
+    pub(super) fn spill(&mut self, register: u8, delta: i64) {
+        put!(
+            self,
+            "movq\t{}, {}(%r15)",
+            Gpr::new(register, 8),
+            SPILL - delta
+        );
+        self.facts.forget(register);
+        self.unprobed = 0;
+    }
+
+    pub(super) fn unspill(&mut self, register: u8, delta: i64) {
+        put!(
+            self,
+            "movq\t{}(%r15), {}",
+            SPILL - delta,
+            Gpr::new(register, 8)
+        );
+    }
+
+    /// An immediate that holds the label goes through `register`, by its complement: what replaces it.
+    pub(super) fn label_immediate(
+        &mut self,
+        text: &str,
+        register: Gpr,
+    ) -> Result<Option<Gpr>, Reason> {
         let Some(value) = integer(text).filter(|v| holds_label(*v)) else {
             return Ok(None);
         };
         if holds_label(!value) {
             return Err(Reason::LabelBytes);
         }
-        if width == 8 {
-            put!(self, "movabsq\t${}, %r11", !value);
-            put!(self, "notq\t%r11");
+        if register.width == 8 {
+            put!(self, "movabsq\t${}, {register}", !value);
+            put!(self, "notq\t{register}");
         } else {
-            put!(self, "movl\t${}, %r11d", !value & 0xffff_ffff);
-            put!(self, "notl\t%r11d");
+            let whole = Gpr::new(register.number, 4);
+            put!(self, "movl\t${}, {whole}", !value & 0xffff_ffff);
+            put!(self, "notl\t{whole}");
         }
-        Ok(Some(Gpr::new(number::R11, width)))
+        Ok(Some(register))
     }
 }
 
 /// Where registers are spilled, from the source's stack pointer: below its red zone of 128 bytes.
-pub(super) const SPILL: i64 = -256;
+const SPILL: i64 = -256;
 
 /// Instructions looked at for further uses of a base.
 const LOOK_AHEAD: usize = 24;
@@ -591,17 +702,18 @@ fn suits_register_form(instruction: &Instruction<'_>, mem: &Mem<'_>) -> Option<u
         .filter(|b| b.width == 8 && b.number != number::RSP)?
         .number;
     let small = mem.number().is_some_and(|d| d.abs() <= MAX_DISPLACEMENT);
-    // A copy and the value of the stack pointer would want the same scratch register.
-    let names_stack = instruction
-        .operands
-        .iter()
-        .any(|o| matches!(o, Operand::Gpr(r) if r.number == number::RSP));
     (small
-        && !names_stack
         && mem.index.is_none()
         && matches!(mem.segment, None | Some(Segment::Flat))
         && !has_high_byte(instruction))
     .then_some(base)
+}
+
+/// Whether the stack pointer's value goes to memory or is compared with it.
+fn wants_stack_value(instruction: &Instruction<'_>) -> bool {
+    let value = |o: &Operand<'_>| matches!(o, Operand::Gpr(r) if r.number == number::RSP);
+    let memory = |o: &Operand<'_>| matches!(o, Operand::Mem(m) if m.segment != Some(Segment::Fs));
+    instruction.operands.iter().any(value) && instruction.operands.iter().any(memory)
 }
 
 /// Whether the bytes of a number hold the label.

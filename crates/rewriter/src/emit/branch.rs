@@ -1,11 +1,10 @@
 //! Calls, jumps and returns.
 
-use super::access::SPILL;
 use super::{Emitter, put};
-use crate::Reason;
 use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::{Position, prefix};
+use crate::{Base, Reason};
 use mullion_abi::{LABEL, Protection};
 
 /// Functions that return twice, as gcc knows them: where they return to must be labelled.
@@ -134,6 +133,17 @@ impl<'u> Emitter<'u> {
                 put!(self, "addl\t-4(%r14,%r11), {scratch}");
                 put!(self, "jne\t.Lmullion{trap}");
             }
+            (None, _) if self.options.base == Base::Register => {
+                if let Some(register) = register {
+                    put!(self, "movl\t{}, %r11d", Gpr::new(register.number, 4));
+                }
+                // Nothing is free: below the red zone there is room for one register.
+                self.spill(number::R10, delta);
+                put!(self, "movl\t${complement:#x}, %r10d");
+                put!(self, "addl\t-4(%r14,%r11), %r10d");
+                put!(self, "jne\t.Lmullion{trap}");
+                self.unspill(number::R10, delta);
+            }
             (None, Some(register)) => {
                 let register = Gpr::new(register.number, 4);
                 put!(self, "movl\t${complement:#x}, %r11d");
@@ -142,15 +152,13 @@ impl<'u> Emitter<'u> {
                 put!(self, "movl\t{register}, %r11d");
             }
             (None, None) => {
-                // Nothing is free: below the red zone there is room for one register.
-                let spill = SPILL - delta;
-                put!(self, "movq\t%r10, {spill}(%r15)");
+                self.spill(number::R10, delta);
                 put!(self, "movl\t%r11d, %r10d");
                 put!(self, "movl\t${complement:#x}, %r11d");
                 put!(self, "addl\t%gs:-4(%r10d), %r11d");
                 put!(self, "jne\t.Lmullion{trap}");
                 put!(self, "movl\t%r10d, %r11d");
-                put!(self, "movq\t{spill}(%r15), %r10");
+                self.unspill(number::R10, delta);
             }
         }
         if flags {

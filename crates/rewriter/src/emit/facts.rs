@@ -2,7 +2,7 @@
 //! rules: which ones are zero-extended, which scratch registers hold the
 //! zero-extended lower half of another, and which ones were found to point into the window.
 
-use crate::operand::{Mem, Operand, Set, integer, number};
+use crate::operand::{Gpr, Mem, Operand, Set, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::Instruction;
 use mullion_abi::MAX_DISPLACEMENT;
@@ -18,6 +18,8 @@ pub(super) struct Facts {
     inside: Vec<Address>,
     /// The register that points into the window and whose value is in `%r11` as well, as a window pointer.
     pointer: Option<u8>,
+    /// The address whose lower half `%r11` holds, zero-extended.
+    computed: Option<Address>,
 }
 
 /// Checked addresses that are remembered at most: long straight lines must not take long.
@@ -69,6 +71,10 @@ impl Facts {
         if register == number::R11 || self.pointer == Some(register) {
             self.pointer = None;
         }
+        let made_of = |address: &mut Address| address.factor(register) != 0;
+        if register == number::R11 || self.computed.as_mut().is_some_and(made_of) {
+            self.computed = None;
+        }
         self.copies[usize::from(register)] = None;
         for copy in &mut self.copies {
             if *copy == Some(register) {
@@ -82,6 +88,23 @@ impl Facts {
         self.forget(scratch);
         self.zero |= 1 << scratch;
         self.copies[usize::from(scratch)] = Some(of);
+    }
+
+    /// `%r11` now holds the zero-extended lower half of an address.
+    pub(super) fn computed(&mut self, address: Address) {
+        self.forget(number::R11);
+        self.zero |= 1 << number::R11;
+        self.computed = Some(address);
+    }
+
+    /// How far the address is from the one in `%r11`, if a displacement reaches it. What is
+    /// mapped lies further from the window's ends than that, so nothing wraps on the way.
+    pub(super) fn distance(&self, address: Address) -> Option<i64> {
+        let known = self
+            .computed
+            .filter(|known| (known.base, known.index) == (address.base, address.index))?;
+        let distance = address.displacement - known.displacement;
+        (distance.abs() <= MAX_DISPLACEMENT).then_some(distance)
     }
 
     /// A check found an address in the window.
@@ -107,12 +130,18 @@ impl Facts {
         })
     }
 
-    /// The instruction adds a constant to a register: checked addresses lie so much nearer to it.
-    fn moved(&mut self, register: u8, by: i64) {
-        let moved = self.inside.clone();
+    /// The instruction adds a constant to a register, or to its lower half: known addresses lie so
+    /// much nearer to it. Of a computed one only the lower half counts.
+    fn moved(&mut self, register: u8, by: i64, whole: bool) {
+        let (inside, computed) = (self.inside.clone(), self.computed);
         self.forget(register);
-        self.inside = moved;
-        for address in &mut self.inside {
+        self.computed = computed.filter(|_| register != number::R11);
+        if whole {
+            self.inside = inside;
+        } else {
+            self.zero |= 1 << register;
+        }
+        for address in self.inside.iter_mut().chain(&mut self.computed) {
             address.displacement -= by * address.factor(register);
         }
     }
@@ -136,7 +165,7 @@ impl Facts {
             return self.forget_all();
         }
         if let Some((register, by)) = constant_step(instruction) {
-            return self.moved(register, by);
+            return self.moved(register.number, by, register.width == 8);
         }
         let (_, writes, _) = instruction.effects();
         for register in (0..16_u8).filter(|r| writes & (1 << r) != 0) {
@@ -148,18 +177,18 @@ impl Facts {
     }
 }
 
-/// `addq $8, %rax` and its like: the register and what is added.
-fn constant_step(instruction: &Instruction<'_>) -> Option<(u8, i64)> {
+/// `addq $8, %rax`, `addl $8, %eax` and their like: the register and what is added.
+fn constant_step(instruction: &Instruction<'_>) -> Option<(Gpr, i64)> {
     let [Operand::Imm(text), Operand::Gpr(to)] = instruction.operands.as_slice() else {
         return None;
     };
     let by = integer(text).filter(|by| i32::try_from(*by).is_ok())?;
     let sign = match instruction.base_mnemonic() {
-        "add" => 1,
-        "sub" => -1,
+        "add" | "addl" => 1,
+        "sub" | "subl" => -1,
         _ => return None,
     };
-    (to.width == 8 && to.number != number::RSP).then_some((to.number, sign * by))
+    (to.width >= 4 && to.number != number::RSP).then_some((*to, sign * by))
 }
 
 /// The register of which the instruction surely clears the upper half. Only those whose
@@ -209,7 +238,7 @@ mod tests {
             ..address(0)
         };
         assert!(!facts.is_inside(other));
-        facts.moved(5, 2);
+        facts.moved(5, 2, true);
         assert!(facts.is_inside(address(MAX_DISPLACEMENT - 16)));
         assert!(!facts.is_inside(address(MAX_DISPLACEMENT - 15)));
         facts.forget(5);
@@ -222,9 +251,34 @@ mod tests {
             let mut facts = Facts::default();
             facts.made_pointer(3);
             assert_eq!(facts.pointer(), Some(3));
-            facts.moved(written, 8);
+            facts.moved(written, 8, true);
             assert_eq!(facts.pointer(), None);
         }
+    }
+
+    #[test]
+    fn a_computed_address_moves_with_its_registers() {
+        let address = |displacement| Address {
+            base: Some(3),
+            index: Some((5, 8)),
+            displacement,
+        };
+        let mut facts = Facts::default();
+        facts.computed(address(100_000));
+        assert_eq!(facts.distance(address(100_008)), Some(8));
+        assert_eq!(facts.distance(address(0)), None);
+        // The upper half of a register is no part of it.
+        facts.moved(5, 2, false);
+        assert_eq!(facts.distance(address(100_000)), Some(16));
+        facts.moved(3, -16, true);
+        assert_eq!(facts.distance(address(100_000)), Some(0));
+        for written in [3, 5, number::R11] {
+            let mut facts = facts.clone();
+            facts.forget(written);
+            assert_eq!(facts.distance(address(100_000)), None);
+        }
+        facts.moved(number::R11, 8, true);
+        assert_eq!(facts.distance(address(100_000)), None);
     }
 
     #[test]

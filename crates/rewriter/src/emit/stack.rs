@@ -1,10 +1,10 @@
 //! Instructions that move the virtual stack pointer.
 
 use super::{Emitter, R11, R11D, R15, put};
-use crate::Reason;
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::Position;
+use crate::{Base, Reason};
 use mullion_abi::MAX_DISPLACEMENT;
 
 impl<'u> Emitter<'u> {
@@ -46,10 +46,22 @@ impl<'u> Emitter<'u> {
             } else {
                 format!("{disp}(%r15)")
             }
+        } else if self.options.base == Base::Register {
+            self.stats.register += 1;
+            put!(self, "leal\t{disp}(%r15), %r11d");
+            "(%r14,%r11)".to_owned()
         } else {
             self.stats.segment += 1;
             format!("%gs:{disp}(%r15d)")
         }
+    }
+
+    /// The same for what waits in `%r11`.
+    fn slot_for_scratch(&mut self, disp: i64, delta: i64) -> Result<String, Reason> {
+        if self.options.base == Base::Register && (disp - delta).abs() > MAX_DISPLACEMENT {
+            return Err(Reason::Scratch);
+        }
+        Ok(self.stack_slot(disp, delta))
     }
 
     /// `push`, `pop` and `leave`.
@@ -61,14 +73,18 @@ impl<'u> Emitter<'u> {
         let delta = plan.delta + plan.lead;
         match (instruction.row.class, instruction.operands.as_slice()) {
             (Class::Push, [Operand::Imm(text)]) => {
-                let register = self.label_immediate(text, 8)?;
+                let register = self.label_immediate(text, R11)?;
                 let immediate = register.map_or_else(|| format!("${text}"), |r| r.to_string());
-                let slot = self.stack_slot(-8, delta);
+                let slot = if register.is_some() {
+                    self.slot_for_scratch(-8, delta)?
+                } else {
+                    self.stack_slot(-8, delta)
+                };
                 put!(self, "movq\t{immediate}, {slot}");
             }
             (Class::Push, [Operand::Gpr(r)]) if r.number == number::RSP => {
                 put!(self, "leaq\t{}(%r15), %r11", -delta);
-                let slot = self.stack_slot(-8, delta);
+                let slot = self.slot_for_scratch(-8, delta)?;
                 put!(self, "movq\t%r11, {slot}");
             }
             (Class::Push, [Operand::Gpr(r)]) => {
@@ -79,7 +95,7 @@ impl<'u> Emitter<'u> {
                 self.trap_check(position, mem, delta)?;
                 let place = self.confined(position, mem, Role::Read, delta)?;
                 put!(self, "movq\t{place}, %r11");
-                let slot = self.stack_slot(-8, delta);
+                let slot = self.slot_for_scratch(-8, delta)?;
                 put!(self, "movq\t%r11, {slot}");
             }
             (Class::Pop, [Operand::Gpr(r)]) => {
@@ -91,11 +107,18 @@ impl<'u> Emitter<'u> {
                     return Err(Reason::Segment);
                 }
                 self.trap_check(position, mem, plan.after)?;
-                let slot = self.stack_slot(0, delta);
-                put!(self, "movq\t{slot}, %r11");
                 // The address is computed with the stack pointer already raised.
                 let place = self.confined(position, mem, Role::Write, plan.after)?;
-                put!(self, "movq\t%r11, {place}");
+                let slot = self.slot_for_scratch(0, delta)?;
+                if place.contains("%r11") {
+                    self.spill(number::RAX, delta);
+                    put!(self, "movq\t{slot}, %rax");
+                    put!(self, "movq\t%rax, {place}");
+                    self.unspill(number::RAX, delta);
+                } else {
+                    put!(self, "movq\t{slot}, %r11");
+                    put!(self, "movq\t%r11, {place}");
+                }
             }
             (Class::Leave, []) => match plan.step {
                 Some(step) => {

@@ -88,6 +88,41 @@ __asm__(".text\n\t.type across_a_jump, @function\nacross_a_jump:\n\t"
         ".Lequal:\n\tjne .Lno\n.Lyes:\n\tmovl $9, %eax\n\tret\n\t"
         ".size across_a_jump, .-across_a_jump");
 
+/* Each wants more registers than are free. */
+static APART uint64_t scarce(void) {
+    unsigned char bytes[8] = {0};
+    unsigned char *p = bytes;
+    /* A high byte at an address of the same register, and one whose other half is wanted behind it. */
+    __asm__ volatile("movb %h0, 3(%0)\n\tmovb 3(%0), %h0\n\tincb 4(%0)" : "+Q"(p) : : "memory", "cc");
+    uint64_t sum = p == bytes ? bytes[4] : 99;
+    uint64_t words[8] = {0};
+    /* The stack pointer's value while its steps are taken together, and what is popped into memory. */
+    __asm__ volatile("subq $128, %%rsp\n\tpushq %1\n\tmovq %%rsp, (%0)\n\tpushq $5\n\tmovq %%rsp, 8(%0)\n\t"
+                     "cmpq %%rsp, 8(%0)\n\tsete 16(%0)\n\tpopq 24(%0)\n\tpopq 32(%0,%2,8)\n\taddq $128, %%rsp"
+                     : : "r"(words), "r"(77ul), "r"(1ul) : "memory", "cc");
+    sum = mix(sum, words[0] - words[1]);
+    sum = mix(sum, words[2] * 100 + words[3] * 10 + words[5]);
+    /* The bytes of the label. */
+    uint8_t below, equal;
+    words[6] = 0x4e6c754d;
+    __asm__ volatile("cmpl $0x4e6c754d, 48(%2)\n\tsete %0\n\tcmpl $0x4e6c754d, 52(%2)\n\tsetb %1\n\t"
+                     "movl $0x4e6c754d, 56(%2)"
+                     : "=q"(equal), "=q"(below) : "r"(words) : "memory", "cc");
+    return mix(sum, equal * 2 + below + words[7]);
+}
+
+/* An indirect jump behind which every register that might serve is read. */
+uint64_t all_registers(uint64_t which, uint64_t x);
+__asm__(".text\n\t.type all_registers, @function\nall_registers:\n\tpushq %rbx\n\t"
+        "leaq .Lall(%rip), %rbx\n\tmovslq (%rbx,%rdi,4), %rax\n\taddq %rax, %rbx\n\t"
+        "leaq 1(%rsi), %rax\n\tleaq 2(%rsi), %rcx\n\tleaq 3(%rsi), %rdx\n\tleaq 4(%rsi), %rdi\n\t"
+        "leaq 5(%rsi), %r8\n\tleaq 6(%rsi), %r9\n\tleaq 7(%rsi), %r10\n\tcmpq $7, %rsi\n\tjmp *%rbx\n\t"
+        ".section .rodata\n\t.balign 4\n.Lall:\n\t.long .Lone-.Lall, .Ltwo-.Lall\n\t"
+        ".text\n.Lone:\n\tjae .Ltwo\n\taddq %rcx, %rax\n"
+        ".Ltwo:\n\timulq %rcx, %rax\n\timulq %rdx, %rax\n\timulq %rsi, %rax\n\timulq %rdi, %rax\n\t"
+        "imulq %r8, %rax\n\timulq %r9, %rax\n\timulq %r10, %rax\n\tpopq %rbx\n\tret\n\t"
+        ".size all_registers, .-all_registers");
+
 uint64_t entry(void) {
     char from[64], to[64] = {0};
     for (int i = 0; i < 64; i++)
@@ -105,5 +140,8 @@ uint64_t entry(void) {
         for (uint64_t a = 0; a < 4; a++)
             for (uint64_t b = 0; b < 4; b++)
                 sum = mix(sum, across_a_jump(which, a << 62, b << 62));
+    sum = mix(sum, scarce());
+    for (uint64_t which = 0; which < 2; which++)
+        sum = mix(mix(sum, all_registers(which, 3)), all_registers(which, 9));
     return mix(sum, loops(17));
 }
