@@ -130,6 +130,7 @@ fn domain(
     command
         .arg("cc")
         .arg(format!("--mullion-protection={protection}"))
+        .arg(format!("--mullion-base={}", common.base))
         .arg(text)
         .arg("-lm")
         .arg("-o")

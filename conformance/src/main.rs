@@ -63,6 +63,9 @@ struct Common {
         default_value = "write-call,read-write-call,trap"
     )]
     protections: Vec<String>,
+    /// How memory is reached: segment, or register (without `%gs`).
+    #[arg(long, default_value = "segment")]
+    base: String,
     /// Programs built and run at a time (0: one for each core).
     #[arg(long, default_value_t = 0)]
     jobs: usize,

@@ -71,6 +71,7 @@ pub(crate) fn identity(common: &Common, more: impl Hash) -> anyhow::Result<Strin
     let command = fs::read(&common.tested.mullion).context("the command under test")?;
     let mut hash = DefaultHasher::new();
     (command, &common.levels, &common.protections).hash(&mut hash);
+    common.base.hash(&mut hash);
     (common.seconds, more).hash(&mut hash);
     Ok(format!("mullion {:016x}", hash.finish()))
 }

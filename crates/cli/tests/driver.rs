@@ -16,6 +16,7 @@ fn mullion(directory: &Path, arguments: &[&str]) -> Output {
         .stdin(Stdio::null());
     command
         .env_remove("MULLION_PROTECTION")
+        .env_remove("MULLION_BASE")
         .output()
         .expect("the command starts")
 }
@@ -380,6 +381,52 @@ fn protections_are_what_was_asked_for() {
             String::from_utf8(succeeds(here, &["inspect", "hello.mx"]).stdout).expect("text");
         assert!(told.contains(protection), "{told}");
     }
+}
+
+#[test]
+fn without_the_segment_nothing_that_is_linked_uses_it() {
+    let program = "#include <cstdio>\n#include <map>\n#include <stdexcept>\n#include <string>\n\
+        static thread_local int calls;\n\
+        int main(int count, char **) { std::map<std::string, double> all;\n\
+        for (int i = 0; i < 40; i++) { calls++; all[std::to_string(i * count)] += i / 3.0; }\n\
+        try { all.at(\"none\"); } catch (const std::out_of_range &) { calls++; }\n\
+        std::printf(\"%d %.3f %s\\n\", calls, all[\"9\"], all.rbegin()->first.c_str()); }\n";
+    let extension = "#include <mullion/ext.h>\n#include <stdlib.h>\n\
+        MULLION_EXPORT(int, first, (const char *text)) { return atoi(text); }\n";
+    let object = "int other(const int *p, int i) { return p[i]; }\n";
+    let directory = directory_with(&[("p.cc", program), ("x.c", extension), ("other.c", object)]);
+    let here = directory.path();
+    let described = |image: &str| {
+        let output = succeeds(here, &["inspect", image]);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let option = "--mullion-base=register";
+    for protection in ["write-call", "read-write-call", "trap"] {
+        let protection = format!("--mullion-protection={protection}");
+        let asked = [option, &protection, "-O2"];
+        succeeds(
+            here,
+            &[&["c++"], &asked[..], &["p.cc", "-o", "p.mx"]].concat(),
+        );
+        verifies(&here.join("p.mx"));
+        let told = described("p.mx");
+        assert!(told.contains("base in a register"), "{told}");
+        assert!(!told.contains("accesses %gs:"), "{told}");
+        assert_eq!(succeeds(here, &["run", "p.mx"]).stdout, b"41 3.000 9\n");
+    }
+    let kind = "--mullion-kind=extension";
+    succeeds(here, &["cc", option, kind, "x.c", "-o", "x.mx"]);
+    assert!(described("x.mx").contains("base in a register"));
+    // One object of the other kind is enough for the whole image, and is named as the reason.
+    succeeds(here, &["cc", "-c", "-O2", "other.c"]);
+    let output = mullion(here, &["cc", option, kind, "x.c", "other.o", "-o", "x.mx"]);
+    assert!(output.status.success());
+    assert!(
+        said(&output).contains("x.mx: 1 accesses go through %gs"),
+        "{}",
+        said(&output)
+    );
+    assert!(described("x.mx").contains("base in %gs, too"));
 }
 
 #[test]

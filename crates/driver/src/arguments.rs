@@ -3,6 +3,7 @@
 
 use crate::{DriverError, response};
 use mullion_abi::Protection;
+use mullion_rewriter::Base;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,10 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
   --mullion-protection=LEVEL  write-call, read-write-call (the default) or trap:
                               what is confined besides control flow; trap faults
                               at a wild access where the others wrap
+  --mullion-base=BASE         segment (the default) or register: whether memory may be
+                              reached through %gs. Without that, calls between
+                              domains are faster, and most computing a little slower;
+                              it counts for an image if all that is linked has it
   --mullion-kind=KIND         program (the default): has main, is run once;
                               extension: has exports that a host calls
   --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
@@ -28,6 +33,7 @@ Environment:
 
   MULLION_PROTECTION          the protection, where the option is not given
                               (otherwise the module type's, if there is one)
+  MULLION_BASE                the base, where the option is not given
   MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
   MULLION_PASSPHRASE_FILE     the passphrase of the key, where no terminal is
   MULLION_CC, MULLION_CXX     the compilers to use instead of gcc-12 and g++-12, or
@@ -77,6 +83,8 @@ pub struct Arguments {
     pub protection: Protection,
     /// Whether option or environment say so; otherwise it is the default.
     pub protection_given: bool,
+    /// Whether memory may be reached through `%gs`.
+    pub base: Base,
     /// The file of the module type that a record is to be signed for.
     pub module_type: Option<PathBuf>,
     /// The name of the key that signs.
@@ -235,6 +243,7 @@ impl Arguments {
             forwarded: Vec::with_capacity(arguments.len()),
             protection: protection.unwrap_or(Protection::ReadWriteCall),
             protection_given: protection.is_some(),
+            base: base_from_environment()?,
             module_type: None,
             key: None,
             inputs: Vec::new(),
@@ -283,6 +292,7 @@ impl Arguments {
                 self.protection = protection("--mullion-protection", value)?;
                 self.protection_given = true;
             }
+            "base" => self.base = base("--mullion-base", value)?,
             "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
             "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
@@ -344,6 +354,30 @@ fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
         _ => Ok(None),
     }
 }
+
+/// Reads a base's name.
+///
+/// # Errors
+/// There is no such base.
+fn base(option: &'static str, value: &str) -> Result<Base, DriverError> {
+    let known = Base::ALL.into_iter().find(|base| base.name() == value);
+    known.ok_or_else(|| DriverError::Value {
+        option,
+        value: value.to_owned(),
+        known: "segment, register",
+    })
+}
+
+/// The base that the environment names; the segment if it names none.
+pub(crate) fn base_from_environment() -> Result<Base, DriverError> {
+    match std::env::var(BASE) {
+        Ok(value) if !value.is_empty() => base(BASE, &value),
+        _ => Ok(Base::Segment),
+    }
+}
+
+/// Environment variable of the base, of the user's and from the driver to assembler and linker.
+pub(crate) const BASE: &str = "MULLION_BASE";
 
 fn kind(value: &str) -> Result<Kind, DriverError> {
     match value {
@@ -501,6 +535,17 @@ mod tests {
         );
         assert_eq!(sorted.exports, ["f", "g"]);
         assert_eq!(sorted.output.as_deref(), Some(Path::new("a.mx")));
+    }
+
+    #[test]
+    fn the_base_is_read() {
+        assert_eq!(parse("a.c").unwrap().base, Base::Segment);
+        let asked = parse("--mullion-base=register a.c").unwrap();
+        assert_eq!((asked.base, asked.forwarded.len()), (Base::Register, 1));
+        assert!(matches!(
+            parse("--mullion-base=gs a.c"),
+            Err(DriverError::Value { value, .. }) if value == "gs"
+        ));
     }
 
     #[test]

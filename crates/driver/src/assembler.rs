@@ -3,6 +3,7 @@
 use crate::growth::{self, Original};
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
+use mullion_rewriter::Options;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Write};
@@ -79,7 +80,11 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
         .inputs
         .first()
         .map_or(Path::new("-"), PathBuf::as_path);
-    let rewritten = rewrite(&text, name, protection)?;
+    let options = Options {
+        protection,
+        base: crate::arguments::base_from_environment()?,
+    };
+    let rewritten = rewrite(&text, name, &options)?;
     if let Some(directory) = std::env::var_os(KEEP) {
         keep(Path::new(&directory), &invocation.output, &text, &rewritten)?;
     }
@@ -92,13 +97,8 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
 }
 
 /// Rewrites one file's text. `name` stands in messages where the text names no source file.
-pub(crate) fn rewrite(
-    text: &str,
-    name: &Path,
-    protection: Protection,
-) -> Result<String, DriverError> {
-    let options = mullion_rewriter::Options { protection };
-    match mullion_rewriter::rewrite(text, &name.to_string_lossy(), &options) {
+pub(crate) fn rewrite(text: &str, name: &Path, options: &Options) -> Result<String, DriverError> {
+    match mullion_rewriter::rewrite(text, &name.to_string_lossy(), options) {
         Ok(rewritten) => Ok(rewritten.text),
         Err(refusals) => {
             let lines = refusals.iter().map(|refusal| {

@@ -1,6 +1,6 @@
 //! Calls gcc or g++ with what a domain needs.
 
-use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
+use crate::arguments::{Arguments, BASE, Kind, OPTIONS_HELP, Task};
 use crate::assembler::{KEEP, PROTECTION};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
@@ -81,7 +81,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     if arguments.task == Task::Question {
         gcc.args(&arguments.forwarded);
     } else {
-        let sysroot = Sysroot::prepare(arguments.protection)?;
+        let sysroot = Sysroot::prepare(arguments.protection, arguments.base)?;
         let tools = Tools::prepare(&sysroot.overlay())?;
         scratch =
             tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -96,6 +96,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
         gcc.env(PROTECTION, arguments.protection.name());
+        gcc.env(BASE, arguments.base.name());
         if let Some(directory) = &arguments.keep {
             gcc.env(KEEP, directory);
         }

@@ -1,7 +1,8 @@
-//! What gcc calls as its linker: the real one, two corrections, and a sum.
+//! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
 use crate::tools;
-use crate::{DriverError, assembler, growth, response};
+use crate::{DriverError, arguments, assembler, growth, response};
+use mullion_rewriter::Base;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -34,7 +35,12 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         return Ok(code);
     }
     let finished = if success {
-        finish(&temporary, &output)
+        finish(&temporary).and_then(|()| {
+            if arguments::base_from_environment()? == Base::Register {
+                warn_of_segment(&temporary, &output)?;
+            }
+            fs::rename(&temporary, &output).map_err(|cause| DriverError::io(&output, cause))
+        })
     } else {
         Ok(())
     };
@@ -97,7 +103,22 @@ const ET_DYN: [u8; 2] = [3, 0];
 const PT_NULL: [u8; 4] = [0; 4];
 const PT_TLS: [u8; 4] = [7, 0, 0, 0];
 
-fn finish(temporary: &Path, output: &Path) -> Result<(), DriverError> {
+/// Says so if an image that was to do without `%gs` does not: then some of what was linked was
+/// not made so, and the whole image pays for it.
+fn warn_of_segment(image: &Path, output: &Path) -> Result<(), DriverError> {
+    let bytes = fs::read(image).map_err(|cause| DriverError::io(image, cause))?;
+    let accesses = mullion_verifier::survey(bytes, 1).stats.gs;
+    if accesses > 0 {
+        eprintln!(
+            "mullion: warning: {}: {accesses} accesses go through %gs, so calls of the image write its base; \
+             something that was linked was not compiled with --mullion-base=register",
+            output.display()
+        );
+    }
+    Ok(())
+}
+
+fn finish(temporary: &Path) -> Result<(), DriverError> {
     let file = OpenOptions::new().read(true).write(true).open(temporary);
     file.and_then(|file| {
         correct(&file)?;
@@ -105,8 +126,7 @@ fn finish(temporary: &Path, output: &Path) -> Result<(), DriverError> {
         let _unknown = growth::add_up(&file);
         Ok(())
     })
-    .map_err(|cause| DriverError::io(temporary, cause))?;
-    fs::rename(temporary, output).map_err(|cause| DriverError::io(output, cause))
+    .map_err(|cause| DriverError::io(temporary, cause))
 }
 
 /// What GNU ld says and does not mean. It calls a position-independent

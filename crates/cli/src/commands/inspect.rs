@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Describe an image: segments, exports, imports, and what its code does.
 ///
 /// Shows the protection and kind that the image's note names, its segments, the functions that it exports and
-/// imports with the number of direct calls to each gate, how its code accesses memory, and how much the rewriter
+/// imports with the number of direct calls to each gate, how its code accesses memory and whether through `%gs`, and how much the rewriter
 /// added to it, as whoever built it says. An image that does not
 /// verify is described as far as it can be read, and the description says so: then it is a claim, not a fact.
 /// If there is a compilation record beside it (FILE.record), that is described too.
@@ -44,6 +44,7 @@ struct Description {
     violations_truncated: bool,
     kind: &'static str,
     protection: &'static str,
+    base: &'static str,
     entry: u64,
     segments: Vec<SegmentLine>,
     thread_local_bytes: u64,
@@ -168,6 +169,10 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
         violations_truncated: survey.truncated,
         kind: image.kind().name(),
         protection: image.protection().name(),
+        base: match stats.gs {
+            0 => "register",
+            _ => "segment",
+        },
         entry: image.entry(),
         segments: segments
             .iter()
@@ -224,7 +229,17 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
 
 impl Description {
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "{}: {}, {}", self.file, self.kind, self.protection)?;
+        writeln!(
+            out,
+            "{}: {}, {}, base {}",
+            self.file,
+            self.kind,
+            self.protection,
+            match self.base {
+                "register" => "in a register (no access through %gs)",
+                _ => "in %gs, too",
+            }
+        )?;
         if self.verified {
             writeln!(out, "verified")?;
         } else {

@@ -2,7 +2,7 @@
 
 use crate::output::{file, print, sayln};
 use anyhow::{Context, bail};
-use mullion_rewriter::{Options, Protection, Stats, rewrite};
+use mullion_rewriter::{Base, Options, Protection, Stats, rewrite};
 use mullion_trust::text::within;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +34,11 @@ pub(crate) struct Args {
           long_help = "What is confined: write-call (writes, calls and jumps), read-write-call (reads as well), or trap \
                        (as read-write-call, and an access outside the window stops the program where it happens)")]
     protection: Protection,
+    /// Whether memory may be reached through `%gs`.
+    #[arg(long, value_parser = base, default_value = "segment", value_name = "BASE",
+          long_help = "Whether memory may be reached through %gs: segment (yes, where that is the shortest form), or \
+                       register (no: calls of an image without it are faster)")]
+    base: Base,
     /// Print how many accesses took which form, to standard error.
     #[arg(long)]
     stats: bool,
@@ -53,6 +58,7 @@ impl Args {
             &name,
             &Options {
                 protection: self.protection,
+                base: self.base,
             },
         ) {
             Ok(rewritten) => {
@@ -85,6 +91,11 @@ fn protection(name: &str) -> Result<Protection, String> {
     .into_iter()
     .find(|p| p.name() == name)
     .ok_or_else(|| "expected write-call, read-write-call or trap".to_owned())
+}
+
+fn base(name: &str) -> Result<Base, String> {
+    let known = Base::ALL.into_iter().find(|base| base.name() == name);
+    known.ok_or_else(|| "expected segment or register".to_owned())
 }
 
 fn print_stats(stats: &Stats) {

@@ -1,12 +1,12 @@
 //! Builds a sysroot: sources to assembler text once, then, for each
-//! protection, rewriting, assembling and archiving, on all processors.
+//! protection and base, rewriting, assembling and archiving, on all processors.
 
 use super::{builtins, cxx, embedded, musl};
 use crate::compiler::{CODE, TUNING};
 use crate::{DriverError, assembler, tools};
 use indicatif::{ProgressBar, ProgressStyle};
-use mullion_abi::Protection;
 use mullion_fetch::Lock;
+use mullion_rewriter::{Base, Options};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -96,9 +96,9 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
     tools::publish(work, common)
 }
 
-/// The archives and objects of one protection, from the common assembler text.
-pub(super) fn protection(
-    protection: Protection,
+/// The archives and objects of one protection and base, from the common assembler text.
+pub(super) fn library(
+    options: &Options,
     place: &Path,
     common: &Path,
     library: &Path,
@@ -111,7 +111,14 @@ pub(super) fn protection(
         }
     }
     let bar = progress(
-        &format!("building the C library for {}", protection.name()),
+        &format!(
+            "building the C library for {}{}",
+            options.protection.name(),
+            match options.base {
+                Base::Segment => "",
+                Base::Register => " without %gs",
+            }
+        ),
         texts.len(),
     );
     parallel(&texts, &bar, |(product, text)| {
@@ -119,7 +126,7 @@ pub(super) fn protection(
         fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
         let object = directory.join(file_name(text)).with_extension("o");
         let before = fs::read_to_string(text).map_err(|cause| DriverError::io(text, cause))?;
-        let after = assembler::rewrite(&before, text, protection)?;
+        let after = assembler::rewrite(&before, text, options)?;
         match assembler::run(&[], Some(&before), &after, &object)? {
             ExitCode::SUCCESS => Ok(()),
             _ => Err(DriverError::Step {

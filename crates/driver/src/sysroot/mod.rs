@@ -9,6 +9,7 @@
 //!       assembler/            everything, compiled to assembler text
 //!    read-write-call/         rewritten, assembled, archived; made when first
 //!    write-call/   trap/      asked for
+//!    read-write-call-register/ ...  the same without %gs
 //! ```
 //!
 //! KEY covers this tree's files, the rewriter and the compilers.
@@ -22,12 +23,13 @@ mod musl;
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
 use mullion_abi::Protection;
+use mullion_rewriter::{Base, Options};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The finished sysroot of one protection.
+/// The finished sysroot of one protection and base.
 #[derive(Debug)]
 pub struct Sysroot {
     common: PathBuf,
@@ -36,18 +38,21 @@ pub struct Sysroot {
 }
 
 impl Sysroot {
-    /// The sysroot of `protection`, built if the cache does not have it.
+    /// The sysroot of `protection` with `base`, built if the cache does not have it.
     ///
     /// # Errors
     /// No sources, no compiler, a step that failed, a full disk.
-    pub fn prepare(protection: Protection) -> Result<Self, DriverError> {
+    pub fn prepare(protection: Protection, base: Base) -> Result<Self, DriverError> {
         let gcc = tools::compiler("MULLION_CC", "gcc");
         let place = mullion_fetch::cache_directory()?
             .join("sysroot")
             .join(key(&gcc));
         let sysroot = Self {
             common: place.join("common"),
-            library: place.join(protection.name()),
+            library: place.join(match base {
+                Base::Segment => protection.name().to_owned(),
+                Base::Register => format!("{}-{}", protection.name(), base.name()),
+            }),
             compiler_headers: place.join("common/compiler-headers"),
         };
         if !sysroot.library.is_dir() {
@@ -56,7 +61,8 @@ impl Sysroot {
                 build::common(&gcc, &place, &sysroot.common)?;
             }
             if !sysroot.library.is_dir() {
-                build::protection(protection, &place, &sysroot.common, &sysroot.library)?;
+                let options = Options { protection, base };
+                build::library(&options, &place, &sysroot.common, &sysroot.library)?;
             }
         }
         Ok(sysroot)
