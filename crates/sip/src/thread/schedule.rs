@@ -21,6 +21,8 @@ use crate::system;
 
 /// How long a worker looks for work before it sleeps: about as long as waking it would take.
 const SPIN: Duration = Duration::from_micros(30);
+/// How long it looks before it offers its processor to others, and again: longer than a peer that is awake takes.
+const PATIENCE: Duration = Duration::from_micros(2);
 /// A processor that is away for longer has been with somebody else than a peer that answers.
 const SLICE: Duration = Duration::from_micros(50);
 /// Clocks are read every so many switches while timers run.
@@ -179,21 +181,36 @@ impl Worker {
         }
     }
 
+    /// Looks for work a while, then sleeps until there is some.
+    ///
+    /// An OS process that waits for another must not keep the processor from whom that one in turn waits for: the three
+    /// of a chain may share two processors. So it offers the processor to others from time to time while it looks, and
+    /// at once where the peer wants that very one to answer; to look for the answer meanwhile would be in vain.
     fn idle(&self) {
-        // Where a peer in another OS process wants this very processor to answer, to look for it would be in vain.
-        let spin = match self.neighbour.get() {
-            true => {
-                self.let_neighbour_run();
-                Duration::ZERO
-            }
-            false => SPIN,
-        };
-        if self.is_wanted() {
-            return;
-        }
         let begin = Instant::now();
-        let mut now = begin;
-        while now - begin < spin {
+        let among_others = self.post.is_used();
+        let mut offers = among_others && self.keeps_what_it_offers();
+        let (spin, patience) = match self.neighbour.get() {
+            true => (Duration::ZERO, Duration::ZERO),
+            false if among_others && !offers => (PATIENCE, PATIENCE),
+            false => (SPIN, PATIENCE),
+        };
+        let (mut now, mut offer) = (begin, begin + patience);
+        loop {
+            if offers && now >= offer {
+                offers = self.let_neighbour_run();
+                now = Instant::now();
+                offer = now + PATIENCE;
+            }
+            if self.is_wanted() {
+                return;
+            }
+            if self.timers.next().is_some_and(|deadline| deadline <= now) {
+                return self.ring();
+            }
+            if now - begin >= spin {
+                break;
+            }
             for _ in 0..64 {
                 if self.is_wanted() {
                     return;
@@ -201,9 +218,6 @@ impl Worker {
                 std::hint::spin_loop();
             }
             now = Instant::now();
-            if self.timers.next().is_some_and(|deadline| deadline <= now) {
-                return self.ring();
-            }
         }
         let limit = self
             .timers
@@ -222,21 +236,29 @@ impl Worker {
         !self.inbox.is_empty() || self.post.rang(self.index())
     }
 
-    /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
-    /// they would take all of their time. After such a loss the worker sleeps instead, for twice as many waits each time.
-    fn let_neighbour_run(&self) {
+    /// Whether the processor may be offered in this wait: not for a while after a loss.
+    fn keeps_what_it_offers(&self) -> bool {
         let (rest, last) = self.stolen.get();
         if rest > 0 {
-            return self.stolen.set((rest - 1, last));
+            self.stolen.set((rest - 1, last));
         }
+        rest == 0
+    }
+
+    /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
+    /// they would take all of their time. After such a loss (false) the worker keeps it, for twice as many waits each time.
+    fn let_neighbour_run(&self) -> bool {
         let begin = Instant::now();
         std::thread::yield_now();
-        self.stolen.set(if begin.elapsed() > SLICE {
+        let (_, last) = self.stolen.get();
+        let lost = begin.elapsed() > SLICE;
+        self.stolen.set(if lost {
             let next = (last * 2).clamp(64, 4096);
             (next, next)
         } else {
             (0, last - last / 16)
         });
+        !lost
     }
 
     /// A peer in another OS process, who stays on that processor (from 1), was told something.
