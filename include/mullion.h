@@ -305,7 +305,8 @@ mullion_status mullion_domain_load(mullion_image image, const char *name, mullio
  * Functions stay good, and so do its function pointers; other pointers name what
  * the fresh domain has there, and what mullion_alloc() gave is free.
  *
- * Errors: MULLION_IN_USE, MULLION_UNLOADED: then it is as it was. As
+ * Errors: MULLION_IN_USE, MULLION_UNLOADED: then it is as it was; a thread that ends,
+ * and what belongs to it in the domain, is a call. As
  * mullion_domain_load(), if a constructor fails: then it takes no calls until it is
  * restarted again. */
 mullion_status mullion_domain_restart(mullion_domain domain);

@@ -8,9 +8,10 @@ use mullion_host::{
     Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, Class, DomainBuilder,
     Export, Identity, Ptr, RawArguments, RawResult, Returned, Target, Within,
 };
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
+use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a handle of a domain stands for. There before the domain is, since its
@@ -34,9 +35,17 @@ pub(crate) struct Function {
 }
 
 thread_local! {
-    /// The callers on whose behalf host functions are running on this thread, the
-    /// innermost last: number of the domain, and the caller.
-    static CALLERS: RefCell<Vec<(u64, *const c_void)>> = const { RefCell::new(Vec::new()) };
+    /// The innermost caller on whose behalf a host function is running on this thread.
+    /// Without a destructor: host functions are called in the very end of a thread, too.
+    static CALLER: Cell<*const Calling> = const { Cell::new(ptr::null()) };
+}
+
+/// A domain that has called a host function.
+struct Calling {
+    /// The domain's.
+    number: u64,
+    caller: *const c_void,
+    outer: *const Calling,
 }
 
 impl Domain {
@@ -169,15 +178,19 @@ impl Domain {
         run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
     ) -> Result<R, Failure> {
         let number = self.own.number.get().copied().unwrap_or(0);
-        let caller = CALLERS.with_borrow(|callers| {
-            let mut all = callers.iter().rev();
-            all.find(|(of, _)| *of == number).map(|(_, caller)| *caller)
-        });
-        let answer = match caller {
-            // SAFETY: `call_host` has put it there from a reference, and takes it
-            // away before that ends; it has not returned, as we are called by
-            // the host function that it called, on the same thread.
-            Some(caller) => run(&Target::Caller(unsafe { &*caller.cast::<Caller<'_>>() })),
+        // SAFETY: `call_host` has put it there from its own frame, and takes it away
+        // before that ends; it has not returned, as we are called by the host function
+        // that it called, on the same thread.
+        let mut calling = unsafe { CALLER.get().as_ref() };
+        while let Some(inner) = calling.filter(|calling| calling.number != number) {
+            // SAFETY: as above, of a call that the inner one is nested in.
+            calling = unsafe { inner.outer.as_ref() };
+        }
+        let answer = match calling {
+            // SAFETY: as above; it was made from a reference.
+            Some(calling) => run(&Target::Caller(unsafe {
+                &*calling.caller.cast::<Caller<'_>>()
+            })),
             None => run(&Target::Domain(self.loaded()?)),
         };
         Ok(answer?)
@@ -229,12 +242,10 @@ pub(crate) fn handle_of(identity: &Identity) -> Handle {
 pub(crate) type HostFunction =
     unsafe extern "C" fn(Handle, *mut c_void, *const HostArguments, *mut Value) -> Status;
 
-/// Takes the innermost caller off the list, however the host function ends.
-struct Pop;
-
-impl Drop for Pop {
+/// It is the innermost caller no more, however the host function ends.
+impl Drop for Calling {
     fn drop(&mut self) {
-        CALLERS.with_borrow_mut(Vec::pop);
+        CALLER.set(self.outer);
     }
 }
 
@@ -259,12 +270,15 @@ pub(crate) unsafe fn call_host(
         reserved: 0,
         bits: 0,
     };
-    let place = std::ptr::from_ref(caller).cast();
-    CALLERS.with_borrow_mut(|callers| callers.push((number, place)));
-    let pop = Pop;
+    let calling = Calling {
+        number,
+        caller: ptr::from_ref(caller).cast(),
+        outer: CALLER.get(),
+    };
+    CALLER.set(&raw const calling);
     // SAFETY: by the caller's promise; both structures live until it returns.
     let status = unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
-    drop(pop);
+    drop(calling);
     if status == OUTPUT_LIMIT {
         // It has asked, and the answer was no: more than any limit.
         caller.charge_output(u64::MAX)?;

@@ -91,6 +91,17 @@ fn a_host_in_c_with_the_shared_library() {
 }
 
 #[test]
+fn threads_of_a_host_in_c_that_end() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let image = directory.path().join("thread_end.mx");
+    let extension = here("../mullion/tests/extensions/thread_end.cc");
+    support::build(&extension, &image, &[]);
+    let source = "tests/threads.c";
+    let program = compile("gcc", "-std=c99", source, false, directory.path(), &[]);
+    content(source, directory.path(), Command::new(&program).arg(&image));
+}
+
+#[test]
 fn a_host_in_cxx() {
     host("g++", "-std=c++17", "tests/host.cc", false);
 }

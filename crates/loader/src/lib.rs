@@ -82,6 +82,9 @@ impl Imports {
     }
 }
 
+/// The export of an extension that a thread calls when it ends (docs/window.md, "The image").
+const THREAD_END: &str = "__mullion_thread_end";
+
 /// An admitted image, laid out for mapping.
 #[derive(Clone)]
 pub struct Loaded {
@@ -205,7 +208,13 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
     };
     let image = match file.kind() {
         ImageKind::Program => image,
-        ImageKind::Extension => image.with_thread_start(file.entry()),
+        ImageKind::Extension => {
+            let image = image.with_thread_start(file.entry());
+            match file.export(THREAD_END) {
+                Some(offset) => image.with_thread_end(offset),
+                None => image,
+            }
+        }
     };
     Ok((image, room))
 }

@@ -13,7 +13,9 @@ use crate::link::{self, Callee, Link};
 use crate::output::Lines;
 use crate::within::Access;
 use mullion_loader::{Instance, Start};
-use mullion_runtime::{Arguments, CallError, CallLimits, Claimed, Entry, Returned, Used};
+use mullion_runtime::{
+    Arguments, AroundThreadEnd, CallError, CallLimits, Claimed, Entry, Returned, Used,
+};
 use mullion_system::System;
 use std::any::Any;
 use std::fmt;
@@ -146,7 +148,8 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::InUse`]: calls are in it, or slices of it are held, on this thread or
-    /// another one; [`Error::Unloaded`]. Then it is as before. What a call may end with,
+    /// another one, or what belongs to a thread that ends is just being destroyed in it
+    /// (a scope of threads does not wait for that; `join` does); [`Error::Unloaded`]. Then it is as before. What a call may end with,
     /// if a constructor does, and [`Error::Runtime`], [`Error::Load`], if the system has no
     /// memory left: then it takes no calls until it is restarted again.
     pub fn restart(&self) -> Result<(), Error> {
@@ -230,6 +233,17 @@ impl State {
         context: Arc<Context>,
         system: Option<Arc<System>>,
     ) -> Self {
+        let identity = context.identity.clone();
+        let around: AroundThreadEnd = Arc::new(move |call| {
+            if let Err(error) = held::invocation(call) {
+                let error = identity.explain(error);
+                // A fault has been logged.
+                if error.fault().is_none() {
+                    tracing::warn!(domain = identity.name(), "at a thread's end: {error}");
+                }
+            }
+        });
+        instance.domain().around_thread_end(around);
         Self {
             entries: entries(&context),
             instance,

@@ -9,9 +9,13 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 thread_local! {
-    static LIST: RefCell<Vec<Option<Item>>> = const { RefCell::new(Vec::new()) };
+    /// Without a destructor, so that it can be used in the very end of a thread: whoever
+    /// empties it gives its memory back.
+    static LIST: RefCell<ManuallyDrop<Vec<Option<Item>>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     /// Where the running invocation's items begin.
     static BEGIN: Cell<usize> = const { Cell::new(0) };
     static LENGTH: Cell<usize> = const { Cell::new(0) };
@@ -105,7 +109,7 @@ pub(crate) fn release<T: Any>(owner: Owner, held: Held<T>) -> Option<T> {
         while list.len() > BEGIN.get() && list.last().is_some_and(Option::is_none) {
             list.pop();
         }
-        LENGTH.set(list.len());
+        has_shrunk(list);
         found
     })?;
     found.resource.downcast().ok().map(|resource| *resource)
@@ -141,13 +145,20 @@ fn drop_from(begin: usize) {
         // Dropped outside of the borrow: a resource may itself come here.
         let last = LIST.with_borrow_mut(|list| {
             let last = (list.len() > begin).then(|| list.pop()).flatten();
-            LENGTH.set(list.len());
+            has_shrunk(list);
             last
         });
         match last {
             Some(item) => drop(item),
             None => return,
         }
+    }
+}
+
+fn has_shrunk(list: &mut Vec<Option<Item>>) {
+    LENGTH.set(list.len());
+    if list.is_empty() {
+        *list = Vec::new();
     }
 }
 

@@ -26,12 +26,12 @@ use crate::signals;
 use crate::stacks::Leases;
 use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW, frame_at};
 use crate::watchdog::Granted;
-use crate::{runtime, watchdog};
+use crate::{runtime, thread_end, watchdog};
 use mullion_abi::CONTROL_REGION;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const BLOCK: u64 = 0x1000;
@@ -120,6 +120,10 @@ struct Owner;
 
 impl Drop for Owner {
     fn drop(&mut self) {
+        // A thread like any other, until that is done.
+        if let Some(tcb) = current() {
+            thread_end::run(tcb);
+        }
         let tcb = CURRENT.replace(ptr::null());
         if let Some(tcb) = NonNull::new(tcb.cast_mut()) {
             release(tcb);
@@ -260,10 +264,20 @@ impl Tcb {
                 vectors: ptr::null(),
                 stacked: &[],
             };
-            domain.invoke(self, request, None)?;
+            if let Err(error) = domain.invoke(self, request, None) {
+                // SAFETY: as above.
+                unsafe { &mut *self.leases.get() }.give_back(domain);
+                return Err(error);
+            }
         }
         self.lease.set((domain.serial(), top));
         Ok(top)
+    }
+
+    /// The next domain to be called at the thread's end, and in which life.
+    pub(crate) fn next_to_end(&self) -> Option<(Weak<Inner>, u64)> {
+        // SAFETY: as above.
+        unsafe { &mut *self.leases.get() }.next_to_end()
     }
 
     /// Takes down where the domain is that has called a gate.

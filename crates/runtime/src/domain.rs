@@ -11,10 +11,11 @@ use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
 use crate::signals;
 use crate::stacks::{MAX_STACKS, Stacks};
+use crate::thread_end::AroundThreadEnd;
 use crate::window::Access;
 use mullion_abi::{LABEL, STACK_FIRST, STACK_REGION};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A protection domain: it can be called, from several threads at once.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ pub(crate) struct Inner {
     written: AtomicU64,
     /// What every thread calls before its first call: an address, 0 for nothing.
     thread_start: AtomicU64,
+    around_thread_end: OnceLock<AroundThreadEnd>,
+    /// Itself, for who outlives it.
+    this: Weak<Inner>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -91,30 +95,32 @@ impl Domain {
         stacks.resize(&window, Stacks::mapped_size(limits.stack))?;
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
         let serial = next_number();
-        let inner = Inner {
+        let base = window.base();
+        let memory = Memory::new(window, &image, limits.memory, limits.regions)?;
+        let inner = Arc::new_cyclic(|this| Inner {
             uses: image.uses(),
             is_limited: limits.time.is_some()
                 || limits.total_time.is_some()
                 || limits.gate_calls.is_some()
                 || limits.control_stack < MAX_CONTROL_STACK,
             ended: AtomicBool::new(true),
-            window: window.base(),
+            window: base,
             ready: AtomicU64::new(0),
             serial: AtomicU64::new(serial),
             imports: imports.into_iter().map(Import::new).collect(),
             number: DomainNumber(serial),
-            memory: Memory::new(window, &image, limits.memory, limits.regions)?,
+            memory,
             stacks: Mutex::new(Arc::new(stacks)),
             image,
             account: limits.total_time.map(Account::new),
             limits,
             written: AtomicU64::new(0),
             thread_start: AtomicU64::new(0),
-        };
+            around_thread_end: OnceLock::new(),
+            this: this.clone(),
+        });
         inner.begin();
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        Ok(Self { inner })
     }
 
     /// Its number.
@@ -219,6 +225,13 @@ impl Domain {
             .thread_start
             .store(entry.address, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Has `around` make the calls of a domain at the ends of threads
+    /// ([`Image::with_thread_end`]), and see what comes of them: nobody else is told. Only
+    /// the first one counts; it stays over restarts. Without it these calls are made, too.
+    pub fn around_thread_end(&self, around: AroundThreadEnd) {
+        self.inner.around_thread_end.get_or_init(|| around);
     }
 
     /// From now on the import with this index is `entry` of `callee`: this domain
@@ -358,6 +371,20 @@ impl Inner {
     #[inline]
     pub(crate) fn ready(&self) -> u64 {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// What a thread calls that ends: an address.
+    pub(crate) fn thread_end(&self) -> Option<u64> {
+        self.image.thread_end().map(|offset| self.window + offset)
+    }
+
+    pub(crate) fn around_thread_end(&self) -> Option<&AroundThreadEnd> {
+        self.around_thread_end.get()
+    }
+
+    /// Who wants to call it later, when it may be gone.
+    pub(crate) fn this(&self) -> Weak<Self> {
+        self.this.clone()
     }
 
     pub(crate) fn thread_start(&self) -> u64 {

@@ -83,6 +83,7 @@ pub struct Image {
     uses: u32,
     /// Offset of what every thread calls before its first call: a labelled instruction.
     thread_start: Option<u64>,
+    thread_end: Option<u64>,
 }
 
 /// Whether instructions of an image can see or change floating-point control.
@@ -186,6 +187,7 @@ impl Image {
             anonymous: false,
             uses: uses::X87 | uses::MXCSR | uses::GS,
             thread_start: None,
+            thread_end: None,
         })
     }
 
@@ -234,6 +236,15 @@ impl Image {
         self
     }
 
+    /// In domains of the image every thread that ends, and has called the domain, calls the
+    /// instruction at `offset`, in at most [`THREAD_END`](crate::THREAD_END). Nothing, if
+    /// no label is in front of it.
+    #[must_use]
+    pub fn with_thread_end(mut self, offset: u64) -> Self {
+        self.thread_end = self.is_labelled(offset).then_some(offset);
+        self
+    }
+
     /// Whether the instruction at `offset`, in code, has a label in front.
     fn is_labelled(&self, offset: u64) -> bool {
         let label = offset.saturating_sub(LABEL.to_le_bytes().len() as u64);
@@ -255,6 +266,10 @@ impl Image {
 
     pub(crate) fn thread_start(&self) -> Option<u64> {
         self.thread_start
+    }
+
+    pub(crate) fn thread_end(&self) -> Option<u64> {
+        self.thread_end
     }
 
     pub(crate) fn uses(&self) -> u32 {

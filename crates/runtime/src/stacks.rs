@@ -158,6 +158,8 @@ struct Lease {
     top: u64,
     index: u32,
     stacks: Weak<Stacks>,
+    /// Who is to be called when the thread ends.
+    end: Option<Weak<Inner>>,
 }
 
 impl Leases {
@@ -184,8 +186,22 @@ impl Leases {
             top,
             index,
             stacks: Arc::downgrade(&stacks),
+            end: domain.thread_end().map(|_| domain.this()),
         };
         Ok((top, index))
+    }
+
+    /// Gives back what was leased for a thread that the domain has not set up.
+    pub(crate) fn give_back(&mut self, domain: &Inner) {
+        if let Some(lease) = self.0.get_mut(domain.place()) {
+            std::mem::take(lease).give_back();
+        }
+    }
+
+    /// The next domain to be called at the thread's end, once, and in which life.
+    pub(crate) fn next_to_end(&mut self) -> Option<(Weak<Inner>, u64)> {
+        let mut all = self.0.iter_mut();
+        all.find_map(|lease| Some((lease.end.take()?, lease.serial)))
     }
 }
 

@@ -54,15 +54,6 @@ void __cxa_guard_release(std::uint64_t *guard)
 	__cxa_guard_abort(guard);
 }
 
-int __cxa_atexit(void (*)(void *), void *, void *);
-
-// Destructors of thread-locals run at the program's end. An extension has none, and
-// is not told when a thread of its host ends: there they do not run.
-int __cxa_thread_atexit(void (*destructor)(void *), void *object, void *image)
-{
-	return __cxa_atexit(destructor, object, image);
-}
-
 } // extern "C"
 
 namespace std {

@@ -9,13 +9,20 @@
 #include "pthread_impl.h"
 #include "stdio_impl.h"
 
+/* More than there can be. */
 #define STACKS 128
 
 hidden void __libc_start_init(void);
 hidden char __mullion_threads;
 
-/* Thread-locals by the number of the data stack, which is used again. */
-static void *areas[STACKS];
+/* Thread-locals by the number of the data stack, which is used again. Behind them
+ * lie the values of keys, if the library has keys. */
+static char *areas[STACKS];
+/* Who has each stack, or had it last: for pthread_key_delete. */
+hidden pthread_t __mullion_thread_of_stack[STACKS];
+
+static volatile size_t no_keys;
+weak_alias(no_keys, __pthread_tsd_size);
 
 static void share(FILE *file)
 {
@@ -23,18 +30,28 @@ static void share(FILE *file)
 		file->lock = 0;
 }
 
+/* Not inlined: the compiler may move the read of the thread pointer, there before it is set. */
+__attribute__((noinline)) static void describe(unsigned long stack, int tid, void **values)
+{
+	pthread_t self = __pthread_self();
+	self->tid = tid;
+	self->tsd = values;
+	__mullion_thread_of_stack[stack] = self;
+}
+
 static void start_thread(unsigned long number)
 {
 	/* The first thread, on its way to the block. */
 	if (!libc.tls_size || number >= STACKS)
 		return;
+	size_t locals = (libc.tls_size + 15) & -16, size = locals + __pthread_tsd_size;
 	if (!areas[number])
-		areas[number] = malloc(libc.tls_size);
+		areas[number] = malloc(size);
 	if (!areas[number])
 		abort();
-	memset(areas[number], 0, libc.tls_size);
-	__init_tp(__copy_tls(areas[number]));
-	__pthread_self()->tid = (int)number + 2;
+	memset(areas[number], 0, size);
+	__init_tp(__copy_tls((unsigned char *)areas[number]));
+	describe(number, (int)number + 2, (void **)(areas[number] + locals));
 }
 
 void __mullion_extension_start(long *block)
@@ -47,7 +64,10 @@ void __mullion_extension_start(long *block)
 	char **arguments = (char **)(block + 1);
 	__init_libc(arguments + count + 1, arguments[0]);
 	/* Threads come and go without a word to this library: it locks from the start. */
-	__pthread_self()->tid = 1;
+	void **values = __pthread_tsd_size ? calloc(1, __pthread_tsd_size) : 0;
+	if (__pthread_tsd_size && !values)
+		abort();
+	describe(0, 1, values);
 	libc.threaded = 1;
 	libc.need_locks = 1;
 	__mullion_threads = 1;
