@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// `crossings.call` (repeat, or separate by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Measure these columns; native code always is [default: all but the controls].
+    /// Measure these columns; native code always is [default: all but the controls and `register`].
     #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
     pub(crate) columns: Vec<Column>,
     /// Crossings with so many domains alive only [default: all three].
@@ -129,7 +129,7 @@ impl Arguments {
 
     /// Whether this column was asked for, expressly or by default.
     pub(crate) fn wants(&self, column: Column) -> bool {
-        let by_default = self.columns.is_empty() && !column.is_control();
+        let by_default = self.columns.is_empty() && !column.is_control() && !column.is_by_name();
         let control = self.controls && column.is_control();
         column == Column::Native || by_default || control || self.columns.contains(&column)
     }

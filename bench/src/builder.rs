@@ -51,10 +51,13 @@ impl Builder<'_> {
                 "program",
                 &["-static"],
             ),
-            Column::WriteCall | Column::ReadWriteCall | Column::Trap => {
+            Column::WriteCall | Column::ReadWriteCall | Column::Register | Column::Trap => {
                 let mullion = self.tools.mullion.clone().into_os_string();
-                let protection = format!("--mullion-protection={}", column.name());
-                let compiler = [mullion, "cc".into(), "-O2".into(), protection.into()];
+                let option = match column {
+                    Column::Register => "--mullion-base=register".to_owned(),
+                    _ => format!("--mullion-protection={}", column.name()),
+                };
+                let compiler = [mullion, "cc".into(), "-O2".into(), option.into()];
                 self.build_objects(workload, &folder, &compiler, "program.mx", &[])
             }
             Column::Wasmtime => self.build_wasmtime(workload, &folder),

@@ -17,6 +17,8 @@ pub(crate) enum Column {
     WriteCall,
     /// `mullion cc`, reads, writes and control flow walled.
     ReadWriteCall,
+    /// The same without accesses through `%gs` (`--mullion-base=register`).
+    Register,
     /// `mullion cc`, faulting where the others would wrap.
     Trap,
     /// WebAssembly by clang with 128-bit vectors, compiled and run by wasmtime.
@@ -26,12 +28,13 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) const ALL: [Column; 8] = [
+    pub(crate) const ALL: [Column; 9] = [
         Column::Native,
         Column::Reserved,
         Column::Musl,
         Column::WriteCall,
         Column::ReadWriteCall,
+        Column::Register,
         Column::Trap,
         Column::Wasmtime,
         Column::Wasm2c,
@@ -45,6 +48,7 @@ impl Column {
             Column::Musl => "musl",
             Column::WriteCall => "write-call",
             Column::ReadWriteCall => "read-write-call",
+            Column::Register => "register",
             Column::Trap => "trap",
             Column::Wasmtime => "wasmtime",
             Column::Wasm2c => "wasm2c",
@@ -64,13 +68,18 @@ impl Column {
     pub(crate) fn is_wall(self) -> bool {
         matches!(
             self,
-            Column::WriteCall | Column::ReadWriteCall | Column::Trap
+            Column::WriteCall | Column::ReadWriteCall | Column::Register | Column::Trap
         )
     }
 
     /// Whether this is native code built otherwise: evidence, measured when asked for.
     pub(crate) fn is_control(self) -> bool {
         matches!(self, Column::Reserved | Column::Musl)
+    }
+
+    /// Whether it is measured when asked for by name only.
+    pub(crate) fn is_by_name(self) -> bool {
+        self == Column::Register
     }
 
     pub(crate) fn by_name(name: &str) -> Option<Column> {

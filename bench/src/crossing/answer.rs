@@ -17,6 +17,7 @@ pub(crate) struct Question {
     kind: Kind,
     pub(crate) extension: PathBuf,
     pub(crate) floating: PathBuf,
+    pub(crate) register: PathBuf,
     pub(crate) large: PathBuf,
     /// Nanoseconds that one measurement shall take.
     budget: u64,

@@ -96,9 +96,9 @@ impl Site<'_> {
         Ok(vec![program.into(), image.into()])
     }
 
-    /// The extension, the same with floating-point control, and the large one, or the
-    /// first again in its place.
-    fn images(&self, large: bool) -> Result<[PathBuf; 3]> {
+    /// The extension, the same with floating-point control, the same without accesses through
+    /// `%gs`, and the large one, or the first again in its place.
+    fn images(&self, large: bool) -> Result<[PathBuf; 4]> {
         let image = |name: &str, source: &str, options: &[&str]| {
             let image = self.out.join(name);
             let mut step = vec![
@@ -114,6 +114,7 @@ impl Site<'_> {
         Ok([
             image("extension.mx", "extension.c", &[])?,
             image("floating.mx", "extension.c", &["-DFLOATING"])?,
+            image("register.mx", "extension.c", &["--mullion-base=register"])?,
             match large {
                 true => image("large.mx", "large.c", &["-O1"])?,
                 false => self.out.join("extension.mx"),

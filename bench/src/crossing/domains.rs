@@ -25,6 +25,10 @@ pub(crate) struct Domains {
     pub(crate) limited: Member,
     /// Of the image with floating-point control.
     pub(crate) floating: Member,
+    /// Two of the image without accesses through `%gs`, the first linked to the second.
+    pub(crate) register: [Member; 2],
+    /// One with such accesses that is linked to the second of them.
+    pub(crate) mixed: Member,
     /// Others, as many but at most 100, that have the page; they are never restarted,
     /// since a restart takes it away.
     pub(crate) sharing: Vec<Member>,
@@ -93,9 +97,21 @@ impl Domains {
             ..Limits::default()
         };
         let floating = load(read(&question.floating)?)?;
+        let without = load(read(&question.register)?)?;
+        let register = || without.instantiate(&imports, Limits::default());
+        let offset_there = buffer(&register()?)?;
+        let register = [
+            Member::new(register()?, offset_there)?,
+            Member::new(register()?, offset_there)?,
+        ];
+        link(&without, &register[..1], &register[1])?;
+        let mixed = member(Limits::default())?;
+        link(&loaded, std::slice::from_ref(&mixed), &register[1])?;
         Ok(Self {
             limited: member(limits)?,
             floating: Member::new(floating.instantiate(&imports, Limits::default())?, 0)?,
+            register,
+            mixed,
             spare: Shared::new(PAGE)?,
             large: read(&question.large)?,
             all,

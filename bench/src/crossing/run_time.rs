@@ -40,8 +40,7 @@ impl RunTime {
         timed(|| calls(members, count))
     }
 
-    fn two(&self, count: u64) -> Result<Duration> {
-        let (one, two) = (&self.domains.all[0], &self.domains.second);
+    fn two(&self, one: &Member, two: &Member, count: u64) -> Result<Duration> {
         timed(|| {
             for _ in 0..count / 2 {
                 black_box(one.call(one.entries.nothing, &[])?);
@@ -97,8 +96,7 @@ impl RunTime {
     }
 
     /// Calls that one domain makes: of the host, or of the domain that it is linked to.
-    fn outward(&self, host: bool, count: u64) -> Result<Duration> {
-        let one = &self.domains.all[0];
+    fn outward(&self, one: &Member, host: bool, count: u64) -> Result<Duration> {
         let entry = match host {
             true => one.entries.call_host,
             false => one.entries.call_next,
@@ -234,8 +232,8 @@ impl Measured for RunTime {
             "shared-64" | "shared-4096" => 1,
             "domain" if in_turn => self.who(in_turn) as u64,
             "limited" | "floating" | "eight" | "new-parked" | "load" => 1,
-            "two" => 2,
-            "host" | "domain" => CALLS,
+            "two" | "two-register" => 2,
+            "host" | "domain" | "domain-register" | "domain-mixed" => CALLS,
             "new-fresh" | "first-call" => BATCH,
             _ => return None,
         })
@@ -245,7 +243,11 @@ impl Measured for RunTime {
         let (row, in_turn) = turn(row);
         match row {
             "call" => self.calls(in_turn, count),
-            "two" => self.two(count),
+            "two" => self.two(&self.domains.all[0], &self.domains.second, count),
+            "two-register" => {
+                let [one, two] = &self.domains.register;
+                self.two(one, two, count)
+            }
             "limited" => timed(|| calls(std::slice::from_ref(&self.domains.limited), count)),
             "floating" => timed(|| calls(std::slice::from_ref(&self.domains.floating), count)),
             "eight" => self.eight(count),
@@ -253,9 +255,11 @@ impl Measured for RunTime {
             "copied-4096" => self.copied(4096, in_turn, count),
             "shared-64" => self.shared(64, in_turn, count),
             "shared-4096" => self.shared(4096, in_turn, count),
-            "host" => self.outward(true, count),
+            "host" => self.outward(&self.domains.all[0], true, count),
             "domain" if in_turn => self.chain(count),
-            "domain" => self.outward(false, count),
+            "domain" => self.outward(&self.domains.all[0], false, count),
+            "domain-register" => self.outward(&self.domains.register[0], false, count),
+            "domain-mixed" => self.outward(&self.domains.mixed, false, count),
             "new-parked" => self.new_parked(count),
             "new-fresh" => self.new_fresh(false, count),
             "first-call" => self.new_fresh(true, count),

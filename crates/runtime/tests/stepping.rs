@@ -11,7 +11,7 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, Limits};
+use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, Limits, LinkOptions};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::{Program, host};
+use support::{Loaded, Program, host};
 
 /// Of the calls that time out: enough to get to each instruction.
 const LIMIT: Duration = Duration::from_millis(20);
@@ -32,12 +32,23 @@ const LOOP: usize = 50;
 
 const VARIANT: &str = "MULLION_STEPPED_VARIANT";
 
+/// `links`: through three domains that are linked, none of which accesses memory through `%gs`;
+/// `links-mixed`: the first and the last do.
+const VARIANTS: [&str; 6] = [
+    "returns",
+    "many-arguments",
+    "faults",
+    "times-out",
+    "links",
+    "links-mixed",
+];
+
 fn main() {
     match std::env::var(VARIANT) {
         Ok(variant) => child(&variant),
         Err(_) => {
             for avx in [true, false] {
-                for variant in ["returns", "many-arguments", "faults", "times-out"] {
+                for variant in VARIANTS {
                     let steps = trace(variant, avx);
                     assert!(steps > 50, "the trampolines alone are longer");
                 }
@@ -63,9 +74,7 @@ unsafe extern "C" {
     fn mullion_copy();
 }
 
-fn child(variant: &str) {
-    let program = Program::new(
-        "
+const PROGRAM: &str = "
         import add
         export returns
             subq $24, %r15
@@ -91,10 +100,45 @@ fn child(variant: &str) {
             call add
         1:  jmp 1b
             ret
-        ",
-    );
+        export links
+            subq $24, %r15
+            movq %rdi, 8(%r15)
+            call add
+            ADD_ARGUMENT
+            addq $24, %r15
+            testb $0, -8(%r15)
+            ret
+        ";
+
+/// A domain of the program, with its accesses through `%gs` or without.
+fn load(segment: bool) -> Loaded {
+    let (program, add) = match segment {
+        true => (Program::new as fn(&str) -> _, "addq %gs:8(%r15d), %rax"),
+        false => (Program::leanest as fn(&str) -> _, "addq 8(%r15), %rax"),
+    };
+    let program: Program = program(&PROGRAM.replace("ADD_ARGUMENT", add));
     let add = host(|caller| Ok(caller.integers()[0] + 1));
-    let mut loaded = program.load_with(vec![add], Limits::default());
+    program.load_with(vec![add], Limits::default())
+}
+
+/// A domain, and those that it is linked to.
+fn domains(variant: &str) -> (Loaded, Vec<Loaded>) {
+    let kinds = match variant {
+        "links" => [false; 3],
+        "links-mixed" => [true, false, true],
+        _ => return (load(true), Vec::new()),
+    };
+    let [one, two, three] = kinds.map(load);
+    for (from, to) in [(&one, &two), (&two, &three)] {
+        let entry = to.domain.entry(Claimed(to.address("links"))).unwrap();
+        let options = LinkOptions::default();
+        from.domain.link(0, &to.domain, entry, options).unwrap();
+    }
+    (one, vec![two, three])
+}
+
+fn child(variant: &str) {
+    let (mut loaded, _linked) = domains(variant);
     // Stacks and the watchdog come into being here, not where each step counts.
     let _ = call(&loaded, variant, LIMIT);
     loaded.domain.restart().unwrap();
@@ -124,6 +168,8 @@ fn child(variant: &str) {
         match (variant, &result) {
             ("times-out", Ok(_)) if is_first => continue,
             ("returns" | "many-arguments", Ok(returned)) if returned.integer == 41 + 42 => continue,
+            // Each adds its argument to what the next one returns, the last to the host's.
+            ("links" | "links-mixed", Ok(returned)) if returned.integer == 3 * 41 + 42 => continue,
             ("faults", Err(CallError::Fault(fault))) if fault.cause == Cause::Trap => {}
             ("times-out", Err(CallError::Fault(fault)))
                 if matches!(fault.cause, Cause::TimeLimit { .. }) => {}
@@ -135,13 +181,13 @@ fn child(variant: &str) {
 }
 
 fn call(
-    loaded: &support::Loaded,
+    loaded: &Loaded,
     variant: &str,
     limit: Duration,
 ) -> Result<mullion_runtime::Returned, CallError> {
     let entry = loaded
         .domain
-        .entry(Claimed(loaded.address(&variant.replace('-', "_"))))?;
+        .entry(Claimed(loaded.address(&export(variant))))?;
     let arguments = match variant {
         "many-arguments" => Arguments::new(&[1, 0, 0, 0, 0, 0, 40, 0]).with_doubles(&[1.0]),
         _ => Arguments::new(&[41]),
@@ -153,6 +199,14 @@ fn call(
     match limits.time {
         None => loaded.domain.call(entry, &arguments),
         Some(_) => loaded.domain.call_limited(entry, &arguments, &limits),
+    }
+}
+
+/// What a variant calls.
+fn export(variant: &str) -> String {
+    match variant.strip_suffix("-mixed") {
+        Some(links) => links.to_owned(),
+        None => variant.replace('-', "_"),
     }
 }
 
@@ -238,7 +292,7 @@ fn trace(variant: &str, avx: bool) -> usize {
 
 /// The child's windows lie next to each other.
 fn in_windows(address: u64, base: u64) -> bool {
-    let windows: Range<u64> = base - (2 << 32)..base + (3 << 32);
+    let windows: Range<u64> = base - (3 << 32)..base + (4 << 32);
     windows.contains(&address)
 }
 
