@@ -242,6 +242,64 @@ fn a_domain_that_another_one_calls_is_busy() {
 }
 
 #[test]
+fn the_last_who_leaves_gives_an_unloaded_domain_up() {
+    let program = Program::new(PROGRAM);
+    for round in 0..200 {
+        let (one, two) = (load(&program), load(&program));
+        let options = LinkOptions {
+            failed: Some(Arc::new(|_| Ok(integer(0)))),
+            ..LinkOptions::default()
+        };
+        link(&one, &two, "add", options);
+        let window = two.domain.memory().base();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| while one.call("through", &[1, 2]).unwrap().integer != 7 {});
+            }
+            for _ in 0..round % 20 {
+                std::thread::yield_now();
+            }
+            drop(two);
+        });
+        // The calling one, which has the link, is still there.
+        let next = load(&program);
+        assert_eq!(next.domain.memory().base(), window, "round {round}");
+    }
+}
+
+#[test]
+fn a_domain_is_restarted_between_calls_of_others() {
+    let program = Program::new(PROGRAM);
+    let (one, mut two) = (load(&program), load(&program));
+    let options = LinkOptions {
+        failed: Some(Arc::new(|_| Ok(integer(0)))),
+        ..LinkOptions::default()
+    };
+    link(&one, &two, "add", options);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let found = one.call("through", &[1, 2]).unwrap().integer;
+                    assert!(found == 10 || found == 7, "{found}");
+                }
+            });
+        }
+        let mut restarts = 0;
+        while restarts < 200 {
+            match two.domain.restart() {
+                Ok(()) => restarts += 1,
+                Err(Error::Busy) => std::thread::yield_now(),
+                Err(other) => panic!("{other}"),
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(one.call("through", &[1, 2]).unwrap().integer, 10);
+}
+
+#[test]
 fn links_are_made_once_and_to_entries_of_the_callee() {
     let program = Program::new(PROGRAM);
     let (one, two) = (load(&program), load(&program));
