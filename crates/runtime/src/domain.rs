@@ -7,7 +7,7 @@ use crate::dispatch::{End, HostFunction};
 use crate::error::Error;
 use crate::image::{Image, Parked};
 use crate::limits::{CallLimits, Limits};
-use crate::link::{Door, Import, Link, LinkOptions};
+use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
 use crate::signals;
 use crate::stacks::{MAX_STACKS, Stacks};
@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 #[derive(Debug)]
 pub struct Domain {
     inner: Arc<Inner>,
-    /// Where links to it enter, if there have ever been any.
-    door: OnceLock<Arc<Door>>,
 }
 
 /// The number of a domain. It is not used again, and stays over restarts.
@@ -122,10 +120,7 @@ impl Domain {
             this: this.clone(),
         });
         inner.begin();
-        Ok(Self {
-            inner,
-            door: OnceLock::new(),
-        })
+        Ok(Self { inner })
     }
 
     /// Its number.
@@ -257,12 +252,7 @@ impl Domain {
         }
         let place = self.inner.imports.get(import);
         let place = place.ok_or(Error::NoImport { import })?;
-        let door = callee.door.get_or_init(|| {
-            let domain = callee.inner.clone();
-            Arc::new(Door::new(domain))
-        });
-        let link = Link::new(door.clone(), &callee.inner, entry.address, options);
-        place.link(link)?;
+        place.link(Link::new(&callee.inner, entry.address, options))?;
         let (caller, callee) = (self.inner.memory.record(), callee.inner.memory.record());
         Ok(callee.link(caller, entry.address)?)
     }
@@ -284,25 +274,17 @@ impl Domain {
     /// [`Error::Busy`] while another domain's call is in it. Others, which the
     /// kernel must be very short of memory for, leave a domain that takes no calls.
     pub fn restart(&mut self) -> Result<(), Error> {
-        // Calls of the host borrow `self`, those of other domains come by the door.
-        let door = match self.door.get() {
-            Some(door) => Some(door.change().ok_or(Error::Busy)?),
-            None => None,
-        };
         let inner = &self.inner;
-        // The handshake with `thread_end::run`: there, a reference is counted before
-        // ENDED is read; here, ENDED is written before references are counted, of which
-        // `self` has one, and the door. Both first steps are locked instructions, full
-        // barriers on this architecture.
-        let known = 1 + usize::from(door.is_some());
+        // The handshake with `Link::call`: there, a reference is counted before
+        // ENDED is read; here, ENDED is written before references are counted.
+        // Both first steps are locked instructions, full barriers on this
+        // architecture. Calls of the host borrow `self`.
         let ended = inner.ended.swap(true, Ordering::SeqCst);
-        if Arc::strong_count(inner) > known {
+        if Arc::strong_count(inner) > 1 {
             inner.ended.store(ended, Ordering::SeqCst);
             return Err(Error::Busy);
         }
-        let restarted = inner.restart();
-        drop(door);
-        restarted
+        inner.restart()
     }
 }
 
@@ -311,9 +293,6 @@ impl Drop for Domain {
     /// the window until it returns.
     fn drop(&mut self) {
         self.inner.end();
-        if let Some(door) = self.door.get() {
-            door.close();
-        }
     }
 }
 

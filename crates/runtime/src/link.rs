@@ -8,11 +8,10 @@ use crate::error::Error;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
 use crate::memory::Claimed;
-use crate::presence::{self, Changing, Used, Using};
 use crate::trampoline::GateFrame;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What stands behind a gate.
 pub(crate) struct Import {
@@ -68,7 +67,7 @@ pub struct Linked {
 }
 
 pub(crate) struct Link {
-    door: Arc<Door>,
+    callee: Weak<Inner>,
     number: DomainNumber,
     /// A labelled instruction of the callee's image, which keeps its place over restarts.
     target: u64,
@@ -104,86 +103,10 @@ impl Import {
     }
 }
 
-/// Where links enter a domain: what keeps it while another domain's call is in it, and what
-/// restarting and unloading it look at. To count references for that would be two locked
-/// instructions for each call; who restarts or unloads passes a barrier on every processor
-/// instead ([`Used`]).
-///
-/// A domain that is unloaded while it is called is given up by the last who leaves:
-///
-/// | unloads | leaves |
-/// | --- | --- |
-/// | say that it is closed | take the note out of this thread's place |
-/// | (barrier everywhere) look at all places | (compiler barrier) look whether it is closed |
-/// | if nobody is there, give it up | if so, try to give it up in the same way |
-///
-/// One of the two sees the other, for the reason at the head of `presence.rs`: whoever leaves
-/// without having seen that it is closed looked before the barrier, so the note was out before
-/// it, too. Of several who try at once all but one find that it is being changed.
-#[derive(Debug)]
-pub(crate) struct Door {
-    /// `None` when it has been given up.
-    domain: Used<Option<Arc<Inner>>>,
-    closed: AtomicBool,
-}
-
-/// A call of another domain's is in the domain.
-struct Inside<'a> {
-    door: &'a Door,
-    using: Option<Using<'a, Option<Arc<Inner>>>>,
-}
-
-impl Door {
-    pub(crate) fn new(domain: Arc<Inner>) -> Self {
-        Self {
-            domain: Used::new(Some(domain)),
-            closed: AtomicBool::new(false),
-        }
-    }
-
-    /// `None` while it is restarted or unloaded.
-    #[inline]
-    fn enter(&self) -> Option<Inside<'_>> {
-        let using = Some(self.domain.enter()?);
-        Some(Inside { door: self, using })
-    }
-
-    /// Keeps everybody out; `None` while somebody is in.
-    pub(crate) fn change(&self) -> Option<Changing<'_, Option<Arc<Inner>>>> {
-        self.domain.change()
-    }
-
-    /// Nobody enters any more, and the domain is given up, by the last who leaves at the latest.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        let domain = self.change().and_then(|mut domain| domain.take());
-        // Only now, as that may take a while.
-        drop(domain);
-    }
-}
-
-impl Inside<'_> {
-    #[inline]
-    fn domain(&self) -> Option<&Inner> {
-        self.using.as_ref()?.as_deref()
-    }
-}
-
-impl Drop for Inside<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.using = None;
-        presence::between_note_and_look();
-        if self.door.closed.load(Ordering::Relaxed) {
-            self.door.close();
-        }
-    }
-}
-
 impl Link {
-    pub(crate) fn new(door: Arc<Door>, callee: &Inner, target: u64, options: LinkOptions) -> Self {
+    pub(crate) fn new(callee: &std::sync::Arc<Inner>, target: u64, options: LinkOptions) -> Self {
         Self {
-            door,
+            callee: std::sync::Arc::downgrade(callee),
             number: callee.number,
             target,
             options,
@@ -198,10 +121,10 @@ impl Link {
         // long as a part of the call.
         let calls = self.calls.load(Ordering::Relaxed);
         self.calls.store(calls + 1, Ordering::Relaxed);
-        let inside = self.door.enter();
-        let result = match inside.as_ref().and_then(Inside::domain) {
+        let result = match self.callee.upgrade() {
             None => Err(Error::Ended.into()),
-            // From here on `restart` finds the domain busy.
+            // From here on `restart` finds the domain busy, or `invoke` finds it ended. (Two
+            // locked instructions; a note as `Used` takes it was measured to take longer here.)
             Some(callee) => {
                 let vectors = if self.options.doubles {
                     frame.vectors.as_ptr().cast()
@@ -224,7 +147,6 @@ impl Link {
                 }
             }
         };
-        drop(inside);
         let returned = match result {
             Ok(returned) => returned,
             Err(error) => self.failed(error)?,

@@ -209,16 +209,6 @@ impl<T> Used<T> {
     }
 }
 
-/// Between the end of a use and a look at what who changes has written before: so that of the
-/// two one sees the other, as at the head of the file.
-#[inline]
-pub(crate) fn between_note_and_look() {
-    if !has_membarrier() {
-        fence(Ordering::SeqCst);
-    }
-    compiler_fence(Ordering::SeqCst);
-}
-
 /// Somebody uses the value: it stays as it is.
 #[derive(Debug)]
 pub struct Using<'a, T> {
