@@ -33,6 +33,13 @@ contract! {
     }
 }
 
+contract! {
+    /// One side sends, and never receives.
+    mod gift {
+        Give: client { Gift(ExVec<u64>) -> end }
+    }
+}
+
 #[derive(Exchange)]
 struct Node {
     value: u64,
@@ -55,6 +62,18 @@ fn tree(depth: u32) -> ExBox<Node> {
 
 fn held() -> u64 {
     share(Owner::HOST).held
+}
+
+/// Its queue has no slots, and lies where its peer's begins: closing it once freed what was in that.
+#[test]
+fn what_a_side_has_sent_that_never_receives_stays_its_peers() {
+    let (client, server) = gift::channel().expect("memory");
+    client.gift(ExVec::copy_of(&[7; 100])).expect("alive");
+    let other = ExVec::copy_of(&[0u64; 100]);
+    let Ok(gift::GiveMessage::Gift(gift)) = server.recv() else {
+        panic!("it was sent");
+    };
+    assert_eq!((&gift[..], &other[..]), (&[7; 100][..], &[0; 100][..]));
 }
 
 /// Tests that count every block of the heap run one at a time; others do not disturb them since they count
