@@ -61,12 +61,14 @@ use std::time::Duration;
 
 pub(crate) use any::untyped;
 pub use any::{AnyEndpoint, Mismatch};
+pub(crate) use bytes::Unsent;
 pub use contract::{Contract, Info, Side};
 pub use select::{Incoming, Port, select, select_for};
 
 pub(crate) use place::{Place, arrive, close, depart};
 
 mod any;
+mod bytes;
 pub(crate) mod contract;
 pub(crate) mod endpoint;
 pub(crate) mod foreign;

@@ -2,10 +2,29 @@
 //!
 //! Code that is linked with this crate calls its functions; the table is the same set for code that was built
 //! on its own and shares nothing with the host but memory. It only ever grows at its end: who knows version
-//! `n` finds its entries unchanged in every later one of the same major number.
+//! `n` finds its entries unchanged in every later one of the same major number. In C it is
+//! `include/mullion_kernel.h`; what each call does, takes, answers and costs is in `docs/sip-kernel.md`.
+//!
+//! ```text
+//!   read       what callers point to              refusal    what calls answer
+//!   offered    contracts, programs by number      ends       ends of channels by number
+//!   channels   messages as bytes                  names, processes, time
+//! ```
+//! Code without types names things by numbers, and each number is held against a table before it is used: any number
+//! is harmless. Pointers are the caller's memory; null and misaligned ones are refused, others are believed, as the
+//! language that the caller was compiled from promises. Messages are bytes, in the form of
+//! [`exchange::wire`](crate::exchange::wire), and held against the contract as those of other OS processes are.
+
+mod channels;
+mod ends;
+mod names;
+mod offered;
+mod processes;
+mod read;
+mod refusal;
+mod time;
 
 use std::fmt;
-use std::time::{Duration, Instant};
 
 use crate::heap;
 use crate::owner;
@@ -13,11 +32,24 @@ use crate::shared::{OWN, Shared, shared};
 use crate::thread::{self, ThreadError};
 use crate::wait::{self, Waiter};
 
-/// Major and minor number, 16 bits each. A major number changes when an entry changes.
-pub const VERSION: u32 = 1 << 16 | 1;
+pub use channels::{Channel, WAITS};
+pub use ends::{ENDS, number_of};
+pub use offered::{Argument, offer_contract, offer_program};
+pub use processes::{End, Statistics, Wish};
+pub use refusal::Refusal;
 
-/// The table. Times are in nanoseconds since the kernel's first use; numbers of processes are
-/// [`Owner::to_bits`](crate::owner::Owner::to_bits), waiters [`Waiter::to_bits`].
+pub(crate) use ends::Ends;
+pub(crate) use offered::Offered;
+
+/// Major and minor number, 16 bits each. A major number changes when an entry changes.
+pub const VERSION: u32 = 1 << 16 | 2;
+
+/// The table. Times are in nanoseconds since the kernel's first use, and a deadline of `u64::MAX` never comes; numbers of
+/// processes are [`Owner::to_bits`](crate::owner::Owner::to_bits), waiters [`Waiter::to_bits`]. Calls that give a `u32`
+/// give 0, or the number of a [`Refusal`] and have done nothing then.
+///
+/// # Safety of calls
+/// A pointer is null, or points to as much memory as the call says, which nobody else uses meanwhile.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
@@ -33,7 +65,7 @@ pub struct Kernel {
     pub yield_now: extern "C" fn(),
     /// The calling thread, to be woken by.
     pub waiter: extern "C" fn() -> u64,
-    /// Waits to be woken, at most until a time; `u64::MAX` for no limit.
+    /// Waits to be woken, at most until a time.
     pub park: extern "C" fn(deadline: u64),
     /// Wakes a thread.
     pub unpark: extern "C" fn(waiter: u64),
@@ -48,6 +80,80 @@ pub struct Kernel {
     pub exit: extern "C" fn(status: u8) -> !,
     /// What copies of this crate share, for those of the same build ([`crate::manifest::Build`]).
     pub state: State,
+
+    // From version 1.2 on.
+    /// The number of a contract that the host has offered, by its digest of 32 bytes.
+    // SAFETY: for the caller, as above; so all that follow.
+    pub contract: unsafe extern "C" fn(digest: *const u8, number: *mut u32) -> u32,
+    /// A new channel: the numbers of its client's and its server's end.
+    // SAFETY: as above.
+    pub create_channel:
+        unsafe extern "C" fn(contract: u32, client: *mut u64, server: *mut u64) -> u32,
+    /// What is known of an end.
+    // SAFETY: as above.
+    pub channel: unsafe extern "C" fn(channel: u64, about: *mut Channel) -> u32,
+    /// Sends a message, by its number in the contract, with these bytes as its payload. Never waits. After the contract's
+    /// last message the end is closed.
+    // SAFETY: as above.
+    pub send:
+        unsafe extern "C" fn(channel: u64, message: u32, bytes: *const u8, length: usize) -> u32,
+    /// Waits for a message: its number, and its payload as bytes. One for which `room` is too small stays.
+    // SAFETY: as above.
+    pub receive: unsafe extern "C" fn(
+        channel: u64,
+        deadline: u64,
+        message: *mut u32,
+        bytes: *mut u8,
+        room: usize,
+        length: *mut usize,
+    ) -> u32,
+    /// Waits until one of at most [`WAITS`] ends has a message or has lost its peer: its index.
+    // SAFETY: as above.
+    pub wait_any: unsafe extern "C" fn(
+        channels: *const u64,
+        count: usize,
+        deadline: u64,
+        index: *mut usize,
+    ) -> u32,
+    /// Closes an end.
+    pub close: extern "C" fn(channel: u64) -> u32,
+    /// Gives the process a name, at which it takes channels of a contract.
+    // SAFETY: as above.
+    pub bind: unsafe extern "C" fn(path: *const u8, length: usize, contract: u32) -> u32,
+    /// Takes a name of the process away.
+    // SAFETY: as above.
+    pub unbind: unsafe extern "C" fn(path: *const u8, length: usize) -> u32,
+    /// Waits for the next channel at a name of the process.
+    // SAFETY: as above.
+    pub accept: unsafe extern "C" fn(
+        path: *const u8,
+        length: usize,
+        deadline: u64,
+        channel: *mut u64,
+    ) -> u32,
+    /// Gives the service of a name one end of a channel. If it is refused, the caller keeps it.
+    // SAFETY: as above.
+    pub look_up: unsafe extern "C" fn(path: *const u8, length: usize, channel: u64) -> u32,
+    /// The number of a program that the host has offered, by its name.
+    // SAFETY: as above.
+    pub program: unsafe extern "C" fn(name: *const u8, length: usize, number: *mut u32) -> u32,
+    /// A new process, with an argument and, unless `channel` is 0, an end. If no process can be made, the end is closed.
+    // SAFETY: as above.
+    pub create_process: unsafe extern "C" fn(
+        program: u32,
+        wish: *const Wish,
+        argument: u64,
+        channel: u64,
+        child: *mut u64,
+    ) -> u32,
+    /// Ends a child.
+    pub kill: extern "C" fn(child: u64) -> u32,
+    /// Waits for the end of a child, whose number is nobody's then.
+    // SAFETY: as above.
+    pub wait: unsafe extern "C" fn(child: u64, deadline: u64, end: *mut End) -> u32,
+    /// What the calling process (0), or a child of it, uses.
+    // SAFETY: as above.
+    pub statistics: unsafe extern "C" fn(process: u64, statistics: *mut Statistics) -> u32,
 }
 
 /// A reference to what copies of this crate share.
@@ -65,16 +171,32 @@ pub(crate) static KERNEL: Kernel = Kernel {
     version: VERSION,
     size: size_of::<Kernel>() as u32,
     process,
-    now,
+    now: time::now,
     yield_now,
     waiter,
-    park,
+    park: time::park,
     unpark,
     allocate_pages,
     release_pages,
     create_thread,
     exit,
     state: State(&OWN),
+    contract: channels::contract,
+    create_channel: channels::create_channel,
+    channel: channels::channel,
+    send: channels::send,
+    receive: channels::receive,
+    wait_any: channels::wait_any,
+    close: channels::close,
+    bind: names::bind,
+    unbind: names::unbind,
+    accept: names::accept,
+    look_up: names::look_up,
+    program: processes::program,
+    create_process: processes::create_process,
+    kill: processes::kill,
+    wait: processes::wait,
+    statistics: processes::statistics,
 };
 
 /// The table of this program.
@@ -86,28 +208,12 @@ extern "C" fn process() -> u64 {
     owner::current().to_bits()
 }
 
-/// When the kernel was first used.
-fn beginning() -> Instant {
-    *shared().beginning.get_or_init(Instant::now)
-}
-
-extern "C" fn now() -> u64 {
-    beginning().elapsed().as_nanos() as u64
-}
-
 extern "C" fn yield_now() {
     thread::yield_now();
 }
 
 extern "C" fn waiter() -> u64 {
     wait::current().to_bits()
-}
-
-extern "C" fn park(deadline: u64) {
-    match beginning().checked_add(Duration::from_nanos(deadline)) {
-        Some(time) if deadline != u64::MAX => wait::park_until(time),
-        _ => wait::park(),
-    }
 }
 
 extern "C" fn unpark(waiter: u64) {
@@ -125,9 +231,9 @@ extern "C" fn release_pages(pages: *mut u8) {
 extern "C" fn create_thread(body: extern "C" fn(usize), argument: usize) -> u32 {
     match thread::spawn(move || body(argument)) {
         Ok(()) => 0,
-        Err(ThreadError::NoProcess) => 1,
-        Err(ThreadError::TooMany) => 2,
-        Err(ThreadError::NoStack) => 3,
+        Err(ThreadError::NoProcess) => Refusal::NoProcess as u32,
+        Err(ThreadError::TooMany) => Refusal::TooMany as u32,
+        Err(ThreadError::NoStack) => Refusal::NoMemory as u32,
     }
 }
 
@@ -146,7 +252,11 @@ mod tests {
             (offset_of!(Kernel, process), offset_of!(Kernel, exit)),
             (8, 80)
         );
-        assert_eq!((kernel().version, kernel().size), (0x1_0001, 96));
+        assert_eq!(
+            (offset_of!(Kernel, state), offset_of!(Kernel, contract)),
+            (88, 96)
+        );
+        assert_eq!((kernel().version, kernel().size), (0x1_0002, 224));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crate::exchange;
 use crate::heap;
-use crate::kernel::{KERNEL, Kernel};
+use crate::kernel::{KERNEL, Kernel, Offered};
 use crate::owner::Teardown;
 use crate::process::names::Names;
 use crate::process::{self, Process, Tree};
@@ -50,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) exchange: exchange::State,
     pub(crate) remote: remote::State,
     pub(crate) survey: process::survey::State,
+    pub(crate) offered: Mutex<Offered>,
 }
 
 pub(crate) static OWN: Shared = Shared {
@@ -70,6 +71,7 @@ pub(crate) static OWN: Shared = Shared {
     exchange: exchange::State::new(),
     remote: remote::State::new(),
     survey: process::survey::State::new(),
+    offered: Mutex::new(Offered::new()),
 };
 
 /// The program's.

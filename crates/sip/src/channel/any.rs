@@ -47,9 +47,14 @@ impl AnyEndpoint {
         ManuallyDrop::new(self).0
     }
 
-    fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &Place {
         // SAFETY: the endpoint has its place alone, on this thread.
         unsafe { self.0.as_ref() }
+    }
+
+    pub(super) fn place_mut(&mut self) -> &mut Place {
+        // SAFETY: as above.
+        unsafe { self.0.as_mut() }
     }
 
     /// Its contract.
@@ -72,7 +77,8 @@ impl AnyEndpoint {
         self.place().channel_address()
     }
 
-    pub(super) fn number(&self) -> u16 {
+    /// The number of its state.
+    pub(crate) fn number(&self) -> u16 {
         self.place().state
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Digest;
 use crate::exchange::walk::Visitor;
-use crate::exchange::wire::Wire;
+use crate::exchange::wire::{Step, Wire};
 
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -80,6 +80,13 @@ impl Info {
     /// The most messages that can wait for a side.
     pub const fn bound(&self, receiver: Side) -> usize {
         self.rings[receiver.index()].bound
+    }
+
+    /// The step that a message is, if `sender` may send it in this state.
+    pub(crate) fn step(&self, state: u16, sender: Side, number: u16) -> Option<Step> {
+        let (_, sends) = self.states.get(usize::from(state))?;
+        let step = self.wire.steps.get(usize::from(number))?;
+        (*sends == sender && step.from == state).then_some(*step)
     }
 }
 

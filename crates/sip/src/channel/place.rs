@@ -395,6 +395,11 @@ impl Place {
         self.unanswered += release.finish();
     }
 
+    /// The owner pays for what it has sent, `bytes` of blocks, until the peer answers.
+    pub(super) fn owe(&mut self, bytes: u64) {
+        self.unanswered += bytes;
+    }
+
     /// The peer has answered: it has received everything.
     #[inline]
     pub(super) fn settle(&mut self) {

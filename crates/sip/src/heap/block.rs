@@ -10,7 +10,7 @@
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::pool::Pool;
 use super::region::{self, UNIT};
@@ -28,8 +28,8 @@ pub(crate) struct Heap {
     bins: [Bin; CLASSES],
     /// The first of the heap's runs; 0 for none.
     runs: Cell<u32>,
-    /// In units: what it has, and the most it may have.
-    used: Cell<usize>,
+    /// In units: what it has, which others look at, and the most it may have.
+    used: AtomicUsize,
     limit: Cell<usize>,
     pool: Cell<Option<&'static Pool>>,
     owner: Cell<u64>,
@@ -57,7 +57,7 @@ impl Heap {
                 end: Cell::new(ptr::null_mut()),
             }),
             runs: Cell::new(0),
-            used: Cell::new(0),
+            used: AtomicUsize::new(0),
             limit: Cell::new(0),
             pool: Cell::new(None),
             owner: Cell::new(0),
@@ -72,7 +72,7 @@ impl Heap {
             bin.bump.set(ptr::null_mut());
             bin.end.set(ptr::null_mut());
         }
-        self.used.set(0);
+        self.used.store(0, Ordering::Relaxed);
         self.limit.set(limit / UNIT);
         self.pool.set(Some(pool));
         self.owner.set(owner.to_bits());
@@ -87,7 +87,12 @@ impl Heap {
             give(pool, number);
             number = next;
         }
-        self.used.set(0);
+        self.used.store(0, Ordering::Relaxed);
+    }
+
+    /// What it has, in bytes; for any thread.
+    pub(crate) fn bytes(&self) -> usize {
+        self.used.load(Ordering::Relaxed) * UNIT
     }
 
     /// Memory for a layout, holding anything.
@@ -150,7 +155,7 @@ impl Heap {
 
     /// Another run for this heap, by its first unit.
     pub(crate) fn run(&self, order: usize) -> Result<u32, OutOfMemory> {
-        let used = self.used.get() + (1 << order);
+        let used = self.used.load(Ordering::Relaxed) + (1 << order);
         if used > self.limit.get() {
             return Err(OutOfMemory);
         }
@@ -160,7 +165,7 @@ impl Heap {
             .get()
             .and_then(|pool| pool.take(order))
             .ok_or(OutOfMemory)?;
-        self.used.set(used);
+        self.used.store(used, Ordering::Relaxed);
         let first = region::unit(number);
         first.units.store(1 << order, Ordering::Relaxed);
         first.owner.store(self.owner.get(), Ordering::Relaxed);
@@ -198,8 +203,9 @@ impl Heap {
         if next != 0 {
             region::unit(next).previous.set(previous);
         }
-        self.used
-            .set(self.used.get() - unit.units.load(Ordering::Relaxed) as usize);
+        let used = self.used.load(Ordering::Relaxed);
+        let units = unit.units.load(Ordering::Relaxed) as usize;
+        self.used.store(used - units, Ordering::Relaxed);
         give(pool, number);
     }
 }

@@ -198,11 +198,13 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
     let owner = owner::current();
     let mut tree = tree::lock();
     let mut names = names();
-    match names.get(path) {
+    let gone = match names.get(path) {
         None => return Err(NameError::Unbound),
         Some(bound) if bound.owner != owner => return Err(NameError::NotPermitted),
         Some(_) => names.remove(path),
     };
+    // Another thread of the process may wait there, by the path.
+    wait::unpark(gone.map_or(Waiter::NONE, |bound| bound.waiting));
     if let Some(node) = tree.of(owner) {
         node.names -= 1;
     }
@@ -266,8 +268,27 @@ pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
     let bound = names
         .get_mut(path)
         .filter(|bound| bound.owner == owner::current())?;
-    bound.waiting = waiting;
-    bound.ends.pop_front()
+    let end = bound.ends.pop_front();
+    bound.waiting = if end.is_some() { Waiter::NONE } else { waiting };
+    end
+}
+
+/// [`take`], if the name is the calling process's own and no other of its threads waits there. The caller is in a
+/// critical piece of the kernel.
+pub(crate) fn take_own(
+    path: &str,
+    waiting: Waiter,
+) -> Result<Option<Parcel<AnyEndpoint>>, NameError> {
+    match names().get(path) {
+        Some(bound) if bound.owner == owner::current() => {
+            let me = wait::current();
+            if ![Waiter::NONE, me].contains(&bound.waiting) {
+                return Err(NameError::Busy);
+            }
+        }
+        _ => return Err(NameError::Unbound),
+    }
+    Ok(take(path, waiting))
 }
 
 /// Where the service of a name is; `None` if nobody has bound it.

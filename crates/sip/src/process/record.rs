@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::limits::Limits;
 use crate::exchange;
 use crate::heap::Heap;
+use crate::kernel::Ends;
 use crate::owner::Owner;
 use crate::shared::shared;
 use crate::table::{Table, Zeroed};
@@ -37,10 +38,12 @@ pub(crate) struct Process {
     pub(crate) alive: Cell<bool>,
     thread_limit: Cell<u32>,
     slice: Cell<u64>,
+    /// Ends of channels that it has by number; allocated as the host.
+    pub(crate) ends: Cell<Option<Box<Ends>>>,
     pub(crate) heap: Heap,
 }
 
-// SAFETY: zero is no generation, no threads, an empty heap.
+// SAFETY: zero is no generation, no threads, no ends (a null box), an empty heap.
 unsafe impl Zeroed for Process {}
 // SAFETY: other OS threads touch the first, atomic part only; the cells are reached by way of the home worker.
 unsafe impl Sync for Process {}

@@ -24,10 +24,17 @@ pub struct Service {
 /// # Errors
 /// As [`names::bind`].
 pub fn serve(path: &str, contract: &'static Info) -> Result<Service, NameError> {
+    bind_service(path, contract)?;
+    Ok(Service { path: path.into() })
+}
+
+/// [`serve`] without a value that unbinds the name.
+pub(crate) fn bind_service(path: &str, contract: &'static Info) -> Result<(), NameError> {
     names::bind_contract(path, contract)?;
-    let service = Service { path: path.into() };
-    remote::bound(path, contract)?;
-    Ok(service)
+    remote::bound(path, contract).inspect_err(|_| {
+        // Bound just now; who bound it elsewhere keeps it.
+        let _ = names::unbind(path);
+    })
 }
 
 /// Gives the service of a name one end of a channel.

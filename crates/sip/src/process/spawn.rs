@@ -47,6 +47,10 @@ impl<T: Handles> Program<T> {
     pub const unsafe fn new(name: &'static str, main: fn(T)) -> Program<T> {
         Program { name, main }
     }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 /// On which worker a process lives.
@@ -203,6 +207,8 @@ pub(crate) fn bury(process: &'static Process, exit: Exit) {
     owner::tear_down(owner);
     names::unbind_all(owner);
     process.heap.close();
+    // The ends in it were on the owner's list, and are closed.
+    drop(process.ends.take());
     process.close();
     let mut tree = tree::lock();
     let index = owner.index();
@@ -232,7 +238,7 @@ fn orphan(tree: &mut tree::Tree, index: u32) {
 }
 
 /// Has a living process ended. The caller holds the tree.
-fn end(index: u32) {
+pub(super) fn end(index: u32) {
     let Some(process) = record::place(index) else {
         return;
     };

@@ -1,13 +1,10 @@
 //! What there is, for people who look.
 
-use std::collections::HashMap;
-
 use super::exit::Exit;
 use super::record;
-use super::tree;
+use super::tree::{self, Node};
 use crate::critical::as_host;
 use crate::exchange::{self, Share};
-use crate::heap;
 use crate::owner::Owner;
 
 /// One process, at the moment of asking.
@@ -23,6 +20,10 @@ pub struct Statistics {
     pub worker: u16,
     /// Its threads.
     pub threads: u32,
+    /// Its children, those included that have ended and that nobody has asked after.
+    pub children: u32,
+    /// Names that it has bound.
+    pub names: u32,
     /// Bytes of its heap, and the most that it may have.
     pub memory: (usize, usize),
     /// Bytes of the exchange heap that it holds or has sent without an answer, and the most that it may.
@@ -37,25 +38,33 @@ pub struct Statistics {
 /// All processes, the dead included that nobody has asked after. For the host.
 pub fn statistics() -> Vec<Statistics> {
     let _host = as_host();
-    let mut memory = HashMap::<Owner, usize>::new();
-    for (owner, _, bytes) in heap::runs() {
-        *memory.entry(owner).or_default() += bytes;
-    }
-    let tree = tree::lock();
-    let all = tree.all().filter_map(|node| {
-        let owner = node.owner?;
-        let process = record::place(owner.index())?;
-        Some(Statistics {
-            owner,
-            parent: node.parent?,
-            name: node.name,
-            worker: process.home()?.index(),
-            threads: process.thread_count(),
-            memory: (memory.get(&owner).copied().unwrap_or(0), node.limits.memory),
-            exchange: exchange::share(owner),
-            sent: exchange::sent(owner),
-            exit: node.exit,
-        })
-    });
-    all.collect()
+    tree::lock().all().filter_map(of).collect()
+}
+
+/// One process, if it is `asker` or a child of it.
+pub(crate) fn statistics_of(which: Owner, asker: Owner) -> Option<Statistics> {
+    let _host = as_host();
+    let mut tree = tree::lock();
+    let node = tree.of(which)?;
+    (which == asker || node.parent == Some(asker))
+        .then(|| of(node))
+        .flatten()
+}
+
+fn of(node: &Node) -> Option<Statistics> {
+    let owner = node.owner?;
+    let process = record::place(owner.index())?;
+    Some(Statistics {
+        owner,
+        parent: node.parent?,
+        name: node.name,
+        worker: process.home()?.index(),
+        threads: process.thread_count(),
+        children: node.children,
+        names: node.names as u32,
+        memory: (process.heap.bytes(), node.limits.memory),
+        exchange: exchange::share(owner),
+        sent: exchange::sent(owner),
+        exit: node.exit,
+    })
 }

@@ -35,7 +35,9 @@ pub(super) struct Node {
     pub(super) waiting: Option<Waiter>,
     /// Nobody will ask for the exit.
     pub(super) detached: bool,
-    children: u32,
+    /// Its parent knows it by number, and not as a [`Child`](super::Child).
+    pub(super) numbered: bool,
+    pub(super) children: u32,
     first_child: u32,
     next: u32,
     previous: u32,

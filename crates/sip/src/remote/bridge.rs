@@ -8,7 +8,6 @@
 //! is woken. What comes out of the line is held against the contract first: the message must be one that the
 //! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,8 +15,7 @@ use crate::channel::foreign::{Foreign, Hook};
 use crate::channel::line::order;
 use crate::channel::{AnyEndpoint, Info, Side};
 use crate::critical::as_host;
-use crate::exchange::wire::Step;
-use crate::thread::here;
+use crate::thread::{here, on_large_stack};
 
 use super::line::{Line, Watch};
 use super::memory::Memory;
@@ -107,28 +105,8 @@ unsafe fn pump(hook: *const Hook) {
     // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
     // caller's is.
     let bridge = unsafe { &*hook.cast::<Bridge>() };
-    match here::running() {
-        None => bridge.pump(),
-        // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
-        Some((worker, _)) => {
-            PUMPED.set(bridge);
-            // SAFETY: a thread of this worker runs, and this is it.
-            unsafe { worker.on_scheduler_stack(pump_on_large_stack) };
-        }
-    }
-}
-
-thread_local! {
-    /// The argument of [`pump_on_large_stack`].
-    static PUMPED: Cell<*const Bridge> = const { Cell::new(std::ptr::null()) };
-}
-
-extern "sysv64" fn pump_on_large_stack() {
-    // There the floor of the process's stack means nothing.
-    let floor = here::replace_floor(0);
-    // SAFETY: `pump` has put it there just now, and waits.
-    unsafe { &*PUMPED.get() }.pump();
-    here::replace_floor(floor);
+    // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
+    on_large_stack(|| bridge.pump());
 }
 
 /// # Safety
@@ -239,8 +217,8 @@ impl Ends {
             return Ok(());
         };
         while let Some(number) = self.line.waits() {
-            let step = allowed(self.contract, self.state, self.side.peer(), number)
-                .ok_or(Fault::OutOfTurn)?;
+            let sender = self.side.peer();
+            let step = (self.contract.step(self.state, sender, number)).ok_or(Fault::OutOfTurn)?;
             let mut bytes = self.line.receive(sharer).map_err(|_| Fault::Elsewhere)?;
             // SAFETY: the contract allows the message, so its slot is free; it is shown only when it was read.
             unsafe {
@@ -257,13 +235,6 @@ impl Ends {
         }
         Ok(())
     }
-}
-
-/// The step that a message is, if `sender` may send it in this state.
-fn allowed(contract: &Info, state: u16, sender: Side, number: u16) -> Option<Step> {
-    let (_, sends) = contract.states.get(usize::from(state))?;
-    let step = contract.wire.steps.get(usize::from(number))?;
-    (*sends == sender && step.from == state).then_some(*step)
 }
 
 /// Drops a payload that was read, and is not to be shown.

@@ -11,6 +11,7 @@
 pub(crate) mod fiber;
 pub(crate) mod here;
 pub(crate) mod inbox;
+mod large_stack;
 pub(crate) mod run_queue;
 pub(crate) mod schedule;
 pub(crate) mod signals;
@@ -21,6 +22,7 @@ pub(crate) mod timers;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
+pub(crate) use large_stack::on_large_stack;
 pub use stacks::STACK;
 pub use watch::TICK;
 

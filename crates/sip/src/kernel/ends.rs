@@ -1,0 +1,140 @@
+//! Ends of channels by number: what a process has that knows no types.
+//!
+//! ```text
+//!   number = generation (32 bits, from 1) | place (32 bits)        an old number is nobody's
+//! ```
+//! The table is the kernel's and goes with the process; the ends in it are on the process's list like any of its ends,
+//! and are closed from there.
+
+use std::mem::ManuallyDrop;
+
+use crate::channel::AnyEndpoint;
+use crate::critical::as_host;
+use crate::process::Process;
+use crate::thread::here;
+
+use super::Refusal;
+
+/// Ends that a process may have by number.
+pub const ENDS: usize = 1 << 18;
+
+/// One process's.
+#[derive(Default)]
+pub(crate) struct Ends {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+struct Slot {
+    generation: u32,
+    /// None while it is free, or lent out.
+    end: Option<ManuallyDrop<AnyEndpoint>>,
+    /// One of the process's threads waits for its next message.
+    waited_for: bool,
+}
+
+/// Does something with the calling process's ends, in a critical piece and as the host. `body` does not park and does
+/// not call this again.
+pub(super) fn with<R>(body: impl FnOnce(&mut Ends) -> Result<R, Refusal>) -> Result<R, Refusal> {
+    let _host = as_host();
+    let process = process().ok_or(Refusal::NoProcess)?;
+    let mut ends = process.ends.take().unwrap_or_default();
+    let done = body(&mut ends);
+    process.ends.set(Some(ends));
+    done
+}
+
+/// The calling process.
+pub(super) fn process() -> Option<&'static Process> {
+    here::thread()?.process.get()
+}
+
+/// Gives an end of the calling process a number, by which code that knows no types can use it.
+///
+/// # Errors
+/// The caller is in no process, or has [`ENDS`] of them.
+pub fn number_of(end: AnyEndpoint) -> Result<u64, (Refusal, AnyEndpoint)> {
+    let mut end = Some(end);
+    let numbered = with(|ends| ends.add(&mut end));
+    match (numbered, end) {
+        (Err(refusal), Some(end)) => Err((refusal, end)),
+        (numbered, _) => Ok(numbered.unwrap_or_default()),
+    }
+}
+
+impl Ends {
+    /// Takes the end, and gives its number.
+    pub(super) fn add(&mut self, end: &mut Option<AnyEndpoint>) -> Result<u64, Refusal> {
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None if self.slots.len() >= ENDS => return Err(Refusal::TooMany),
+            None => {
+                self.slots.push(Slot {
+                    generation: 1,
+                    end: None,
+                    waited_for: false,
+                });
+                self.slots.len() as u32 - 1
+            }
+        };
+        let slot = &mut self.slots[place as usize];
+        slot.end = end.take().map(ManuallyDrop::new);
+        Ok(u64::from(slot.generation) << 32 | u64::from(place))
+    }
+
+    fn slot(&mut self, number: u64) -> Result<&mut Slot, Refusal> {
+        let slot = self.slots.get_mut(number as u32 as usize);
+        slot.filter(|slot| u64::from(slot.generation) == number >> 32)
+            .ok_or(Refusal::Unknown)
+    }
+
+    /// An end, whoever waits there.
+    pub(super) fn look(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
+        let end = self.slot(number)?.end.as_mut();
+        end.map(|end| &mut **end).ok_or(Refusal::Unknown)
+    }
+
+    /// An end at which nobody waits.
+    pub(super) fn get(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
+        if self.slot(number)?.waited_for {
+            return Err(Refusal::Busy);
+        }
+        self.look(number)
+    }
+
+    /// Notes whether somebody waits at an end.
+    pub(super) fn wait_at(&mut self, number: u64, waited_for: bool) {
+        if let Ok(slot) = self.slot(number) {
+            slot.waited_for = waited_for;
+        }
+    }
+
+    /// Takes an end, at which nobody waits, and keeps its number for [`give_back`](Ends::give_back).
+    pub(super) fn lend(&mut self, number: u64) -> Result<AnyEndpoint, Refusal> {
+        self.get(number)?;
+        let end = self.slot(number)?.end.take();
+        end.map(ManuallyDrop::into_inner).ok_or(Refusal::Unknown)
+    }
+
+    pub(super) fn give_back(&mut self, number: u64, end: AnyEndpoint) {
+        if let Ok(slot) = self.slot(number) {
+            slot.end = Some(ManuallyDrop::new(end));
+        }
+    }
+
+    /// Takes an end, at which nobody waits, and its number.
+    pub(super) fn remove(&mut self, number: u64) -> Result<AnyEndpoint, Refusal> {
+        let end = self.lend(number)?;
+        self.forget(number);
+        Ok(end)
+    }
+
+    /// The number of an end that was lent is nobody's from now on.
+    pub(super) fn forget(&mut self, number: u64) {
+        if let Ok(slot) = self.slot(number) {
+            slot.generation = slot.generation.wrapping_add(1).max(1);
+            slot.end = None;
+            self.free.push(number as u32);
+        }
+    }
+}

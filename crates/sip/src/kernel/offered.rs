@@ -1,0 +1,99 @@
+//! What a host offers to code that knows no types: contracts by digest, programs by name, both then by number.
+
+use std::sync::MutexGuard;
+
+use crate::channel::{AnyEndpoint, Info};
+use crate::critical::as_host;
+use crate::exchange::sendable::Handles;
+use crate::exchange::walk::Visitor;
+use crate::process::Program;
+use crate::shared::shared;
+use crate::thread::here;
+
+/// What a process gets that is made by number.
+#[derive(Debug, Default)]
+pub struct Argument {
+    /// Whatever the parent has to say.
+    pub number: u64,
+    /// A channel to whom the parent wants.
+    pub end: Option<AnyEndpoint>,
+}
+
+// SAFETY: its end is all that it holds.
+unsafe impl Handles for Argument {
+    const HOLDS: bool = true;
+    fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        self.end.visit(visitor);
+    }
+}
+
+/// By number.
+pub(crate) struct Offered {
+    contracts: Vec<&'static Info>,
+    programs: Vec<Program<Argument>>,
+}
+
+impl Offered {
+    pub(crate) const fn new() -> Offered {
+        Offered {
+            contracts: Vec::new(),
+            programs: Vec::new(),
+        }
+    }
+}
+
+fn offered() -> MutexGuard<'static, Offered> {
+    shared()
+        .offered
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Lets code that knows no types make, bind and open channels of a contract. Offering it again changes nothing. For the
+/// host: a process offers nothing.
+pub fn offer_contract(contract: &'static Info) {
+    let mut offered = offered();
+    let known = |known: &&Info| known.digest == contract.digest;
+    if here::thread().is_none() && !offered.contracts.iter().any(known) {
+        offered.contracts.push(contract);
+    }
+}
+
+/// Lets code that knows no types make processes of a program, by the program's name; of two with one name the first.
+/// For the host: a process offers nothing.
+pub fn offer_program(program: Program<Argument>) {
+    if here::thread().is_none() {
+        offered().programs.push(program);
+    }
+}
+
+pub(super) fn contract_of(digest: [u8; 32]) -> Option<u32> {
+    let _host = as_host();
+    let of = |contract: &&Info| contract.digest.0 == digest;
+    offered().contracts.iter().position(of).map(number)
+}
+
+pub(super) fn contract(number: u32) -> Option<&'static Info> {
+    let _host = as_host();
+    offered().contracts.get(index(number)?).copied()
+}
+
+pub(super) fn program_of(name: &str) -> Option<u32> {
+    let _host = as_host();
+    let of = |program: &Program<Argument>| program.name() == name;
+    offered().programs.iter().position(of).map(number)
+}
+
+pub(super) fn program(number: u32) -> Option<Program<Argument>> {
+    let _host = as_host();
+    offered().programs.get(index(number)?).copied()
+}
+
+/// From 1 on, so that who has asked nobody has none.
+fn number(index: usize) -> u32 {
+    index as u32 + 1
+}
+
+fn index(number: u32) -> Option<usize> {
+    Some(number.checked_sub(1)? as usize)
+}
