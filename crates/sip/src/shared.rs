@@ -22,6 +22,7 @@ use crate::process::names::Names;
 use crate::process::{self, Process, Tree};
 use crate::remote;
 use crate::table::Table;
+use crate::thread::Room;
 use crate::thread::here::{self, Here};
 use crate::thread::signals::Before;
 use crate::thread::worker::Worker;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) tree: Mutex<Tree>,
     pub(crate) names: Mutex<Names>,
     pub(crate) hooks: RwLock<Vec<Teardown>>,
+    pub(crate) stacks: Room,
     pub(crate) host_threads: Mutex<HostThreads>,
     /// The program's own handlers of signals.
     pub(crate) signals: OnceLock<Before>,
@@ -65,6 +67,7 @@ pub(crate) static OWN: Shared = Shared {
     tree: Mutex::new(Tree::new()),
     names: Mutex::new(Names::new()),
     hooks: RwLock::new(Vec::new()),
+    stacks: Room::new(),
     host_threads: Mutex::new(HostThreads::new()),
     signals: OnceLock::new(),
     heaps: heap::State::new(),

@@ -40,6 +40,9 @@ pub fn start(how: Start) -> Result<(), StartError> {
     if !worker::all().is_empty() {
         return Ok(());
     }
+    if let Some(mappings) = system::most_mappings() {
+        shared().stacks.allow(mappings);
+    }
     heap::reserve()?;
     process::reserve()?;
     signals::install();

@@ -28,6 +28,12 @@ pub(crate) fn reserve(bytes: usize, align: usize) -> io::Result<*mut u8> {
     Ok(base.cast::<u8>().map_addr(|at| at.next_multiple_of(align)))
 }
 
+/// How many mappings a program may have, if the system says it.
+pub(crate) fn most_mappings() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
+    text.trim().parse().ok()
+}
+
 /// Makes a page fault on every access.
 ///
 /// # Safety

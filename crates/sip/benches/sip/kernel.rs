@@ -15,9 +15,9 @@ use crate::clock;
 use crate::messages::{Payload, ping};
 use crate::row::{Of, Where, measure, report};
 
-const BATCHES: usize = 201;
+pub(crate) const BATCHES: usize = 201;
 
-const fn of(operation: &'static str) -> Of {
+pub(crate) const fn of(operation: &'static str) -> Of {
     Of::new(operation, "mullion", Where::OneWorker)
 }
 

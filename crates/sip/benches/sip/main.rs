@@ -13,7 +13,8 @@
 //! farthest pair are found by a word that goes back and forth, and reported both where they differ.
 
 mod clock;
-mod idle;
+#[path = "../../tests/crowd/mod.rs"]
+mod crowd;
 mod kernel;
 mod linux;
 mod messages;
@@ -21,6 +22,7 @@ mod peers;
 mod plot;
 mod report;
 mod row;
+mod table;
 mod threads;
 
 use std::num::NonZeroUsize;
@@ -48,6 +50,7 @@ fn main() -> std::io::Result<()> {
     mullion_sip::start(Start { workers }).expect("workers");
 
     kernel::run();
+    table::run();
     messages::between_processes();
     let mut places = vec![Where::OneThread];
     if !quick {
@@ -64,13 +67,13 @@ fn main() -> std::io::Result<()> {
             linux::messages(place);
         }
     }
-    let idle = (!quick).then(|| {
+    let crowd = (!quick).then(|| {
         linux::calls();
         // Last: ten thousand stacks make a fork slow.
-        idle::memory()
+        crowd::run(5_000)
     });
 
-    let (machine, mut rows) = (report::Machine::this(idle), row::rows());
+    let (machine, mut rows) = (report::Machine::this(crowd), row::rows());
     for (at, _) in arguments
         .iter()
         .enumerate()

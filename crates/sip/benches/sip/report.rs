@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::crowd::Crowd;
 use crate::row::Row;
 use crate::threads;
 
@@ -20,12 +21,12 @@ pub(crate) struct Machine {
     far_cycles: f64,
     /// Of the system, while it was measured: other work shows in the quartiles.
     load: String,
-    /// Bytes of memory for each of 10,000 processes that wait.
-    idle_process_bytes: Option<usize>,
+    /// What 10,000 processes and 100,000 channels take.
+    crowd: Option<Crowd>,
 }
 
 impl Machine {
-    pub(crate) fn this(idle_process_bytes: Option<usize>) -> Machine {
+    pub(crate) fn this(crowd: Option<Crowd>) -> Machine {
         let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
             let line = information.lines().find(|line| line.starts_with(name))?;
@@ -46,7 +47,7 @@ impl Machine {
             near_cycles: near,
             far_cycles: far,
             load: load.split(' ').take(3).collect::<Vec<_>>().join(" "),
-            idle_process_bytes,
+            crowd,
         }
     }
 
@@ -66,11 +67,8 @@ impl Machine {
                 " (one kind of pair only)"
             }
         );
-        if let Some(bytes) = self.idle_process_bytes {
-            let _ = write!(
-                text,
-                "\nMemory for each of 10,000 processes that wait: {bytes} bytes."
-            );
+        if let Some(crowd) = &self.crowd {
+            let _ = write!(text, "\n{crowd}");
         }
         text
     }

@@ -23,6 +23,7 @@ pub(crate) mod watch;
 pub(crate) mod worker;
 
 pub(crate) use large_stack::on_large_stack;
+pub(crate) use stacks::Room;
 pub use stacks::STACK;
 pub use watch::TICK;
 

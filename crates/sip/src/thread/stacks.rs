@@ -7,7 +7,9 @@
 use std::cell::RefCell;
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::shared::shared;
 use crate::system;
 
 /// Bytes of a thread's stack in address space, the guard page included.
@@ -19,6 +21,42 @@ const BATCH: usize = 64;
 /// A pool longer than this gives back the memory of stacks that come in, but for their upper ends.
 const WARM: usize = 1024;
 const UPPER_END: usize = 8 << 10;
+
+/// How many stacks the program may have: each takes two of the mappings that the system allows it, and an eighth of
+/// these is left for everything else, which would fail in worse places than where a thread is made.
+#[derive(Debug)]
+pub(crate) struct Room {
+    most: AtomicUsize,
+    mapped: AtomicUsize,
+}
+
+impl Room {
+    pub(crate) const fn new() -> Room {
+        Room {
+            most: AtomicUsize::new(Room::beside(65_530)),
+            mapped: AtomicUsize::new(0),
+        }
+    }
+
+    /// The system allows so many mappings (`vm.max_map_count`).
+    pub(crate) fn allow(&self, mappings: usize) {
+        self.most.store(Room::beside(mappings), Ordering::Relaxed);
+    }
+
+    const fn beside(mappings: usize) -> usize {
+        (mappings - mappings / 8) / 2
+    }
+
+    /// Whether there is room for `count` more, which are counted then.
+    fn take(&self, count: usize) -> bool {
+        let most = self.most.load(Ordering::Relaxed);
+        let more = |mapped: usize| Some(mapped + count).filter(|mapped| *mapped <= most);
+        let taken = self
+            .mapped
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.is_ok()
+    }
+}
 
 /// Stacks begin at different offsets from their ends, in steps of two cache lines: their first lines, which every
 /// switch needs, would share one set of the cache otherwise.
@@ -83,6 +121,9 @@ impl Stacks {
 
 #[cold]
 fn map(free: &mut Vec<Stack>) -> io::Result<()> {
+    if !shared().stacks.take(BATCH) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     let start = system::reserve(BATCH * STACK, STACK)?;
     for index in (0..BATCH).rev() {
         let limit = start.wrapping_add(index * STACK);
