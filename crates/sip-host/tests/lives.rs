@@ -59,6 +59,9 @@ fn every_end_is_the_one_that_a_linked_process_has() {
     assert_eq!(odd("loop").0, Cause::Slice);
     assert_eq!(odd("abort").0, Cause::Abort);
     assert_eq!(odd("names"), (Cause::Returned, String::new()));
+    for flood in ["flood", "ends", "blocks"] {
+        assert_eq!(odd(flood), (Cause::Returned, String::new()), "{flood}");
+    }
 }
 
 #[test]

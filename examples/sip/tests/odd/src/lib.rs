@@ -5,15 +5,16 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use mullion_sip::exchange::HeapError;
 use mullion_sip::process::names::NameError;
-use mullion_sip::{process, thread};
+use mullion_sip::{ExBox, ExVec, process, thread};
 use sip_contracts::echo;
 
 mullion_sip::sip_main! {
     name: "odd",
     main: main,
     contracts: [echo],
-    limits: { memory: 1 << 20, threads: 4, slice: Duration::from_millis(100) },
+    limits: { memory: 1 << 20, exchange: 1 << 20, threads: 4, slice: Duration::from_millis(100) },
 }
 
 static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -53,6 +54,18 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
             .map_err(|error| error.to_string()),
         "statics" => statics(),
         "names" => names(),
+        "flood" => {
+            let mut waiting = Vec::new();
+            counted(1, || {
+                let (client, server) = echo::channel()?;
+                let mut text = ExVec::try_with_capacity(64 << 10)?;
+                text.push(1);
+                waiting.push((client.say(text), server));
+                Ok(())
+            })
+        }
+        "ends" => counted(100, || echo::channel().map(std::mem::forget)),
+        "blocks" => counted(100, || ExBox::try_new([7u64; 16]).map(std::mem::forget)),
         other => Err(format!("no such way: {other}")),
     }
 }
@@ -63,6 +76,18 @@ fn deep(depth: u64) -> u64 {
         return room[1];
     }
     deep(depth + 1) + room[depth as usize % 64]
+}
+
+/// Does it until it is refused, which has to be the case within its share of the exchange heap.
+fn counted(least: u32, mut more: impl FnMut() -> Result<(), HeapError>) -> Result<(), String> {
+    for count in 0..100_000 {
+        match more() {
+            Ok(()) => {}
+            Err(HeapError::Limit { .. }) if count >= least => return Ok(()),
+            Err(error) => return Err(format!("after {count}: {error}")),
+        }
+    }
+    Err("there is no limit".to_owned())
 }
 
 /// Finds its statics as at the first time, leaves things of its heap there and a lock held, and fails.

@@ -1,0 +1,197 @@
+//! Hostile safe code that wants more than its share of what processes have in common: messages, endpoints, blocks. Each
+//! test counts how far it gets, and would count to `FAR` if there were no limit; afterwards nothing of it is left.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Contract};
+use mullion_sip::exchange::census;
+use mullion_sip::heap::{ProcessHeaps, in_use};
+use mullion_sip::process::{
+    Cause, Child, Exit, Limits, Options, Program, Rights, open, serve, spawn,
+};
+use mullion_sip::{ExBox, ExVec, Start, contract};
+
+#[global_allocator]
+static HEAPS: ProcessHeaps = ProcessHeaps;
+
+contract! {
+    /// Large messages that should be answered.
+    #[endless]
+    pub mod post {
+        Send: client { Block(ExVec<u8>) -> Sent }
+        Sent: server { Got -> Send }
+    }
+}
+
+/// More than any limit below allows.
+const FAR: u32 = 100_000;
+const SHARE: u64 = 1 << 20;
+const BLOCK: usize = 16 << 10;
+
+/// How far the hostile process has got.
+static REACHED: AtomicU32 = AtomicU32::new(0);
+/// They count blocks of the whole heap, and bind one name.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn start(main: fn(())) -> Child {
+    let workers = NonZeroUsize::new(1);
+    mullion_sip::start(Start { workers }).expect("a worker");
+    let options = Options {
+        limits: Limits {
+            exchange: SHARE,
+            memory: 8 << 20,
+            ..Limits::default()
+        },
+        rights: Rights::all(),
+        ..Options::default()
+    };
+    // SAFETY: they keep numbers in statics, nothing else.
+    let program = unsafe { Program::new("flood", main) };
+    spawn(program, (), &options).expect("a process")
+}
+
+/// Runs it beside a service that accepts whoever comes and never receives, and sees that nothing is left of either.
+fn contained(hostile: fn(())) -> (Exit, u32) {
+    let _one = ONE.lock();
+    let idle = start(|()| {
+        let service = serve("/post", post::Contract::INFO).expect("free");
+        let mut ends: Vec<AnyEndpoint> = Vec::new();
+        loop {
+            ends.push(service.accept());
+        }
+    });
+    while mullion_sip::process::names::bound().is_empty() {
+        std::thread::yield_now();
+    }
+    let before = census().in_use;
+    REACHED.store(0, Ordering::Relaxed);
+    let exit = start(hostile).wait();
+    idle.kill();
+    assert_eq!(idle.wait().cause, Cause::Killed);
+    assert_eq!(census().in_use, before, "blocks, ends and messages");
+    assert_eq!(in_use(), 0, "bytes of heaps");
+    (exit, REACHED.load(Ordering::Relaxed))
+}
+
+fn reach() {
+    assert!(
+        REACHED.fetch_add(1, Ordering::Relaxed) < FAR,
+        "there is no limit"
+    );
+}
+
+/// What nobody has received counts for who has sent it, however many channels it is spread over.
+#[test]
+fn message_flooding() {
+    let (exit, reached) = contained(|()| {
+        let mut waiting = Vec::new();
+        loop {
+            let (client, server) = post::channel().expect("small beside a block");
+            let Ok(mut block) = ExVec::<u8>::try_with_capacity(BLOCK) else {
+                return;
+            };
+            block.push(1);
+            // The service has to run to take more than its backlog.
+            mullion_sip::thread::yield_now();
+            open("/post", server.into_any()).expect("it accepts");
+            waiting.push(client.block(block).expect("alive"));
+            reach();
+        }
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    let most = SHARE / BLOCK as u64;
+    assert!(
+        (most / 2..=most).contains(&reached.into()),
+        "{reached} of {most}"
+    );
+}
+
+/// A message that is answered costs nothing any more: who is no flood goes on for ever.
+#[test]
+fn messages_that_are_answered_are_no_flood() {
+    let (exit, reached) = contained(|()| {
+        let (mut client, mut server) = post::channel().expect("memory");
+        for _ in 0..10 * SHARE / BLOCK as u64 {
+            let sent = client.block(ExVec::copy_of(&[1; BLOCK])).expect("alive");
+            let post::SendMessage::Block(_, end) = server.recv().expect("sent");
+            server = end.got().expect("alive");
+            let post::SentMessage::Got(end) = sent.recv().expect("sent");
+            client = end;
+            reach();
+        }
+    });
+    assert_eq!(
+        (exit.cause, reached),
+        (Cause::Returned, 640),
+        "{}",
+        exit.message
+    );
+}
+
+/// Ends that are forgotten count like others, and are closed with their process: a peer hears of it.
+#[test]
+fn leaking_endpoints() {
+    let (exit, reached) = contained(|()| {
+        // SAFETY: it keeps nothing.
+        let peer = unsafe { Program::new("peer", peer) };
+        let (client, server) = post::channel().expect("memory");
+        let peer = spawn(peer, server, &Options::default()).expect("a process");
+        std::mem::forget((client, peer));
+        while let Ok(ends) = post::channel() {
+            std::mem::forget(ends);
+            reach();
+        }
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert!((100..10_000).contains(&reached), "{reached}");
+}
+
+fn peer(server: post::Server<post::Send>) {
+    // Not told, it would be killed as an orphan; told, it is first.
+    assert!(matches!(server.recv(), Err(ChannelClosed)));
+}
+
+#[test]
+fn forgetting_blocks() {
+    let (exit, reached) = contained(|()| {
+        while let Ok(block) = ExBox::try_new([7u64; 16]) {
+            std::mem::forget(block);
+            reach();
+        }
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert_eq!(reached, (SHARE / 128) as u32);
+}
+
+/// The same of its own heap, which ends it.
+#[test]
+fn forgetting_memory() {
+    let (exit, reached) = contained(|()| {
+        loop {
+            std::mem::forget(std::hint::black_box(vec![1u8; BLOCK]));
+            reach();
+        }
+    });
+    assert_eq!(exit.cause, Cause::Memory);
+    assert!((100..=512).contains(&reached), "{reached}");
+}
+
+/// Nobody can be made to hold more than a service's backlog by who does not wait for it.
+#[test]
+fn flooding_a_service_with_channels() {
+    let (exit, reached) = contained(|()| {
+        let mut clients = Vec::new();
+        loop {
+            let (client, server) = post::channel().expect("memory");
+            if open("/post", server.into_any()).is_err() {
+                return;
+            }
+            clients.push(client);
+            reach();
+        }
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert_eq!(reached as usize, mullion_sip::process::BACKLOG);
+}
