@@ -40,7 +40,7 @@ type Answering = duty::Server<duty::Ask>;
 type Orders = order::Server<order::Order>;
 
 /// What it took.
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 pub(crate) struct Crowd {
     /// Processes, and channels between them, that were alive at once.
     pub(crate) alive: [usize; 2],
