@@ -16,6 +16,7 @@ use rustix::thread::CpuSet;
 
 use crate::control::Control;
 use crate::files::contents;
+use crate::memory::{self, Holder};
 use crate::message::{
     EndRow, LifeSeen, Text, ToDomain, ToHost, cause_number, exit as exit_with, side_number,
 };
@@ -237,6 +238,16 @@ impl Keeper {
                 found.inspect(|one| one.child.kill());
             }
             Order::Look { request } => self.look(request),
+            Order::Map { request } => {
+                let holders = self.lives.iter().map(|one| Holder {
+                    owner: one.child.owner(),
+                    life: one.life,
+                    name: &self.members[one.member].name,
+                });
+                let mapped = memory::tell(request, holders.collect());
+                // As below.
+                let _ = self.host.control.send(&mapped, &[]);
+            }
         }
     }
 

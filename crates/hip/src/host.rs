@@ -22,6 +22,7 @@ use crate::child::ARGUMENT;
 use crate::control::{Control, DESCRIPTORS};
 use crate::files;
 use crate::lives::{Idle, Seen};
+use crate::memory::MemorySeen;
 use crate::message::{ToDomain, ToHost, exit, exit_of};
 use crate::registry::{self, Domain};
 
@@ -340,6 +341,16 @@ impl Heard {
                     ends: ends.iter().map(Into::into).collect(),
                 };
                 domain.lives.seen(request, seen);
+            }
+            ToHost::Mapped {
+                request,
+                holders,
+                pieces,
+                lines,
+                left_out,
+            } => {
+                let memory = MemorySeen::new(&holders, &pieces, &lines, left_out);
+                domain.lives.mapped(request, memory);
             }
         }
         Ok(())

@@ -20,7 +20,9 @@ pub use host::{
     FILES, Launch, LaunchError, Listener, Notice, Output, launch, launch_idle, on_notice,
 };
 pub use lives::{EndSeen, Glass, Idle, Life, Seen};
+pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
+pub use registry::{Group, groups};
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
 mod child;
@@ -29,6 +31,7 @@ mod files;
 mod host;
 mod lives;
 mod members;
+mod memory;
 mod message;
 mod registry;
 mod sandbox;

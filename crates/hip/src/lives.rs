@@ -8,6 +8,7 @@ use mullion_sip::channel::Side;
 use mullion_sip::process::{Child, Exit};
 use mullion_sip::wait::{self, Waiter};
 
+use crate::memory::MemorySeen;
 use crate::message::{EndRow, LifeSeen, ToDomain, side_of};
 use crate::registry::Domain;
 
@@ -102,7 +103,7 @@ impl Life {
 
 /// Looks at a domain, from any thread of the host.
 #[derive(Clone, Debug)]
-pub struct Glass(Arc<Domain>);
+pub struct Glass(pub(crate) Arc<Domain>);
 
 /// What a domain says of its processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -157,24 +158,66 @@ impl Glass {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Its number among the domains of this host, which no other one ever has.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.0.lives.lock().over.is_some()
+    }
+
+    /// Whether it shares memory with the host and with all other domains that do.
+    pub fn shares(&self) -> bool {
+        self.0.member.is_some()
+    }
+
     /// What there is, by the domain's own word; nothing of a domain that has ended, or does not answer within 400 ms.
     pub fn look(&self) -> Option<Seen> {
+        self.ask(
+            |request| ToDomain::Look { request },
+            |lived| &mut lived.seen,
+        )
+    }
+
+    /// Which memory its processes and its kernel have, by the domain's own word, as [`Glass::look`].
+    pub fn memory(&self) -> Option<MemorySeen> {
+        self.ask(
+            |request| ToDomain::Map { request },
+            |lived| &mut lived.memory,
+        )
+    }
+
+    fn ask<T>(
+        &self,
+        question: fn(u64) -> ToDomain,
+        slot: fn(&mut Lived) -> &mut Answer<T>,
+    ) -> Option<T> {
         let lives = &self.0.lives;
         let mut state = lives.lock();
         state.last += 1;
         let request = state.last;
-        self.0.control.send(&ToDomain::Look { request }, &[]).ok()?;
+        self.0.control.send(&question(request), &[]).ok()?;
         let waits = |state: &mut Lived| {
-            state.over.is_none() && state.seen.as_ref().is_none_or(|seen| seen.0 < request)
+            state.over.is_none() && slot(state).as_ref().is_none_or(|answer| answer.0 < request)
         };
         let (mut state, _) = lives
             .looked
             .wait_timeout_while(state, PATIENCE, waits)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let seen = state.seen.take_if(|seen| seen.0 == request);
-        seen.map(|(_, seen)| seen)
+        let answer = slot(&mut state).take_if(|answer| answer.0 == request);
+        answer.map(|(_, answer)| answer)
     }
 }
+
+/// The answer to a request, by its number.
+type Answer<T> = Option<(u64, T)>;
 
 /// The lives of a domain.
 #[derive(Debug, Default)]
@@ -188,8 +231,8 @@ struct Lived {
     /// Numbers of lives and of requests.
     last: u64,
     living: HashMap<u64, Arc<End>>,
-    /// The answer to a request.
-    seen: Option<(u64, Seen)>,
+    seen: Answer<Seen>,
+    memory: Answer<MemorySeen>,
     over: Option<Exit>,
 }
 
@@ -236,6 +279,12 @@ impl Lives {
     /// The domain has answered.
     pub(crate) fn seen(&self, request: u64, seen: Seen) {
         self.lock().seen = Some((request, seen));
+        self.looked.notify_all();
+    }
+
+    /// The same of its memory.
+    pub(crate) fn mapped(&self, request: u64, memory: MemorySeen) {
+        self.lock().memory = Some((request, memory));
         self.looked.notify_all();
     }
 }

@@ -70,6 +70,8 @@ pub(crate) enum ToDomain {
     End { life: u64 },
     /// What lives, and which ends of channels it holds; to be answered.
     Look { request: u64 },
+    /// Which memory its processes and its kernel have; to be answered.
+    Map { request: u64 },
     /// The answer to a request. If it was to open a name and went well, with the memory of the link and the line.
     Answer {
         request: u64,
@@ -149,6 +151,38 @@ pub(crate) enum ToHost {
         processes: ExVec<LifeSeen>,
         ends: ExVec<EndRow>,
     },
+    /// The answer to `Map`: who has memory, which, and the lines, with what there was no room for.
+    Mapped {
+        request: u64,
+        holders: ExVec<HolderRow>,
+        pieces: ExVec<PieceRow>,
+        lines: ExVec<LineRow>,
+        left_out: u64,
+    },
+}
+
+/// A process that has memory.
+#[derive(Exchange, Debug)]
+pub(crate) struct HolderRow {
+    pub(crate) life: u64,
+    pub(crate) name: ExString,
+}
+
+/// A piece of memory: whose by its place among the holders from 1, the kernel's if 0.
+#[derive(Exchange, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PieceRow {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    pub(crate) holder: u32,
+    pub(crate) kind: u32,
+}
+
+/// The memory of a channel to another OS process: its number, and where it is mapped.
+#[derive(Exchange, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LineRow {
+    pub(crate) number: u64,
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A process of a domain, as its kernel counts it. Bytes, and the most that there may be.

@@ -20,7 +20,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::control::Control;
 use crate::files;
-use crate::lives::Lives;
+use crate::lives::{Glass, Lives};
 use crate::members::Members;
 use crate::message::{Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
@@ -136,6 +136,25 @@ pub(crate) fn add(
     registry.stands.insert(domain.id, Stand::default());
     registry.domains.insert(domain.id, domain.clone());
     Ok((domain, commons))
+}
+
+/// The host's domains and what they share, of one moment.
+#[derive(Debug)]
+pub struct Group {
+    /// The domains that live.
+    pub domains: Vec<Glass>,
+    /// Which two have channels between them, by their numbers; the host's is 0.
+    pub links: Vec<(u64, u64)>,
+}
+
+/// The domains of this host.
+pub fn groups() -> Group {
+    let registry = registry();
+    let mut domains: Vec<Glass> = registry.domains.values().cloned().map(Glass).collect();
+    domains.sort_by_key(Glass::id);
+    let mut links: Vec<(u64, u64)> = registry.links.keys().copied().collect();
+    links.sort_unstable();
+    Group { domains, links }
 }
 
 /// Where the next domain's workers begin: domains are spread over the processors.

@@ -39,6 +39,8 @@ pub(crate) enum Order {
     End { life: u64 },
     /// What there is.
     Look { request: u64 },
+    /// Who has which memory.
+    Map { request: u64 },
 }
 
 #[derive(Debug)]
@@ -120,6 +122,7 @@ impl Host {
             ToDomain::Start { member, life } => self.order(Order::Start { member, life }),
             ToDomain::End { life } => self.order(Order::End { life }),
             ToDomain::Look { request } => self.order(Order::Look { request }),
+            ToDomain::Map { request } => self.order(Order::Map { request }),
             ToDomain::Answer {
                 request,
                 error,

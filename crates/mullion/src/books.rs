@@ -2,9 +2,9 @@
 
 use crate::identity::{self, Identity, Place};
 use crate::shared;
-use mullion_picture::State;
-use mullion_runtime::PAGE;
-use mullion_supervisor::{DomainId, Permission, Range, Snapshot};
+use mullion_picture::{Books, State};
+use mullion_runtime::{PAGE, PageTables};
+use mullion_supervisor::{DomainId, Permission, Range, Supervisor};
 use mullion_verifier::Permission as Segment;
 use std::collections::HashMap;
 
@@ -22,35 +22,36 @@ const WINDOW: u64 = 1 << 32;
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
 #[must_use]
 pub fn snapshot() -> State {
-    let books = mullion_runtime::snapshot();
-    let mut state = State::from(&books).name(DomainId::SUPERVISOR, "host");
-    let entries = entries(&books);
+    books().state()
+}
+
+/// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing: whoever has domains of another kind in this
+/// process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
+#[must_use]
+pub fn books() -> Books<PageTables> {
+    let mut books = Books::new(mullion_runtime::books());
+    books.name(DomainId::SUPERVISOR, "host");
+    let entries = entries(&books.supervisor);
     for identity in identity::alive() {
         let place = identity.place();
         // It may have gone since, or have come.
-        if let Some(place) = place.filter(|place| is_in(&books, place)) {
+        if let Some(place) = place.filter(|place| books.supervisor.exists(place.record)) {
             let entries = entries.get(&place.record).map_or(&[][..], Vec::as_slice);
-            state = describe(state, &identity, &place, entries);
+            describe(&mut books, &identity, &place, entries);
         }
     }
     for (name, place) in shared::named() {
         if let Some(range) = range(place) {
-            state = state.label(range, &name);
+            books.label(range, &name);
         }
     }
-    state
-}
-
-fn is_in(books: &Snapshot, place: &Place) -> bool {
-    let domains = &books.domains;
-    let found = domains.binary_search_by_key(&place.record, |domain| domain.id);
-    found.is_ok()
+    books
 }
 
 /// Where domains may be entered by others.
-fn entries(books: &Snapshot) -> HashMap<DomainId, Vec<Range>> {
+fn entries(books: &Supervisor<PageTables>) -> HashMap<DomainId, Vec<Range>> {
     let mut entries: HashMap<_, Vec<_>> = HashMap::new();
-    for (range, holding) in &books.regions {
+    for (range, holding) in books.regions(books.space()) {
         let gate = holding
             .grants
             .iter()
@@ -59,19 +60,19 @@ fn entries(books: &Snapshot) -> HashMap<DomainId, Vec<Range>> {
                 _ => None,
             });
         if let Some(to) = gate {
-            entries.entry(to).or_default().push(*range);
+            entries.entry(to).or_default().push(range);
         }
     }
     entries
 }
 
 /// Adds the names of one domain: of its window, and of what lies in it.
-fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Range]) -> State {
+fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, entries: &[Range]) {
     let name = identity.name();
     let file = identity.image().file();
-    state = state.name(place.record, name);
+    books.name(place.record, name);
     if let Some(window) = range(place.base..place.base + WINDOW) {
-        state = state.label(window, name);
+        books.label(window, name);
     }
     for segment in file.segments() {
         let part = match segment.permission() {
@@ -82,7 +83,7 @@ fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Ran
         let start = place.base + segment.offset();
         let end = (start + segment.size()).next_multiple_of(PAGE);
         if let Some(range) = range(start..end) {
-            state = state.label(range, part);
+            books.label(range, part);
         }
     }
     for entry in entries {
@@ -90,10 +91,9 @@ fn describe(mut state: State, identity: &Identity, place: &Place, entries: &[Ran
         // The books count in words of four bytes.
         let mut exports = file.exports().iter();
         if let Some(export) = exports.find(|export| export.offset & !3 == offset) {
-            state = state.label(*entry, &export.name);
+            books.label(*entry, &export.name);
         }
     }
-    state
 }
 
 /// Whole words that hold these bytes.

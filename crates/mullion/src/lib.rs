@@ -83,7 +83,7 @@ mod shared;
 mod value;
 mod within;
 
-pub use books::snapshot;
+pub use books::{books, snapshot};
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
 pub use caller::Caller;

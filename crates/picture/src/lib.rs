@@ -9,6 +9,7 @@
 //! gives nobody access to anything.
 #![forbid(unsafe_code)]
 
+mod books;
 mod chart;
 mod fold;
 mod layout;
@@ -17,6 +18,7 @@ mod state;
 mod text;
 mod validate;
 
+pub use books::Books;
 pub use paint::{Options, Theme, paint};
 pub use state::{Access, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION};
 pub use validate::{StateError, Valid};

@@ -51,7 +51,7 @@ pub use limits::{CallLimits, Limits};
 pub use link::{Failed, LinkOptions, Linked};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
 pub use presence::{Changing, Used, Using};
-pub use records::snapshot;
+pub use records::{PageTables, books, snapshot};
 pub use shared::{ShareError, Shared};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use thread_end::{AroundThreadEnd, THREAD_END, THREAD_ENDS};

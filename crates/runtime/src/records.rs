@@ -16,8 +16,8 @@ use std::ops::Range as Offsets;
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel's page tables are the mechanism; `window` writes them.
-#[derive(Debug)]
-struct PageTables;
+#[derive(Clone, Copy, Debug)]
+pub struct PageTables;
 
 impl Mechanism for PageTables {
     fn write(&mut self, _: DomainId, _: Range, _: Permission) {}
@@ -28,7 +28,7 @@ static BOOKS: Mutex<Option<Supervisor<PageTables>>> = Mutex::new(None);
 
 const HOST: DomainId = DomainId::SUPERVISOR;
 
-fn books<T>(work: impl FnOnce(&mut Supervisor<PageTables>) -> T) -> T {
+fn with_books<T>(work: impl FnOnce(&mut Supervisor<PageTables>) -> T) -> T {
     let mut books = BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || Supervisor::with(Range::everything(), PageTables, Family, Order::Strict);
     work(books.get_or_insert_with(new))
@@ -38,7 +38,13 @@ fn books<T>(work: impl FnOnce(&mut Supervisor<PageTables>) -> T) -> T {
 /// it into what `mullion map` paints.
 #[must_use]
 pub fn snapshot() -> Snapshot {
-    books(|books| books.snapshot())
+    with_books(|books| books.snapshot())
+}
+
+/// A copy of the supervisor of the run time, to which others may add what they know: it enforces nothing.
+#[must_use]
+pub fn books() -> Supervisor<PageTables> {
+    with_books(|books| books.clone())
 }
 
 /// A domain's place in the books; its end there when dropped, if not before.
@@ -52,7 +58,7 @@ pub(crate) struct Record {
 impl Record {
     /// A domain with a window and nothing in it but the gate area.
     pub(crate) fn new(base: u64, regions: &Regions, end: u64) -> Result<Self, Error> {
-        let id = books(|books| -> Result<DomainId, Error> {
+        let id = with_books(|books| -> Result<DomainId, Error> {
             let window = bytes(base, 0..WINDOW_SIZE)?;
             let id = books.pd_subdivide(&HOST, window, Permission::None)?;
             let gates = bytes(base, GATE_BASE..GATE_BASE + GATE_AREA_SIZE)?;
@@ -72,7 +78,7 @@ impl Record {
 
     /// The domain's own memory at these offsets.
     pub(crate) fn set(&self, offsets: Offsets<u64>, access: Access) -> Result<(), Error> {
-        books(|books| books.mprot(&self.id, bytes(self.base, offsets)?, permission(access)))
+        with_books(|books| books.mprot(&self.id, bytes(self.base, offsets)?, permission(access)))
     }
 
     /// As [`Record::set`] for all offsets, as the regions say.
@@ -86,7 +92,7 @@ impl Record {
 
     /// Bytes of a shared object, at the host's addresses.
     pub(crate) fn share(&self, addresses: Offsets<u64>, access: Access) -> Result<(), Error> {
-        books(|books| {
+        with_books(|books| {
             let range = bytes(0, addresses)?;
             books.mprot_export_up_to(&HOST, self.id, range, permission(access), Level::None)
         })
@@ -95,7 +101,7 @@ impl Record {
     /// `caller` may enter this domain at this address.
     pub(crate) fn link(&self, caller: &Self, address: u64) -> Result<(), Error> {
         let gate = Permission::SwitchGate { to: self.id };
-        books(|books| {
+        with_books(|books| {
             let entry = bytes(0, address & !3..(address & !3) + 4)?;
             books.mprot(&self.id, entry, gate)?;
             books.mprot_export_up_to(&self.id, caller.id, entry, gate, Level::None)
@@ -109,7 +115,7 @@ impl Record {
         if !self.closed {
             self.closed = true;
             // It lives, and the host is its parent: nothing to refuse.
-            let _ = books(|books| books.pd_free(&HOST, self.id));
+            let _ = with_books(|books| books.pd_free(&HOST, self.id));
         }
     }
 }

@@ -1,29 +1,259 @@
-//! Who may touch which memory, as `mullion map` paints it: processes of this program are domains; pages of their heaps,
-//! stacks and blocks of the exchange heap are regions.
+//! Who may touch which memory, as `mullion map` paints it: processes are domains; pages of their heaps, stacks and
+//! blocks of the exchange heap are regions, and so is what OS processes share.
+//!
+//! ```text
+//!   upper 16 bits of an address in the books    whose address space
+//!   0                                           the host's: addresses are what they are
+//!   1 to 0xfffe                                 an OS process of `kind = "process"`, by its kernel's word
+//!   0xffff                                      what several OS processes have mapped, once
+//! ```
+//! No program has addresses that use those bits, so address spaces lie beside each other in one space, and one
+//! supervisor judges them all. What a domain says goes into its own part, which it owns, and nowhere else. What is
+//! shared is shown where the host knows it: memory that is common to all who share, and that of channels between two
+//! who both name it and have a link by the host's own list.
 
-use mullion_picture::State;
-use mullion_sip::process::{Kind, records};
-use mullion_supervisor::{Error, Range};
+use std::collections::{BTreeMap, HashMap};
 
-/// The state of this moment. Processes behind walls of the hardware have their memory elsewhere, and are not in it.
+use mullion_hip::{Glass, LineSeen, MemorySeen, groups};
+use mullion_picture::{Books, State};
+use mullion_sip::exchange::commons;
+use mullion_sip::process::{Books as Entering, Kind, memory};
+use mullion_sip::remote::line_memory;
+use mullion_supervisor::{
+    DomainId, Error, Family, JoinPolicy, Level, Mechanism, Order, Permission, Range, Recorder,
+    Supervisor,
+};
+
+use crate::view::Standing;
+
+/// Bits of an address within an address space.
+const SPACE: u32 = 48;
+/// The place of what is shared.
+const SHARED: u64 = 0xffff;
+/// What lies there begins at multiples of this.
+const APART: u64 = 1 << 21;
+/// The host's own place, and its number among who shares.
+const HOST: u64 = 0;
+
+/// The state of this moment, of this host's processes alone.
 ///
 /// # Errors
 /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
-pub fn state() -> Result<State, Error> {
-    let records = records()?;
-    let snapshot = records.supervisor.snapshot();
-    let mut state = State::from(&snapshot).title("Software isolated processes");
-    for (domain, process) in &records.domains {
-        state = state.name(*domain, process.name);
+pub(crate) fn state(standings: &[Standing]) -> Result<State, Error> {
+    let supervisor = Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
+    let mut books = Books::new(supervisor);
+    books.name(DomainId::SUPERVISOR, "host");
+    add(&mut books, standings)?;
+    Ok(books.state().title("Software isolated processes"))
+}
+
+/// Enters every process of this host in its books: those of this address space, and those of OS processes of their own,
+/// which are asked and have 400 ms to answer.
+///
+/// # Errors
+/// As for [`Watch::map`](crate::supervisor::Watch::map), or the books have this memory as somebody else's.
+pub fn add_to<M: Mechanism, P: JoinPolicy>(books: &mut Books<M, P>) -> Result<(), Error> {
+    add(books, &[])
+}
+
+fn add<M: Mechanism, P: JoinPolicy>(
+    books: &mut Books<M, P>,
+    standings: &[Standing],
+) -> Result<(), Error> {
+    let group = groups();
+    let answers = ask(&group.domains);
+    here(books)?;
+    let mut shared = Shared::new(group.links);
+    shared.add(
+        HOST,
+        DomainId::SUPERVISOR,
+        line_memory()
+            .iter()
+            .map(|line| (line.number, line.bytes as u64)),
+    );
+    for (place, (glass, memory)) in (1..SHARED).zip(group.domains.iter().zip(answers)) {
+        // Of a domain that has ended meanwhile nothing is left.
+        if memory.is_none() && glass.is_over() {
+            continue;
+        }
+        let kernel = there(books, place, glass, memory.as_ref(), standings)?;
+        let lines = memory.iter().flat_map(|memory| &memory.lines);
+        shared.add(
+            glass.id(),
+            kernel,
+            lines.map(|line: &LineSeen| (line.number, line.bytes)),
+        );
+        if glass.shares() {
+            shared.members.push(kernel);
+        }
     }
-    for holding in &records.holdings {
-        let name = match holding.kind {
-            Kind::Heap => "heap",
-            Kind::Stack => "stack",
-            Kind::Exchange => "exchange heap",
-        };
+    shared.enter(books)
+}
+
+/// All at once: each may keep us waiting.
+fn ask(domains: &[Glass]) -> Vec<Option<MemorySeen>> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = domains
+            .iter()
+            .map(|glass| scope.spawn(|| glass.memory()))
+            .collect();
+        asked
+            .into_iter()
+            .map(|one| one.join().unwrap_or_default())
+            .collect()
+    })
+}
+
+/// The processes of this OS process. What is the kernel's is the root's.
+fn here<M: Mechanism, P: JoinPolicy>(books: &mut Books<M, P>) -> Result<(), Error> {
+    let memory = memory();
+    let domains = memory.enter(&mut books.supervisor, DomainId::SUPERVISOR)?;
+    for (domain, process) in &domains {
+        books.name(*domain, process.name);
+    }
+    for holding in &memory.holdings {
         let range = Range::bytes(holding.start as u64, holding.bytes as u64)?;
-        state = state.label(range, name);
+        books.label(range, what(holding.kind));
     }
-    Ok(state)
+    Ok(())
+}
+
+/// A domain that is an OS process of its own: the domain of its kernel, which has an address space to itself.
+fn there<M: Mechanism, P: JoinPolicy>(
+    books: &mut Books<M, P>,
+    place: u64,
+    glass: &Glass,
+    memory: Option<&MemorySeen>,
+    standings: &[Standing],
+) -> Result<DomainId, Error> {
+    let base = place << SPACE;
+    let all = Range::bytes(base, 1 << SPACE)?;
+    let root = DomainId::SUPERVISOR;
+    let kernel = books
+        .supervisor
+        .pd_subdivide(&root, all, Permission::None)?;
+    books.name(kernel, glass.name());
+    let process = glass.process().unwrap_or_default();
+    let said = match memory {
+        None => " does not answer".to_owned(),
+        Some(memory) if memory.left_out > 0 => format!(", and {} pieces more", memory.left_out),
+        Some(_) => String::new(),
+    };
+    books.label(all, &format!("{} ({process}){said}", glass.name()));
+    let Some(memory) = memory else {
+        return Ok(kernel);
+    };
+    let mut entering = Entering::new(&mut books.supervisor, kernel);
+    for piece in &memory.pieces {
+        entering.enter(piece.holder, Range::bytes(base + piece.start, piece.bytes)?)?;
+    }
+    let known = |holder| entering.domain(&holder);
+    let domains: Vec<_> = (0..memory.holders.len()).map(known).collect();
+    for (domain, (life, name)) in domains.iter().zip(&memory.holders) {
+        // The host's own word for it, if it has one.
+        let mut own = standings.iter().filter(|standing| {
+            let place = standing.place.as_ref();
+            place.is_some_and(|place| place.glass.is(glass) && place.life == *life)
+        });
+        if let Some(domain) = domain {
+            books.name(*domain, own.next().map_or(name, |standing| standing.name));
+        }
+    }
+    for piece in &memory.pieces {
+        books.label(
+            Range::bytes(base + piece.start, piece.bytes)?,
+            what(piece.kind),
+        );
+    }
+    Ok(kernel)
+}
+
+fn what(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Heap => "heap",
+        Kind::Stack => "stack",
+        Kind::Exchange => "exchange heap",
+        Kind::Queues => "queues",
+        Kind::Waiting => "waiting",
+    }
+}
+
+/// What several OS processes have mapped.
+struct Shared {
+    links: Vec<(u64, u64)>,
+    names: HashMap<u64, DomainId>,
+    /// By their numbers: who names them, and how many bytes it says that they have.
+    lines: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// Who has the memory that is common to all who share.
+    members: Vec<DomainId>,
+}
+
+impl Shared {
+    fn new(links: Vec<(u64, u64)>) -> Shared {
+        Shared {
+            links,
+            names: HashMap::new(),
+            lines: BTreeMap::new(),
+            members: Vec::new(),
+        }
+    }
+
+    /// What a kernel names.
+    fn add(&mut self, number: u64, kernel: DomainId, lines: impl Iterator<Item = (u64, u64)>) {
+        self.names.insert(number, kernel);
+        for (line, bytes) in lines {
+            self.lines.entry(line).or_default().push((number, bytes));
+        }
+    }
+
+    /// The host owns what is shared, since it has made it.
+    fn enter<M: Mechanism, P: JoinPolicy>(self, books: &mut Books<M, P>) -> Result<(), Error> {
+        let mut at = SHARED << SPACE;
+        let mut place = |bytes: u64| {
+            let range = Range::bytes(at, bytes.next_multiple_of(4));
+            at += bytes.next_multiple_of(APART) + APART;
+            range
+        };
+        if !self.members.is_empty() {
+            let range = place(commons::BYTES as u64)?;
+            give(books, range, DomainId::SUPERVISOR)?;
+            for member in &self.members {
+                give(books, range, *member)?;
+            }
+            books.label(range, "common memory");
+        }
+        for (number, named) in &self.lines {
+            // Whoever names the line of others has no link with them, or is one too many.
+            let [(one, bytes), (other, same)] = named[..] else {
+                continue;
+            };
+            let link = (one.min(other), one.max(other));
+            if !self.links.contains(&link) || bytes != same || bytes > LARGEST {
+                continue;
+            }
+            let range = place(bytes)?;
+            for end in [one, other] {
+                give(books, range, self.names[&end])?;
+            }
+            books.label(range, &format!("channel {number}"));
+        }
+        Ok(())
+    }
+}
+
+/// A channel's memory is smaller.
+const LARGEST: u64 = 1 << 30;
+
+fn give<M: Mechanism, P: JoinPolicy>(
+    books: &mut Books<M, P>,
+    range: Range,
+    to: DomainId,
+) -> Result<(), Error> {
+    let (root, all) = (DomainId::SUPERVISOR, Permission::ReadWrite);
+    match to == root {
+        true => books.supervisor.mprot(&root, range, all),
+        false => books
+            .supervisor
+            .mprot_export_up_to(&root, to, range, all, Level::None),
+    }
 }

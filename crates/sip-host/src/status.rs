@@ -8,7 +8,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::map;
 use crate::supervisor::Watch;
 use crate::view::View;
 
@@ -102,7 +101,7 @@ fn answer(mut connection: UnixStream, watch: &Watch) -> io::Result<()> {
     let mut wanted = Vec::new();
     (&connection).take(LONGEST).read_to_end(&mut wanted)?;
     let answer = match &wanted[..] {
-        MAP => map::state().map_err(io::Error::other)?.to_json().into(),
+        MAP => watch.map().map_err(io::Error::other)?.to_json().into(),
         _ => serde_json::to_vec(&watch.view())?,
     };
     connection.write_all(&answer)

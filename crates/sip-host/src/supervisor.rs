@@ -19,6 +19,7 @@ use thiserror::Error;
 use crate::configuration::Configuration;
 use crate::domain::{self, Domain, DomainError, LaunchError, Process, Running};
 use crate::image::{Image, ImageError};
+use crate::map;
 use crate::services::{self, ServiceError};
 use crate::view::{self, Standing, View};
 
@@ -88,6 +89,15 @@ impl Watch {
     pub fn view(&self) -> View {
         let standings = self.lock().clone();
         view::look(self.began, &standings)
+    }
+
+    /// Who may touch which memory now. As for a view.
+    ///
+    /// # Errors
+    /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
+    pub fn map(&self) -> Result<mullion_picture::State, mullion_supervisor::Error> {
+        let standings = self.lock().clone();
+        map::state(&standings)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Standing>> {

@@ -1,13 +1,16 @@
 //! The supervisor's records say what the kernel's tables say; and pages by request.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use mullion_sip::heap::{ProcessHeaps, UNIT};
 use mullion_sip::kernel::kernel;
-use mullion_sip::process::{Cause, Holding, Kind, Limits, Options, Program, records, spawn};
-use mullion_sip::{ExVec, Start, thread};
+use mullion_sip::owner::Owner;
+use mullion_sip::process::{
+    Cause, Child, Holding, Home, Kind, Limits, Memory, Options, Program, memory, records, spawn,
+};
+use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, exchange, thread};
 use mullion_supervisor::{DomainId, Order, Permission, word_of};
 
 #[global_allocator]
@@ -17,6 +20,125 @@ static PAGES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// An address of each one's stack, and of a block that each has in the exchange heap.
 static STACKS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static BLOCKS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+contract! {
+    /// Trees of blocks, of which two may wait.
+    mod parcels {
+        First: client { Tree(ExBox<Tree>) -> Second }
+        Second: client { Tree(ExBox<Tree>) -> Answer }
+        Answer: server { Done -> end }
+    }
+}
+
+#[derive(Exchange)]
+struct Tree {
+    content: ExVec<u64>,
+    more: Option<ExBox<Tree>>,
+}
+
+static SENT: AtomicU64 = AtomicU64::new(0);
+static RECEIVE: AtomicBool = AtomicBool::new(false);
+
+/// Of four blocks: two boxes, each with a vector.
+fn tree() -> ExBox<Tree> {
+    let leaf = |more| {
+        ExBox::new(Tree {
+            content: ExVec::copy_of(&[7; 500]),
+            more,
+        })
+    };
+    leaf(Some(leaf(None)))
+}
+
+fn sender(client: parcels::Client<parcels::First>) {
+    let second = client.tree(tree()).expect("alive");
+    SENT.fetch_add(1, Ordering::SeqCst);
+    let answer = second.tree(tree()).expect("alive");
+    SENT.fetch_add(1, Ordering::SeqCst);
+    let _ = answer.recv();
+}
+
+fn receiver(server: parcels::Server<parcels::First>) {
+    while !RECEIVE.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let parcels::FirstMessage::Tree(first, next) = server.recv().expect("alive");
+    thread::sleep(Duration::from_secs(1000));
+    drop((first, next));
+}
+
+/// Blocks on their way are the kernel's, each once, and with what processes hold they are all that there is.
+fn blocks_that_wait_are_the_kernels() {
+    let (client, server) = parcels::channel().expect("memory");
+    let options = |worker| Options {
+        home: Home::Worker(worker),
+        ..Options::default()
+    };
+    // SAFETY: they keep numbers in statics.
+    let sends = unsafe { Program::new("sender", sender) };
+    // SAFETY: as above.
+    let receives = unsafe { Program::new("receiver", receiver) };
+    let children = [
+        spawn(receives, server, &options(1)).expect("a process"),
+        spawn(sends, client, &options(0)).expect("a process"),
+    ];
+    while SENT.load(Ordering::SeqCst) < 2 {
+        std::thread::yield_now();
+    }
+    let count = |memory: &Memory, kind| {
+        let of_kind = |holding: &&Holding| holding.kind == kind;
+        memory.holdings.iter().filter(of_kind).count() as u64
+    };
+    let balanced = |memory: &Memory| {
+        let all = [Kind::Exchange, Kind::Queues, Kind::Waiting].map(|kind| count(memory, kind));
+        assert_eq!(
+            all.iter().sum::<u64>(),
+            exchange::census().in_use,
+            "{all:?}"
+        );
+        assert_eq!(memory.moved, 0);
+    };
+    let records = records().expect("no contradiction");
+    assert_eq!(
+        count(&records.memory, Kind::Waiting),
+        8,
+        "two trees of four"
+    );
+    assert_eq!(
+        count(&records.memory, Kind::Queues),
+        1,
+        "though both ends name them"
+    );
+    balanced(&records.memory);
+    assert_eq!(records.supervisor.check(), Ok(()));
+    for holding in &records.memory.holdings {
+        let word = word_of(holding.start as u64);
+        let kernels = matches!(holding.kind, Kind::Waiting | Kind::Queues);
+        let owner = records.supervisor.owner(word).expect("in the space");
+        assert_eq!(owner == DomainId::SUPERVISOR, kernels, "{holding:?}");
+        assert_eq!(
+            records.supervisor.permission(owner, word),
+            Permission::ReadWrite
+        );
+        assert_eq!(holding.owner == Owner::HOST, kernels);
+    }
+    RECEIVE.store(true, Ordering::SeqCst);
+    let received = loop {
+        let memory = memory();
+        match count(&memory, Kind::Waiting) {
+            8 => std::thread::yield_now(),
+            _ => break memory,
+        }
+    };
+    assert_eq!(count(&received, Kind::Waiting), 4, "one is received");
+    balanced(&received);
+    // Nobody receives the other one.
+    children.iter().for_each(Child::kill);
+    for child in &children {
+        child.wait();
+    }
+    assert_eq!(exchange::census().in_use, 0);
+}
 
 fn holder(number: u64) {
     let block = ExVec::copy_of(&[number; 1000]);
@@ -36,6 +158,7 @@ fn pages_are_regions_and_processes_are_domains() {
     })
     .expect("workers");
     asked_for_pages();
+    blocks_that_wait_are_the_kernels();
     // SAFETY: numbers in statics only.
     let program = unsafe { Program::new("holder", holder) };
     let children: Vec<_> = (0..3)
@@ -61,7 +184,7 @@ fn pages_are_regions_and_processes_are_domains() {
             .map(|(domain, _)| *domain)
             .expect("a domain")
     };
-    assert_eq!(records.moved, 0);
+    assert_eq!(records.memory.moved, 0);
     let of = |places: &[AtomicU64; 3]| places.each_ref().map(|place| place.load(Ordering::SeqCst));
     let all = [addresses, of(&STACKS), of(&BLOCKS)].concat();
     for (number, address) in all.into_iter().enumerate() {
@@ -70,7 +193,8 @@ fn pages_are_regions_and_processes_are_domains() {
         let there = |holding: &&Holding| {
             (holding.start..holding.start + holding.bytes).contains(&(address as usize))
         };
-        let holding = records.holdings.iter().find(there).expect("a holding");
+        let mut holdings = records.memory.holdings.iter();
+        let holding = holdings.find(there).expect("a holding");
         assert_eq!(
             (holding.owner, holding.kind),
             (children[index].owner(), kind)

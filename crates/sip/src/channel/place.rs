@@ -23,7 +23,7 @@ use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
-use crate::exchange::walk::{Discard, Release};
+use crate::exchange::walk::{Discard, Find, Release};
 use crate::exchange::worker;
 use crate::exchange::{self, HeapError};
 use crate::wait::{self, Waiter};
@@ -185,6 +185,29 @@ impl Place {
     /// Messages ever sent and received, wrapping.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.sent, self.received)
+    }
+
+    /// The block that holds what both sides write: where it begins, and its bytes.
+    pub(crate) fn queues(&self) -> (usize, usize) {
+        let id: Id = Region::id(self.channel);
+        (self.channel_address(), id.class().bytes())
+    }
+
+    /// Shows every block of the messages that wait for this side. On its holder's worker, between two threads.
+    pub(crate) fn each_waiting(&self, show: impl FnMut(usize, usize)) {
+        let ring = self.contract.rings[self.side.index()];
+        let mut find = Find::new(show);
+        let mut ahead = *self;
+        for _ in 0..ring.slots {
+            let Some(number) = ahead.next(ring) else {
+                break;
+            };
+            // SAFETY: the number says which type of payload there is. It stays there: only this side's holder takes
+            // messages out, or drops them, and that does not run.
+            unsafe { (self.contract.visit)(number, ahead.payload(ring).as_ptr(), &mut find) };
+            ahead.count_received();
+        }
+        find.finish();
     }
 }
 

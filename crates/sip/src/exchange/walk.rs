@@ -123,6 +123,37 @@ impl Visitor for Release {
     }
 }
 
+/// Shows the blocks of a tree, where each begins and its bytes, and changes nothing.
+pub(crate) struct Find<F> {
+    show: F,
+    work: Vec<(NonNull<u8>, Scan, usize)>,
+}
+
+impl<F: FnMut(usize, usize)> Find<F> {
+    pub(crate) fn new(show: F) -> Find<F> {
+        Find {
+            show,
+            work: Vec::new(),
+        }
+    }
+
+    /// Looks into everything that was found.
+    pub(crate) fn finish(mut self) {
+        while let Some((values, scan, count)) = self.work.pop() {
+            // SAFETY: the handle that was visited said what is in its block, which nobody touches meanwhile.
+            unsafe { scan(values, count, &mut self) };
+        }
+    }
+}
+
+impl<F: FnMut(usize, usize)> Visitor for Find<F> {
+    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+        let id: Id = Region::id(block);
+        (self.show)(block.addr().get(), id.class().bytes());
+        self.work.extend(scan.map(|scan| (block, scan, count)));
+    }
+}
+
 /// Gives a tree in flight to an owner, on that owner's worker.
 pub(crate) struct Adopt {
     book: Book,

@@ -25,7 +25,7 @@ pub use limits::Limits;
 pub use names::{BACKLOG, Rights};
 pub(crate) use numbered::{Unfinished, kill_numbered, own_rights, wait_numbered};
 pub(crate) use record::{Process, place, reserve};
-pub use records::{Records, records};
+pub use records::{Books, Memory, Records, memory, records};
 pub use restart::{Policy, supervise};
 pub(crate) use service::bind_service;
 pub use service::{Service, open, serve};

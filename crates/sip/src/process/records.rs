@@ -6,8 +6,11 @@
 //! so a block that is sent meanwhile may be named by both: it is counted, and left out.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use mullion_supervisor::{DomainId, Error, Family, Order, Permission, Range, Recorder, Supervisor};
+use mullion_supervisor::{
+    DomainId, Error, Family, JoinPolicy, Mechanism, Order, Permission, Range, Recorder, Supervisor,
+};
 
 use super::statistics::{Statistics, statistics};
 use super::survey::{self, Holding, Kind};
@@ -18,62 +21,45 @@ use crate::owner::Owner;
 /// A supervisor that knows every process, with the domain of each.
 #[derive(Debug)]
 pub struct Records {
-    /// The processes' domains own their pages, may read and write them, and nobody else may do anything.
+    /// The processes' domains own their pages, may read and write them, and nobody else may do anything. The root, which
+    /// is the kernel, has the queues of channels and what waits in them.
     pub supervisor: Supervisor<Recorder>,
     /// Which domain is which process, by its number in the supervisor.
     pub domains: Vec<(DomainId, Statistics)>,
-    /// What its regions are, in the order of their addresses.
+    /// What its regions are.
+    pub memory: Memory,
+}
+
+/// What processes and the kernel hold for them.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// In the order of their addresses.
     pub holdings: Vec<Holding>,
     /// Blocks that moved while they were looked at.
     pub moved: usize,
 }
 
 /// The records of this moment, of the workers that answer within 200 ms: the host calls it while no process is being
-/// made or ended. What is shared by nature is in nobody's domain: the queues between two ends of a channel, and blocks
-/// that are on their way.
+/// made or ended.
 ///
 /// # Errors
 /// The tables contradict themselves: the same page belongs to two processes.
 pub fn records() -> Result<Records, Error> {
-    let (holdings, moved) = holdings();
-    let _host = as_host();
+    let memory = memory();
     let mut supervisor =
         Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
-    let root = DomainId::SUPERVISOR;
-    let mut of = HashMap::<Owner, DomainId>::new();
-    for Holding {
-        owner,
-        start,
-        bytes,
-        ..
-    } in &holdings
-    {
-        let (owner, range) = (*owner, Range::bytes(*start as u64, *bytes as u64)?);
-        match of.get(&owner) {
-            None => {
-                of.insert(
-                    owner,
-                    supervisor.pd_subdivide(&root, range, Permission::ReadWrite)?,
-                );
-            }
-            Some(domain) => {
-                supervisor.chown(&root, range, *domain)?;
-                supervisor.mprot(domain, range, Permission::ReadWrite)?;
-            }
-        }
-    }
-    let known = |process: Statistics| Some((*of.get(&process.owner)?, process));
-    let domains = statistics().into_iter().filter_map(known).collect();
+    let domains = memory.enter(&mut supervisor, DomainId::SUPERVISOR)?;
     Ok(Records {
         supervisor,
         domains,
-        holdings,
-        moved,
+        memory,
     })
 }
 
-/// Everything that processes hold, and how many blocks were left out.
-fn holdings() -> (Vec<Holding>, usize) {
+/// Everything that processes hold in this moment, of the workers that answer within 200 ms; for threads of the host.
+pub fn memory() -> Memory {
+    let surveyed = survey::holdings();
+    let _host = as_host();
     let heaps = heap::runs()
         .into_iter()
         .map(|(owner, start, bytes)| Holding {
@@ -82,14 +68,86 @@ fn holdings() -> (Vec<Holding>, usize) {
             bytes,
             kind: Kind::Heap,
         });
-    let mut all: Vec<Holding> = survey::holdings().into_iter().chain(heaps).collect();
-    all.sort_by_key(|holding| (holding.start, holding.kind));
-    let (before, mut end) = (all.len(), 0);
-    all.retain(|holding| {
-        let free = holding.start >= end || holding.kind != Kind::Exchange;
+    let mut holdings: Vec<Holding> = surveyed.into_iter().chain(heaps).collect();
+    holdings.sort_by_key(|holding| (holding.start, holding.kind));
+    // Both ends name the queues.
+    holdings.dedup_by_key(|holding| (holding.start, holding.kind, holding.owner));
+    let (before, mut end) = (holdings.len(), 0);
+    holdings.retain(|holding| {
+        let free = holding.start >= end || matches!(holding.kind, Kind::Heap | Kind::Stack);
         end = end.max(holding.start + holding.bytes);
         free
     });
-    let moved = before - all.len();
-    (all, moved)
+    Memory {
+        moved: before - holdings.len(),
+        holdings,
+    }
+}
+
+impl Memory {
+    /// Enters it all in the books of a supervisor, where `kernel` owns this address space: which domain is which process.
+    ///
+    /// # Errors
+    /// As [`records`].
+    pub fn enter<M: Mechanism, P: JoinPolicy>(
+        &self,
+        supervisor: &mut Supervisor<M, P>,
+        kernel: DomainId,
+    ) -> Result<Vec<(DomainId, Statistics)>, Error> {
+        let _host = as_host();
+        let mut books = Books::new(supervisor, kernel);
+        for holding in &self.holdings {
+            let holder = (holding.owner != Owner::HOST).then_some(holding.owner);
+            let range = Range::bytes(holding.start as u64, holding.bytes as u64)?;
+            books.enter(holder, range)?;
+        }
+        let known = |process: Statistics| Some((books.domain(&process.owner)?, process));
+        Ok(statistics().into_iter().filter_map(known).collect())
+    }
+}
+
+/// The books of a supervisor, to enter memory of an address space that a kernel owns.
+#[derive(Debug)]
+pub struct Books<'a, K, M, P = Family> {
+    supervisor: &'a mut Supervisor<M, P>,
+    kernel: DomainId,
+    domains: HashMap<K, DomainId>,
+}
+
+impl<'a, K: Eq + Hash, M: Mechanism, P: JoinPolicy> Books<'a, K, M, P> {
+    /// None of its processes is in them.
+    pub fn new(supervisor: &'a mut Supervisor<M, P>, kernel: DomainId) -> Books<'a, K, M, P> {
+        Books {
+            supervisor,
+            kernel,
+            domains: HashMap::new(),
+        }
+    }
+
+    /// A piece of memory that one process has, and may read and write, and nobody else; without a process, the kernel.
+    ///
+    /// # Errors
+    /// It is somebody's already, or not the kernel's to give.
+    pub fn enter(&mut self, holder: Option<K>, range: Range) -> Result<(), Error> {
+        let all = Permission::ReadWrite;
+        let Some(holder) = holder else {
+            return self.supervisor.mprot(&self.kernel, range, all);
+        };
+        match self.domains.get(&holder) {
+            None => {
+                let domain = self.supervisor.pd_subdivide(&self.kernel, range, all)?;
+                self.domains.insert(holder, domain);
+            }
+            Some(domain) => {
+                self.supervisor.chown(&self.kernel, range, *domain)?;
+                self.supervisor.mprot(domain, range, all)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The domain of a process, once something of it has been entered.
+    pub fn domain(&self, holder: &K) -> Option<DomainId> {
+        self.domains.get(holder).copied()
+    }
 }

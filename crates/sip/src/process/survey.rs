@@ -35,10 +35,10 @@ pub struct End {
     pub received: u32,
 }
 
-/// A piece of memory that is a process's alone.
+/// A piece of memory that is a process's alone, or the kernel's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holding {
-    /// Whose it is.
+    /// Whose it is; the host's, if it is the kernel's.
     pub owner: Owner,
     /// Its first address.
     pub start: usize,
@@ -57,6 +57,10 @@ pub enum Kind {
     Stack,
     /// A block of the exchange heap.
     Exchange,
+    /// The queues of a channel, where both ends write: the kernel's.
+    Queues,
+    /// A block of a message that waits in a queue: nobody's until it is received. The kernel has it meanwhile.
+    Waiting,
 }
 
 /// What the workers have answered.
@@ -97,7 +101,7 @@ pub fn survey() -> Vec<End> {
     ask(None).0
 }
 
-/// Stacks and blocks of the exchange heap, of the workers that answer within 200 ms; for threads of the host.
+/// Stacks, queues and blocks of the exchange heap, of the workers that answer within 200 ms; for threads of the host.
 pub(super) fn holdings() -> Vec<Holding> {
     ask(Some(Vec::new())).1
 }
@@ -150,6 +154,10 @@ pub(crate) fn answer(home: &Worker) {
 /// Everything that a process of this worker holds beside its heap.
 fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
     let mut add = |kind, start, bytes| {
+        let owner = match kind {
+            Kind::Queues | Kind::Waiting => Owner::HOST,
+            Kind::Heap | Kind::Stack | Kind::Exchange => owner,
+        };
         all.push(Holding {
             owner,
             start,
@@ -160,7 +168,13 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
     if let Some(process) = record::place(owner.index()) {
         home.each_stack(process, |start, bytes| add(Kind::Stack, start, bytes));
     }
-    ledger::of(owner).each_block(|start, bytes| add(Kind::Exchange, start, bytes));
+    let ledger = ledger::of(owner);
+    ledger.each_block(|start, bytes| add(Kind::Exchange, start, bytes));
+    ledger.each_endpoint(|place| {
+        let (start, bytes) = place.queues();
+        add(Kind::Queues, start, bytes);
+        place.each_waiting(|start, bytes| add(Kind::Waiting, start, bytes));
+    });
 }
 
 fn living(home: &Worker) -> Vec<Owner> {

@@ -19,6 +19,7 @@ use crate::thread::{here, on_large_stack};
 
 use super::line::{Line, Watch};
 use super::memory::Memory;
+use super::post::LineMemory;
 use super::turn::Turn;
 use super::{Fault, Link, report};
 
@@ -36,6 +37,7 @@ pub(crate) struct Bridge {
     watch: Watch,
     /// The local channel's address, and the number of the memory.
     pub(super) known_as: (usize, u64),
+    pub(super) memory: LineMemory,
 }
 
 struct Ends {
@@ -70,6 +72,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
     let (contract, side) = (end.info(), end.side().peer());
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
     let known_as = (end.channel_address(), memory.number());
+    let seen = LineMemory::of(&memory);
     let line = Line::new(memory, contract, side, worker as u32).ok_or(JoinError::TooSmall)?;
     let watch = line.watch();
     let bridge = Arc::new(Bridge {
@@ -86,6 +89,7 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
         link: link.clone(),
         worker,
         known_as,
+        memory: seen,
         watch,
     });
     let local = Foreign::take(end);

@@ -16,7 +16,7 @@ pub use bridge::{JoinError, join};
 pub use line::{ARENA, line_bytes};
 pub use link::{LINK_BYTES, Link};
 pub use memory::Memory;
-pub use post::lines;
+pub use post::{LineMemory, line_memory, lines};
 pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of, set_upstream};
 
 pub(crate) use post::Post;

@@ -61,6 +61,40 @@ pub fn lines() -> Vec<(usize, u64)> {
     all.flat_map(bridges).collect()
 }
 
+/// The memory of a channel between OS processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineMemory {
+    /// Its number, as in [`lines`].
+    pub number: u64,
+    /// Where it is in this OS process.
+    pub start: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+impl LineMemory {
+    pub(super) fn of(memory: &super::Memory) -> LineMemory {
+        LineMemory {
+            number: memory.number(),
+            start: memory.at(0).addr().get(),
+            bytes: memory.bytes(),
+        }
+    }
+}
+
+/// Memory of channels between OS processes that have an end here. For the host.
+pub fn line_memory() -> Vec<LineMemory> {
+    let _host = as_host();
+    let bridges = |worker: &Worker| {
+        let joined = worker.post.joined();
+        joined
+            .iter()
+            .map(|bridge| bridge.memory)
+            .collect::<Vec<_>>()
+    };
+    worker::all().iter().flat_map(bridges).collect()
+}
+
 /// From now on the worker hears the bridge's bell.
 pub(super) fn add(worker: usize, bridge: Arc<Bridge>) {
     if let Some(worker) = worker::all().get(worker) {

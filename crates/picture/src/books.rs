@@ -1,0 +1,47 @@
+//! A supervisor, and what people call what is in it.
+
+use crate::State;
+use mullion_supervisor::{Family, JoinPolicy, Mechanism, Range, Subject, Supervisor};
+
+/// The books of a host: who may touch which memory, and names for it. Each kind of domain enters what it has, and one
+/// supervisor judges it all.
+#[derive(Clone, Debug)]
+pub struct Books<M, P = Family> {
+    /// Who may do what. Its root is the host.
+    pub supervisor: Supervisor<M, P>,
+    names: Vec<(Subject, String)>,
+    labels: Vec<(Range, String)>,
+}
+
+impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
+    /// Books without names.
+    pub fn new(supervisor: Supervisor<M, P>) -> Books<M, P> {
+        Books {
+            supervisor,
+            names: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// Gives a domain or a group a name.
+    pub fn name(&mut self, subject: impl Into<Subject>, name: &str) {
+        self.names.push((subject.into(), name.to_owned()));
+    }
+
+    /// Gives a piece of the space a name.
+    pub fn label(&mut self, range: Range, name: &str) {
+        self.labels.push((range, name.to_owned()));
+    }
+
+    /// All of it, as `mullion map` reads it.
+    pub fn state(&self) -> State {
+        let mut state = State::from(&self.supervisor.snapshot());
+        for (subject, name) in &self.names {
+            state = state.name(*subject, name);
+        }
+        for (range, name) in &self.labels {
+            state = state.label(*range, name);
+        }
+        state
+    }
+}

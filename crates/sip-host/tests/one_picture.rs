@@ -1,0 +1,249 @@
+//! One host with every kind of domain: native extensions in windows, processes behind walls of the language, and
+//! processes behind walls of the hardware. One supervisor has them all. This program is also the OS process of each
+//! such domain; so it has a `main` of its own.
+
+#![forbid(unsafe_code)]
+
+#[path = "built/mod.rs"]
+mod built;
+#[path = "../../mullion/tests/support/mod.rs"]
+mod support;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use built::library;
+use mullion_picture::{Access, Domain, Label, Options, State, paint};
+use mullion_sip_host::supervisor::{Stop, Watch};
+use mullion_sip_host::{Configuration, Supervisor, map};
+
+/// Three processes here, and one in an OS process of its own, which all of them talk to.
+const PROCESSES: &str = r#"
+    workers = 2
+    [domains.wall]
+    kind = "process"
+    heap = "shared"
+    [processes.echo]
+    library = "echo"
+    domain = "wall"
+    arguments = ["/echo", "1000000"]
+    bind = ["/echo"]
+    restart = "always"
+    [processes.one]
+    library = "asker"
+    arguments = ["0", "1000", "/echo", "4000"]
+    look-up = ["/echo"]
+    restart = "always"
+    [processes.two]
+    library = "asker"
+    arguments = ["0", "1000"]
+    look-up = ["/echo"]
+    restart = "always"
+    [processes.three]
+    library = "asker"
+    arguments = ["0", "1000"]
+    look-up = ["/echo"]
+    restart = "always"
+"#;
+
+const EXTENSION: &str = "#include <mullion/ext.h>\nstatic int calls;\nMULLION_EXPORT(int, next, (void)) { return ++calls; }\n";
+
+struct Run {
+    watch: Watch,
+    stop: Stop,
+    running: std::thread::JoinHandle<()>,
+}
+
+fn run() -> Run {
+    let mut configuration = Configuration::parse(PROCESSES).expect("well formed");
+    for process in configuration.processes.values_mut() {
+        process.library = library(&process.library.to_string_lossy());
+    }
+    let supervisor = Supervisor::new(&configuration).expect("it is set up");
+    let (watch, stop) = (supervisor.watch(), supervisor.stop());
+    let running = std::thread::spawn(|| drop(supervisor.run()));
+    let run = Run {
+        watch,
+        stop,
+        running,
+    };
+    while run.os_process().is_none() || run.watch.view().channels.len() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run
+}
+
+impl Run {
+    fn os_process(&self) -> Option<u32> {
+        let view = self.watch.view();
+        let echo = view.processes.iter().find(|process| process.name == "echo");
+        echo.and_then(|echo| echo.os_process)
+    }
+
+    fn end(self) {
+        self.stop.stop();
+        self.running.join().expect("no panic");
+    }
+}
+
+fn named<'a>(state: &'a State, name: &str) -> &'a Domain {
+    let found: Vec<_> = state
+        .domains
+        .iter()
+        .filter(|domain| domain.name == name)
+        .collect();
+    assert_eq!(found.len(), 1, "{name} in {:?}", state.domains);
+    found[0]
+}
+
+fn labels<'a>(state: &'a State, name: &str) -> Vec<&'a Label> {
+    let all = state.labels.iter();
+    all.filter(|label| label.name.starts_with(name)).collect()
+}
+
+/// Who may write there.
+fn writers(state: &State, label: &Label) -> HashSet<u32> {
+    let there =
+        |region: &&mullion_picture::Region| region.start < label.end && label.start < region.end;
+    let grants = state
+        .regions
+        .iter()
+        .filter(there)
+        .flat_map(|region| &region.grants);
+    let writes = grants.filter(|grant| grant.access == Access::ReadWrite);
+    writes.filter_map(|grant| grant.domain).collect()
+}
+
+fn every_kind_of_domain_is_in_one_state_and_one_audit() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, image) = (
+        directory.path().join("next.c"),
+        directory.path().join("next.mx"),
+    );
+    std::fs::write(&source, EXTENSION).expect("written");
+    support::build(&source, &image, &[]);
+    let image = mullion::Host::new().open(&image).expect("it is verified");
+    let extensions =
+        ["filter", "codec"].map(|name| image.domain().name(name).load().expect("loaded"));
+    let run = run();
+
+    let mut books = mullion::books();
+    map::add_to(&mut books).expect("nobody has another one's memory");
+    assert_eq!(books.supervisor.check(), Ok(()));
+    let state = books.state();
+    assert!(state.clone().validate().is_ok());
+    println!(
+        "{}",
+        paint(
+            &state.clone().validate().expect("whole"),
+            &Options::default()
+        )
+        .len()
+    );
+
+    let host = named(&state, "host");
+    assert_eq!(host.parent, None);
+    let kernel = named(&state, "wall");
+    for name in ["filter", "codec", "one", "two", "three", "wall"] {
+        assert_eq!(named(&state, name).parent, Some(host.id), "{name}");
+    }
+    let echo = named(&state, "echo");
+    assert_eq!(echo.parent, Some(kernel.id));
+    // Each has memory; each piece has one owner, and nobody but the owner writes what is not shared.
+    let mut owned = HashMap::<u32, u128>::new();
+    let shared: Vec<_> = [labels(&state, "channel "), labels(&state, "common memory")]
+        .concat()
+        .into_iter()
+        .map(|label| (label.start, label.end))
+        .collect();
+    for region in &state.regions {
+        *owned.entry(region.owner).or_default() += region.end.0 - region.start.0;
+        let writers = region
+            .grants
+            .iter()
+            .filter(|grant| grant.access == Access::ReadWrite);
+        let is_shared = shared
+            .iter()
+            .any(|(start, end)| region.start < *end && *start < region.end);
+        for writer in writers.filter(|_| !is_shared) {
+            assert_eq!(writer.domain, Some(region.owner), "{region:?}");
+        }
+    }
+    for domain in &state.domains {
+        assert!(
+            owned.get(&domain.id).is_some_and(|bytes| *bytes > 0),
+            "{domain:?}"
+        );
+    }
+    // The process behind the wall has its memory in its kernel's address space, which nobody else has any of.
+    let space = labels(&state, "wall (")[0];
+    let process = run.os_process().expect("it runs");
+    assert_eq!(space.name, format!("wall ({process})"));
+    let family = [kernel.id, echo.id];
+    for region in &state.regions {
+        let inside = space.start <= region.start && region.end <= space.end;
+        assert_eq!(inside, family.contains(&region.owner), "{region:?}");
+    }
+    // What is shared is written by those who share it.
+    let common = labels(&state, "common memory");
+    assert_eq!(common.len(), 1);
+    assert_eq!(
+        writers(&state, common[0]),
+        HashSet::from([host.id, kernel.id])
+    );
+    let channels = labels(&state, "channel ");
+    assert!(!channels.is_empty());
+    for channel in channels {
+        assert_eq!(
+            writers(&state, channel),
+            HashSet::from([host.id, kernel.id])
+        );
+    }
+    // The host's own books are what they were, and its extensions too.
+    assert_eq!(mullion::snapshot().domains.len(), 3);
+    for extension in &extensions {
+        let next = extension.function::<fn() -> i32>("next").expect("exported");
+        assert_eq!(next.call().expect("it returns"), 1);
+    }
+    run.end();
+}
+
+/// A domain that is killed while it is asked leaves the picture, and nobody waits for it for long.
+fn a_domain_that_dies_while_it_is_asked_is_left_out() {
+    let run = run();
+    let stop = AtomicBool::new(false);
+    let (mut with, mut without) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let number = run.os_process().and_then(|number| number.try_into().ok());
+                if let Some(process) = number.and_then(rustix::process::Pid::from_raw) {
+                    // It may have ended just now.
+                    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+                }
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        });
+        while with < 5 || without < 5 {
+            // Processes here begin and end meanwhile: what seems to be two processes' is said, and not painted.
+            let Ok(state) = run.watch.map() else {
+                continue;
+            };
+            assert!(state.clone().validate().is_ok());
+            match state.domains.iter().any(|domain| domain.name == "echo") {
+                true => with += 1,
+                false => without += 1,
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    run.end();
+}
+
+fn main() {
+    mullion_sip_host::enter();
+    every_kind_of_domain_is_in_one_state_and_one_audit();
+    a_domain_that_dies_while_it_is_asked_is_left_out();
+    println!("one picture: as it should be");
+}
