@@ -145,6 +145,8 @@ pub struct Group {
     pub domains: Vec<Glass>,
     /// Which two have channels between them, by their numbers; the host's is 0.
     pub links: Vec<(u64, u64)>,
+    /// The processes of the host that stand for domains, and the names of these.
+    pub stands: Vec<(Owner, String)>,
 }
 
 /// The domains of this host.
@@ -154,7 +156,15 @@ pub fn groups() -> Group {
     domains.sort_by_key(Glass::id);
     let mut links: Vec<(u64, u64)> = registry.links.keys().copied().collect();
     links.sort_unstable();
-    Group { domains, links }
+    let stands = registry.stands.iter().filter_map(|(id, stand)| {
+        let domain = registry.domains.get(id)?;
+        Some((stand.owner?, domain.name.clone()))
+    });
+    Group {
+        stands: stands.collect(),
+        domains,
+        links,
+    }
 }
 
 /// Where the next domain's workers begin: domains are spread over the processors.

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use mullion_hip::{Glass, LineSeen, MemorySeen, groups};
 use mullion_picture::{Books, State};
 use mullion_sip::exchange::commons;
+use mullion_sip::owner::Owner;
 use mullion_sip::process::{Books as Entering, Kind, memory};
 use mullion_sip::remote::line_memory;
 use mullion_supervisor::{
@@ -62,7 +63,7 @@ fn add<M: Mechanism, P: JoinPolicy>(
 ) -> Result<(), Error> {
     let group = groups();
     let answers = ask(&group.domains);
-    here(books)?;
+    here(books, &group.stands)?;
     let mut shared = Shared::new(group.links);
     shared.add(
         HOST,
@@ -104,12 +105,18 @@ fn ask(domains: &[Glass]) -> Vec<Option<MemorySeen>> {
     })
 }
 
-/// The processes of this OS process. What is the kernel's is the root's.
-fn here<M: Mechanism, P: JoinPolicy>(books: &mut Books<M, P>) -> Result<(), Error> {
+/// The processes of this OS process; some stand for domains elsewhere. What is the kernel's is the root's.
+fn here<M: Mechanism, P: JoinPolicy>(
+    books: &mut Books<M, P>,
+    stands: &[(Owner, String)],
+) -> Result<(), Error> {
     let memory = memory();
     let domains = memory.enter(&mut books.supervisor, DomainId::SUPERVISOR)?;
     for (domain, process) in &domains {
-        books.name(*domain, process.name);
+        match stands.iter().find(|(owner, _)| *owner == process.owner) {
+            Some((_, name)) => books.name(*domain, &format!("for {name}")),
+            None => books.name(*domain, process.name),
+        }
     }
     for holding in &memory.holdings {
         let range = Range::bytes(holding.start as u64, holding.bytes as u64)?;
@@ -255,5 +262,42 @@ fn give<M: Mechanism, P: JoinPolicy>(
         false => books
             .supervisor
             .mprot_export_up_to(&root, to, range, all, Level::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_shown_between_two_that_have_a_link_and_agree_and_nobody_else() {
+        let supervisor =
+            Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
+        let mut books = Books::new(supervisor);
+        let root = DomainId::SUPERVISOR;
+        let mut kernel = |place: u64| {
+            let space = Range::bytes(place << SPACE, 1 << SPACE).expect("a range");
+            let made = books
+                .supervisor
+                .pd_subdivide(&root, space, Permission::None);
+            made.expect("it is free")
+        };
+        let [one, two, liar] = [1, 2, 3].map(&mut kernel);
+        let mut shared = Shared::new(vec![(HOST, 1), (1, 2), (1, 3)]);
+        let lines = |numbers: &'static [(u64, u64)]| numbers.iter().copied();
+        // 5 is between the first two; 6 is named by three; 7 and 8 by two, who differ, or have no link.
+        shared.add(1, one, lines(&[(5, 64), (6, 64), (7, 64)]));
+        shared.add(2, two, lines(&[(5, 64), (6, 64), (8, 64)]));
+        shared.add(3, liar, lines(&[(6, 64), (7, 1 << 40), (8, 64), (9, 64)]));
+        shared.enter(&mut books).expect("each has a place");
+        assert_eq!(books.supervisor.check(), Ok(()));
+        let state = books.state();
+        assert_eq!(state.labels.len(), 1, "{:?}", state.labels);
+        let label = &state.labels[0];
+        assert_eq!(label.name, "channel 5");
+        let word = (label.start.0 / 4) as u64;
+        let may = [one, two, liar].map(|domain| books.supervisor.permission(domain, word));
+        let all = Permission::ReadWrite;
+        assert_eq!(may, [all, all, Permission::None]);
     }
 }

@@ -133,19 +133,18 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
     assert_eq!(books.supervisor.check(), Ok(()));
     let state = books.state();
     assert!(state.clone().validate().is_ok());
-    println!(
-        "{}",
-        paint(
-            &state.clone().validate().expect("whole"),
-            &Options::default()
-        )
-        .len()
+    let picture = paint(
+        &state.clone().validate().expect("whole"),
+        &Options::default(),
     );
+    if let Some(path) = std::env::var_os("MULLION_PICTURE") {
+        std::fs::write(path, picture).expect("written");
+    }
 
     let host = named(&state, "host");
     assert_eq!(host.parent, None);
     let kernel = named(&state, "wall");
-    for name in ["filter", "codec", "one", "two", "three", "wall"] {
+    for name in ["filter", "codec", "one", "two", "three", "wall", "for wall"] {
         assert_eq!(named(&state, name).parent, Some(host.id), "{name}");
     }
     let echo = named(&state, "echo");
