@@ -10,7 +10,6 @@ mod built;
 mod support;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use built::library;
@@ -211,32 +210,31 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
 /// A domain that is killed while it is asked leaves the picture, and nobody waits for it for long.
 fn a_domain_that_dies_while_it_is_asked_is_left_out() {
     let run = run();
-    let stop = AtomicBool::new(false);
-    let (mut with, mut without) = (0, 0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                let number = run.os_process().and_then(|number| number.try_into().ok());
-                if let Some(process) = number.and_then(rustix::process::Pid::from_raw) {
-                    // It may have ended just now.
-                    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-                }
-                std::thread::sleep(Duration::from_millis(3));
-            }
-        });
-        while with < 5 || without < 5 {
-            // Processes here begin and end meanwhile: what seems to be two processes' is said, and not painted.
-            let Ok(state) = run.watch.map() else {
-                continue;
-            };
+    let has_echo = || match run.watch.map() {
+        Ok(state) => {
             assert!(state.clone().validate().is_ok());
-            match state.domains.iter().any(|domain| domain.name == "echo") {
-                true => with += 1,
-                false => without += 1,
-            }
+            Some(state.domains.iter().any(|domain| domain.name == "echo"))
         }
-        stop.store(true, Ordering::Relaxed);
-    });
+        // A process has begun or ended meanwhile: said, and not painted.
+        Err(_) => None,
+    };
+    for pause in [0, 300, 1000] {
+        while has_echo() != Some(true) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let number = run.os_process().and_then(|number| number.try_into().ok());
+        let process = number
+            .and_then(rustix::process::Pid::from_raw)
+            .expect("it lives");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_micros(pause));
+                rustix::process::kill_process(process, rustix::process::Signal::KILL)
+                    .expect("it lives");
+            });
+            while has_echo() != Some(false) {}
+        });
+    }
     run.end();
 }
 
