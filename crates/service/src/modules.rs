@@ -5,12 +5,11 @@
 //! calls into it run, one after the other: its thread-local data is there, and
 //! a call that takes long keeps nobody waiting but its owner.
 
+use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::wire::{self, Answer, Operation, Status, WireError};
 use crate::workers::Reply;
-use mullion_loader::{
-    Admitted, Asked, Authoriser, Imports, Instance, LoadError, Loaded, NotAdmitted, Start,
-};
+use mullion_loader::{Admitted, Asked, Imports, Instance, LoadError, Loaded, NotAdmitted, Start};
 use mullion_runtime::{Access, Arguments, CallError, Claimed, Entry, PAGE};
 use mullion_trust::challenge::Proven;
 use mullion_verifier::ImageKind;
@@ -26,7 +25,7 @@ use std::thread;
 pub type ImportsFor = Box<dyn Fn(u64) -> Imports + Send + Sync>;
 
 pub(crate) struct Modules {
-    authoriser: Authoriser,
+    rules: Rules,
     imports: ImportsFor,
     settings: Settings,
     table: Mutex<Table>,
@@ -79,9 +78,9 @@ enum Failure {
 }
 
 impl Modules {
-    pub(crate) fn new(authoriser: Authoriser, imports: ImportsFor, settings: Settings) -> Self {
+    pub(crate) fn new(rules: Rules, imports: ImportsFor, settings: Settings) -> Self {
         Modules {
-            authoriser,
+            rules,
             imports,
             settings,
             table: Mutex::default(),
@@ -149,7 +148,7 @@ impl Modules {
                 .collect(),
             ..Asked::default()
         };
-        let admitted = self.authoriser.admit(image, &asked)?;
+        let admitted = self.rules.now().admit(image, &asked)?;
         if admitted.image().kind() != ImageKind::Extension {
             return Err(Failure::Program);
         }

@@ -3,6 +3,7 @@
 use crate::address::Listener;
 use crate::connection::{Close, Connection};
 use crate::modules::{ImportsFor, Modules};
+use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::workers::{Done, Job, Workers};
 use mullion_loader::Authoriser;
@@ -26,6 +27,7 @@ pub struct Server {
     modules: Arc<Modules>,
     woken: UnixStream,
     stopper: Stopper,
+    rules: Rules,
 }
 
 /// Stops a [`Server`], from any thread.
@@ -61,18 +63,20 @@ impl Server {
         imports: ImportsFor,
         settings: Settings,
     ) -> io::Result<Self> {
+        let rules = Rules::new(authoriser);
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
         Ok(Server {
             listeners,
-            modules: Arc::new(Modules::new(authoriser, imports, settings.clone())),
+            modules: Arc::new(Modules::new(rules.clone(), imports, settings.clone())),
             settings,
             woken,
             stopper: Stopper {
                 stop: Arc::default(),
                 wake: Arc::new(wake),
             },
+            rules,
         })
     }
 
@@ -80,6 +84,12 @@ impl Server {
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
+    }
+
+    /// What it asks who may load.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        self.rules.clone()
     }
 
     /// Serves until it is stopped.

@@ -8,9 +8,12 @@ use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
 use mullion_runtime::{Caller, Claimed, End, HostFunction};
 use mullion_service::wire::{Call, List, Operation, Unload};
-use mullion_service::{Address, Listener, Server, Settings};
+use mullion_service::{Address, Listener, Rules, Server, Settings, Stopper};
 use mullion_system::{Grants, Receiver, Streams, System};
+use mullion_trust::challenge::FRAME;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,7 +32,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Serve until SIGTERM or SIGINT.
+    /// Serve until SIGTERM or SIGINT; at SIGHUP read policy and credentials again.
     Serve(Box<Serve>),
     /// List the modules that one has loaded.
     List {
@@ -87,8 +90,8 @@ struct Serve {
     /// Connections at the same time.
     #[arg(long, value_name = "COUNT", default_value_t = 2048)]
     max_connections: usize,
-    /// Size of an image with its record and credentials, like 64M.
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = units::size)]
+    /// Size of an image with its record and credentials, at most 64M.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = frame)]
     max_image: u64,
     /// Memory for one module's code, data and heap, like 64M.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = units::size)]
@@ -182,7 +185,8 @@ fn list(client: &ClientArgs, json: bool) -> anyhow::Result<ExitCode> {
 
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let authoriser = self.authoriser()?;
+        let authoriser = self.authoriser(false)?;
+        let strict = authoriser.policy().is_some();
         let mut listeners = Vec::new();
         if let Some(path) = &self.socket {
             listeners.push(Listener::bind(&Address::Unix(path.clone()))?);
@@ -194,7 +198,7 @@ impl Serve {
         let defaults = Settings::default();
         let settings = Settings {
             connections: self.max_connections.max(1),
-            frame: usize::try_from(self.max_image)?.min(mullion_trust::challenge::FRAME),
+            frame: usize::try_from(self.max_image)?,
             transfer: self.patience,
             idle: self.patience,
             hello: self.patience.min(defaults.hello),
@@ -212,27 +216,43 @@ impl Serve {
             .map(|one| one.address().to_string())
             .collect();
         let server = Server::new(listeners, authoriser, Box::new(imports), settings)?;
-        let stopper = server.stopper();
-        let mut signals = signal_hook::iterator::Signals::new([
-            signal_hook::consts::SIGTERM,
-            signal_hook::consts::SIGINT,
-        ])?;
+        let (stopper, rules) = (server.stopper(), server.rules());
+        let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         std::thread::Builder::new()
             .name("signals".into())
-            .spawn(move || {
-                if signals.forever().next().is_some() {
-                    sayln!("mullion: stopping");
-                    stopper.stop();
-                }
-            })?;
+            .spawn(move || self.obey(signals, &stopper, &rules, strict))?;
         sayln!("mullion: listening on {}", addresses.join(" and "));
         server.run()?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn authoriser(&self) -> anyhow::Result<Authoriser> {
+    /// Until the loader is to stop. `strict`: a policy is in force.
+    fn obey(&self, mut signals: Signals, stopper: &Stopper, rules: &Rules, mut strict: bool) {
+        for signal in signals.forever() {
+            if signal != SIGHUP {
+                sayln!("mullion: stopping");
+                return stopper.stop();
+            }
+            match self.authoriser(strict) {
+                Ok(authoriser) => {
+                    strict = authoriser.policy().is_some();
+                    rules.replace(authoriser);
+                    sayln!("mullion: the policy was read again, and holds from now on");
+                }
+                Err(error) => {
+                    sayln!("mullion: the policy is not taken, and the old one stays: {error:#}");
+                }
+            }
+        }
+    }
+
+    /// A loader that had a policy is not left without one because its file has gone.
+    fn authoriser(&self, strict: bool) -> anyhow::Result<Authoriser> {
         let authoriser = self.admission.authoriser()?;
         if authoriser.policy().is_none() {
+            if strict {
+                bail!("there is no policy any more");
+            }
             if !self.trust_everyone {
                 bail!(
                     "a loader needs a policy (--policy FILE); or --trust-everyone, to let everyone load who connects"
@@ -299,6 +319,14 @@ fn line(module: u64, bytes: &[u8]) {
             "module {module}: {}",
             text.escape_debug()
         );
+    }
+}
+
+/// A size that a message can have.
+fn frame(text: &str) -> Result<u64, String> {
+    match units::bytes(text)? {
+        size if size <= FRAME as u64 => Ok(size),
+        _ => Err(format!("a message has at most {FRAME} bytes (64M)")),
     }
 }
 

@@ -277,7 +277,7 @@ fn a_loader_gives_no_more_than_it_has() {
     std::fs::write(service.world.path("big.mx"), vec![0; 2_000_000]).expect("a file");
     let output = service.ask_as("alice", &load, &["big.mx"]);
     assert!(
-        text(&output.stderr).contains("longer than"),
+        text(&output.stderr).contains("longer than the 1048576 that are taken here"),
         "{}",
         text(&output.stderr)
     );
@@ -324,6 +324,51 @@ fn starting_is_refused_with_a_reason() {
     assert_eq!(said, "mullion: listening on s\n");
     again.kill().expect("killed");
     again.wait().expect("ended");
+}
+
+#[test]
+fn policy_and_credentials_are_read_again_at_sighup() {
+    let mut service = Service::new("", &[], &[]);
+    let policy = service.world.read("policy.toml");
+    let mut stderr = service.stderr.take().expect("once");
+    let mut told = |service: &Service| {
+        kill_process(Pid::from_child(&service.child), Signal::HUP).expect("it runs");
+        let mut line = String::new();
+        stderr.read_line(&mut line).expect("a line");
+        line
+    };
+    let module = service.load();
+
+    // What is no policy changes nothing, and neither does none.
+    service
+        .world
+        .write("policy.toml", "version = 1\nallow = 7\n");
+    let said = told(&service);
+    assert!(said.contains("the old one stays: "), "{said}");
+    assert!(said.contains("policy.toml"), "{said}");
+    service.load();
+    std::fs::remove_file(service.world.path("policy.toml")).expect("removed");
+    assert!(told(&service).contains("the old one stays: "));
+    service.load();
+
+    // Root has nothing to give any more; what is loaded stays.
+    service.world.write(
+        "policy.toml",
+        &policy.replace("load = [\"root\"]", "load = [\"bob\"]"),
+    );
+    let said = told(&service);
+    assert!(said.contains("was read again"), "{said}");
+    let load = ["load", "--credentials", "alice.kn"];
+    let output = service.ask_as("alice", &load, &["module.mx"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        service.alice(&["loader", "call"], &[&module, "stack", "8"]),
+        "0"
+    );
+
+    service.world.write("policy.toml", &policy);
+    assert!(told(&service).contains("was read again"));
+    service.load();
 }
 
 #[test]

@@ -1,0 +1,28 @@
+//! Who may load, of a loader that serves.
+
+use mullion_loader::Authoriser;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The authoriser that a [`crate::Server`] asks about each load. It may be replaced while the
+/// server runs: requests that are being decided keep the one that they began with, and what is
+/// loaded stays loaded.
+#[derive(Clone)]
+pub struct Rules(Arc<RwLock<Arc<Authoriser>>>);
+
+impl Rules {
+    pub(crate) fn new(authoriser: Authoriser) -> Self {
+        Rules(Arc::new(RwLock::new(Arc::new(authoriser))))
+    }
+
+    /// Asks another one from now on.
+    pub fn replace(&self, authoriser: Authoriser) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(authoriser);
+    }
+
+    pub(crate) fn now(&self) -> Arc<Authoriser> {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
