@@ -153,7 +153,10 @@ impl Connection {
         }
         if let Some(length) = body_length(&self.input) {
             if length > settings.frame {
-                return Err(Close::Protocol(ProtocolError::Length));
+                return Err(Close::Protocol(ProtocolError::TooLong {
+                    bytes: length,
+                    most: settings.frame,
+                }));
             }
             // Pages that nothing has come for cost nothing.
             let missing = (length + 5).saturating_sub(self.input.len());

@@ -92,8 +92,16 @@ impl Proven {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// A length that no frame of that kind has.
-    #[error("a frame is longer than {FRAME} bytes, or has a length that its kind cannot have")]
+    #[error("a frame has a length that its kind cannot have")]
     Length,
+    /// More than is taken.
+    #[error("a frame of {bytes} bytes, which is longer than the {most} that are taken here")]
+    TooLong {
+        /// What the frame's head says.
+        bytes: usize,
+        /// [`FRAME`], or the loader's own limit.
+        most: usize,
+    },
     /// An unknown kind.
     #[error("a frame of the unknown kind {0}")]
     Kind(u8),
@@ -235,12 +243,18 @@ impl Frame {
         let legal = match head[0] {
             1 => length == 34,
             2 => length == 36,
-            3 => (73..=FRAME).contains(&length),
-            4 => (9..=FRAME).contains(&length),
+            3 => length >= 73,
+            4 => length >= 9,
             kind => return Err(ProtocolError::Kind(kind)),
         };
         if !legal {
             return Err(ProtocolError::Length);
+        }
+        if length > FRAME {
+            return Err(ProtocolError::TooLong {
+                bytes: length,
+                most: FRAME,
+            });
         }
         let Some(body) = rest.get(..length) else {
             return Ok(None);

@@ -80,6 +80,16 @@ pub enum LogError {
         /// From 1.
         line: u64,
     },
+    /// Something that no writer was about to write stands at the end.
+    #[error(
+        "line {line}: the last {bytes} bytes of the file are neither a line nor the beginning of the one that is due; a disk lost what was written, or somebody added them"
+    )]
+    Tail {
+        /// From 1.
+        line: u64,
+        /// How many bytes.
+        bytes: usize,
+    },
     /// The end is missing.
     #[error(
         "the log has {found} lines, and {witness} says that it had {expected}; its end was cut off"
@@ -302,10 +312,18 @@ impl Log {
             if read.map_err(self.io())? == 0 {
                 break 0;
             }
-            if line.pop() != Some(b'\n') {
-                break line.len() + 1;
-            }
             let number = head.lines + 1;
+            if line.last() != Some(&b'\n') {
+                if !is_beginning(&line, &head) {
+                    let bytes = line.len();
+                    return Err(LogError::Tail {
+                        line: number,
+                        bytes,
+                    });
+                }
+                break line.len();
+            }
+            line.pop();
             let entry: Entry =
                 serde_json::from_slice(&line).map_err(|_| LogError::Malformed { line: number })?;
             // One spelling only, so that every change of a byte is a change.
@@ -372,6 +390,16 @@ fn truncated(found: u64, head: &Head, witness: &'static str) -> LogError {
         expected: head.lines,
         witness,
     }
+}
+
+/// Whether a line after `head` begins with `text`, which is shorter than any line may be.
+fn is_beginning(text: &[u8], head: &Head) -> bool {
+    let due = format!(
+        "{{\"seq\":{},\"prev\":\"{}\",\"time\":",
+        head.lines, head.last
+    );
+    let common = due.len().min(text.len());
+    text[..common] == due.as_bytes()[..common] && (text.len() as u64) < LINE
 }
 
 fn read_head(path: &Path) -> Option<Head> {

@@ -2,7 +2,7 @@
 //! order, freshly, by the key.
 
 use mullion_trust::SecretKey;
-use mullion_trust::challenge::{Challenge, Event, Frame, ProtocolError, Request, Session};
+use mullion_trust::challenge::{Challenge, Event, FRAME, Frame, ProtocolError, Request, Session};
 use mullion_trust::log::{Log, LogError, checkpoint};
 use serde_json::json;
 use std::path::PathBuf;
@@ -112,6 +112,30 @@ fn a_half_line_is_removed_and_noted() {
         .expect("good");
     assert_eq!(events[2]["removed_bytes"], 12);
     assert_eq!(events[3], "next");
+}
+
+#[test]
+fn what_no_writer_began_is_no_interrupted_line() {
+    for tail in [
+        &b"garbage"[..],
+        b"\0\0\0\0",
+        b"{\"seq\":3,",
+        b"{\"seq\":2,\"prev\":\"00",
+        &[b'{'; 1 << 20],
+    ] {
+        let (_directory, path, log) = log(2);
+        let mut text = std::fs::read(&path).expect("a log");
+        text.extend(tail);
+        std::fs::write(&path, text).expect("written");
+        let verdict = log.verify(|_| {});
+        assert!(
+            matches!(verdict, Err(LogError::Tail { line: 3, bytes }) if bytes == tail.len()),
+            "{verdict:?}"
+        );
+        // A writer goes on all the same: what it removes is noted.
+        log.append(json!("next")).expect("appended");
+        assert_eq!(log.verify(|_| {}).expect("good").head.lines, 4);
+    }
 }
 
 #[test]
@@ -258,8 +282,12 @@ fn frames_are_whole_or_awaited_and_never_too_long() {
     }
     assert_eq!(
         Frame::decode(&[3, 0xff, 0xff, 0xff, 0xff]),
-        Err(ProtocolError::Length)
+        Err(ProtocolError::TooLong {
+            bytes: u32::MAX as usize,
+            most: FRAME
+        })
     );
+    assert_eq!(Frame::decode(&[3, 0, 0, 0, 72]), Err(ProtocolError::Length));
     assert_eq!(Frame::decode(&[9, 0, 0, 0, 0]), Err(ProtocolError::Kind(9)));
     assert_eq!(session(1, &key).end(3), Err(ProtocolError::Truncated));
 }

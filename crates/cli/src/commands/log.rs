@@ -80,15 +80,21 @@ impl Args {
         }
         if report.torn > 0 {
             sayln!(
-                "mullion: note: {} bytes at the end are an interrupted line; the next writer removes them",
+                "mullion: note: the last {} bytes are the beginning of a line that was interrupted, and count for nothing; \
+                 the next writer removes them and notes it",
                 report.torn
             );
         }
         if let Action::Verify { .. } = self.action {
             outln!(
-                "good: {} lines, last {}",
+                "good: {} lines, last {}{}",
                 report.head.lines,
-                report.head.last
+                report.head.last,
+                if report.torn > 0 {
+                    ", and an unfinished one"
+                } else {
+                    ""
+                }
             )?;
         }
         Ok(ExitCode::SUCCESS)

@@ -284,14 +284,14 @@ def hostile(address, key, other, *_):
         (frame(ANSWER, bytes(100)), "not due"),
         (frame(9, b""), "not due"),
         (b"GET / HTTP/1.1\r\n\r\n", "not due"),
-        (struct.pack(">BI", HELLO, 2**31), "length"),
+        (struct.pack(">BI", HELLO, 2**31), "longer than"),
         (frame(HELLO, bytes(33)), "length"),
         (frame(HELLO, struct.pack(">H", 7) + key.public), "version 7"),
     ]:
         me = Connection(address)
         me.send(garbage)
         closes(me, word)
-    for kind, length, word in [(REQUEST, 2**32 - 1, "length"), (REQUEST, 72, "length"), (9, 1, "unknown kind")]:
+    for kind, length, word in [(REQUEST, 2**32 - 1, "longer than"), (REQUEST, 72, "length"), (9, 1, "unknown kind")]:
         me = Connection(address, key)
         me.send(struct.pack(">BI", kind, length))
         closes(me, word)
