@@ -2,7 +2,7 @@
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: all install build run test check fmt clippy doc deny setup bench bench-sip conformance clean
+.PHONY: all install uninstall build run test check fmt clippy doc deny setup bench bench-sip conformance clean
 
 all: build
 
@@ -10,11 +10,17 @@ setup:            ## install what is missing (Debian packages when root, else sa
 	@scripts/setup
 	@fuzz/setup
 
-build: setup      ## build everything in release mode
+build:            ## build everything in release mode
+	@scripts/setup --build
 	cargo build --release --workspace
 
-install: build    ## the command, the headers and the libraries, to PREFIX (/usr/local)
+install:          ## the command, the headers and the libraries, to PREFIX (/usr/local)
+	@scripts/setup --build
+	cargo build --release -p mullion-cli -p mullion-capi
 	@scripts/install --prefix $(or $(PREFIX),/usr/local)
+
+uninstall:        ## take them away again
+	@scripts/install --remove --prefix $(or $(PREFIX),/usr/local)
 
 run:              ## the tour: a real library in a domain, hostile programs, what the wall costs
 	@scripts/tour-build

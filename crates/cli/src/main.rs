@@ -26,7 +26,7 @@ struct Cli {
 fn main() -> ExitCode {
     // `mullion sip run` starts this program again for each domain of a configuration that is an OS process.
     mullion_sip_host::enter();
-    let matches = with_statuses(Cli::command()).get_matches_from(arguments());
+    let matches = command_line().get_matches_from(arguments());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command.run() {
         Ok(code) => code,
@@ -35,6 +35,11 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// What can be said on the command line, with its help.
+fn command_line() -> clap::Command {
+    with_statuses(Cli::command())
 }
 
 const STATUSES: &str = "Exit status: 0 if it was done, 1 if not (the reason is on standard error), \

@@ -11,7 +11,9 @@
 //!
 //! A file that is already at hand can be offered in the directory that
 //! `MULLION_SOURCES` names, by its own file name: for machines without a
-//! network, and for systems without either client.
+//! network, and for systems without either client. What was installed beside a
+//! program (`PREFIX/share/mullion/sources`, as `scripts/install` does) is taken
+//! from there: who can write that can write the program.
 #![forbid(unsafe_code)]
 
 mod apt;
@@ -35,6 +37,9 @@ use std::process::Command;
 /// # Errors
 /// No client, no network, a digest that the lock does not list, a full disk.
 pub fn fetch(source: &Source) -> Result<PathBuf, FetchError> {
+    if let Some(directory) = installed().and_then(|place| unpacked(&place, source)) {
+        return Ok(directory);
+    }
     let cache = cache_directory()?.join("sources");
     fs::create_dir_all(&cache).map_err(|cause| FetchError::io(&cache, cause))?;
     if let Some(directory) = unpacked(&cache, source) {
@@ -65,6 +70,13 @@ pub fn fetch(source: &Source) -> Result<PathBuf, FetchError> {
     fs::rename(&tree, &place).map_err(|cause| FetchError::io(&place, cause))?;
     bar.finish_and_clear();
     Ok(place)
+}
+
+/// Where an installed program has sources: `../share/mullion/sources`, from its own directory.
+fn installed() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let prefix = program.parent()?.parent()?;
+    Some(prefix.join("share/mullion/sources"))
 }
 
 /// That the disk is full, if it is: package clients then say something else.

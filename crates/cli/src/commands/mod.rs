@@ -15,6 +15,7 @@ mod keys;
 mod load;
 mod loader;
 mod log;
+mod manual;
 mod map;
 mod model;
 mod module_type;
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Type(module_type::Args),
     Bind(bind::Args),
     Fetch(fetch::Args),
+    #[command(hide = true)]
+    Manual(manual::Args),
     /// Print the version of the command and of the window's binary interface.
     Version(version::Args),
 }
@@ -97,6 +100,7 @@ impl Command {
             Command::Sip(args) => args.run(),
             Command::Type(args) => args.run(),
             Command::Fetch(args) => args.run(),
+            Command::Manual(args) => args.run(crate::command_line()),
             Command::Version(args) => args.run(),
         }
     }
