@@ -1,0 +1,130 @@
+//! `scripts/install`, and what the guide for hosts in C and C++ does with what it installs.
+
+#[path = "../../crates/mullion/tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn script(arguments: &[&str]) {
+    let mut install = Command::new(root().join("scripts/install"));
+    let output = install.args(arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+/// Installed into a directory of its own.
+fn installed() -> (TempDir, PathBuf) {
+    support::cargo_build(&["--package", "mullion-cli", "--package", "mullion-capi"]);
+    let place = tempfile::tempdir().expect("a directory");
+    let prefix = place.path().join("prefix");
+    let from = support::target();
+    script(&[
+        "--from",
+        from.to_str().expect("text"),
+        "--prefix",
+        prefix.to_str().expect("text"),
+    ]);
+    (place, prefix)
+}
+
+#[test]
+fn what_is_installed_serves_without_cargo_and_can_be_removed() {
+    let (place, prefix) = installed();
+    for file in [
+        "bin/mullion",
+        "include/mullion.h",
+        "include/mullion.hpp",
+        "include/mullion_graft.hpp",
+        "include/mullion/bind.h",
+        "lib/libmullion.a",
+        "lib/libmullion.so",
+        "lib/pkgconfig/mullion.pc",
+        "share/man/man1/mullion.1",
+        "share/man/man1/mullion-loader-serve.1",
+    ] {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+
+    // No cache, no cargo, no apt: the sources are there.
+    let mut fetch = Command::new(prefix.join("bin/mullion"));
+    fetch.args(["fetch", "musl", "compiler-rt"]).env_clear();
+    let output = fetch.env("HOME", place.path()).output().expect("it starts");
+    let found = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(found.lines().count(), 2, "{output:?}");
+    for line in found.lines() {
+        let sources = Path::new(line).canonicalize().expect("a directory");
+        assert!(
+            sources.starts_with(prefix.canonicalize().expect("there")),
+            "{line}"
+        );
+    }
+
+    fs::write(prefix.join("lib/other"), "not ours").expect("written");
+    script(&["--remove", "--prefix", prefix.to_str().expect("text")]);
+    let left = Command::new("find")
+        .arg(&prefix)
+        .args(["!", "-type", "d"])
+        .output();
+    let left = String::from_utf8(left.expect("find").stdout).expect("text");
+    assert_eq!(left.trim(), prefix.join("lib/other").display().to_string());
+}
+
+/// The first host of docs/host-c.md, linked in each way that the page names, and run.
+#[test]
+fn the_guide_for_hosts_in_c_is_followed() {
+    if Command::new("pkg-config")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_PKG_CONFIG").is_none(),
+            "there is no pkg-config"
+        );
+        eprintln!("not run: there is no pkg-config");
+        return;
+    }
+    let (place, prefix) = installed();
+    let place = place.path();
+    let page = fs::read_to_string(root().join("docs/host-c.md")).expect("the page");
+    let host = page
+        .split("```c\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    fs::write(place.join("host.c"), host.expect("a host")).expect("written");
+    let add =
+        "#include <mullion/ext.h>\nMULLION_EXPORT(int, add, (int a, int b)) { return a + b; }\n";
+    fs::write(place.join("add.c"), add).expect("written");
+    support::build(&place.join("add.c"), &place.join("add.mx"), &[]);
+
+    let lines: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(|line| line.starts_with("cc "))
+        .collect();
+    assert_eq!(
+        lines.len(),
+        2,
+        "with the shared library and with the static one"
+    );
+    for line in lines {
+        let mut shell = Command::new("bash");
+        shell.arg("-euc").arg(format!("{line}\n./a.out"));
+        shell.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        shell.env("LD_LIBRARY_PATH", prefix.join("lib"));
+        let output = shell.current_dir(place).output().expect("bash");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "5\n",
+            "{line}: {said}"
+        );
+    }
+}
