@@ -133,7 +133,11 @@ fn help(words: &[&str]) -> String {
 fn wrong(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().skip(1).collect();
     let names = |count: usize| words.get(..count).map(|words| words.join(" "));
-    if matches!(words[..], ["help" | "--help" | "--version", ..]) {
+    // `as` and `ld` take what gcc gives its assembler and its linker.
+    if matches!(
+        words[..],
+        ["help" | "--help" | "--version" | "as" | "ld", ..]
+    ) {
         return None;
     }
     let compiler = matches!(words[0], "cc" | "c++");

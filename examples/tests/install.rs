@@ -35,8 +35,15 @@ fn installed() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn what_is_installed_serves_without_cargo_and_can_be_removed() {
+fn what_is_installed_serves_and_can_be_removed() {
     let (place, prefix) = installed();
+    has_everything(&prefix);
+    needs_no_cargo(place.path(), &prefix);
+    follow_the_guide(place.path(), &prefix);
+    remove(&prefix);
+}
+
+fn has_everything(prefix: &Path) {
     for file in [
         "bin/mullion",
         "include/mullion.h",
@@ -51,11 +58,13 @@ fn what_is_installed_serves_without_cargo_and_can_be_removed() {
     ] {
         assert!(prefix.join(file).is_file(), "{file}");
     }
+}
 
-    // No cache, no cargo, no apt: the sources are there.
+/// No cache, no cargo, no apt: the sources are there.
+fn needs_no_cargo(place: &Path, prefix: &Path) {
     let mut fetch = Command::new(prefix.join("bin/mullion"));
     fetch.args(["fetch", "musl", "compiler-rt"]).env_clear();
-    let output = fetch.env("HOME", place.path()).output().expect("it starts");
+    let output = fetch.env("HOME", place).output().expect("it starts");
     let found = String::from_utf8_lossy(&output.stdout);
     assert_eq!(found.lines().count(), 2, "{output:?}");
     for line in found.lines() {
@@ -65,11 +74,13 @@ fn what_is_installed_serves_without_cargo_and_can_be_removed() {
             "{line}"
         );
     }
+}
 
+fn remove(prefix: &Path) {
     fs::write(prefix.join("lib/other"), "not ours").expect("written");
     script(&["--remove", "--prefix", prefix.to_str().expect("text")]);
     let left = Command::new("find")
-        .arg(&prefix)
+        .arg(prefix)
         .args(["!", "-type", "d"])
         .output();
     let left = String::from_utf8(left.expect("find").stdout).expect("text");
@@ -77,8 +88,7 @@ fn what_is_installed_serves_without_cargo_and_can_be_removed() {
 }
 
 /// The first host of docs/host-c.md, linked in each way that the page names, and run.
-#[test]
-fn the_guide_for_hosts_in_c_is_followed() {
+fn follow_the_guide(place: &Path, prefix: &Path) {
     if Command::new("pkg-config")
         .arg("--version")
         .output()
@@ -91,8 +101,6 @@ fn the_guide_for_hosts_in_c_is_followed() {
         eprintln!("not run: there is no pkg-config");
         return;
     }
-    let (place, prefix) = installed();
-    let place = place.path();
     let page = fs::read_to_string(root().join("docs/host-c.md")).expect("the page");
     let host = page
         .split("```c\n")

@@ -183,7 +183,7 @@ pub struct LimitsConfig {
 #[derive(Debug, Error)]
 pub enum ConfigurationError {
     /// The file could not be read.
-    #[error("cannot read {path}: {error}", path = path.display())]
+    #[error("it cannot be read: {error}")]
     Unreadable {
         /// Which file.
         path: PathBuf,
