@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use crate::child::ARGUMENT;
 use crate::control::{Control, DESCRIPTORS};
+use crate::endpoints::{self, Handed, Peer};
 use crate::files;
 use crate::lives::{Idle, Seen};
 use crate::memory::MemorySeen;
@@ -141,6 +142,7 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
         return Err(LaunchError::Files(how.files.len()));
     }
     owner::on_end(registry::fell);
+    endpoints::serve()?;
     let (control, theirs) = Control::pair()?;
     let (domain, commons) = registry::add(&how.name, &how.rights, how.share, control)?;
     let (began, begins) = channel();
@@ -306,6 +308,30 @@ impl Heard {
                 bytes,
             } => domain.open(request, &path, digest, side, bytes)?,
             ToHost::Accepted { request, error } => domain.accepted(request, error),
+            ToHost::Offer {
+                over,
+                line,
+                ticket,
+                passage,
+                bytes,
+                number,
+                behind,
+            } => {
+                let peer = match behind {
+                    Some((behind, line)) => Peer::Behind(behind, line),
+                    None => Peer::Here(number),
+                };
+                let handed = Handed {
+                    over,
+                    line,
+                    ticket,
+                    passage,
+                    bytes,
+                    peer,
+                };
+                endpoints::offer(domain.id, &handed)?;
+            }
+            ToHost::Claimed { over } => endpoints::claimed(domain.id, over),
             ToHost::Ended {
                 life,
                 name,

@@ -27,6 +27,7 @@ pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
 mod child;
 mod control;
+mod endpoints;
 mod files;
 mod host;
 mod lives;

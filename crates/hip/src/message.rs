@@ -7,6 +7,7 @@ use std::ops::Deref;
 use mullion_sip::channel::Side;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Exit};
+use mullion_sip::remote::Passage;
 use mullion_sip::{ExString, ExVec, Exchange};
 
 /// Bytes of a message at most.
@@ -88,6 +89,75 @@ pub(crate) enum ToDomain {
     },
     /// The peer of a link is no more.
     Down { link: u64 },
+    /// The answer to an offer whose endpoint's peer is in the domain, with the memory of the link and the line, if the
+    /// endpoint can be given to anybody.
+    Given { number: u64, path: Option<Linked> },
+    /// An endpoint is given to the domain that comes in a message over that line of that end of a link, with its number
+    /// there; with the memory of its own link and line, if it still has a peer.
+    Offer {
+        over: End,
+        line: u64,
+        ticket: u32,
+        passage: Passing,
+        path: Option<Linked>,
+    },
+    /// Whoever had the other end of a line has handed it on; with the memory of the link and the line over which the
+    /// channel goes on, if it does.
+    Moved {
+        over: End,
+        line: u64,
+        passage: Passing,
+        path: Option<Linked>,
+    },
+    /// An endpoint that was offered over a link has been taken, or refused.
+    Claimed { over: End },
+}
+
+/// A link, and which end of it.
+#[derive(Exchange, Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct End {
+    pub(crate) link: u64,
+    pub(crate) end: u8,
+}
+
+impl End {
+    pub(crate) fn of((link, end): (u64, u8)) -> End {
+        End { link, end }
+    }
+
+    /// The one across.
+    pub(crate) fn other(self) -> End {
+        let end = 1 - self.end.min(1);
+        End { end, ..self }
+    }
+}
+
+/// What an endpoint is that is sent.
+#[derive(Exchange, Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    digest: [u8; 32],
+    side: u8,
+    state: u16,
+}
+
+impl From<Passage> for Passing {
+    fn from(passage: Passage) -> Passing {
+        Passing {
+            digest: passage.digest,
+            side: side_number(passage.side),
+            state: passage.state,
+        }
+    }
+}
+
+impl From<Passing> for Passage {
+    fn from(passing: Passing) -> Passage {
+        Passage {
+            digest: passing.digest,
+            side: side_of(passing.side),
+            state: passing.state,
+        }
+    }
 }
 
 /// One end of a link, and a line over it.
@@ -129,6 +199,19 @@ pub(crate) enum ToHost {
     },
     /// The answer to `Accept`.
     Accepted { request: u64, error: u8 },
+    /// An endpoint has left in a message over that line of that end of a link, with its number there. Its own line needs
+    /// so many bytes; its peer is in the domain, which is to be answered with that number, or behind another line.
+    Offer {
+        over: End,
+        line: u64,
+        ticket: u32,
+        passage: Passing,
+        bytes: u64,
+        number: u64,
+        behind: Option<(End, u64)>,
+    },
+    /// An endpoint that was offered to the domain over that link has been taken, or refused.
+    Claimed { over: End },
     /// A process of the domain has ended; of life 0, if all began together.
     Ended {
         life: u64,

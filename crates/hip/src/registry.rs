@@ -19,17 +19,18 @@ use mullion_sip::wait::{self, Waiter};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::control::Control;
+use crate::endpoints;
 use crate::files;
 use crate::lives::{Glass, Lives};
 use crate::members::Members;
-use crate::message::{Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
+use crate::message::{End, Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
 /// Names that a domain may have bound at a time.
 const NAMES: usize = 1024;
 /// Bytes of a channel's memory at most: two arenas, and rings as large as a contract's may be.
-const LINE: u64 = 2 * ARENA as u64 + (64 << 20);
+pub(crate) const LINE: u64 = 2 * ARENA as u64 + (64 << 20);
 /// The host, among domains.
-const HOST: u64 = 0;
+pub(crate) const HOST: u64 = 0;
 
 /// A domain, as the host has it.
 #[derive(Debug)]
@@ -46,11 +47,11 @@ pub(crate) struct Domain {
 }
 
 #[derive(Default)]
-struct Registry {
+pub(crate) struct Registry {
     last: u64,
     /// Of all domains ever.
     workers: u32,
-    domains: HashMap<u64, Arc<Domain>>,
+    pub(crate) domains: HashMap<u64, Arc<Domain>>,
     stands: HashMap<u64, Stand>,
     /// Who has bound a name.
     names: HashMap<String, u64>,
@@ -73,8 +74,10 @@ struct Stand {
 struct Shared {
     number: u64,
     bells: Arc<OwnedFd>,
-    /// The host's own end, if it is one of the two.
-    host: Option<Arc<Link>>,
+    /// The host's own ends, if it is one of the two, or both.
+    host: [Option<Arc<Link>>; 2],
+    /// Endpoints that were offered to each of the two, and that it has not taken.
+    offered: [u32; 2],
 }
 
 /// A domain was asked to accept an end, and has not answered.
@@ -85,14 +88,14 @@ struct Pending {
 }
 
 /// The memory of a channel, and its number: of no other channel ever.
-struct LineFile {
-    file: OwnedFd,
-    number: u64,
+pub(crate) struct LineFile {
+    pub(crate) file: OwnedFd,
+    pub(crate) number: u64,
 }
 
 impl LineFile {
     /// For an end in this OS process.
-    fn map(&self) -> io::Result<Memory> {
+    pub(crate) fn map(&self) -> io::Result<Memory> {
         Ok(Memory::map(self.file.as_fd(), 1)?.numbered(self.number))
     }
 }
@@ -106,7 +109,7 @@ enum Asker {
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
 
-fn registry() -> MutexGuard<'static, Registry> {
+pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -237,7 +240,7 @@ impl Registry {
     }
 
     /// Memory for a channel.
-    fn line(&mut self, bytes: usize) -> io::Result<LineFile> {
+    pub(crate) fn line(&mut self, bytes: usize) -> io::Result<LineFile> {
         Ok(LineFile {
             file: files::create("mullion-line", bytes)?,
             number: self.number(),
@@ -249,18 +252,19 @@ impl Registry {
         let key = (one.min(other), one.max(other));
         if !self.links.contains_key(&key) {
             let bells = files::create("mullion-bells", LINK_BYTES)?;
-            let host = match key.0 {
-                HOST => {
-                    let memory = Memory::map(bells.as_fd(), LINK_BYTES)?;
-                    let sharer = self.life(key.1).filter(|_| self.life(HOST).is_some());
-                    Link::new(memory, 0, peer, sharer)
+            let number = self.number();
+            let mut host = [None, None];
+            for (end, side) in [key.0, key.1].into_iter().enumerate() {
+                if side == HOST {
+                    let memory = Memory::map(bells.as_fd(), LINK_BYTES)?.numbered(number);
+                    host[end] = Link::new(memory, end, peer, self.sharer(HOST, key.1));
                 }
-                _ => None,
-            };
+            }
             let shared = Shared {
-                number: self.number(),
+                number,
                 bells: Arc::new(bells),
                 host,
+                offered: [0, 0],
             };
             self.links.insert(key, shared);
         }
@@ -283,11 +287,47 @@ impl Registry {
         member.map(|member| member.life)
     }
 
+    /// The life of the other of two that share memory with each other.
+    fn sharer(&self, mine: u64, other: u64) -> Option<u16> {
+        let both = mine != other && self.life(mine).is_some();
+        self.life(other).filter(|_| both)
+    }
+
+    /// Who is at the other end of a link, if this one is at the end that is meant.
+    pub(crate) fn across(&self, mine: u64, end: End) -> Option<u64> {
+        let known = |(_, shared): &(_, &Shared)| shared.number == end.link;
+        let ((first, second), _) = self.links.iter().find(known)?;
+        match (end.end, mine) {
+            (0, mine) if mine == *first => Some(*second),
+            (1, mine) if mine == *second => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// Endpoints that were offered to who is at that end of a link, which there is, and not taken.
+    pub(crate) fn offered(&mut self, to: End) -> Option<&mut u32> {
+        let mut links = self.links.values_mut();
+        let shared = links.find(|shared| shared.number == to.link)?;
+        shared.offered.get_mut(usize::from(to.end))
+    }
+
+    /// The host's own end of a link.
+    pub(crate) fn host_link(&self, end: End) -> Option<Arc<Link>> {
+        let mut links = self.links.values();
+        let shared = links.find(|shared| shared.number == end.link)?;
+        shared.host.get(usize::from(end.end))?.clone()
+    }
+
     /// One end of what they share, as its domain is told.
-    fn linked(&mut self, mine: u64, other: u64, line: u64) -> io::Result<(Linked, Arc<OwnedFd>)> {
+    pub(crate) fn linked(
+        &mut self,
+        mine: u64,
+        other: u64,
+        line: u64,
+    ) -> io::Result<(Linked, Arc<OwnedFd>)> {
         let peer = self.name_of(other);
         let host_sees = self.name_of(mine.max(other));
-        let sharer = self.life(other).filter(|_| self.life(mine).is_some());
+        let sharer = self.sharer(mine, other);
         let shared = self.link(mine, other, &host_sees)?;
         let linked = Linked {
             link: shared.number,
@@ -349,7 +389,7 @@ impl Elsewhere for Name {
         let line = registry.line(line_bytes(contract));
         let link = registry
             .link(HOST, self.0.id, &self.0.name)
-            .map(|shared| shared.host.clone());
+            .map(|shared| shared.host[0].clone());
         let (Ok(line), Ok(Some(link))) = (line, link) else {
             return Err((NameError::Busy, end));
         };
@@ -416,6 +456,7 @@ impl Domain {
         side: u8,
         bytes: u64,
     ) -> io::Result<()> {
+        let _opening = endpoints::opening();
         match self.try_open(request, path, digest, side, bytes) {
             // A domain will answer.
             Ok(None) => Ok(()),
@@ -446,7 +487,7 @@ impl Domain {
                 let shared = registry()
                     .link(HOST, self.id, &self.name)
                     .map_err(busy)?
-                    .host
+                    .host[0]
                     .clone();
                 let memory = line.map().map_err(busy)?;
                 let link = shared.ok_or(NameError::Busy)?;
@@ -570,7 +611,7 @@ impl Domain {
         }
         for (peer, shared) in peers {
             let link = shared.number;
-            if let Some(link) = shared.host {
+            for link in shared.host.into_iter().flatten() {
                 link.take_down();
             }
             if let Some(peer) = peer {

@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
+use mullion_sip::Parcel;
 use mullion_sip::channel::{AnyEndpoint, Info};
 use mullion_sip::critical::as_host;
 use mullion_sip::process::names::{NameError, PATH};
-use mullion_sip::remote::{LINK_BYTES, Link, Memory, Upstream, accept, join, line_bytes};
+use mullion_sip::remote::{
+    Carrier, LINK_BYTES, Link, Memory, Offer, Path, Peer, Upstream, accept, carry, given, join,
+    line_bytes, open_desk,
+};
 use mullion_sip::wait::{self, Waiter};
 
 use crate::control::Control;
 use crate::message::{
-    Linked, Text, ToDomain, ToHost, error_number, error_of, side_number, side_of,
+    End, Linked, Text, ToDomain, ToHost, error_number, error_of, side_number, side_of,
 };
 
 /// The host's control socket, and who waits for its answers.
@@ -24,7 +28,7 @@ pub(crate) struct Host {
     pub(crate) control: Control,
     last: AtomicU64,
     requests: Mutex<HashMap<u64, Request>>,
-    links: Mutex<HashMap<u64, Arc<Link>>>,
+    links: Mutex<HashMap<End, Arc<Link>>>,
     orders: Mutex<Vec<Order>>,
     /// Who carries out orders.
     keeper: Waiter,
@@ -46,13 +50,9 @@ pub(crate) enum Order {
 #[derive(Debug)]
 struct Request {
     waiter: Waiter,
-    answer: Option<Answer>,
-}
-
-#[derive(Debug)]
-struct Answer {
-    result: Result<(), NameError>,
-    line: Option<(Arc<Link>, Memory)>,
+    /// What is to be joined, if the answer is a line.
+    end: Option<Parcel<AnyEndpoint>>,
+    answer: Option<Result<(), NameError>>,
 }
 
 static HOST: OnceLock<&'static Host> = OnceLock::new();
@@ -61,7 +61,7 @@ pub(crate) fn host() -> Option<&'static Host> {
     HOST.get().copied()
 }
 
-/// Listens to the host from now on, in a thread.
+/// Listens to the host from now on, in a thread, and has another one tell it of endpoints that are sent.
 pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
     let _ = HOST.set(host);
     thread::Builder::new()
@@ -72,6 +72,10 @@ pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
             }
             crate::system::end_now(1)
         })?;
+    open_desk();
+    thread::Builder::new()
+        .name("endpoints".into())
+        .spawn(move || carry(host))?;
     Ok(())
 }
 
@@ -110,7 +114,7 @@ impl Host {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn links(&self) -> MutexGuard<'_, HashMap<u64, Arc<Link>>> {
+    fn links(&self) -> MutexGuard<'_, HashMap<End, Arc<Link>>> {
         self.links
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -128,9 +132,8 @@ impl Host {
                 error,
                 link,
             } => {
-                let line = link.and_then(|link| self.line(&link, descriptors));
-                let result = error_of(error);
-                self.answered(request, Answer { result, line });
+                let path = link.and_then(|link| self.path(&link, descriptors));
+                self.answered(request, error_of(error), path);
             }
             ToDomain::Accept {
                 request,
@@ -139,7 +142,7 @@ impl Host {
                 side,
                 link,
             } => {
-                let accepted = match self.line(&link, descriptors) {
+                let accepted = match self.path(&link, descriptors) {
                     Some((link, memory)) => accept(&path, digest, side_of(side), &link, memory),
                     None => Err(NameError::Busy),
                 };
@@ -148,52 +151,107 @@ impl Host {
                 let _ = self.control.send(&ToHost::Accepted { request, error }, &[]);
             }
             ToDomain::Down { link } => {
-                if let Some(link) = self.links().remove(&link) {
-                    link.take_down();
+                let mut links = self.links();
+                let down: Vec<_> = links.extract_if(|end, _| end.link == link).collect();
+                drop(links);
+                down.iter().for_each(|(_, link)| link.take_down());
+            }
+            ToDomain::Given { number, path } => given(number, self.way(path, descriptors)),
+            ToDomain::Offer {
+                over,
+                line,
+                ticket,
+                passage,
+                path,
+            } => {
+                let way = self.way(path, descriptors);
+                if let Some(link) = self.link(over) {
+                    link.arrive(line, ticket, passage.into(), way);
+                }
+            }
+            ToDomain::Moved {
+                over,
+                line,
+                passage,
+                path,
+            } => {
+                let way = self.way(path, descriptors);
+                if let Some(link) = self.link(over) {
+                    link.moved(line, passage.into(), way);
+                }
+            }
+            ToDomain::Claimed { over } => {
+                if let Some(link) = self.link(over) {
+                    link.claimed();
                 }
             }
         }
     }
 
     /// The link and the line that come with a message.
-    fn line(&self, linked: &Linked, descriptors: &[OwnedFd]) -> Option<(Arc<Link>, Memory)> {
+    fn path(&self, linked: &Linked, descriptors: &[OwnedFd]) -> Option<Path> {
         let [bells, line] = descriptors else {
             return None;
         };
         let line = Memory::map(line.as_fd(), 1).ok()?.numbered(linked.line);
+        let end = End {
+            link: linked.link,
+            end: linked.end,
+        };
         let mut links = self.links();
-        if let Some(link) = links.get(&linked.link) {
+        if let Some(link) = links.get(&end) {
             return Some((link.clone(), line));
         }
         let bells = Memory::map(bells.as_fd(), LINK_BYTES).ok()?;
+        let bells = bells.numbered(linked.link);
         let link = Link::new(bells, linked.end.into(), &linked.peer, linked.sharer)?;
-        links.insert(linked.link, link.clone());
+        links.insert(end, link.clone());
         Some((link, line))
     }
 
-    fn answered(&self, request: u64, answer: Answer) {
+    fn way(&self, path: Option<Linked>, descriptors: &[OwnedFd]) -> Option<Path> {
+        self.path(&path?, descriptors)
+    }
+
+    fn link(&self, end: End) -> Option<Arc<Link>> {
+        self.links().get(&end).cloned()
+    }
+
+    /// An end is joined here, and not by who waits for the answer: what the host says next may be about its line.
+    fn answered(&self, request: u64, result: Result<(), NameError>, path: Option<Path>) {
         let mut requests = self.requests();
-        if let Some(waiting) = requests.get_mut(&request) {
-            waiting.answer = Some(answer);
-            wait::unpark(waiting.waiter);
+        let waits = requests.get_mut(&request);
+        let end = waits.and_then(|waits| waits.end.take_if(|_| result.is_ok()));
+        drop(requests);
+        if let (Some(end), Some((link, memory))) = (end, path) {
+            // Refused, the end is closed, and its client hears of it.
+            let _ = join(end.open(), &link, memory);
+        }
+        if let Some(waits) = self.requests().get_mut(&request) {
+            waits.answer = Some(result);
+            wait::unpark(waits.waiter);
         }
     }
 
-    /// Asks, and waits for the answer.
-    fn ask(&self, message: impl FnOnce(u64) -> ToHost) -> Answer {
-        let refused = Answer {
-            result: Err(NameError::Busy),
-            line: None,
-        };
+    /// Asks, and waits for the answer. An end comes back if nobody wants it.
+    fn ask(
+        &self,
+        end: Option<Parcel<AnyEndpoint>>,
+        message: impl FnOnce(u64) -> ToHost,
+    ) -> (Result<(), NameError>, Option<Parcel<AnyEndpoint>>) {
         let waiter = wait::current();
         let request = {
             let _host = as_host();
             let request = self.last.fetch_add(1, Ordering::Relaxed);
-            let answer = None;
-            self.requests().insert(request, Request { waiter, answer });
+            let waits = Request {
+                waiter,
+                end,
+                answer: None,
+            };
+            self.requests().insert(request, waits);
             if self.control.send(&message(request), &[]).is_err() {
-                self.requests().remove(&request);
-                return refused;
+                let unsent = self.requests().remove(&request);
+                return (Err(NameError::Busy), unsent.and_then(|unsent| unsent.end));
             }
             request
         };
@@ -201,17 +259,16 @@ impl Host {
             let found = {
                 let _host = as_host();
                 let mut requests = self.requests();
-                match requests.get_mut(&request) {
-                    Some(Request { answer: None, .. }) => None,
-                    _ => Some(requests.remove(&request)),
-                }
+                let answered = requests
+                    .get(&request)
+                    .is_none_or(|waits| waits.answer.is_some());
+                answered.then(|| requests.remove(&request))
             };
             match found {
                 None => wait::park(),
-                Some(request) => {
-                    return request
-                        .and_then(|request| request.answer)
-                        .unwrap_or(refused);
+                Some(None) => return (Err(NameError::Busy), None),
+                Some(Some(waits)) => {
+                    return (waits.answer.unwrap_or(Err(NameError::Busy)), waits.end);
                 }
             }
         }
@@ -226,7 +283,7 @@ impl Upstream for Host {
             path: Text::new(path),
             digest,
         };
-        self.ask(message).result
+        self.ask(None, message).0
     }
 
     fn unbind(&self, path: &str) {
@@ -248,16 +305,37 @@ impl Upstream for Host {
             side: side_number(side),
             bytes: line_bytes(contract) as u64,
         };
-        let Answer { result, line } = self.ask(message);
-        let _host = as_host();
-        match (result, line) {
-            (Err(error), _) => Err((error, end)),
-            (Ok(()), None) => Err((NameError::Busy, end)),
-            // Refused, the end is closed, and its client hears of it.
-            (Ok(()), Some((link, memory))) => {
-                let _ = join(end, &link, memory);
-                Ok(())
-            }
+        let (result, back) = self.ask(Some(Parcel::pack(end)), message);
+        match (result, back) {
+            (Err(error), Some(end)) => Err((error, end.open())),
+            // Its end is closed, if there is no line: its client hears of it.
+            _ => Ok(()),
         }
+    }
+}
+
+impl Carrier for Host {
+    fn offer(&self, offer: &Offer) {
+        let (number, behind) = match offer.peer {
+            Peer::Here(number) => (number, None),
+            Peer::Behind(link, line) => (0, Some((End::of(link), line))),
+        };
+        let message = ToHost::Offer {
+            over: End::of(offer.link),
+            line: offer.line,
+            ticket: offer.ticket,
+            passage: offer.passage.into(),
+            bytes: offer.bytes as u64,
+            number,
+            behind,
+        };
+        // Without the host there is no domain.
+        let _ = self.control.send(&message, &[]);
+    }
+
+    fn claimed(&self, link: (u64, u8)) {
+        let over = End::of(link);
+        // As above.
+        let _ = self.control.send(&ToHost::Claimed { over }, &[]);
     }
 }

@@ -360,17 +360,15 @@ impl Operations<'_> {
 
                 fn encode(
                     &self,
-                    _: &mut ::mullion_sip::__private::Writer<'_>,
+                    to: &mut ::mullion_sip::__private::Writer<'_>,
                 ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
-                    ::core::result::Result::Err(::mullion_sip::__private::EncodeError::Endpoint)
+                    self.0.encode(to)
                 }
 
                 fn decode(
-                    _: &mut ::mullion_sip::__private::Reader<'_>,
+                    from: &mut ::mullion_sip::__private::Reader<'_>,
                 ) -> ::core::result::Result<Self, ::mullion_sip::__private::DecodeError> {
-                    ::core::result::Result::Err(::mullion_sip::__private::DecodeError::Invalid(
-                        "endpoint, which stays in its OS process",
-                    ))
+                    ::mullion_sip::__private::Endpoint::decode(#index, from).map(Self::wrap)
                 }
             }
         }

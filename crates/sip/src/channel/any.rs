@@ -72,11 +72,6 @@ impl AnyEndpoint {
         self.place().state_name()
     }
 
-    /// As [`Place::channel_address`].
-    pub(crate) fn channel_address(&self) -> usize {
-        self.place().channel_address()
-    }
-
     /// The number of its state.
     pub(crate) fn number(&self) -> u16 {
         self.place().state

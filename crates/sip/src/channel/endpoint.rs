@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use crate::critical::critical;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::{Adopt, Visitor};
+use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::{self, HeapError, ledger};
 use crate::thread::here;
 use crate::{owner, wait};
 
-use super::contract::{Contract, Ring};
+use super::contract::{Contract, Ring, Side};
 use super::place::{self, Place};
 use super::select::Port;
 use super::{AnyEndpoint, ChannelClosed, Mismatch};
@@ -290,6 +291,27 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     /// Forgets contract and state.
     pub fn into_any(self) -> AnyEndpoint {
         AnyEndpoint::at(ManuallyDrop::new(self).place)
+    }
+
+    /// Writes that it goes along, for a peer in another OS process.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+        to.endpoint(self.place)
+    }
+
+    /// An endpoint in a state, that has come along from another OS process.
+    ///
+    /// # Errors
+    /// None has.
+    pub fn decode(state: u16, from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let side = if SIDE == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        from.endpoint(C::INFO, side, state).map(Self::at)
     }
 
     /// What `select` needs of it.

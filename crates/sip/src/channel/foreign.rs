@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
+use crate::exchange::HeapError;
 use crate::exchange::region::Region;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::{Discard, Release};
@@ -49,6 +50,40 @@ impl Foreign {
         Foreign(end.into_place())
     }
 
+    /// Takes an end that is in flight out of the message that it is in, which is to be dropped without it.
+    ///
+    /// # Safety
+    /// It is there, and the caller's alone.
+    pub(crate) unsafe fn lend(end: NonNull<Place>) -> Foreign {
+        let record = Region::around(end).record(Region::id(end));
+        // SAFETY: by the caller.
+        unsafe { (*record).holder = (*record).holder.lent() };
+        Foreign(end)
+    }
+
+    /// The message keeps it after all.
+    pub(crate) fn stay(self) {
+        let record = Region::around(self.0).record(Region::id(self.0));
+        // SAFETY: the end is this value's alone.
+        unsafe { (*record).holder = (*record).holder.in_flight() };
+    }
+
+    /// A new channel in a state: one side's end in flight, and the other one.
+    ///
+    /// # Errors
+    /// The heap is used up.
+    pub(crate) fn pair(
+        contract: &'static Info,
+        side: Side,
+        state: u16,
+    ) -> Result<(NonNull<Place>, Foreign), HeapError> {
+        let [client, server] = super::place::create_in_flight(contract, state)?;
+        Ok(match side {
+            Side::Client => (client, Foreign(server)),
+            Side::Server => (server, Foreign(client)),
+        })
+    }
+
     fn place(&self) -> &Place {
         // SAFETY: the end is this value's alone.
         unsafe { self.0.as_ref() }
@@ -65,6 +100,21 @@ impl Foreign {
 
     pub(crate) fn side(&self) -> Side {
         self.place().side
+    }
+
+    /// The state that it was in when the kernel took it.
+    pub(crate) fn state(&self) -> u16 {
+        self.place().state
+    }
+
+    /// As [`Place::channel_address`].
+    pub(crate) fn channel_address(&self) -> usize {
+        self.place().channel_address()
+    }
+
+    /// Whom the peer's end tells, if the kernel has that too.
+    pub(crate) fn peers_hook(&self) -> *const Hook {
+        self.place().peers_hook()
     }
 
     /// Whether the process's endpoint has closed.

@@ -92,9 +92,42 @@ pub(super) fn create(
 ) -> Result<[NonNull<Place>; 2], HeapError> {
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
     book.check((class.bytes() + 2 * SMALLEST) as u64)?;
-    let region = book.region();
-    let worker = worker::current();
     let here = worker::here();
+    let ends = make(contract, class, 0, book.number(), here)?;
+    Ok(ends.map(|(id, place)| {
+        // SAFETY: a fresh block, and the calling thread is its owner's worker.
+        unsafe { book.link(id, Holder::FREE.endpoint()) };
+        book.add(half(contract));
+        place
+    }))
+}
+
+/// Makes a channel in a state, both ends in flight: nobody's yet, and on no list.
+pub(crate) fn create_in_flight(
+    contract: &'static Info,
+    state: u16,
+) -> Result<[NonNull<Place>; 2], HeapError> {
+    let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
+    let _critical = crate::critical::critical();
+    let ends = make(contract, class, state, 0, 0)?;
+    Ok(ends.map(|(id, place)| {
+        // SAFETY: a fresh block of the caller's.
+        unsafe { (*Region::get().record(id)).holder = Holder::FREE.endpoint().in_flight() };
+        place
+    }))
+}
+
+/// A channel in fresh blocks, that are on no list.
+#[inline]
+fn make(
+    contract: &'static Info,
+    class: Class,
+    state: u16,
+    ledger: u32,
+    here: u64,
+) -> Result<[(Id, NonNull<Place>); 2], HeapError> {
+    let region = Region::get();
+    let worker = worker::current();
     let mut taken = [class, Class::all()[0], Class::all()[0]].map(|class| worker.take(class));
     if let Some(error) = taken.iter().find_map(|id| id.err()) {
         for id in taken.iter_mut().filter_map(|id| id.ok()) {
@@ -123,15 +156,13 @@ pub(super) fn create(
                     contract,
                     sent: 0,
                     received: 0,
-                    state: 0,
+                    state,
                     side,
-                    ledger: book.number(),
+                    ledger,
                     here,
                     unanswered: 0,
                 });
-                book.link(id, Holder::FREE.endpoint());
-                book.add(half(contract));
-                place
+                (id, place)
             }),
         )
     }
@@ -236,6 +267,11 @@ impl Place {
     #[inline]
     pub(super) fn here(&self) -> u64 {
         self.here
+    }
+
+    /// Whom the peer's end tells, if the kernel has it for somebody in another OS process.
+    pub(super) fn peers_hook(&self) -> *const Hook {
+        self.theirs().bridge.load(Ordering::Acquire)
     }
 
     /// How many endpoints are open.

@@ -255,6 +255,11 @@ impl Visitor for Discard {
         unsafe {
             let holder = (*region.record(id)).holder;
             if holder.is_endpoint() {
+                // The kernel has taken it out of what is dropped here.
+                if holder.is_lent() {
+                    (*region.record(id)).holder = holder.in_flight();
+                    return;
+                }
                 return self.closing.push(region, id, nothing_to_scan, 0);
             }
             if !holder.is_in_flight() {

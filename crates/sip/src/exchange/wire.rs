@@ -10,14 +10,20 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
 use super::sizes::SMALLEST;
 use super::{Exchange, HeapError};
+use crate::channel::foreign::Foreign;
+use crate::channel::{Info, Place, Side};
 
 /// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
 pub const DEPTH: u32 = 256;
 /// Bytes of blocks that one message may unfold into: as many as the largest block has.
 pub const BLOCKS: usize = super::sizes::LARGEST;
+
+/// Endpoints in one message.
+pub const ENDS: usize = 1024;
 
 /// Why a value cannot go to another OS process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -30,11 +36,14 @@ pub enum EncodeError {
     /// More than [`DEPTH`].
     #[error("boxes lie more than {DEPTH} deep in each other")]
     TooDeep,
-    /// Endpoints stay in their OS process.
+    /// Endpoints go along with messages only, and not where nobody makes lines for them.
     #[error(
-        "an endpoint cannot be sent to another OS process: bind a name, and let the peer open it"
+        "an endpoint cannot go there: it is no message, or nobody makes channels between these OS processes"
     )]
     Endpoint,
+    /// More than [`ENDS`].
+    #[error("the message has more than {ENDS} endpoints")]
+    TooManyEnds,
 }
 
 /// What is wrong with bytes that a peer in another OS process has sent.
@@ -55,6 +64,9 @@ pub enum DecodeError {
     /// More blocks than [`BLOCKS`].
     #[error("the message asks for more than {BLOCKS} bytes of blocks")]
     TooLarge,
+    /// More endpoints than [`ENDS`].
+    #[error("the message has more than {ENDS} endpoints")]
+    TooManyEnds,
     /// No block is to be had.
     #[error(transparent)]
     Heap(#[from] HeapError),
@@ -72,6 +84,8 @@ pub struct Writer<'a> {
     depth: u32,
     /// Numbers of blocks that go along; none can without a list.
     lent: Option<&'a mut Vec<u32>>,
+    /// Endpoints that go along; none can without.
+    leaving: Option<&'a mut Leaving>,
     _place: PhantomData<&'a mut [u8]>,
 }
 
@@ -100,6 +114,7 @@ impl<'a> Writer<'a> {
             padding: 0,
             depth: 0,
             lent: None,
+            leaving: None,
             _place: PhantomData,
         }
     }
@@ -108,6 +123,25 @@ impl<'a> Writer<'a> {
     pub(crate) fn lending(mut self, lent: Option<&'a mut Vec<u32>>) -> Writer<'a> {
         self.lent = lent;
         self
+    }
+
+    /// Endpoints go along.
+    pub(crate) fn leaving(mut self, leaving: &'a mut Leaving) -> Writer<'a> {
+        self.leaving = Some(leaving);
+        self
+    }
+
+    /// An endpoint of the message, which goes along: all that is written is its number.
+    pub(crate) fn endpoint(&mut self, end: NonNull<Place>) -> Result<(), EncodeError> {
+        let leaving = self.leaving.as_deref_mut().ok_or(EncodeError::Endpoint)?;
+        if leaving.ends.len() == ENDS {
+            return Err(EncodeError::TooManyEnds);
+        }
+        let ticket = leaving.next;
+        leaving.next = ticket.wrapping_add(1);
+        // SAFETY: it is in a message that is being sent, whose writer has it alone.
+        leaving.ends.push((ticket, unsafe { Foreign::lend(end) }));
+        self.bytes(&ticket.to_le_bytes())
     }
 
     pub(super) fn lends(&self) -> bool {
@@ -193,6 +227,22 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Endpoints that go along with messages in one direction of a channel.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    next: u32,
+    /// Those of the message that is being written, by their numbers.
+    pub(crate) ends: Vec<(u32, Foreign)>,
+}
+
+/// Endpoints that come along with messages in one direction of a channel.
+#[derive(Debug, Default)]
+pub(crate) struct Arriving {
+    next: u32,
+    /// The peers of those of the message that is being read, by their numbers.
+    pub(crate) ends: Vec<(u32, Foreign)>,
+}
+
 /// Bytes that are read once, from the front.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -202,6 +252,8 @@ pub struct Reader<'a> {
     blocks: usize,
     /// Who may send blocks along, by its life.
     lender: Option<u16>,
+    /// Where the peers of endpoints are put; none can come without.
+    arriving: Option<&'a mut Arriving>,
     _place: PhantomData<&'a [u8]>,
 }
 
@@ -223,6 +275,7 @@ impl<'a> Reader<'a> {
             depth: 0,
             blocks: BLOCKS,
             lender: None,
+            arriving: None,
             _place: PhantomData,
         }
     }
@@ -231,6 +284,38 @@ impl<'a> Reader<'a> {
     pub(crate) fn lent_by(mut self, lender: Option<u16>) -> Reader<'a> {
         self.lender = lender;
         self
+    }
+
+    /// Endpoints may come along.
+    pub(crate) fn taking(mut self, arriving: &'a mut Arriving) -> Reader<'a> {
+        self.arriving = Some(arriving);
+        self
+    }
+
+    /// An endpoint of that side in that state: of a new channel, whose other end is for the kernel to join to wherever
+    /// the peer is. Whoever sends endpoints numbers them, so that each comes once.
+    pub(crate) fn endpoint(
+        &mut self,
+        contract: &'static Info,
+        side: Side,
+        state: u16,
+    ) -> Result<NonNull<Place>, DecodeError> {
+        let ticket = u32::from_le_bytes(self.array()?);
+        for bytes in [contract.size, SMALLEST, SMALLEST] {
+            self.block(bytes)?;
+        }
+        let arriving = self.arriving.as_deref_mut();
+        let arriving = arriving.ok_or(DecodeError::Invalid("endpoint: none can come here"))?;
+        if ticket != arriving.next {
+            return Err(DecodeError::Invalid("number of an endpoint"));
+        }
+        if arriving.ends.len() == ENDS {
+            return Err(DecodeError::TooManyEnds);
+        }
+        let (end, peer) = Foreign::pair(contract, side, state)?;
+        arriving.next = ticket.wrapping_add(1);
+        arriving.ends.push((ticket, peer));
+        Ok(end)
     }
 
     pub(super) fn lender(&self) -> Option<u16> {

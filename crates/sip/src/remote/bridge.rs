@@ -7,9 +7,11 @@
 //! returns. Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver
 //! is woken. What comes out of the line is held against the contract first: the message must be one that the
 //! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
+//!
+//! The bridge of an endpoint that has come in a message waits for its line; `travel` gives it one, and others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::channel::foreign::{Foreign, Hook};
 use crate::channel::line::order;
@@ -17,6 +19,7 @@ use crate::channel::{AnyEndpoint, Info, Side};
 use crate::critical::as_host;
 use crate::thread::{here, on_large_stack};
 
+use super::hand::Handed;
 use super::line::{Line, Watch};
 use super::memory::Memory;
 use super::post::LineMemory;
@@ -28,27 +31,42 @@ use super::{Fault, Link, report};
 pub(crate) struct Bridge {
     /// First, so that the process's endpoint finds it.
     hook: Hook,
-    /// Whoever's turn it is has it for himself.
+    /// Whoever's turn it is has it, unless `travel` has just taken it, and pumps when it has let go.
     ends: Mutex<Ends>,
     turn: Turn,
-    gone: AtomicBool,
-    pub(super) link: Arc<Link>,
     worker: usize,
-    watch: Watch,
-    /// The local channel's address, and the number of the memory.
-    pub(super) known_as: (usize, u64),
-    pub(super) memory: LineMemory,
+    /// The local channel's address.
+    pub(super) channel: usize,
 }
 
-struct Ends {
+pub(super) struct Ends {
     /// None once it is closed.
-    local: Option<Foreign>,
-    line: Line,
-    contract: &'static Info,
+    pub(super) local: Option<Foreign>,
+    /// None until it is known where the peer is.
+    pub(super) way: Option<Way>,
+    pub(super) contract: &'static Info,
     /// The contract's state: what has gone through in either direction.
-    state: u16,
+    pub(super) state: u16,
     /// The side whose endpoint is in this OS process.
-    side: Side,
+    pub(super) side: Side,
+    /// The process's endpoint, if it was sent on before it was known where the peer is.
+    pub(super) heir: Option<Handed>,
+}
+
+/// Where the peer is.
+pub(super) struct Way {
+    pub(super) line: Line,
+    pub(super) joint: Arc<Joint>,
+}
+
+/// What a worker knows of a way: it lives until no worker looks there.
+pub(super) struct Joint {
+    pub(super) link: Arc<Link>,
+    /// The number of the memory.
+    pub(super) number: u64,
+    pub(super) memory: LineMemory,
+    watch: Watch,
+    gone: AtomicBool,
 }
 
 /// Why two ends cannot be joined.
@@ -69,37 +87,12 @@ pub enum JoinError {
 /// The end is closed then.
 pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
     let _host = as_host();
-    let (contract, side) = (end.info(), end.side().peer());
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
-    let known_as = (end.channel_address(), memory.number());
-    let seen = LineMemory::of(&memory);
-    let line = Line::new(memory, contract, side, worker as u32).ok_or(JoinError::TooSmall)?;
-    let watch = line.watch();
-    let bridge = Arc::new(Bridge {
-        hook: Hook { pump, forget },
-        ends: Mutex::new(Ends {
-            local: None,
-            line,
-            contract,
-            state: 0,
-            side,
-        }),
-        turn: Turn::default(),
-        gone: AtomicBool::new(false),
-        link: link.clone(),
-        worker,
-        known_as,
-        memory: seen,
-        watch,
-    });
-    let local = Foreign::take(end);
-    local.attach(Arc::into_raw(bridge.clone()).cast());
-    if let Ok(mut ends) = bridge.ends.lock() {
-        ends.local = Some(local);
+    let bridge = Bridge::new(Foreign::take(end), worker);
+    match bridge.begin(link, memory) {
+        true => Ok(()),
+        false => Err(JoinError::TooSmall),
     }
-    super::post::add(worker, bridge.clone());
-    bridge.pump();
-    Ok(())
 }
 
 /// # Safety
@@ -122,43 +115,81 @@ unsafe fn forget(hook: *const Hook) {
 }
 
 impl Bridge {
-    /// Whether a message waits in the line.
-    #[inline]
-    pub(super) fn has_message(&self) -> bool {
-        // SAFETY: the line stays in `ends` as long as the bridge.
-        unsafe { self.watch.has_message() }
+    /// For the kernel's end of a channel, whose other end a process of this OS process has, or will have. It waits for
+    /// its way.
+    pub(super) fn new(local: Foreign, worker: usize) -> Arc<Bridge> {
+        let (contract, side, state) = (local.contract(), local.side().peer(), local.state());
+        let bridge = Arc::new(Bridge {
+            hook: Hook { pump, forget },
+            channel: local.channel_address(),
+            ends: Mutex::new(Ends {
+                local: None,
+                way: None,
+                contract,
+                state,
+                side,
+                heir: None,
+            }),
+            turn: Turn::default(),
+            worker,
+        });
+        local.attach(Arc::into_raw(bridge.clone()).cast());
+        bridge.ends().local = Some(local);
+        bridge
     }
 
-    pub(super) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+    /// The bridge that has the peer of an end in this OS process, if one does.
+    pub(super) fn beside(end: &Foreign) -> Option<Arc<Bridge>> {
+        let hook = end.peers_hook();
+        (!hook.is_null()).then(|| {
+            let bridge: *const Bridge = hook.cast();
+            // SAFETY: every hook is a bridge's, and the channel, of which this end is open, has a count of it.
+            unsafe {
+                Arc::increment_strong_count(bridge);
+                Arc::from_raw(bridge)
+            }
+        })
+    }
+
+    pub(super) fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn worker(&self) -> usize {
+        self.worker
     }
 
     /// Moves what there is, in both directions. Never waits: who finds it being done leaves word.
     pub(super) fn pump(&self) {
         self.turn.run(|| {
-            if let Ok(mut ends) = self.ends.lock() {
+            if let Ok(mut ends) = self.ends.try_lock() {
                 self.move_all(&mut ends);
             }
         });
     }
 
-    fn move_all(&self, ends: &mut Ends) {
+    /// The same for who has the lock, and pumps once more after it has let go.
+    pub(super) fn move_all(&self, ends: &mut Ends) {
         // Ends are looked for before messages: what was sent before an end is received before it.
         let left = ends.local.as_ref().is_none_or(Foreign::peer_gone);
-        let ended = left || self.link.is_down() || ends.line.peer_closed();
-        let sharer = self.link.sharer();
-        let moved = ends.forward(sharer).and_then(|sent| {
-            if sent {
-                let processor = self.link.tell(ends.line.bell());
+        let Some(way) = &ends.way else { return };
+        let ended = left || way.joint.link.is_down() || way.line.peer_closed();
+        let moved = ends.forward().and_then(|sent| {
+            if sent && let Some(way) = &ends.way {
+                let processor = way.joint.link.tell(way.line.bell());
                 if let Some(worker) = here::worker() {
                     worker.told(processor);
                 }
             }
-            ends.deliver(sharer)
+            ends.deliver(self.worker)
         });
-        self.watch.follow(&ends.line);
-        if let Err(fault) = &moved {
-            report(ends.contract, &self.link, *fault);
+        if let Some(way) = &ends.way {
+            way.joint.watch.follow(&way.line);
+            if let Err(fault) = &moved {
+                report(ends.contract, &way.joint.link, *fault);
+            }
         }
         if moved.is_err() || ended {
             self.end(ends);
@@ -166,33 +197,82 @@ impl Bridge {
     }
 
     /// Closes both ends.
-    fn end(&self, ends: &mut Ends) {
+    pub(super) fn end(&self, ends: &mut Ends) {
         if ends.local.is_none() {
             return;
         }
-        ends.line.close();
-        // Either the peer sees that we have closed, and takes back what it sends, or we see what it has sent.
-        order();
-        let sharer = self.link.sharer();
-        // What is wrong with it does not matter any more.
-        let _ = ends.deliver(sharer);
-        ends.line.take_back(sharer, self.link.is_down());
+        if let Some(way) = &mut ends.way {
+            way.line.close();
+            // Either the peer sees that we have closed, and takes back what it sends, or we see what it has sent.
+            order();
+            // What is wrong with it does not matter any more.
+            let _ = ends.deliver(self.worker);
+        }
         let Some(local) = ends.local.take() else {
             return;
         };
-        self.link.ring(ends.line.bell());
+        if let Some(mut way) = ends.way.take() {
+            let link = &way.joint.link;
+            way.line.take_back(link.sharer(), link.is_down());
+            way.joint.link.ring(way.line.bell());
+        }
         local.close();
-        self.gone.store(true, Ordering::Release);
+        if let Some(heir) = ends.heir.take() {
+            super::hand::put(heir);
+        }
         super::post::change(self.worker);
+    }
+}
+
+impl Way {
+    /// The half of the OS process that has the endpoint of this side; None if the memory is too small.
+    pub(super) fn new(
+        bridge: &Arc<Bridge>,
+        ends: &Ends,
+        link: &Arc<Link>,
+        memory: Memory,
+    ) -> Option<Way> {
+        let number = memory.number();
+        let seen = LineMemory::of(&memory);
+        let line = Line::new(memory, ends.contract, ends.side, bridge.worker as u32)?;
+        let joint = Arc::new(Joint {
+            watch: line.watch(),
+            link: link.clone(),
+            number,
+            memory: seen,
+            gone: AtomicBool::new(false),
+        });
+        link.arrivals.open(number, bridge);
+        Some(Way { line, joint })
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.joint.gone.store(true, Ordering::Release);
+        self.joint.link.close_line(self.joint.number);
+    }
+}
+
+impl Joint {
+    /// Whether a message waits in the line.
+    #[inline]
+    pub(super) fn has_message(&self) -> bool {
+        self.watch.has_message()
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
     }
 }
 
 impl Ends {
     /// From the process to the line. True if there was anything.
-    fn forward(&mut self, sharer: Option<u16>) -> Result<bool, Fault> {
-        let Some(local) = &mut self.local else {
+    fn forward(&mut self) -> Result<bool, Fault> {
+        let (Some(local), Some(way)) = (&mut self.local, &mut self.way) else {
             return Ok(false);
         };
+        let sharer = way.joint.link.sharer();
         let mut any = false;
         while let Some(number) = local.next() {
             let step = self.contract.wire.steps.get(usize::from(number));
@@ -203,12 +283,15 @@ impl Ends {
             let sent = unsafe {
                 let payload = local.payload().as_ptr();
                 let encode = self.contract.wire.encode;
-                let sent = self.line.write(sharer, |to| encode(number, payload, to));
+                let sent = way.line.write(sharer, |to| encode(number, payload, to));
                 local.drop_next(number);
                 sent
             };
             sent?;
-            self.line.send(number);
+            if !way.line.leaving.ends.is_empty() {
+                way.leave()?;
+            }
+            way.line.send(number);
             self.state = step.next;
             any = true;
         }
@@ -216,23 +299,32 @@ impl Ends {
     }
 
     /// From the line to the process.
-    fn deliver(&mut self, sharer: Option<u16>) -> Result<(), Fault> {
-        let Some(local) = &mut self.local else {
+    fn deliver(&mut self, worker: usize) -> Result<(), Fault> {
+        let (Some(local), Some(way)) = (&mut self.local, &mut self.way) else {
             return Ok(());
         };
-        while let Some(number) = self.line.waits() {
+        let sharer = way.joint.link.sharer();
+        while let Some(number) = way.line.waits() {
             let sender = self.side.peer();
             let step = (self.contract.step(self.state, sender, number)).ok_or(Fault::OutOfTurn)?;
-            let mut bytes = self.line.receive(sharer).map_err(|_| Fault::Elsewhere)?;
+            let mut bytes = way.line.receive(sharer).map_err(|_| Fault::Elsewhere)?;
             // SAFETY: the contract allows the message, so its slot is free; it is shown only when it was read.
             unsafe {
                 let room = local.room().as_ptr();
-                (self.contract.wire.decode)(number, room, &mut bytes)?;
-                if let Err(error) = bytes.finish() {
-                    drop_unseen(self.contract, number, room);
+                let read = (self.contract.wire.decode)(number, room, &mut bytes);
+                let whole = read.and_then(|()| {
+                    let left = bytes.finish();
+                    left.inspect_err(|_| drop_unseen(self.contract, number, room))
+                });
+                if let Err(error) = whole {
+                    way.refuse_arriving();
                     return Err(error.into());
                 }
-                self.line.answered();
+                if !way.line.arriving.ends.is_empty() {
+                    let taken = way.take(worker);
+                    taken.inspect_err(|_| drop_unseen(self.contract, number, room))?;
+                }
+                way.line.answered();
                 local.show(number);
             }
             self.state = step.next;
@@ -253,5 +345,11 @@ unsafe fn drop_unseen(contract: &Info, number: u16, payload: *mut u8) {
 impl std::fmt::Debug for Bridge {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Bridge")
+    }
+}
+
+impl std::fmt::Debug for Joint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Joint")
     }
 }

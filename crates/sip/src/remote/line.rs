@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::channel::line::Word;
 use crate::channel::{Info, Side};
-use crate::exchange::wire::{Reader, Writer, copy_once};
+use crate::exchange::wire::{Arriving, Leaving, Reader, Writer, copy_once};
 use crate::exchange::{lend, recall};
 
+use super::Link;
 use super::head::Head;
 use super::memory::Memory;
 
@@ -57,6 +58,10 @@ pub(super) struct Line {
     large: usize,
     /// Numbers of blocks that have gone along with messages that the peer has not answered.
     lent: Vec<u32>,
+    /// Endpoints that go along.
+    pub(super) leaving: Leaving,
+    /// Endpoints that have come along with the message that was read last.
+    pub(super) arriving: Arriving,
 }
 
 /// Where the messages of one direction are, and how many there have been, wrapping.
@@ -91,29 +96,27 @@ fn direction(contract: &Info, to: Side) -> Direction {
 /// Where the next message comes, for who has not the line itself: as good as the time of asking.
 #[derive(Debug)]
 pub(super) struct Watch {
+    _memory: Memory,
     ring: *const Slot,
     slots: u32,
     count: AtomicU32,
 }
 
-// SAFETY: an address in the line's memory, where everything is read atomically.
+// SAFETY: an address in the memory that it keeps mapped, where everything is read atomically.
 unsafe impl Send for Watch {}
 // SAFETY: as above.
 unsafe impl Sync for Watch {}
 
 impl Watch {
     /// Whether there is a message that nobody has taken.
-    ///
-    /// # Safety
-    /// The line is there.
     #[inline]
-    pub(super) unsafe fn has_message(&self) -> bool {
+    pub(super) fn has_message(&self) -> bool {
         if self.slots == 0 {
             return false;
         }
         let count = self.count.load(Ordering::Relaxed);
         let index = count & (self.slots - 1);
-        // SAFETY: within the ring, which is there by the caller.
+        // SAFETY: within the ring, which is there as long as this is.
         let word = unsafe { &(*self.ring.add(index as usize)).word };
         word.find(count.wrapping_add(1)).is_some()
     }
@@ -122,6 +125,19 @@ impl Watch {
     #[inline]
     pub(super) fn follow(&self, line: &Line) {
         self.count.store(line.incoming.count, Ordering::Relaxed);
+    }
+}
+
+/// Tells whoever has the other half of this memory that nobody will ever have this one.
+pub(super) fn refuse(memory: &Memory, link: &Link) {
+    if memory.bytes() < LINES {
+        return;
+    }
+    for side in [0, 1] {
+        // SAFETY: the lines are there and aligned, of atomic words.
+        let head: &Head = unsafe { memory.at(side * 64).cast().as_ref() };
+        head.close();
+        link.ring(head.bell());
     }
 }
 
@@ -138,6 +154,8 @@ impl Line {
             used: 0,
             large: 0,
             lent: Vec::new(),
+            leaving: Leaving::default(),
+            arriving: Arriving::default(),
             memory,
         };
         if line.memory.bytes() < line_bytes(contract) {
@@ -149,6 +167,7 @@ impl Line {
 
     pub(super) fn watch(&self) -> Watch {
         Watch {
+            _memory: self.memory.clone(),
             ring: self.memory.at(self.incoming.ring).cast().as_ptr(),
             slots: self.incoming.slots,
             count: AtomicU32::new(self.incoming.count),
@@ -201,10 +220,17 @@ impl Line {
             let inline = (&raw mut (*slot).bytes).cast::<u8>();
             let room = (arena.as_ptr(), ARENA - 64 - self.used);
             let lent = sharer.map(|_| &mut self.lent);
-            let mut writer = Writer::at((inline, INLINE), room).lending(lent);
-            write(&mut writer)?;
+            let mut writer = Writer::at((inline, INLINE), room)
+                .lending(lent)
+                .leaving(&mut self.leaving);
+            let written = write(&mut writer);
             let padding = writer.padding();
             let (length, spilled) = writer.finish();
+            if let Err(error) = written {
+                let staying = self.leaving.ends.drain(..);
+                staying.for_each(|(_, end)| end.stay());
+                return Err(error);
+            }
             let mut claim = length as u64;
             if spilled {
                 claim |= SPILLED;
@@ -251,6 +277,11 @@ impl Line {
         }
     }
 
+    /// The channel goes on elsewhere: blocks that the peer may not have read.
+    pub(super) fn take_lent(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.lent)
+    }
+
     /// Whether there is a message.
     #[inline]
     pub(super) fn waits(&self) -> Option<u16> {
@@ -288,6 +319,7 @@ impl Line {
             }
         };
         // SAFETY: that many bytes are in the memory, which lives as long as the borrow of this line.
-        Ok(unsafe { Reader::at(start, length) }.lent_by(sharer))
+        let reader = unsafe { Reader::at(start, length) }.lent_by(sharer);
+        Ok(reader.taking(&mut self.arriving))
     }
 }

@@ -1,9 +1,11 @@
 //! What two OS processes with channels between them share: their bells.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::arrivals::Arrivals;
 use super::bell::Bell;
+use super::hand::Leaving;
 use super::memory::Memory;
 use crate::system::futex_wake_shared;
 
@@ -20,23 +22,33 @@ pub struct Link {
     memory: Memory,
     /// Which of the two this OS process is.
     end: usize,
-    down: AtomicBool,
+    number: u64,
+    pub(super) down: AtomicBool,
     peer: Box<str>,
     /// The peer's life, if it shares memory with this OS process.
     sharer: Option<u16>,
+    /// Blocks of channels that have gone on elsewhere, which the peer may not have read.
+    lent: Mutex<Vec<u32>>,
+    pub(super) leaving: Leaving,
+    pub(super) arrivals: Arrivals,
 }
 
 impl Link {
     /// The first (0) or second (1) end of a link in fresh memory of [`LINK_BYTES`], to a peer with a name.
-    /// None if there is less memory. A peer that shares memory ([`commons`](crate::exchange::commons)) has a life there.
+    /// None if there is less memory. By the number that the memory has ([`Memory::numbered`]) whoever shares it knows it.
+    /// A peer that shares memory ([`commons`](crate::exchange::commons)) has a life there.
     pub fn new(memory: Memory, end: usize, peer: &str, sharer: Option<u16>) -> Option<Arc<Link>> {
         (memory.bytes() >= LINK_BYTES && end < 2).then(|| {
             Arc::new(Link {
+                number: memory.number(),
                 memory,
                 end,
                 down: AtomicBool::new(false),
                 peer: peer.into(),
                 sharer,
+                lent: Mutex::default(),
+                leaving: Leaving::default(),
+                arrivals: Arrivals::default(),
             })
         })
     }
@@ -46,10 +58,34 @@ impl Link {
         &self.peer
     }
 
-    /// The peer is no more: what it has sent is still received, and then its channels are closed.
-    pub fn take_down(&self) {
-        self.down.store(true, Ordering::SeqCst);
-        super::post::change_all();
+    /// A channel goes on elsewhere, and with it goes what has been lent.
+    pub(super) fn remember(&self, lent: Vec<u32>) {
+        if !lent.is_empty() {
+            self.lent().extend(lent);
+            // Taken down meanwhile, nobody else gives them back.
+            if self.is_down() {
+                self.recall_all();
+            }
+        }
+    }
+
+    /// The peer reads nothing any more: what it has not read is nobody's.
+    pub(super) fn recall_all(&self) {
+        let lent = std::mem::take(&mut *self.lent());
+        if let Some(sharer) = self.sharer {
+            crate::exchange::recall(&lent, sharer);
+        }
+    }
+
+    fn lent(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.lent
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Its number, and which end this is.
+    pub(super) fn name(&self) -> (u64, u8) {
+        (self.number, self.end as u8)
     }
 
     pub(super) fn sharer(&self) -> Option<u16> {

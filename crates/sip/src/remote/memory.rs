@@ -3,15 +3,21 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// A mapped file in memory, whose size nobody can take away again. What is in it the other side may change
 /// at any time: it is reached by atomic words and by copies only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Memory {
     base: NonNull<u8>,
     bytes: usize,
     number: u64,
+    _mapping: Arc<Mapping>,
 }
+
+/// What is unmapped with the last who knows it.
+#[derive(Debug)]
+struct Mapping(usize, usize);
 
 // SAFETY: an address range that is mapped as long as the value lives; who reads and writes what is the
 // business of who reaches into it.
@@ -57,6 +63,7 @@ impl Memory {
             base,
             bytes,
             number: 0,
+            _mapping: Arc::new(Mapping(base.expose_provenance().get(), bytes)),
         })
     }
 
@@ -66,7 +73,8 @@ impl Memory {
         self
     }
 
-    pub(super) fn number(&self) -> u64 {
+    /// The number that it has been given.
+    pub fn number(&self) -> u64 {
         self.number
     }
 
@@ -95,9 +103,9 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        // SAFETY: the mapping is this value's, and every `Memory` that knew it has gone.
+        unsafe { libc::munmap(ptr::with_exposed_provenance_mut(self.0), self.1) };
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!   upstream   names that this OS process does not have are asked for elsewhere
+//!   hand       endpoints that leave in messages          arrivals   and that come
+//!   travel     from one line to another
 //!   bridge     a local channel at each side, joined          post   what a worker hears
 //!   line       the messages in shared memory                 link   two OS processes, and their bells
 //!   memory     mapped files that cannot shrink               bell   a word to sleep on
@@ -13,6 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
 pub use bridge::{JoinError, join};
+pub use hand::{Carrier, Offer, PENDING, Passage, Peer, WINDOW, carry, given, open_desk};
 pub use line::{ARENA, line_bytes};
 pub use link::{LINK_BYTES, Link};
 pub use memory::Memory;
@@ -22,13 +25,16 @@ pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of,
 pub(crate) use post::Post;
 pub(crate) use upstream::{bound, open, unbound};
 
+mod arrivals;
 mod bell;
 mod bridge;
+mod hand;
 mod head;
 mod line;
 mod link;
 mod memory;
 mod post;
+mod travel;
 mod turn;
 mod upstream;
 
@@ -48,10 +54,19 @@ pub enum Fault {
     /// A message that its sender may not send in this state.
     #[error("a message that the contract does not allow in this state")]
     OutOfTurn,
+    /// More than [`PENDING`] endpoints.
+    #[error("more than {PENDING} endpoints whose channels are not made yet")]
+    TooMany,
+    /// An endpoint is of another contract or side, or in another state, than whoever sent it has said.
+    #[error("an endpoint of another contract, side or state than was said")]
+    Endpoint,
     /// A message that lies outside of the memory for messages.
     #[error("a message that lies outside of the memory for messages")]
     Elsewhere,
 }
+
+/// A link, and the memory of a channel over it.
+pub type Path = (std::sync::Arc<Link>, Memory);
 
 /// Told of every channel that a bridge has ended: the contract, the peer, and why.
 pub type Reporter = fn(contract: &'static Info, peer: &str, fault: Fault);
@@ -62,6 +77,8 @@ pub(crate) struct State {
     reporter: OnceLock<Reporter>,
     /// The worker of the next bridge.
     next: AtomicUsize,
+    /// Endpoints that leave.
+    desk: hand::Desk,
 }
 
 impl State {
@@ -70,6 +87,7 @@ impl State {
             upstream: OnceLock::new(),
             reporter: OnceLock::new(),
             next: AtomicUsize::new(0),
+            desk: hand::Desk::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::bell;
-use super::bridge::Bridge;
+use super::bridge::{Bridge, Joint};
 use super::link::Link;
 use crate::critical::as_host;
 use crate::shared::shared;
@@ -20,7 +20,7 @@ const FEW: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Post {
     changed: AtomicU32,
-    joined: Mutex<Vec<Arc<Bridge>>>,
+    joined: Mutex<Vec<Joined>>,
     seen: Cell<u32>,
     /// Whether there are so few bridges that their lines are looked at.
     looks: Cell<bool>,
@@ -32,7 +32,14 @@ pub(crate) struct Post {
 struct Heard {
     link: Arc<Link>,
     rung: Cell<u32>,
-    bridges: Vec<Arc<Bridge>>,
+    bridges: Vec<Joined>,
+}
+
+/// A bridge, and the way that it goes.
+#[derive(Clone, Debug)]
+struct Joined {
+    bridge: Arc<Bridge>,
+    joint: Arc<Joint>,
 }
 
 /// A worker for a new bridge: the calling one, or each in turn.
@@ -55,7 +62,11 @@ pub fn lines() -> Vec<(usize, u64)> {
     let all = worker::all().iter();
     let bridges = |worker: &Worker| {
         let joined = worker.post.joined();
-        let known: Vec<_> = joined.iter().map(|bridge| bridge.known_as).collect();
+        let known: Vec<_> = joined
+            .iter()
+            .filter(|one| !one.joint.is_gone())
+            .map(|one| (one.bridge.channel, one.joint.number))
+            .collect();
         known
     };
     all.flat_map(bridges).collect()
@@ -89,16 +100,17 @@ pub fn line_memory() -> Vec<LineMemory> {
         let joined = worker.post.joined();
         joined
             .iter()
-            .map(|bridge| bridge.memory)
+            .filter(|one| !one.joint.is_gone())
+            .map(|one| one.joint.memory)
             .collect::<Vec<_>>()
     };
     worker::all().iter().flat_map(bridges).collect()
 }
 
 /// From now on the worker hears the bridge's bell.
-pub(super) fn add(worker: usize, bridge: Arc<Bridge>) {
+pub(super) fn add(worker: usize, bridge: Arc<Bridge>, joint: Arc<Joint>) {
     if let Some(worker) = worker::all().get(worker) {
-        worker.post.joined().push(bridge);
+        worker.post.joined().push(Joined { bridge, joint });
     }
     change(worker);
 }
@@ -117,7 +129,7 @@ pub(super) fn change_all() {
 }
 
 impl Post {
-    fn joined(&self) -> MutexGuard<'_, Vec<Arc<Bridge>>> {
+    fn joined(&self) -> MutexGuard<'_, Vec<Joined>> {
         self.joined
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -156,10 +168,10 @@ impl Post {
         for heard in self.links.borrow().iter() {
             let rung = heard.link.heard(worker).rung();
             if rung != heard.rung.replace(rung) {
-                heard.bridges.iter().for_each(|bridge| bridge.pump());
+                heard.bridges.iter().for_each(|one| one.bridge.pump());
             } else if self.looks.get() {
-                let waiting = heard.bridges.iter().filter(|bridge| bridge.has_message());
-                waiting.for_each(|bridge| bridge.pump());
+                let waiting = heard.bridges.iter().filter(|one| one.joint.has_message());
+                waiting.for_each(|one| one.bridge.pump());
             }
         }
     }
@@ -170,18 +182,19 @@ impl Post {
         let worker = home.index();
         let mut links = Vec::<Heard>::new();
         let mut joined = self.joined();
-        joined.retain(|bridge| !bridge.is_gone());
-        for bridge in joined.iter() {
-            let same = |heard: &Heard| Arc::ptr_eq(&heard.link, &bridge.link);
+        joined.retain(|one| !one.joint.is_gone());
+        for one in joined.iter() {
+            let link = &one.joint.link;
+            let same = |heard: &Heard| Arc::ptr_eq(&heard.link, link);
             let place = links.iter().position(same).unwrap_or_else(|| {
                 links.push(Heard {
-                    rung: Cell::new(bridge.link.heard(worker).rung()),
-                    link: bridge.link.clone(),
+                    rung: Cell::new(link.heard(worker).rung()),
+                    link: link.clone(),
                     bridges: Vec::new(),
                 });
                 links.len() - 1
             });
-            links[place].bridges.push(bridge.clone());
+            links[place].bridges.push(one.clone());
         }
         self.looks.set(joined.len() <= FEW);
         drop(joined);
@@ -190,8 +203,8 @@ impl Post {
             bell.set_looks(self.looks.get());
             bell.set_processor(home.processor.get());
         }
-        for bridge in links.iter().flat_map(|heard| &heard.bridges) {
-            bridge.pump();
+        for one in links.iter().flat_map(|heard| &heard.bridges) {
+            one.bridge.pump();
         }
         self.links.replace(links);
     }
@@ -227,6 +240,6 @@ impl Heard {
 
     #[inline]
     fn has_message(&self) -> bool {
-        self.bridges.iter().any(|bridge| bridge.has_message())
+        self.bridges.iter().any(|one| one.joint.has_message())
     }
 }
