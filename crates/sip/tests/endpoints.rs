@@ -19,6 +19,7 @@ use mullion_sip::{ExVec, Start, contract, start};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 contract! {
+    #[endless]
     mod talk {
         Ask: client {
             Channel(ride::Client<ride::Go>) -> Answer,
@@ -29,6 +30,7 @@ contract! {
 }
 
 contract! {
+    #[endless]
     mod ride { Go: client { Say(u32) -> Wait } Wait: server { Heard(u32) -> Go } }
 }
 
