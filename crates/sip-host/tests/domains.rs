@@ -101,6 +101,56 @@ fn one_line_moves_a_domain_behind_a_wall() {
     }
 }
 
+const BROKER: &str = r#"
+    [domains.one]
+    kind = "ONE"
+    [domains.two]
+    kind = "TWO"
+    [domains.three]
+    kind = "THREE"
+    [processes.broker]
+    library = "broker"
+    arguments = ["60"]
+    domain = "one"
+    bind = ["/broker"]
+    [processes.server]
+    library = "guest"
+    arguments = ["serve", "60"]
+    domain = "two"
+    look-up = ["/broker"]
+    [processes.client]
+    library = "guest"
+    arguments = ["ask", "60", "20"]
+    domain = "three"
+    look-up = ["/broker"]
+"#;
+
+/// An end of a channel goes from one process to another by way of a third, wherever the three are.
+fn processes_are_introduced_in_every_arrangement() {
+    for [one, two, three] in [
+        ["same", "same", "same"],
+        ["process", "same", "same"],
+        ["same", "process", "same"],
+        ["same", "same", "process"],
+        ["same", "process", "process"],
+        ["process", "process", "process"],
+    ] {
+        let text = BROKER
+            .replace("ONE", one)
+            .replace("TWO", two)
+            .replace("THREE", three);
+        let sharing = text.replace("\"process\"", "\"process\"\n    heap = \"shared\"");
+        // The broker and the server together behind a wall.
+        let together = text.replace("domain = \"two\"", "domain = \"one\"");
+        for text in [text, sharing, together] {
+            for outcome in ready(&text).run() {
+                let cause = outcome.exit.map(|exit| exit.cause);
+                assert_eq!(cause, Some(Cause::Returned), "{outcome:?} of {text}");
+            }
+        }
+    }
+}
+
 /// How a process of a domain ends that is told to end in this way.
 fn odd(way: &str) -> (Cause, String) {
     let text = format!(
@@ -243,6 +293,10 @@ fn what_there_is_not_is_said() {
 fn main() {
     mullion_sip_host::enter();
     let tests: &[(&str, fn())] = &[
+        (
+            "processes_are_introduced_in_every_arrangement",
+            processes_are_introduced_in_every_arrangement,
+        ),
         (
             "one_line_moves_a_domain_behind_a_wall",
             one_line_moves_a_domain_behind_a_wall,

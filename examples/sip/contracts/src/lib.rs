@@ -13,6 +13,15 @@ contract! {
 }
 
 contract! {
+    /// Ends of `echo`, for somebody else, or from somebody else.
+    pub mod meet {
+        Idle: client { Offer(super::echo::Client<super::echo::Idle>) -> Offered, Want -> Wanted }
+        Offered: server { Thanks -> end }
+        Wanted: server { Here(super::echo::Client<super::echo::Idle>) -> end }
+    }
+}
+
+contract! {
     /// Numbers, as many at a time as who sends them likes, when they are asked for.
     pub mod numbers {
         Idle: client { Next -> Busy, Stop -> end }
