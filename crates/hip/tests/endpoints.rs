@@ -496,6 +496,9 @@ fn who_has_handed_it_on_may_die() {
         let (client, relay) = made(relay.r#return(end_of(peer, 4)).expect("alive")).expect("back");
         let keeper = place_end(1).expect("bound");
         let (client, keeper) = made(keeper.r#return(client).expect("alive")).expect("back");
+        // Once it has been used, nobody is between.
+        let (sum, client) = question(client).expect("an answer");
+        assert_eq!(sum, 14);
         let between = all.remove(2);
         between.kill();
         between.wait();
