@@ -88,7 +88,9 @@ impl From<EncodeError> for Refusal {
     fn from(error: EncodeError) -> Refusal {
         match error {
             EncodeError::TooLong(_) => Refusal::TooLong,
-            EncodeError::TooDeep | EncodeError::Endpoint => Refusal::NoBytes,
+            EncodeError::TooDeep | EncodeError::Endpoint | EncodeError::TooManyEnds => {
+                Refusal::NoBytes
+            }
         }
     }
 }
