@@ -19,7 +19,23 @@ SECONDS = 300
 WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "AcqRel": ["Acquire", "Release"], "SeqCst": ["AcqRel"]}
 
 # Loom cannot tell these from what is there; why they stay. The text that is weakened, and the weaker ordering.
-KNOWN = {}
+EITHER = "one of the two acquires is enough for what is in a block; "
+LATER = "without it a drain could read the link that a later push writes; loom has no reads of what comes later"
+WHO = "it says who wakes; what for is ordered by the fences"
+KNOWN = {
+    ("claim", "if self.0.load(Ordering::Acquire) != from || !here.enter() {", "Relaxed"):
+        EITHER + "this one is for `here`, of which loom's exchanges see the last value anyway",
+    ("claim", ".compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)", "Relaxed"):
+        EITHER + "this one is for a word that has come back to the same value in between",
+    ("inbox", "if link.queued.swap(true, Ordering::AcqRel) {", "Release"): LATER,
+    ("inbox", "link.queued.swap(false, Ordering::AcqRel);", "Acquire"): LATER,
+    ("inbox", "self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::AcqRel) != 0", "Acquire"): WHO,
+    ("inbox", "self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::AcqRel) != 0", "Release"): WHO,
+    ("line", "let waiter = waits.then(|| self.waiter.swap(0, Ordering::AcqRel))?;", "Acquire"): WHO,
+    ("line", "let waiter = waits.then(|| self.waiter.swap(0, Ordering::AcqRel))?;", "Release"): WHO,
+    ("line", "self.peer_gone.store(1, Ordering::Release);", "Relaxed"):
+        "each send before it has ended with a fence; it stays for who closes without one",
+}
 
 
 def modules():

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn it_is_sha_256() {
-        for length in 0..200 {
+        for length in (0..200).step_by(if cfg!(miri) { 67 } else { 1 }) {
             let bytes: Vec<u8> = (0..length).map(|byte| byte as u8 ^ 0x5a).collect();
             let theirs: [u8; 32] = sha2::Sha256::digest(&bytes).into();
             assert_eq!(Digest::of(&bytes).0, theirs, "{length} bytes");

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 #[repr(transparent)]
 pub(super) struct Word(AtomicU32);
 
-/// Whether this member has the block. All zero is no.
+/// Whether this member has the block. All zero is no. It orders nothing: the word does.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Here(AtomicU8);
@@ -47,7 +47,7 @@ pub(super) struct Away {
 impl Word {
     /// What it says now, if somebody has the block who did not make it or had it back.
     pub(super) fn away(&self) -> Option<Away> {
-        match self.0.load(Ordering::Acquire) {
+        match self.0.load(Ordering::Relaxed) {
             0 | RETURNED => None,
             word => Some(Away {
                 holder: word as u16,
@@ -92,7 +92,8 @@ impl Word {
     }
 
     fn take(&self, here: &Here, from: u32, to: u32) -> bool {
-        if self.0.load(Ordering::Relaxed) != from || !here.enter() {
+        // What the word says is later than that the block left here before.
+        if self.0.load(Ordering::Acquire) != from || !here.enter() {
             return false;
         }
         let taken = self.change(from, to);
@@ -104,22 +105,22 @@ impl Word {
 
     fn change(&self, from: u32, to: u32) -> bool {
         self.0
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 }
 
 impl Here {
     pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire) != 0
+        self.0.load(Ordering::Relaxed) != 0
     }
 
     fn enter(&self) -> bool {
-        self.0.swap(1, Ordering::AcqRel) == 0
+        self.0.swap(1, Ordering::Relaxed) == 0
     }
 
     fn leave(&self) {
-        self.0.store(0, Ordering::Release);
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 
@@ -205,6 +206,13 @@ mod tests {
         thread::spawn(move || act(&block))
     }
 
+    /// loom looks for what comes in between only where somebody waits for it.
+    fn until(mut done: impl FnMut() -> bool) {
+        while !done() {
+            thread::yield_now();
+        }
+    }
+
     fn joined(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
         for thread in threads {
             thread.join().expect("a thread");
@@ -216,18 +224,16 @@ mod tests {
         loom::model(|| {
             let block = Block::made();
             let peer = with(&block, |block| {
-                if block.arrive() {
-                    assert_eq!(block.read(), 1);
-                    block.write(2);
-                    block.give_back();
-                }
+                until(|| block.arrive());
+                assert_eq!(block.read(), 1);
+                block.write(2);
+                block.give_back();
             });
             block.write(1);
             block.lend();
-            if block.take_back() {
-                assert_eq!(block.read(), 2);
-                block.write(3);
-            }
+            until(|| block.take_back());
+            assert_eq!(block.read(), 2);
+            block.write(3);
             joined([peer]);
         });
     }
@@ -240,22 +246,20 @@ mod tests {
             let peer = {
                 let back = back.clone();
                 with(&block, move |block| {
-                    if block.arrive() {
-                        block.write(block.read() + 1);
-                        block.word.lend(&block.here[1], PEER, MAKER);
-                        back.store(1, Ordering::Relaxed);
-                    }
+                    until(|| block.arrive());
+                    block.write(block.read() + 1);
+                    block.word.lend(&block.here[1], PEER, MAKER);
+                    back.store(1, Ordering::Relaxed);
                 })
             };
             block.write(1);
             block.lend();
-            let word = &block.word;
-            if back.load(Ordering::Relaxed) != 0 && word.arrive(&block.here[0], PEER, MAKER, true) {
-                assert_eq!(block.read(), 2);
-                block.write(3);
-                // Of its own again: it can go once more.
-                block.lend();
-            }
+            until(|| back.load(Ordering::Relaxed) != 0);
+            until(|| block.word.arrive(&block.here[0], PEER, MAKER, true));
+            assert_eq!(block.read(), 2);
+            block.write(3);
+            // Of its own again: it can go once more.
+            block.lend();
             joined([peer]);
         });
     }
@@ -303,13 +307,12 @@ mod tests {
             block.write(1);
             let other = with(&block, |block| {
                 // The maker.
-                if block.take_back() {
-                    block.write(2);
-                    block.lend();
-                    // Another thread of the peer's.
-                    assert!(block.arrive());
-                    assert_eq!(block.read(), 2);
-                }
+                until(|| block.take_back());
+                block.write(2);
+                block.lend();
+                // Another thread of the peer's.
+                assert!(block.arrive());
+                assert_eq!(block.read(), 2);
             });
             block.give_back();
             joined([other]);

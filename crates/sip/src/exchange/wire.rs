@@ -458,8 +458,8 @@ const PAST_CACHES: usize = 8 << 10;
 #[inline]
 unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
     let mut done = 0;
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if bytes.len() >= PAST_CACHES && to.addr().is_multiple_of(16) {
+    #[cfg(target_arch = "x86_64")]
+    if !cfg!(miri) && bytes.len() >= PAST_CACHES && to.addr().is_multiple_of(16) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
         while bytes.len() - done >= 16 {
             // SAFETY: 16 bytes are left, and the place is aligned.
@@ -486,8 +486,8 @@ unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
 /// As for [`std::ptr::copy_nonoverlapping`], but for changes of the source.
 #[inline]
 pub(crate) unsafe fn copy_once(from: *const u8, to: *mut u8, bytes: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if bytes > 64 {
+    #[cfg(target_arch = "x86_64")]
+    if !cfg!(miri) && bytes > 64 {
         // SAFETY: by the caller; the direction flag is clear by the calling convention.
         unsafe {
             std::arch::asm!(

@@ -23,7 +23,7 @@ use super::head::Head;
 use super::memory::Memory;
 
 /// Bytes of long messages that can be on their way in one direction of a channel.
-pub const ARENA: usize = 256 << 20;
+pub const ARENA: usize = if cfg!(miri) { 1 << 17 } else { 256 << 20 };
 /// Bytes of an arena that are kept whatever happens.
 const KEPT: usize = 1 << 20;
 /// An arena that has held more gives its pages back at once; one that has held less, at the first answer to less than
@@ -323,3 +323,6 @@ impl Line {
         Ok(reader.taking(&mut self.arriving))
     }
 }
+
+#[cfg(test)]
+mod tests;

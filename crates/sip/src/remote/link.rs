@@ -131,3 +131,6 @@ impl Drop for Link {
         }
     }
 }
+
+#[cfg(all(test, not(miri)))]
+mod tests;

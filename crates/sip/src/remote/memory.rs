@@ -98,14 +98,53 @@ impl Memory {
     pub(super) fn discard(&self, offset: usize, bytes: usize) {
         let start = self.at(offset);
         let bytes = bytes.min(self.bytes - offset);
+        if cfg!(miri) {
+            return;
+        }
         // SAFETY: within the mapping, which holds bytes of messages only. A failure leaves them, which is as good.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
     }
 }
 
+#[cfg(not(test))]
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's, and every `Memory` that knew it has gone.
         unsafe { libc::munmap(ptr::with_exposed_provenance_mut(self.0), self.1) };
+    }
+}
+
+/// The tests of this crate's own map no file.
+#[cfg(test)]
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the memory is this value's, from `both_ends`, and every `Memory` that knew it has gone.
+        unsafe { std::alloc::dealloc(ptr::with_exposed_provenance_mut(self.0), self.layout()) };
+    }
+}
+
+#[cfg(test)]
+impl Mapping {
+    fn layout(&self) -> std::alloc::Layout {
+        std::alloc::Layout::from_size_align(self.1, 4096).expect("a size")
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// Zeroed memory, twice, for two OS threads that play two OS processes.
+    pub(super) fn both_ends(bytes: usize) -> [Memory; 2] {
+        let mut mapping = Mapping(0, bytes);
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { std::alloc::alloc_zeroed(mapping.layout()) });
+        let base = base.expect("memory");
+        mapping.0 = base.expose_provenance().get();
+        let memory = Memory {
+            base,
+            bytes,
+            number: 0,
+            _mapping: Arc::new(mapping),
+        };
+        [memory.clone(), memory]
     }
 }

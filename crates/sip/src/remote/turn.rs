@@ -26,7 +26,7 @@ pub(super) struct Turn(AtomicU32);
 impl Turn {
     /// Has `work` done after this call, by the caller unless somebody is at it. Never by two at once.
     pub(super) fn run(&self, mut work: impl FnMut()) {
-        if self.0.swap(AGAIN, Ordering::AcqRel) != IDLE {
+        if self.0.swap(AGAIN, Ordering::Release) != IDLE {
             return;
         }
         loop {

@@ -8,6 +8,10 @@ use super::*;
 use crate::exchange::{ExBox, ExString, ExVec, HeapError};
 use crate::{Exchange, contract};
 
+/// Bytes of the longest message here. Miri has little memory, and takes a second for each thousand values.
+const LONGEST: usize = if cfg!(miri) { 1 << 14 } else { 1 << 20 };
+const MANY: u64 = if cfg!(miri) { 1000 } else { 1_000_000 };
+
 #[derive(Exchange, PartialEq, Debug)]
 struct Node {
     label: char,
@@ -62,20 +66,21 @@ struct Sketch {
 fn sketches() -> impl Strategy<Value = Sketch> {
     let leaf = (
         any::<char>(),
-        ".{0,9}",
+        prop::collection::vec(any::<char>(), 0..9),
         prop::collection::vec(any::<u32>(), 0..40),
         any::<bool>(),
         0..3u8,
     )
         .prop_map(|(label, text, numbers, flag, kind)| Sketch {
             label,
-            text,
+            text: text.into_iter().collect(),
             numbers,
             flag,
             kind,
             children: Vec::new(),
         });
-    leaf.prop_recursive(4, 24, 4, |inner| {
+    let (depth, size) = if cfg!(miri) { (2, 4) } else { (4, 24) };
+    leaf.prop_recursive(depth, size, 4, |inner| {
         (inner.clone(), prop::collection::vec(inner, 0..4)).prop_map(|(mut sketch, children)| {
             sketch.children = children;
             sketch
@@ -104,12 +109,10 @@ fn build(sketch: &Sketch) -> Node {
 
 /// Through a place that is too small, so that the larger one is tried as well.
 fn encode<T: Exchange>(value: &T) -> Result<Vec<u8>, EncodeError> {
-    let bytes = to_bytes(value, 1 << 20)?;
-    let (mut small, mut large) = (
-        [MaybeUninit::uninit(); 48],
-        vec![MaybeUninit::uninit(); 1 << 20],
-    );
-    let mut writer = Writer::new(&mut small, &mut large);
+    let bytes = to_bytes(value, LONGEST)?;
+    let mut small = [MaybeUninit::uninit(); 48];
+    let mut large = Vec::with_capacity(LONGEST);
+    let mut writer = Writer::new(&mut small, &mut large.spare_capacity_mut()[..LONGEST]);
     value.encode(&mut writer)?;
     assert_eq!(writer.finish(), (bytes.len(), bytes.len() > 48));
     Ok(bytes)
@@ -210,8 +213,8 @@ fn counts_and_depths_are_bounded() {
         Err(DecodeError::Short)
     );
     // A million values of 1 KiB from a byte each would be a gigabyte.
-    let mut many = 1_000_000u64.to_le_bytes().to_vec();
-    many.resize(8 + 1_000_000, 0);
+    let mut many = MANY.to_le_bytes().to_vec();
+    many.resize(8 + MANY as usize, 0);
     assert_eq!(
         decode::<ExVec<Option<[u64; 127]>>>(&many),
         Err(DecodeError::TooLarge)
@@ -230,8 +233,8 @@ fn counts_and_depths_are_bounded() {
     assert!(decode::<Chain>(&encode(&chain).expect("not too deep")).is_ok());
     let chain = Chain(Some(ExBox::new(chain)));
     assert_eq!(encode(&chain), Err(EncodeError::TooDeep));
-    let long = ExVec::copy_of(&vec![0u8; 1 << 20]);
-    assert_eq!(encode(&long), Err(EncodeError::TooLong(1 << 20)));
+    let long = ExVec::copy_of(&vec![0u8; LONGEST]);
+    assert_eq!(encode(&long), Err(EncodeError::TooLong(LONGEST)));
 }
 
 #[test]
