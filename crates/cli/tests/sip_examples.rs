@@ -43,6 +43,21 @@ fn names_are_reached_by_those_who_may() {
     assert_eq!(run.end().0, Some(143));
 }
 
+/// As the configuration has it, each in an OS process; and in one.
+#[test]
+fn the_broker_introduces_who_knows_no_name() {
+    for kind in ["process", "same"] {
+        let mut run = Run::example("broker", |text| {
+            text.replace("\"process\"", &format!("\"{kind}\""))
+        });
+        run.said("ended process=\"client\" cause=Returned");
+        run.said("ended process=\"server\" cause=Returned");
+        run.terminate();
+        let (code, log) = run.end();
+        assert_eq!(code, Some(143), "{log}");
+    }
+}
+
 /// Three pieces end two workers each; all others are done, whoever was ended in between.
 #[test]
 fn work_is_done_whoever_crashes() {
