@@ -277,7 +277,10 @@ impl Link {
             match handed.offer() {
                 Some(offer) => carrier.offer(&offer),
                 // It is put into the queue again.
-                None => self.leaving.queue().offered -= 1,
+                None => {
+                    let mut queue = self.leaving.queue();
+                    queue.offered = queue.offered.saturating_sub(1);
+                }
             }
         }
     }
