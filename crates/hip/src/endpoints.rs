@@ -134,6 +134,10 @@ pub(crate) fn claimed(by: u64, over: End) {
 }
 
 /// One side of a new line: for a domain, or for the host itself.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "two at a time, and texts in place"
+)]
 enum Side {
     Domain(Linked, Arc<OwnedFd>, Arc<LineFile>),
     Host(Path),

@@ -36,7 +36,9 @@ contract! {
 
 static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
-static LINKS: LazyLock<Mutex<HashMap<(u64, u8), Arc<Link>>>> = LazyLock::new(Mutex::default);
+type Links = HashMap<(u64, u8), Arc<Link>>;
+
+static LINKS: LazyLock<Mutex<Links>> = LazyLock::new(Mutex::default);
 /// Endpoints that were taken or refused.
 static CLAIMED: AtomicU64 = AtomicU64::new(0);
 
