@@ -36,10 +36,8 @@ fn calls(_: ()) {
     let digest = byte::Contract::INFO.digest.0;
     let mut contract = 0;
     // SAFETY: as above.
-    assert_eq!(
-        unsafe { (table.contract)(digest.as_ptr(), &mut contract) },
-        0
-    );
+    let found = unsafe { (table.contract)(digest.as_ptr(), &mut contract) };
+    assert_eq!(found, 0);
     let channel = || {
         let (mut client, mut server) = (0, 0);
         // SAFETY: as above.
@@ -103,10 +101,8 @@ fn calls(_: ()) {
     });
     let (name, mut program) = ("by-number", 0);
     // SAFETY: as above.
-    assert_eq!(
-        unsafe { (table.program)(name.as_ptr(), name.len(), &mut program) },
-        0
-    );
+    let found = unsafe { (table.program)(name.as_ptr(), name.len(), &mut program) };
+    assert_eq!(found, 0);
     measure(
         of("process by number, made, run, ended and waited for"),
         BATCHES,
