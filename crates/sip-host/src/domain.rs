@@ -34,7 +34,7 @@ pub struct Process {
     /// What the configuration says of it.
     pub config: ProcessConfig,
     /// Its library, judged.
-    pub image: Image,
+    pub image: Arc<Image>,
 }
 
 /// A life of a process. Dropping it lets the life go on, with nobody to look at it.

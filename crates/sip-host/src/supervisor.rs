@@ -5,7 +5,8 @@
 //!                 -> run: lives begin; an end -> the policy -> later another life, or over
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -168,13 +169,21 @@ impl Supervisor {
     pub fn new(configuration: &Configuration) -> Result<Supervisor, SetupError> {
         let mut groups = BTreeMap::<&str, Vec<Arc<Process>>>::new();
         let mut processes = Vec::new();
+        let mut images = HashMap::<_, Arc<Image>>::new();
         for (name, config) in &configuration.processes {
             let pinned = config.sha256.map(|pinned| pinned.0);
-            let image =
-                Image::read(&config.library, pinned).map_err(|error| SetupError::Image {
-                    process: name.clone(),
-                    error,
-                })?;
+            // Processes of one library share what was read of it.
+            let image = match images.entry((&config.library, pinned)) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => {
+                    let read = Image::read(&config.library, pinned);
+                    let image = read.map_err(|error| SetupError::Image {
+                        process: name.clone(),
+                        error,
+                    })?;
+                    new.insert(Arc::new(image)).clone()
+                }
+            };
             let process = Arc::new(Process {
                 name: name.clone().leak(),
                 config: config.clone(),

@@ -1,5 +1,6 @@
 //! Many separately built SIPs at once: what each takes while it waits. `MULLION_SIP_MANY=500 cargo test --release -p
-//! mullion-sip-host --test many -- --nocapture` for more of them.
+//! mullion-sip-host --test many -- --nocapture` for more of them, `MULLION_SIP_LIBRARY=FILE` for another that waits when
+//! it is told to `sleep`.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +8,7 @@
 mod built;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use built::library;
@@ -47,7 +49,8 @@ fn many_separately_built_sips_wait_at_once() {
     }
     let mut configuration = Configuration::parse(&text).expect("well formed");
     for process in configuration.processes.values_mut() {
-        process.library = library("odd");
+        let other = std::env::var_os("MULLION_SIP_LIBRARY");
+        process.library = other.map_or_else(|| library("odd"), PathBuf::from);
     }
     let (before, began) = (System::now(), Instant::now());
     let supervisor = Supervisor::new(&configuration).unwrap_or_else(|error| panic!("{error}"));
