@@ -89,5 +89,6 @@ fn many_separately_built_sips_wait_at_once() {
         began.as_micros() as usize / many,
     );
     assert!(each(before.descriptors, alive.descriptors) <= 2);
-    assert!(each(before.mappings, alive.mappings) <= 16);
+    // Workers have stacks in store, two mappings each.
+    assert!(alive.mappings - before.mappings <= 600 + 10 * many);
 }
