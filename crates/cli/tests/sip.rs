@@ -61,6 +61,29 @@ fn domain_of(table: &str, process: &str) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(number.expect(table)).expect("a number")
 }
 
+/// Threads, memory, messages and limits of every process, wherever it is.
+fn shows_both_sides_of_a_wall(view: &str) {
+    let view: serde_json::Value = serde_json::from_str(view).expect("JSON");
+    for process in view["processes"].as_array().expect("a list") {
+        let number = |field: &str| process[field].as_f64().unwrap_or(-1.0);
+        assert_eq!(process["silent"], false, "{process}");
+        assert!(number("messages") > 0.0, "{process}");
+        assert!(number("messages_per_second") > 0.0, "{process}");
+        for (used, limit) in [
+            ("threads", "thread_limit"),
+            ("heap", "heap_limit"),
+            ("exchange", "exchange_limit"),
+        ] {
+            assert!(
+                number(used) >= 0.0 && number(used) <= number(limit),
+                "{process}"
+            );
+            assert!(number(limit) > 0.0, "{process}");
+        }
+        assert_eq!(process["os_process"].is_null(), process["name"] == "asker");
+    }
+}
+
 #[test]
 fn a_domain_is_an_os_process_that_is_started_again() {
     let run = Run::of(
@@ -80,6 +103,14 @@ fn a_domain_is_an_os_process_that_is_started_again() {
         "#,
     );
     run.look(&["top", "--json"], "\"server\": \"echo\"");
+    // On a busy machine a domain may be silent for a while.
+    let both = loop {
+        let view = run.look(&["top", "--json", "--every", "50ms"], "per_second");
+        if view.matches("per_second").count() == 2 {
+            break view;
+        }
+    };
+    shows_both_sides_of_a_wall(&both);
     let domain = domain_of(&run.look(&["top", "--once"], "running"), "echo");
     rustix::process::kill_process(domain, rustix::process::Signal::KILL).expect("it lives");
     run.look(&["top", "--once"], "Killed: signal 9");

@@ -338,6 +338,7 @@ impl Supervised {
                 State::Over => "over",
             },
             restarts: self.restarts,
+            limits: self.process.config.limits.over(self.process.image.limits()),
             place: match &self.state {
                 State::Running(running) => running.place(),
                 _ => None,

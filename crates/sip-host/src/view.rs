@@ -9,7 +9,7 @@ use std::time::Instant;
 use mullion_hip::{Glass, Seen};
 use mullion_sip::channel::Side;
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{self, End, Statistics};
+use mullion_sip::process::{self, End, Limits, Statistics};
 use mullion_sip::remote;
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +43,12 @@ pub struct ProcessView {
     pub last_end: Option<String>,
     /// The worker that it lives on.
     pub worker: Option<u16>,
+    /// Whether its OS process has not answered in time: what is counted there is then unknown, and 0 here.
+    pub silent: bool,
     /// Its threads.
     pub threads: u32,
+    /// The most that it may have.
+    pub thread_limit: u32,
     /// Bytes of its heap, and the most that it may have.
     pub heap: usize,
     /// The most that it may have.
@@ -55,6 +59,9 @@ pub struct ProcessView {
     pub exchange_limit: u64,
     /// Messages that this life has sent.
     pub messages: u64,
+    /// The same per second, between two views: who compares them fills it in ([`View::compare`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages_per_second: Option<f64>,
 }
 
 /// One channel.
@@ -74,6 +81,26 @@ pub struct ChannelView {
     pub to_client: u32,
 }
 
+impl View {
+    /// Fills in what has happened since an earlier view: of processes that live the same life, as far as counts tell.
+    pub fn compare(&mut self, before: &View) {
+        let seconds = self.seconds - before.seconds;
+        let earlier: HashMap<&str, &ProcessView> = before
+            .processes
+            .iter()
+            .map(|process| (&*process.name, process))
+            .collect();
+        for process in &mut self.processes {
+            let earlier = earlier.get(&*process.name);
+            let sent = earlier
+                .filter(|earlier| !earlier.silent && earlier.restarts == process.restarts)
+                .and_then(|earlier| process.messages.checked_sub(earlier.messages));
+            let sent = sent.filter(|_| seconds > 0.0 && !process.silent);
+            process.messages_per_second = sent.map(|sent| sent as f64 / seconds);
+        }
+    }
+}
+
 /// What the supervisor knows of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
@@ -81,6 +108,7 @@ pub(crate) struct Standing {
     pub(crate) domain: String,
     pub(crate) state: &'static str,
     pub(crate) restarts: u64,
+    pub(crate) limits: Limits,
     pub(crate) place: Option<Place>,
     pub(crate) last_end: Option<String>,
 }
@@ -116,6 +144,9 @@ fn named(standing: &Standing) -> ProcessView {
         state: standing.state.to_owned(),
         restarts: standing.restarts,
         last_end: standing.last_end.clone(),
+        thread_limit: standing.limits.threads,
+        heap_limit: standing.limits.memory,
+        exchange_limit: standing.limits.exchange,
         ..ProcessView::default()
     }
 }
@@ -177,7 +208,8 @@ struct Other {
     glass: Glass,
     /// Counted from 1.
     number: usize,
-    seen: Seen,
+    /// Nothing, if it has not answered.
+    seen: Option<Seen>,
     /// By the numbers of lives.
     names: HashMap<u64, &'static str>,
 }
@@ -194,7 +226,7 @@ fn others(standings: &[Standing]) -> Vec<Other> {
             others.push(Other {
                 glass: place.glass.clone(),
                 number: others.len() + 1,
-                seen: place.glass.look().unwrap_or_default(),
+                seen: place.glass.look(),
                 names: HashMap::new(),
             });
             others.len() - 1
@@ -206,12 +238,14 @@ fn others(standings: &[Standing]) -> Vec<Other> {
 
 impl Other {
     fn fill(&self, view: &ProcessView, place: &Place) -> ProcessView {
-        let seen = self
-            .seen
-            .processes
-            .iter()
-            .find(|seen| seen.life == place.life);
-        let seen = seen.copied().unwrap_or_default();
+        let mut all = self.seen.iter().flat_map(|seen| &seen.processes);
+        let Some(seen) = all.find(|seen| seen.life == place.life) else {
+            return ProcessView {
+                os_process: self.glass.process(),
+                silent: self.seen.is_none(),
+                ..view.clone()
+            };
+        };
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         ProcessView {
             os_process: self.glass.process(),
@@ -227,7 +261,7 @@ impl Other {
     }
 
     fn add_to(&self, channels: &mut Channels) {
-        for end in &self.seen.ends {
+        for end in self.seen.iter().flat_map(|seen| &seen.ends) {
             let holder = self.names.get(&end.life).map(|name| (*name).to_owned());
             channels.add(
                 match end.line {
@@ -289,5 +323,49 @@ impl Channels {
         let all = self.0.into_values().enumerate();
         all.map(|(id, channel)| ChannelView { id, ..channel })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_per_second_are_of_one_life_that_was_counted_twice() {
+        let process = |name: &str, messages, restarts, silent| ProcessView {
+            name: name.into(),
+            messages,
+            restarts,
+            silent,
+            ..ProcessView::default()
+        };
+        let view = |seconds, processes| View {
+            seconds,
+            processes,
+            channels: Vec::new(),
+        };
+        let before = vec![
+            process("steady", 10, 1, false),
+            process("again", 10, 1, false),
+            process("silent", 0, 0, true),
+            process("fallen silent", 10, 0, false),
+        ];
+        let now = vec![
+            process("steady", 40, 1, false),
+            process("again", 40, 2, false),
+            process("silent", 40, 0, false),
+            process("fallen silent", 0, 0, true),
+            process("new", 40, 0, false),
+        ];
+        let rates = |view: &View| -> Vec<_> {
+            let all = view.processes.iter();
+            all.map(|process| process.messages_per_second).collect()
+        };
+        let mut later = view(3.0, now.clone());
+        later.compare(&view(1.0, before.clone()));
+        assert_eq!(rates(&later), [Some(15.0), None, None, None, None]);
+        let mut at_once = view(1.0, now);
+        at_once.compare(&view(1.0, before));
+        assert_eq!(rates(&at_once), [None; 5]);
     }
 }

@@ -1,14 +1,12 @@
 //! `mullion sip top`: what runs, again and again.
 
 use crate::output::{outln, print};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use mullion_sip_host::View;
-use mullion_sip_host::view::ProcessView;
 
 use super::Socket;
 use crate::units;
@@ -19,8 +17,9 @@ use crate::units;
   0 after one view (--once, --json), or when the supervisor has ended; 1 when none answers;
   2 for bad usage.
 
-Messages are those that a process has sent; per second, since the view before. The number of the OS process is
-shown where a domain has one of its own.
+Messages are those that a process has sent; per second, since the view before (with --once or --json: if --every
+is given, which takes two views). The number of the OS process is shown where a domain has one of its own; `?` is
+what one has not said that did not answer within 400 ms.
 
 Example:\n  mullion sip top --once")]
 pub(crate) struct Args {
@@ -32,22 +31,26 @@ pub(crate) struct Args {
     /// One view, as JSON.
     #[arg(long)]
     json: bool,
-    /// How long between two views.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::time)]
-    every: Duration,
+    /// How long between two views [default: 1s].
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    every: Option<Duration>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut view = self.socket.ask()?;
+        if let Some(every) = self.every.filter(|_| self.once || self.json) {
+            std::thread::sleep(every);
+            let before = std::mem::replace(&mut view, self.socket.ask()?);
+            view.compare(&before);
+        }
         if self.json {
             outln!("{}", serde_json::to_string_pretty(&view)?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut before = None;
         let clear = !self.once && io::stdout().is_terminal();
         loop {
-            let text = table(&view, before.as_ref());
+            let text = table(&view);
             print(&format!(
                 "{}{text}",
                 if clear { "\x1b[H\x1b[J" } else { "" }
@@ -55,16 +58,19 @@ impl Args {
             if self.once {
                 return Ok(ExitCode::SUCCESS);
             }
-            std::thread::sleep(self.every);
+            std::thread::sleep(self.every.unwrap_or(Duration::from_secs(1)));
             match self.socket.ask() {
-                Ok(next) => before = Some(std::mem::replace(&mut view, next)),
+                Ok(next) => {
+                    let before = std::mem::replace(&mut view, next);
+                    view.compare(&before);
+                }
                 Err(_) => return Ok(ExitCode::SUCCESS),
             }
         }
     }
 }
 
-fn table(view: &View, before: Option<&View>) -> String {
+fn table(view: &View) -> String {
     let running = view
         .processes
         .iter()
@@ -79,7 +85,7 @@ fn table(view: &View, before: Option<&View>) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "{:<20} {:<12} {:>8} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  LAST END",
+        "{:<20} {:<12} {:>8} {:<8} {:>6} {:>12} {:>17} {:>17} {:>12} {:>10} {:>8}  LAST END",
         "PROCESS",
         "DOMAIN",
         "PID",
@@ -92,35 +98,26 @@ fn table(view: &View, before: Option<&View>) -> String {
         "PER SECOND",
         "RESTARTS"
     );
-    let earlier: HashMap<&str, &ProcessView> = before
-        .iter()
-        .flat_map(|view| &view.processes)
-        .map(|process| (&*process.name, process))
-        .collect();
-    let seconds = before.map_or(0.0, |before| view.seconds - before.seconds);
     for process in &view.processes {
-        let rate = earlier
-            .get(&*process.name)
-            .filter(|_| seconds > 0.0)
-            .map_or("-".to_owned(), |earlier| {
-                format!(
-                    "{:.0}",
-                    process.messages.saturating_sub(earlier.messages) as f64 / seconds
-                )
-            });
+        let known = |text: String| match process.silent {
+            true => "?".to_owned(),
+            false => text,
+        };
+        let rate = process.messages_per_second;
+        let rate = rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
         let _ = writeln!(
             text,
-            "{:<20} {:<12} {:>8} {:<8} {:>6} {:>7} {:>17} {:>17} {:>12} {:>10} {:>8}  {}",
+            "{:<20} {:<12} {:>8} {:<8} {:>6} {:>12} {:>17} {:>17} {:>12} {:>10} {:>8}  {}",
             process.name,
             process.domain,
             number(process.os_process),
             process.state,
             number(process.worker.map(u32::from)),
-            process.threads,
-            of(process.heap as u64, process.heap_limit as u64),
-            of(process.exchange, process.exchange_limit),
-            process.messages,
-            rate,
+            known(format!("{} / {}", process.threads, process.thread_limit)),
+            known(of(process.heap as u64, process.heap_limit as u64)),
+            known(of(process.exchange, process.exchange_limit)),
+            known(process.messages.to_string()),
+            known(rate),
             process.restarts,
             process.last_end.as_deref().unwrap_or("-")
         );
