@@ -176,7 +176,9 @@ mod tests {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(
             words,
-            ["x", "–", "–", "1.040", "–", "ERROR", "–", "–", "–", "0.0%"]
+            [
+                "x", "–", "–", "1.040", "–", "–", "ERROR", "–", "–", "–", "0.0%"
+            ]
         );
         assert!(table.contains("ERROR: x, trap: WRONG RESULT"));
         assert!(table.contains("note: no column `musl`"));
