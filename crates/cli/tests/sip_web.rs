@@ -214,10 +214,21 @@ fn a_parser_that_dies_is_another_one_soon() {
         line.contains("Panic") && line.contains("a bug in the parser"),
         "{line}"
     );
-    let top = run.look(&["top", "--json"], "\"restarts\": 6");
-    assert!(top.contains("\"restarts\": 6"));
+    // Two for each request, or one: who serves it may have had a channel to a parser that has gone, and that was one try.
+    assert!((3..=6).contains(&parser(&run)["restarts"].as_u64().expect("a number")));
     run.terminate();
-    assert_eq!(run.end().0, Some(143));
+    let (status, log) = run.end();
+    assert_eq!(status, Some(143));
+    assert!(log.matches("a bug in the parser").count() >= 3, "{log}");
+}
+
+/// As `top` has it.
+fn parser(run: &Run) -> serde_json::Value {
+    let top = run.look(&["top", "--json"], "parser");
+    let view: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+    let processes = view["processes"].as_array().expect("a list");
+    let parser = processes.iter().find(|process| process["name"] == "parser");
+    parser.expect("it is there").clone()
 }
 
 /// The domains of the configuration, and the one that holds everybody else.
@@ -261,11 +272,7 @@ fn a_parser_behind_a_wall_is_killed_and_another_one_soon() {
     for restarts in 1..4 {
         assert_eq!(get(address, "/").0, 200);
         let pid = loop {
-            let top = run.look(&["top", "--json"], "parser");
-            let view: serde_json::Value = serde_json::from_str(&top).expect("JSON");
-            let processes = view["processes"].as_array().expect("a list");
-            let parser = processes.iter().find(|process| process["name"] == "parser");
-            let pid = parser.and_then(|parser| parser["os_process"].as_i64());
+            let pid = parser(&run)["os_process"].as_i64();
             match pid {
                 Some(pid) if pid != before => break pid,
                 _ => continue,

@@ -5,9 +5,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::built::libraries;
+
+/// For what is to come: a test that waits for ever says nothing.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn mullion() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
@@ -69,6 +72,7 @@ impl Run {
 
     /// What a view says, once it says `wanted`.
     pub(crate) fn look(&self, arguments: &[&str], wanted: &str) -> String {
+        let begin = Instant::now();
         loop {
             let socket = self.directory.path().join("socket");
             let seen = mullion()
@@ -80,12 +84,14 @@ impl Run {
             if text.contains(wanted) {
                 return text;
             }
+            assert!(begin.elapsed() < PATIENCE, "no {wanted} in {text}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// The first line with `wanted`, once it is there.
     pub(crate) fn said(&mut self, wanted: &str) -> String {
+        let begin = Instant::now();
         loop {
             let over = self.supervisor.try_wait().expect("our child").is_some();
             let log = self.log.lock().expect("no panic").clone();
@@ -93,6 +99,7 @@ impl Run {
                 return line.to_owned();
             }
             assert!(!over, "it ended without {wanted:?}: {log}");
+            assert!(begin.elapsed() < PATIENCE, "no {wanted:?}: {log}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
