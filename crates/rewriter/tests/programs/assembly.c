@@ -107,7 +107,7 @@ static APART uint64_t scarce(void) {
     words[6] = 0x4e6c754d;
     __asm__ volatile("cmpl $0x4e6c754d, 48(%2)\n\tsete %0\n\tcmpl $0x4e6c754d, 52(%2)\n\tsetb %1\n\t"
                      "movl $0x4e6c754d, 56(%2)"
-                     : "=q"(equal), "=q"(below) : "r"(words) : "memory", "cc");
+                     : "=&q"(equal), "=&q"(below) : "r"(words) : "memory", "cc");
     return mix(sum, equal * 2 + below + words[7]);
 }
 
