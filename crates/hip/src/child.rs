@@ -14,7 +14,7 @@ use mullion_sip::remote::{self, Fault};
 use mullion_sip::{ExString, ExVec, Start, wait};
 use rustix::thread::CpuSet;
 
-use crate::control::Control;
+use crate::control::{Control, DESCRIPTORS};
 use crate::files::contents;
 use crate::memory::{self, Holder};
 use crate::message::{
@@ -57,7 +57,7 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
         // There is nobody to tell.
         Err(_) => return 1,
     };
-    let begun = match host.control.receive() {
+    let begun = match host.control.receive(DESCRIPTORS) {
         Ok(Some((
             ToDomain::Begin {
                 workers,

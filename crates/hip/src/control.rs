@@ -64,13 +64,17 @@ impl Control {
         Ok(())
     }
 
-    /// Waits for a message; `None` when the peer is no more.
+    /// Waits for a message; `None` when the peer is no more. Of descriptors so many come with it (Linux may round up), and
+    /// others do not even for a moment: there is a limit to how many a program has.
     ///
     /// # Errors
     /// What came is no message.
-    pub(crate) fn receive<T: Exchange>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    pub(crate) fn receive<T: Exchange>(
+        &self,
+        descriptors: usize,
+    ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut bytes = vec![0; LONGEST];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = loop {
             let mut into = [IoSliceMut::new(&mut bytes)];

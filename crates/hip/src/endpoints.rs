@@ -7,17 +7,20 @@
 //! ```
 //! What it says of a line is told to who had it first before anybody can say anything over it: the peer, and then the
 //! receiver. Each side holds the endpoint against what it knows itself; what a domain claims it can claim of its own
-//! ends of links only. Who offers more than [`WINDOW`] at a time over one end of a link is ended.
+//! ends of links only. Who offers more than [`WINDOW`] at a time over one end of a link is ended. Who cannot map its side of
+//! a line says so, and the other side finds it closed.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
-use mullion_sip::remote::{self, Carrier, Offer, Path, WINDOW, carry, open_desk};
+use mullion_sip::remote::{
+    self, Carrier, LINK_BYTES, Link, Memory, Offer, Path, WINDOW, carry, open_desk,
+};
 
 use crate::message::{End, Linked, Passing, ToDomain};
-use crate::registry::{HOST, LINE, LineFile, Registry, registry};
+use crate::registry::{HOST, LINES, LineFile, Registry, registry};
 
 /// Where the peer of an endpoint is.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +136,30 @@ pub(crate) fn claimed(by: u64, over: End) {
     }
 }
 
+/// A domain cannot have a line that it was told of over this end of a link. Whoever has the other half, or will have it,
+/// finds it closed. The memory is the domain's word, and may be any that it has: nothing is written there that it could not
+/// write itself.
+///
+/// # Errors
+/// It has no such memory, or the host cannot map it either: then the domain is to end, which whoever waits hears of too.
+pub(crate) fn refused(by: u64, over: End, files: &[OwnedFd]) -> io::Result<()> {
+    let all = registry();
+    let bells = all.across(by, over).and_then(|_| all.bells(over));
+    drop(all);
+    let (Some(bells), [line]) = (bells, files) else {
+        // The other one has gone, or it is no answer to anything.
+        return match files {
+            [_] => Ok(()),
+            _ => Err(io::Error::other("a line that is refused comes back")),
+        };
+    };
+    let line = Memory::map(line.as_fd(), 1)?;
+    let bells = Memory::map(bells.as_fd(), LINK_BYTES)?;
+    let link = Link::new(bells, over.end.into(), "", None).ok_or(io::ErrorKind::InvalidInput)?;
+    remote::refuse(&line, &link);
+    Ok(())
+}
+
 /// One side of a new line: for a domain, or for the host itself.
 #[allow(
     clippy::large_enum_variant,
@@ -164,7 +191,7 @@ fn of_domain(side: Option<Side>) -> (Option<Linked>, Files) {
 impl Registry {
     /// A line between the peer of an endpoint and who gets it.
     fn make(&mut self, peer: u64, to: u64, bytes: u64) -> io::Result<(Side, Side)> {
-        if bytes > LINE {
+        if !LINES.contains(&bytes) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let line = Arc::new(self.line(bytes as usize)?);

@@ -180,7 +180,7 @@ fn stand_for(id: u64) {
 }
 
 /// What `launch` is told, once.
-type Began = Sender<Result<(), LaunchError>>;
+pub(crate) type Began = Sender<Result<(), LaunchError>>;
 
 /// The thread of a domain. Linux ends the domain should it end.
 fn live(
@@ -263,7 +263,7 @@ fn start(
 
 /// What a domain has said that matters at its end.
 #[derive(Default)]
-struct Heard {
+pub(crate) struct Heard {
     /// The first failure of one of its processes.
     failure: Option<Exit>,
     /// Why it could not begin.
@@ -272,13 +272,13 @@ struct Heard {
 
 impl Heard {
     /// Until there is nobody to listen to.
-    fn listen(&mut self, domain: &Arc<Domain>, began: &Began) {
+    pub(crate) fn listen(&mut self, domain: &Arc<Domain>, began: &Began) {
         loop {
-            match domain.control.receive::<ToHost>() {
+            match domain.control.receive::<ToHost>(1) {
                 Ok(None) => return,
-                Ok(Some((message, _))) => {
+                Ok(Some((message, files))) => {
                     // Who does not read answers is gone as far as the host is concerned.
-                    if self.act(domain, message, began).is_err() {
+                    if self.act(domain, message, &files, began).is_err() {
                         return;
                     }
                 }
@@ -287,7 +287,13 @@ impl Heard {
         }
     }
 
-    fn act(&mut self, domain: &Arc<Domain>, message: ToHost, began: &Began) -> io::Result<()> {
+    fn act(
+        &mut self,
+        domain: &Arc<Domain>,
+        message: ToHost,
+        files: &[OwnedFd],
+        began: &Began,
+    ) -> io::Result<()> {
         match message {
             ToHost::Ready { landlock } => {
                 notice(domain, &Notice::Ready { landlock });
@@ -332,6 +338,7 @@ impl Heard {
                 endpoints::offer(domain.id, &handed)?;
             }
             ToHost::Claimed { over } => endpoints::claimed(domain.id, over),
+            ToHost::Refused { over } => endpoints::refused(domain.id, over, files)?,
             ToHost::Ended {
                 life,
                 name,

@@ -30,6 +30,8 @@ mod control;
 mod endpoints;
 mod files;
 mod host;
+#[cfg(test)]
+mod hostile;
 mod lives;
 mod members;
 mod memory;

@@ -161,7 +161,7 @@ impl From<Passing> for Passage {
 }
 
 /// One end of a link, and a line over it.
-#[derive(Exchange, Debug)]
+#[derive(Exchange, Clone, Copy, Debug)]
 pub(crate) struct Linked {
     pub(crate) link: u64,
     pub(crate) line: u64,
@@ -169,6 +169,15 @@ pub(crate) struct Linked {
     pub(crate) peer: Text,
     /// The peer's life, if the two share memory.
     pub(crate) sharer: Option<u16>,
+}
+
+impl Linked {
+    pub(crate) fn over(&self) -> End {
+        End {
+            link: self.link,
+            end: self.end,
+        }
+    }
 }
 
 /// From a domain.
@@ -212,6 +221,9 @@ pub(crate) enum ToHost {
     },
     /// An endpoint that was offered to the domain over that link has been taken, or refused.
     Claimed { over: End },
+    /// The domain cannot have a line that it was told of over that end of a link, whose memory comes back with this:
+    /// whoever has the other half is to know.
+    Refused { over: End },
     /// A process of the domain has ended; of life 0, if all began together.
     Ended {
         life: u64,

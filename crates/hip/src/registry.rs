@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
@@ -27,8 +28,8 @@ use crate::message::{End, Linked, Text, ToDomain, error_number, error_of, side_n
 
 /// Names that a domain may have bound at a time.
 const NAMES: usize = 1024;
-/// Bytes of a channel's memory at most: two arenas, and rings as large as a contract's may be.
-pub(crate) const LINE: u64 = 2 * ARENA as u64 + (64 << 20);
+/// Bytes of a channel's memory: two arenas, and rings as large as a contract's may be.
+pub(crate) const LINES: RangeInclusive<u64> = 2 * ARENA as u64..=2 * ARENA as u64 + (64 << 20);
 /// The host, among domains.
 pub(crate) const HOST: u64 = 0;
 
@@ -101,8 +102,8 @@ impl LineFile {
 }
 
 enum Asker {
-    /// A process of the host, whose end waits here.
-    Host(Parcel<AnyEndpoint>, Arc<Link>),
+    /// A process of the host, whose end waits here, and the line.
+    Host(Parcel<AnyEndpoint>, Arc<Link>, Memory),
     /// A request of another domain.
     Domain(u64, u64),
 }
@@ -247,9 +248,13 @@ impl Registry {
         })
     }
 
-    /// What two domains share, made at their first channel.
+    /// What two domains share that live, made at their first channel.
     fn link(&mut self, one: u64, other: u64, peer: &str) -> io::Result<&Shared> {
         let key = (one.min(other), one.max(other));
+        let lives = |id: u64| id == HOST || self.domains.contains_key(&id);
+        if !lives(one) || !lives(other) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         if !self.links.contains_key(&key) {
             let bells = files::create("mullion-bells", LINK_BYTES)?;
             let number = self.number();
@@ -309,6 +314,13 @@ impl Registry {
         let mut links = self.links.values_mut();
         let shared = links.find(|shared| shared.number == to.link)?;
         shared.offered.get_mut(usize::from(to.end))
+    }
+
+    /// The memory of a link's bells.
+    pub(crate) fn bells(&self, end: End) -> Option<Arc<OwnedFd>> {
+        let mut links = self.links.values();
+        let shared = links.find(|shared| shared.number == end.link)?;
+        Some(shared.bells.clone())
     }
 
     /// The host's own end of a link.
@@ -387,15 +399,17 @@ impl Elsewhere for Name {
         let end = Parcel::pack(end);
         let mut registry = registry();
         let line = registry.line(line_bytes(contract));
+        // Mapped before anybody hears of it: afterwards nothing can go wrong here.
+        let line = line.and_then(|line| Ok((line.map()?, line)));
         let link = registry
             .link(HOST, self.0.id, &self.0.name)
             .map(|shared| shared.host[0].clone());
-        let (Ok(line), Ok(Some(link))) = (line, link) else {
+        let (Ok((memory, line)), Ok(Some(link))) = (line, link) else {
             return Err((NameError::Busy, end));
         };
         let what = (path, contract.digest.0, side_number(side));
         // If it cannot be asked, the end is closed with the request, as if the service had died just after.
-        let _ = registry.ask(&self.0, Asker::Host(end, link), line, what);
+        let _ = registry.ask(&self.0, Asker::Host(end, link, memory), line, what);
         Ok(())
     }
 }
@@ -476,7 +490,7 @@ impl Domain {
         if !self.rights.may_look_up(path) {
             return Err(NameError::NotPermitted);
         }
-        if bytes > LINE {
+        if !LINES.contains(&bytes) {
             return Err(NameError::Busy);
         }
         let place = place_of(path).ok_or(NameError::Unbound)?;
@@ -513,7 +527,11 @@ impl Domain {
 
     /// The service has the other end of the line.
     fn give_line(&self, request: u64, peer: u64, line: &LineFile) -> io::Result<()> {
-        let (link, bells) = registry().linked(self.id, peer, line.number)?;
+        let linked = registry().linked(self.id, peer, line.number);
+        let Ok((link, bells)) = linked else {
+            // One of the two has gone meanwhile.
+            return self.answer(request, Err(NameError::Unbound));
+        };
         let message = ToDomain::Answer {
             request,
             error: 0,
@@ -542,11 +560,9 @@ impl Domain {
         match (pending.asker, result) {
             // Its end is dropped, which its client hears of.
             (Asker::Host(..), Err(_)) => {}
-            (Asker::Host(end, link), Ok(())) => {
-                if let Ok(memory) = pending.line.map() {
-                    // Refused, the end is closed.
-                    let _ = join(end.open(), &link, memory);
-                }
+            (Asker::Host(end, link, memory), Ok(())) => {
+                // Refused, the end is closed.
+                let _ = join(end.open(), &link, memory);
             }
             (Asker::Domain(asker, request), result) => {
                 let asker = registry().domains.get(&asker).cloned();

@@ -13,7 +13,7 @@ use mullion_sip::critical::as_host;
 use mullion_sip::process::names::{NameError, PATH};
 use mullion_sip::remote::{
     Carrier, LINK_BYTES, Link, Memory, Offer, Path, Peer, Upstream, accept, carry, given, join,
-    line_bytes, open_desk,
+    line_bytes, open_desk, refuse,
 };
 use mullion_sip::wait::{self, Waiter};
 
@@ -67,7 +67,8 @@ pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
     thread::Builder::new()
         .name("control".into())
         .spawn(move || {
-            while let Ok(Some((message, descriptors))) = host.control.receive() {
+            // Those of a link and of a line.
+            while let Ok(Some((message, descriptors))) = host.control.receive(2) {
                 host.act(message, &descriptors);
             }
             crate::system::end_now(1)
@@ -132,7 +133,7 @@ impl Host {
                 error,
                 link,
             } => {
-                let path = link.and_then(|link| self.path(&link, descriptors));
+                let path = self.way(link, descriptors);
                 self.answered(request, error_of(error), path);
             }
             ToDomain::Accept {
@@ -142,6 +143,7 @@ impl Host {
                 side,
                 link,
             } => {
+                // Refused, nobody else hears of the line.
                 let accepted = match self.path(&link, descriptors) {
                     Some((link, memory)) => accept(&path, digest, side_of(side), &link, memory),
                     None => Err(NameError::Busy),
@@ -165,8 +167,13 @@ impl Host {
                 path,
             } => {
                 let way = self.way(path, descriptors);
-                if let Some(link) = self.link(over) {
-                    link.arrive(line, ticket, passage.into(), way);
+                match (self.link(over), way) {
+                    (Some(link), way) => link.arrive(line, ticket, passage.into(), way),
+                    (None, way) => {
+                        way.inspect(|(link, memory)| refuse(memory, link));
+                        // As above.
+                        let _ = self.control.send(&ToHost::Claimed { over }, &[]);
+                    }
                 }
             }
             ToDomain::Moved {
@@ -174,12 +181,10 @@ impl Host {
                 line,
                 passage,
                 path,
-            } => {
-                let way = self.way(path, descriptors);
-                if let Some(link) = self.link(over) {
-                    link.moved(line, passage.into(), way);
-                }
-            }
+            } => match (self.link(over), self.way(path, descriptors)) {
+                (Some(link), way) => link.moved(line, passage.into(), way),
+                (None, way) => drop(way.inspect(|(link, memory)| refuse(memory, link))),
+            },
             ToDomain::Claimed { over } => {
                 if let Some(link) = self.link(over) {
                     link.claimed();
@@ -194,10 +199,7 @@ impl Host {
             return None;
         };
         let line = Memory::map(line.as_fd(), 1).ok()?.numbered(linked.line);
-        let end = End {
-            link: linked.link,
-            end: linked.end,
-        };
+        let end = linked.over();
         let mut links = self.links();
         if let Some(link) = links.get(&end) {
             return Some((link.clone(), line));
@@ -209,8 +211,19 @@ impl Host {
         Some((link, line))
     }
 
-    fn way(&self, path: Option<Linked>, descriptors: &[OwnedFd]) -> Option<Path> {
-        self.path(&path?, descriptors)
+    /// As [`Host::path`]; what cannot be mapped (no memory, too many mappings) is refused, of which the host tells
+    /// whoever has the other half.
+    fn way(&self, linked: Option<Linked>, descriptors: &[OwnedFd]) -> Option<Path> {
+        let linked = linked?;
+        self.path(&linked, descriptors).or_else(|| {
+            let refused = ToHost::Refused {
+                over: linked.over(),
+            };
+            let line = descriptors.get(1).map(|line| line.as_fd());
+            // Without the line, or if it cannot be told, the host ends this domain, which is told to everybody.
+            let _ = self.control.send(&refused, line.as_slice());
+            None
+        })
     }
 
     fn link(&self, end: End) -> Option<Arc<Link>> {

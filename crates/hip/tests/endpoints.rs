@@ -55,6 +55,8 @@ contract! {
             Make(u32) -> Busy,
             /// Goes on with the second.
             Burst(burst::Client<burst::Two>) -> Busy,
+            /// Answers with 15.
+            Reply(ask::Server<ask::Answer>) -> Busy,
             /// Says two numbers.
             Tell(tell::Server<tell::Tell>) -> Busy,
             Bye -> end
@@ -119,6 +121,7 @@ fn act(
         Many(items, busy) => (all_of(items), busy),
         Make(adds, busy) => return busy.made(make(adds)?).ok(),
         Burst(end, busy) => (go_on(end), busy),
+        Reply(end, busy) => (end.reply(15).ok().map(|_| 15), busy),
         Tell(end, busy) => (say(end), busy),
         Bye => return None,
     };
@@ -521,6 +524,90 @@ fn who_has_handed_it_on_may_die() {
     }
 }
 
+/// How much more memory a place may map; without a number as much as it likes.
+fn give_room(place: u8, more: Option<u64>) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let name = format!("place{place}");
+    let group = mullion_hip::groups();
+    let found = group.domains.iter().find(|domain| domain.name() == name);
+    let number = found.and_then(|domain| domain.process()).expect("it runs");
+    let current = more.map(|more| {
+        let status = std::fs::read_to_string(format!("/proc/{number}/status")).expect("proc");
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+        let size = size.and_then(|size| size.trim().strip_suffix(" kB"));
+        (size
+            .expect("a size")
+            .trim()
+            .parse::<u64>()
+            .expect("a number")
+            << 10)
+            + more
+    });
+    let limit = Rlimit {
+        current,
+        maximum: None,
+    };
+    let process = Pid::from_raw(number.cast_signed());
+    prlimit(process, Resource::As, limit).expect("it runs");
+}
+
+/// Who waits is in one place, and the end that is to answer goes to another one; one of the two cannot map the line.
+fn who_has_no_room_for_a_line_says_so() {
+    let all = places(false);
+    // The bells of two domains stay as long as they do.
+    (1..3).for_each(|place| drop(place_end(place)));
+    let before = quiet();
+    const ROOM: u64 = 64 << 20;
+    for (waiting, replying, full) in [
+        (0, 1, Some(1)),
+        (1, 0, Some(1)),
+        (1, 2, Some(1)),
+        (1, 2, Some(2)),
+        (1, 1, Some(1)),
+        (1, 2, None),
+    ] {
+        let [waits, replies] = [waiting, replying].map(|place| place_end(place).expect("bound"));
+        let (client, server) = ask::channel().expect("memory");
+        let waits = waits.r#use(client).expect("alive");
+        let Ok(ask::AskMessage::Question(10, server)) = server.recv() else {
+            panic!("no question")
+        };
+        full.inspect(|place| give_room(*place, Some(ROOM)));
+        let replies = replies.reply(server).expect("alive");
+        // They are told, whoever of them has no room, and the places go on. An answer may have been sent before.
+        let waited = answer(waits).map(|(sum, _)| sum);
+        assert_eq!(
+            waited,
+            full.is_none().then_some(15),
+            "{waiting}, {replying}, {full:?}"
+        );
+        assert!(matches!(
+            replies.recv(),
+            Ok(relay::BusyMessage::Sum(15, _) | relay::BusyMessage::Failed(_))
+        ));
+        full.inspect(|place| give_room(*place, None));
+    }
+    // The end of a channel to a name: of who opens it, and of who has bound it.
+    let relay = place_end(1).expect("bound");
+    give_room(1, Some(ROOM));
+    let route = Route {
+        to: ExVec::copy_of(&[0]),
+        end: make(5).expect("a channel"),
+    };
+    assert!(answer(relay.pass(route).expect("alive")).is_none());
+    assert!(place_end_now(1).is_none_or(|relay| answer_to_make(relay).is_none()));
+    give_room(1, None);
+    let sum = question(end_of(1, 5)).map(|(sum, _)| sum);
+    assert_eq!(sum, Some(15), "it goes on");
+    settled(before);
+    assert_eq!(faults(), Vec::<String>::new());
+    end(all);
+}
+
+fn answer_to_make(relay: relay::Client<relay::Idle>) -> Option<ask::Client<ask::Ask>> {
+    made(relay.make(1).ok()?).map(|(end, _)| end)
+}
+
 /// Any domain dies at any moment while endpoints go round: whoever waits hears of it, and everything comes back.
 fn whoever_dies_when() {
     use rustix::process::{Signal, kill_process};
@@ -611,6 +698,10 @@ fn main() {
             what_was_sent_before_arrives_before,
         ),
         ("many_at_a_time", many_at_a_time),
+        (
+            "who_has_no_room_for_a_line_says_so",
+            who_has_no_room_for_a_line_says_so,
+        ),
         ("who_has_handed_it_on_may_die", who_has_handed_it_on_may_die),
         ("whoever_dies_when", whoever_dies_when),
     ];

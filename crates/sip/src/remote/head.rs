@@ -7,12 +7,20 @@
 //!   takes what has been sent                    peer closed? take back what it has not taken
 //! ```
 //! Of two that close at once, one at least sees what the other wrote before: what was sent is taken, or taken back.
+//!
+//! ```text
+//!   who begins                                  who refuses
+//!   bell = its worker's                         closed = 1, at both ends
+//!   fence                                       fence
+//!   closed? it ends                             rings the bell
+//! ```
+//! Whoever begins sees that it was refused, or is rung for.
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// All zero is open.
 #[derive(Debug, Default)]
@@ -27,6 +35,13 @@ impl Head {
     /// It sends nothing more, and takes nothing that is sent from now on.
     pub(super) fn close(&self) {
         self.closed.store(1, Ordering::Release);
+    }
+
+    /// By whoever has neither end, for an OS process that has this one or will have: which of its bells to ring then.
+    pub(super) fn refuse(&self) -> u32 {
+        self.close();
+        fence(Ordering::SeqCst);
+        self.bell()
     }
 
     /// Who sees this sees all that was sent before.
@@ -175,6 +190,24 @@ mod tests {
             line.end_of_client();
             server.join().expect("the server");
             assert_eq!(line.dropped.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn who_begins_as_it_is_refused_sees_it_or_is_rung_for() {
+        loom::model(|| {
+            let line = Line::new();
+            let refused = Arc::new(AtomicU32::new(0));
+            let other = {
+                let (line, refused) = (line.clone(), refused.clone());
+                thread::spawn(move || refused.store(line.heads[CLIENT].refuse(), Ordering::Relaxed))
+            };
+            // As `Bridge::go`.
+            line.heads[CLIENT].set_bell(7);
+            order();
+            let sees = line.heads[CLIENT].is_closed();
+            other.join().expect("the other");
+            assert!(sees || refused.load(Ordering::Relaxed) == 7);
         });
     }
 

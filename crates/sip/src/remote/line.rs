@@ -128,16 +128,15 @@ impl Watch {
     }
 }
 
-/// Tells whoever has the other half of this memory that nobody will ever have this one.
-pub(super) fn refuse(memory: &Memory, link: &Link) {
+/// Tells whoever has the other half of this memory, over the link, that nobody will ever have this one.
+pub fn refuse(memory: &Memory, link: &Link) {
     if memory.bytes() < LINES {
         return;
     }
     for side in [0, 1] {
         // SAFETY: the lines are there and aligned, of atomic words.
         let head: &Head = unsafe { memory.at(side * 64).cast().as_ref() };
-        head.close();
-        link.ring(head.bell());
+        link.ring(head.refuse());
     }
 }
 

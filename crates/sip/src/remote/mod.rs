@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicUsize;
 
 pub use bridge::{JoinError, join};
 pub use hand::{Carrier, Offer, PENDING, Passage, Peer, WINDOW, carry, given, open_desk};
-pub use line::{ARENA, line_bytes};
+pub use line::{ARENA, line_bytes, refuse};
 pub use link::{LINK_BYTES, Link};
 pub use memory::Memory;
 pub use post::{LineMemory, line_memory, lines};
