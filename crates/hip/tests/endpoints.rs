@@ -552,50 +552,58 @@ fn give_room(place: u8, more: Option<u64>) {
 }
 
 /// Who waits is in one place, and the end that is to answer goes to another one; one of the two cannot map the line.
+/// Whoever it is, both are told. Gives what who waits has heard.
+fn answered_elsewhere(waiting: u8, replying: u8, full: Option<u8>) -> Option<u64> {
+    // Channels that are there already: a service accepts a client when it comes to that.
+    let [waits, replies] = [waiting, replying].map(|place| {
+        let relay = place_end(place).expect("bound");
+        let asked = answer(relay.many(ExVec::new()).expect("alive"));
+        asked.expect("alive").1
+    });
+    let (client, server) = ask::channel().expect("memory");
+    let waits = waits.r#use(client).expect("alive");
+    let Ok(ask::AskMessage::Question(10, server)) = server.recv() else {
+        panic!("no question")
+    };
+    full.inspect(|place| give_room(*place, Some(ROOM)));
+    let replies = replies.reply(server).expect("alive");
+    let waited = answer(waits).map(|(sum, _)| sum);
+    // An answer may have been sent before.
+    assert!(matches!(
+        replies.recv(),
+        Ok(relay::BusyMessage::Sum(15, _) | relay::BusyMessage::Failed(_))
+    ));
+    full.inspect(|place| give_room(*place, None));
+    waited
+}
+
+/// More memory than a domain needs for anything but a line.
+const ROOM: u64 = 64 << 20;
+
 fn who_has_no_room_for_a_line_says_so() {
     let all = places(false);
-    // The bells of two domains stay as long as they do.
-    (1..3).for_each(|place| drop(place_end(place)));
+    let ways = [(0, 1), (1, 2), (1, 1)];
+    for (waiting, replying) in ways {
+        assert_eq!(answered_elsewhere(waiting, replying, None), Some(15));
+    }
+    // The bells of each two stay as long as they do.
     let before = quiet();
-    const ROOM: u64 = 64 << 20;
-    for (waiting, replying, full) in [
-        (0, 1, Some(1)),
-        (1, 0, Some(1)),
-        (1, 2, Some(1)),
-        (1, 2, Some(2)),
-        (1, 1, Some(1)),
-        (1, 2, None),
-    ] {
-        let [waits, replies] = [waiting, replying].map(|place| place_end(place).expect("bound"));
-        let (client, server) = ask::channel().expect("memory");
-        let waits = waits.r#use(client).expect("alive");
-        let Ok(ask::AskMessage::Question(10, server)) = server.recv() else {
-            panic!("no question")
-        };
-        full.inspect(|place| give_room(*place, Some(ROOM)));
-        let replies = replies.reply(server).expect("alive");
-        // They are told, whoever of them has no room, and the places go on. An answer may have been sent before.
-        let waited = answer(waits).map(|(sum, _)| sum);
-        assert_eq!(
-            waited,
-            full.is_none().then_some(15),
-            "{waiting}, {replying}, {full:?}"
-        );
-        assert!(matches!(
-            replies.recv(),
-            Ok(relay::BusyMessage::Sum(15, _) | relay::BusyMessage::Failed(_))
-        ));
-        full.inspect(|place| give_room(*place, None));
+    for (waiting, replying) in ways {
+        for full in [waiting, replying].into_iter().filter(|full| *full != 0) {
+            let heard = answered_elsewhere(waiting, replying, Some(full));
+            assert_eq!(heard, None, "{waiting}, {replying}, {full}");
+        }
     }
     // The end of a channel to a name: of who opens it, and of who has bound it.
     let relay = place_end(1).expect("bound");
+    let (_, relay) = answer(relay.many(ExVec::new()).expect("alive")).expect("alive");
     give_room(1, Some(ROOM));
+    assert!(place_end_now(1).is_none_or(|relay| answer_to_make(relay).is_none()));
     let route = Route {
         to: ExVec::copy_of(&[0]),
         end: make(5).expect("a channel"),
     };
     assert!(answer(relay.pass(route).expect("alive")).is_none());
-    assert!(place_end_now(1).is_none_or(|relay| answer_to_make(relay).is_none()));
     give_room(1, None);
     let sum = question(end_of(1, 5)).map(|(sum, _)| sum);
     assert_eq!(sum, Some(15), "it goes on");
