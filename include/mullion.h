@@ -219,7 +219,8 @@ typedef struct mullion_arguments {
  * MULLION_REFUSED; mullion_refusal() then has the function's status.
  *
  * It is called on the thread that called the domain, on several at once if
- * several did. It must not throw a C++ exception nor longjmp out of itself. */
+ * several did. It must not throw a C++ exception nor longjmp out of itself, nor end its
+ * thread (pthread_exit, pthread_cancel): it returns. */
 typedef mullion_status (*mullion_host_function)(mullion_domain domain, void *user,
                                                 const mullion_arguments *arguments,
                                                 mullion_value *result);
@@ -238,13 +239,14 @@ mullion_status mullion_argument(mullion_domain domain, uint32_t index, uint64_t 
  * MULLION_OUTPUT_LIMIT: that makes it a fault of the domain's. */
 mullion_status mullion_charge_output(mullion_domain domain, uint64_t bytes);
 
-/* Gives back what was held. It must not call this library, throw nor longjmp. */
+/* Gives back what was held, or handed over. It must not throw, longjmp nor end its thread. */
 typedef void (*mullion_release_function)(void *user);
 
 /* Registers a lock, a file or the like with the call that runs: `release` is called with
  * `user` when that call ends, by a return, a fault or a refusal, on this thread, the
- * last one first; or before, by mullion_release(). To be called by a host function that
- * `domain` has called. `number` is for mullion_release(); the domain may have it.
+ * last one first; or before, by mullion_release(). It must not call this library. To be
+ * called by a host function that `domain` has called. `number` is for mullion_release();
+ * the domain may have it.
  *
  * Errors: MULLION_BAD_ARGUMENT: no such host function runs; `release` is not called. */
 mullion_status mullion_hold(mullion_domain domain, mullion_release_function release, void *user,
@@ -265,6 +267,16 @@ mullion_status mullion_imports_new(mullion_imports *imports);
  * loaded with the list earlier do not see it. */
 mullion_status mullion_imports_add(mullion_imports imports, const char *name,
                                    mullion_host_function function, void *user);
+
+/* As mullion_imports_add(), and hands `user` over: `release` is called with it once, when
+ * nothing can call the function any more, on whichever thread that is. That is when the
+ * list has been freed, or has another function in its place, and the domains that were
+ * loaded with it have gone, with the calls that were in them: after
+ * mullion_domain_unload(), as calls of other domains and of threads that end may still be
+ * in the domain then. Not if this fails. */
+mullion_status mullion_imports_add_owned(mullion_imports imports, const char *name,
+                                         mullion_host_function function, void *user,
+                                         mullion_release_function release);
 
 /* Frees the handle. Domains keep the functions that they were loaded with. */
 mullion_status mullion_imports_free(mullion_imports imports);
@@ -312,11 +324,17 @@ mullion_status mullion_domain_load(mullion_image image, const char *name, mullio
 mullion_status mullion_domain_restart(mullion_domain domain);
 
 /* Takes the domain out of memory and frees its handle. Functions of it answer
- * MULLION_UNLOADED. Errors: MULLION_IN_USE: then nothing has changed. */
+ * MULLION_UNLOADED. A call of another domain, or of a thread that ends, that is in it goes
+ * on until it returns, and keeps its memory and host functions; later ones are refused.
+ * Errors: MULLION_IN_USE: calls of the host are in it: then nothing has changed. */
 mullion_status mullion_domain_unload(mullion_domain domain);
 
 /* Sets `ended` to 1 if the domain has faulted or exited and was not restarted, else to 0. */
 mullion_status mullion_domain_has_ended(mullion_domain domain, int *ended);
+
+/* Sets `count` to how often the domain was restarted. What mullion_alloc() gave is there as
+ * long as this stays as it was. */
+mullion_status mullion_domain_restarts(mullion_domain domain, uint64_t *count);
 
 /* Sets `bytes` to what the domain's image and heap take now. */
 mullion_status mullion_domain_memory(mullion_domain domain, uint64_t *bytes);
@@ -401,7 +419,8 @@ mullion_status mullion_write(mullion_domain domain, mullion_pointer to, const vo
 
 /* Copies the string at `from` in the domain to `to`, which has room for
  * `capacity` bytes, its terminating zero included. `length`, without the zero,
- * may be null. Errors: MULLION_BAD_ADDRESS; MULLION_LONG_STRING. */
+ * may be null. Errors: MULLION_BAD_ADDRESS; MULLION_LONG_STRING: then `to` may have been
+ * written in part. */
 mullion_status mullion_read_string(mullion_domain domain, mullion_pointer from, char *to,
                                    size_t capacity, size_t *length);
 
@@ -418,8 +437,15 @@ mullion_status mullion_copy_in(mullion_domain domain, const void *from, size_t l
 mullion_status mullion_string_in(mullion_domain domain, const char *text, mullion_pointer *pointer);
 
 /* Gives memory back. A null pointer is nothing to do. Errors: MULLION_BAD_ADDRESS:
- * mullion_alloc() did not give it, or it was given back, or its domain restarted. */
+ * mullion_alloc() did not give it, or it was given back, or its domain restarted: unless
+ * the fresh domain's memory has been given from there again, which then goes. */
 mullion_status mullion_free(mullion_domain domain, mullion_pointer pointer);
+
+/* As mullion_free(), for memory from before a restart too: `restarts` is what
+ * mullion_domain_restarts() said before it was allocated. What is there is given back only
+ * if it is from then. Errors: MULLION_BAD_ADDRESS: it is not. */
+mullion_status mullion_free_since(mullion_domain domain, mullion_pointer pointer,
+                                  uint64_t restarts);
 
 /* ---- Domains that call each other ---------------------------------------- */
 

@@ -36,7 +36,6 @@
 #include <cstring>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -101,13 +100,12 @@ inline std::exception_ptr &pending()
 
 inline void check(mullion_status status)
 {
-    if (status == MULLION_OK) {
-        // One that a link's value has stood in for is over.
-        pending() = nullptr;
+    // It belongs to this very call, or is over: a link's value has stood in for it.
+    const std::exception_ptr thrown = std::exchange(pending(), nullptr);
+    if (status == MULLION_OK)
         return;
-    }
-    if ((status == MULLION_REFUSED || status == MULLION_CALLEE) && pending())
-        std::rethrow_exception(std::exchange(pending(), nullptr));
+    if ((status == MULLION_REFUSED || status == MULLION_CALLEE) && thrown)
+        std::rethrow_exception(thrown);
     raise(status);
 }
 
@@ -131,7 +129,8 @@ template <class T>
 inline constexpr bool is_scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
 // What can be copied: no references, no virtual functions. Pointers in it are the
-// domain's, and must be handled as such: declare them as mullion_pointer.
+// domain's, and must be handled as such: declare them as mullion_pointer. Of bool and of
+// enumerations without a fixed type not every byte is a value: declare them as integers.
 template <class T>
 constexpr void check_data()
 {
@@ -310,9 +309,10 @@ public:
     tainted<U> operator[](std::uint64_t index) const
     {
         detail::check_data<U>();
-        U copy;
+        // A domain may store a 2 where a bool is said to be.
+        std::conditional_t<std::is_same_v<U, bool>, unsigned char, U> copy;
         detail::check(mullion_read(domain_, (*this + index).pointer_, &copy, sizeof copy));
-        return tainted<U>(copy);
+        return tainted<U>(static_cast<U>(copy));
     }
     // Whatever `verify` makes of a copy of what is there.
     template <class F>
@@ -417,30 +417,50 @@ private:
 
 // ---- Memory in domains, owned by the host ------------------------------------------
 
-// `size()` elements in a domain, which it may change at any time.
+// `size()` elements in a domain, which it may change at any time. After a restart of the
+// domain they are not there any more: to copy them is an error (MULLION_BAD_ADDRESS), to
+// let go of them is none.
 template <class T>
 class buffer {
 public:
-    buffer(mullion_domain domain, mullion_pointer pointer, std::size_t size)
-        : domain_(domain), pointer_(pointer), size_(size) {}
     buffer(buffer &&other) noexcept
-        : domain_(other.domain_), pointer_(std::exchange(other.pointer_, mullion_pointer{0})), size_(other.size_) {}
+        : domain_(other.domain_), pointer_(std::exchange(other.pointer_, mullion_pointer{0})),
+          restarts_(other.restarts_), size_(other.size_) {}
     buffer &operator=(buffer &&) = delete;
-    // After a restart of the domain it is not there any more: no error here.
-    ~buffer() { mullion_free(domain_, pointer_); }
+    // Not what the fresh domain has been given there since.
+    ~buffer() { mullion_free_since(domain_, pointer_, restarts_); }
 
     std::size_t size() const noexcept { return size_; }
     // A copy of the elements: tainted, as the domain may have written them.
     template <class F>
     auto copy_and_verify(F &&verify) const
     {
+        std::uint64_t restarts = 0;
+        detail::check(mullion_domain_restarts(domain_, &restarts));
+        if (restarts != restarts_)
+            throw error(MULLION_BAD_ADDRESS, "the buffer is from before a restart of its domain");
         return ptr().copy_and_verify_range(size_, std::forward<F>(verify));
     }
+    // Where it is. A number, like every address: after a restart something else is there.
     tainted<T *> ptr() const { return tainted<T *>(domain_, pointer_); }
 
 private:
+    friend class domain;
+    // Copies `data` in; null: zeroes.
+    buffer(mullion_domain domain, const T *data, std::size_t size) : domain_(domain), pointer_{0}, restarts_(0), size_(size)
+    {
+        detail::check_data<T>();
+        if (size > SIZE_MAX / sizeof(T))
+            throw error(MULLION_NO_MEMORY, "more elements than there is memory");
+        // Asked first: if another thread restarts the domain meanwhile, it is from before.
+        detail::check(mullion_domain_restarts(domain, &restarts_));
+        detail::check(data ? mullion_copy_in(domain, data, size * sizeof(T), &pointer_)
+                           : mullion_alloc(domain, size * sizeof(T), &pointer_));
+    }
+
     mullion_domain domain_;
     mullion_pointer pointer_;
+    std::uint64_t restarts_;
     std::size_t size_;
 };
 
@@ -535,19 +555,66 @@ private:
 
 // ---- Functions of the host ------------------------------------------------------------
 
+// The domain that has called a host function, for the time of that call, on its thread.
+class caller {
+public:
+    explicit caller(mullion_domain domain) : domain_(domain) {}
+    mullion_domain handle() const noexcept { return domain_; }
+    // The domain that has called this one, by a link; 0: the host has.
+    mullion_domain called_by() const
+    {
+        mullion_domain by{0};
+        detail::check(mullion_called_by(domain_, &by));
+        return by;
+    }
+    // Keeps `resource` (a std::unique_lock, a std::ofstream) with the call that runs: it is
+    // destroyed when that ends, by a return, a fault or an exception, the last one first, on
+    // this thread; or before, by release(). The number is for release(): the domain may have it.
+    template <class T>
+    std::uint64_t hold(T resource) const
+    {
+        static_assert(std::is_nothrow_destructible_v<T>, "the end of a call cannot fail");
+        auto kept = std::make_unique<T>(std::move(resource));
+        std::uint64_t number = 0;
+        detail::check(mullion_hold(domain_, [](void *held) { delete static_cast<T *>(held); }, kept.get(), &number));
+        kept.release();
+        return number;
+    }
+    // Destroys what this call, or one that it is nested in, holds by that number; whether
+    // there is such a thing. Another domain's is not touched, whatever number a domain says.
+    bool release(std::uint64_t number) const
+    {
+        const mullion_status status = mullion_release(domain_, number);
+        if (status != MULLION_BAD_HANDLE)
+            detail::check(status);
+        return status == MULLION_OK;
+    }
+    bool release(const tainted<std::uint64_t> &number) const { return release(number.unverified()); }
+    // Counts what the domain is about to hand out by this function as its output. More than
+    // its limit ends the call, as a fault of its own.
+    void charge_output(std::uint64_t bytes) const { detail::check(mullion_charge_output(domain_, bytes)); }
+
+private:
+    mullion_domain domain_;
+};
+
 // The functions that a host offers to a domain, by name.
 class imports {
 public:
     imports() : list_(std::make_shared<list>()) {}
 
-    // Offers `function`, which is called with a tainted<A> for each A and returns an
-    // R. It may be called from every thread that is in the domain.
+    // Offers `function`, which is called with a tainted<A> for each A, and a caller in front
+    // if it takes one, and returns an R. It may be called from every thread that is in the
+    // domain. It is destroyed when nothing can call it any more: after the domains that were
+    // loaded with it, and the calls that were in them.
     template <class Signature, class F>
     imports &add(const std::string &name, F &&function)
     {
-        auto made = std::make_shared<callable<Signature>>(std::forward<F>(function));
-        detail::check(mullion_imports_add(list_->handle, name.c_str(), callable<Signature>::call, made.get()));
-        list_->functions.emplace_back(std::move(made));
+        using kind = callable<Signature>;
+        auto made = std::make_unique<kind>(std::forward<F>(function));
+        const auto gone = [](void *user) { delete static_cast<kind *>(user); };
+        detail::check(mullion_imports_add_owned(list_->handle, name.c_str(), kind::call, made.get(), gone));
+        made.release();
         return *this;
     }
     // Offers a function of another domain as `name`: the domain calls it with the host out
@@ -577,26 +644,35 @@ public:
     mullion_imports handle() const noexcept { return list_->handle; }
 
 private:
-    friend class domain;
-    // The library keeps pointers to the functions: they live as long as the list
-    // and every domain that was loaded with it.
     struct list {
         mullion_imports handle{0};
-        std::vector<std::shared_ptr<void>> functions;
         list() { detail::check(mullion_imports_new(&handle)); }
         ~list() { mullion_imports_free(handle); }
+        list(const list &) = delete;
+        list &operator=(const list &) = delete;
     };
 
     template <class Signature>
     struct callable;
     template <class R, class... A>
     struct callable<R(A...)> {
-        std::function<R(decltype(detail::taint<A>(mullion_domain{}, mullion_value{}))...)> function;
+        template <class T>
+        using taken = decltype(detail::taint<T>(mullion_domain{}, mullion_value{}));
+        std::function<R(caller, taken<A>...)> function;
 
         template <class F>
-        explicit callable(F &&given) : function(std::forward<F>(given))
+        explicit callable(F &&given)
         {
             static_assert(sizeof...(A) <= 8, "a host function has at most eight arguments");
+            if constexpr (std::is_invocable_v<std::decay_t<F> &, taken<A>...>)
+                function = [inner = std::decay_t<F>(std::forward<F>(given))](caller, taken<A>... arguments) mutable -> R {
+                    if constexpr (std::is_void_v<R>)
+                        inner(std::move(arguments)...);
+                    else
+                        return inner(std::move(arguments)...);
+                };
+            else
+                function = std::forward<F>(given);
         }
 
         static mullion_status call([[maybe_unused]] mullion_domain domain, void *user,
@@ -606,16 +682,22 @@ private:
             try {
                 [[maybe_unused]] unsigned integers = 0, reals = 0;
                 // In braces, so that they are taken in order.
-                std::tuple<decltype(detail::taint<A>(domain, mullion_value{}))...> taken{
-                    detail::taint<A>(domain, next<A>(domain, *arguments, integers, reals))...};
+                std::tuple<caller, taken<A>...> all{
+                    caller(domain), detail::taint<A>(domain, next<A>(domain, *arguments, integers, reals))...};
                 const auto &function = static_cast<callable *>(user)->function;
                 if constexpr (std::is_void_v<R>)
-                    std::apply(function, taken);
+                    std::apply(function, all);
                 else if constexpr (std::is_pointer_v<R>)
                     static_assert(!std::is_pointer_v<R>, "return a mullion_pointer's address as std::uint64_t");
                 else
-                    *result = detail::to_value<R>(std::apply(function, taken));
+                    *result = detail::to_value<R>(std::apply(function, all));
                 return MULLION_OK;
+            } catch (const error &refused) {
+                // The domain's own fault.
+                if (refused.status() == MULLION_OUTPUT_LIMIT)
+                    return MULLION_OUTPUT_LIMIT;
+                detail::pending() = std::current_exception();
+                return MULLION_REFUSED;
             } catch (...) {
                 // It must not pass through the domain; detail::check() takes it up behind.
                 detail::pending() = std::current_exception();
@@ -649,22 +731,19 @@ struct limits : mullion_limits {
     limits() : mullion_limits MULLION_LIMITS_DEFAULT {}
 };
 
-// An image in a window of its own. Unloaded when it goes; if calls are in it then,
-// it stays.
+// An image in a window of its own. Unloaded when it goes; if calls of the host are in it
+// then, it stays.
 class domain {
 public:
     explicit domain(const image &image, const imports &functions = imports(), const limits &limits = {},
                     const char *name = nullptr)
-        : functions_(functions.list_)
     {
         detail::check(mullion_domain_load(image.handle(), name, functions.handle(), &limits, &handle_));
     }
-    domain(domain &&other) noexcept
-        : handle_(std::exchange(other.handle_, mullion_domain{0})), functions_(std::move(other.functions_)) {}
+    domain(domain &&other) noexcept : handle_(std::exchange(other.handle_, mullion_domain{0})) {}
     domain &operator=(domain &&other) noexcept
     {
         std::swap(handle_, other.handle_);
-        std::swap(functions_, other.functions_);
         return *this;
     }
     ~domain() { mullion_domain_unload(handle_); }
@@ -704,20 +783,12 @@ public:
     template <class T>
     buffer<T> alloc(std::size_t count) const
     {
-        detail::check_data<T>();
-        if (count > SIZE_MAX / sizeof(T))
-            throw error(MULLION_NO_MEMORY, "more elements than there is memory");
-        mullion_pointer pointer{0};
-        detail::check(mullion_alloc(handle_, count * sizeof(T), &pointer));
-        return buffer<T>(handle_, pointer, count);
+        return buffer<T>(handle_, nullptr, count);
     }
     template <class T>
     buffer<T> copy_in(const T *data, std::size_t count) const
     {
-        detail::check_data<T>();
-        mullion_pointer pointer{0};
-        detail::check(mullion_copy_in(handle_, data, count * sizeof(T), &pointer));
-        return buffer<T>(handle_, pointer, count);
+        return buffer<T>(handle_, data, count);
     }
     template <class T>
     buffer<T> copy_in(const std::vector<T> &data) const
@@ -729,7 +800,6 @@ public:
 
 private:
     mullion_domain handle_{0};
-    std::shared_ptr<imports::list> functions_;
 };
 
 // ---- Memory that domains share -------------------------------------------------------------

@@ -80,9 +80,16 @@ impl Domain {
     }
 
     pub(crate) fn restart(&self) -> Result<(), Failure> {
-        self.loaded()?.restart()?;
-        self.buffers(|buffers| buffers.clear());
+        let loaded = self.loaded()?;
+        loaded.restart()?;
+        // Other threads may have allocated since; or restarted it again, and do this then.
+        let restarts = loaded.restarts().unwrap_or(0);
+        self.buffers(|buffers| buffers.retain(|_, buffer| buffer.restarts() >= restarts));
         Ok(())
+    }
+
+    pub(crate) fn restarts(&self) -> Result<u64, Failure> {
+        self.within(|target| target.restarts())
     }
 
     pub(crate) fn unload(&self) -> Result<(), Failure> {
@@ -119,8 +126,15 @@ impl Domain {
         Ok(self.keep(buffer))
     }
 
-    pub(crate) fn free(&self, pointer: Pointer) -> Result<(), Failure> {
-        let taken = self.buffers(|buffers| buffers.remove(&pointer.address));
+    /// Gives back what is there, if `is_it` says so.
+    pub(crate) fn free(
+        &self,
+        pointer: Pointer,
+        is_it: impl FnOnce(&Buffer<u8>) -> bool,
+    ) -> Result<(), Failure> {
+        let taken = self.buffers(|buffers| {
+            is_it(buffers.get(&pointer.address)?).then(|| buffers.remove(&pointer.address))?
+        });
         match taken {
             None if pointer.address != 0 => Err(Failure::not_allocated(pointer.address)),
             _ => Ok(()),
@@ -138,7 +152,15 @@ impl Domain {
 
     fn keep(&self, buffer: Buffer<u8>) -> Pointer {
         let address = buffer.ptr().address();
-        self.buffers(|buffers| buffers.insert(address, buffer));
+        self.buffers(|buffers| {
+            // Of two from the same place the one is from before a restart, whoever comes first.
+            let newer = buffers
+                .get(&address)
+                .is_some_and(|other| other.restarts() > buffer.restarts());
+            if !newer {
+                buffers.insert(address, buffer);
+            }
+        });
         Pointer { address }
     }
 

@@ -1,4 +1,5 @@
-//! What host functions register with the call that they belong to.
+//! What is the library's to give back: what host functions register with the call that they
+//! belong to, and what was handed over with a host function.
 
 use crate::place;
 use crate::status::{BAD_HANDLE, Failure, Status, guarded};
@@ -8,12 +9,23 @@ use mullion_host::Held;
 use std::ffi::c_void;
 
 /// `mullion_release_function`.
-type Release = unsafe extern "C" fn(*mut c_void);
+pub(crate) type Release = unsafe extern "C" fn(*mut c_void);
 
 /// Gives back a resource of the host's when it is dropped.
-struct Guard {
+pub(crate) struct Guard {
     release: Release,
     user: User,
+}
+
+impl Guard {
+    pub(crate) fn new(release: Release, user: User) -> Self {
+        Self { release, user }
+    }
+
+    /// A method, so that a closure that calls it keeps the guard and not the pointer alone.
+    pub(crate) fn user(&self) -> User {
+        self.user
+    }
 }
 
 impl Drop for Guard {
@@ -39,7 +51,7 @@ unsafe extern "C" fn mullion_hold(
         let domain = table::find(domain, Object::domain)?;
         let held = domain.calling(|caller| {
             let user = User(user);
-            Ok(caller.hold(Guard { release, user }).number())
+            Ok(caller.hold(Guard::new(release, user)).number())
         })?;
         place.write(held);
         Ok(())

@@ -30,7 +30,7 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Function};
-use mullion_host::{Arguments, Imports, Limits};
+use mullion_host::{Arguments, Buffer, Imports, Limits};
 use policy::{file_of, host};
 use status::{Failure, Status, guarded};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -183,15 +183,56 @@ unsafe extern "C" fn mullion_imports_add(
         // SAFETY: by the caller's promise.
         let name = unsafe { text(name) }?;
         let function = function.ok_or_else(Failure::null)?;
-        let imports = table::find(imports, Object::imports)?;
-        let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
         let user = User(user);
-        *list = std::mem::take(&mut *list).raw(name, move |caller, arguments| {
-            // SAFETY: the host's promise when it added the function.
-            unsafe { domain::call_host(function, user, caller, arguments) }
-        });
-        Ok(())
+        change(imports, |list| {
+            list.raw(name, move |caller, arguments| {
+                // SAFETY: the host's promise when it added the function.
+                unsafe { domain::call_host(function, user, caller, arguments) }
+            })
+        })
     })
+}
+
+/// # Safety
+/// As the header has it: as [`mullion_imports_add`], and `release` may be called with `user`,
+/// once, on any thread.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_imports_add_owned(
+    imports: Handle,
+    name: *const c_char,
+    function: Option<domain::HostFunction>,
+    user: *mut c_void,
+    release: Option<held::Release>,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let name = unsafe { text(name) }?;
+        let function = function.ok_or_else(Failure::null)?;
+        let release = release.ok_or_else(Failure::null)?;
+        change(imports, |list| {
+            // Goes with the closure, which every domain of the list has a share of.
+            let user = held::Guard::new(release, User(user));
+            list.raw(name, move |caller, arguments| {
+                // SAFETY: the host's promise when it added the function.
+                unsafe { domain::call_host(function, user.user(), caller, arguments) }
+            })
+        })
+    })
+}
+
+/// Puts another list in the place of one. The one before goes when nobody holds it any more,
+/// and with it what was handed over: to functions of the host's, which may come here.
+pub(crate) fn change(
+    imports: Handle,
+    change: impl FnOnce(Imports) -> Imports,
+) -> Result<(), Failure> {
+    let imports = table::find(imports, Object::imports)?;
+    let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
+    let changed = change(list.clone());
+    let before = std::mem::replace(&mut *list, changed);
+    drop(list);
+    drop(before);
+    Ok(())
 }
 
 #[unsafe(no_mangle)]
@@ -288,6 +329,18 @@ unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int)
                 .has_ended()?
                 .into(),
         );
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(count) }?;
+        place.write(table::find(domain, Object::domain)?.restarts()?);
         Ok(())
     })
 }
@@ -547,7 +600,15 @@ unsafe extern "C" fn mullion_string_in(
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_free(domain: Handle, pointer: Pointer) -> Status {
-    guarded(|| table::find(domain, Object::domain)?.free(pointer))
+    guarded(|| table::find(domain, Object::domain)?.free(pointer, |_| true))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_free_since(domain: Handle, pointer: Pointer, restarts: u64) -> Status {
+    guarded(|| {
+        let is_it = |buffer: &Buffer<u8>| buffer.restarts() == restarts;
+        table::find(domain, Object::domain)?.free(pointer, is_it)
+    })
 }
 
 // ---- The host's log

@@ -5,10 +5,10 @@ use crate::policy::{file_of, host};
 use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, CallLimits, Pointer, User, Value};
-use crate::{place, string, text};
+use crate::{change, place, string, text};
 use mullion_host::{Callee, Identity};
 use std::ffi::{CString, c_char, c_void};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// `mullion_link_options`.
 #[repr(C)]
@@ -89,10 +89,7 @@ unsafe extern "C" fn mullion_imports_link(
         let function = table::find(function, Object::function)?;
         // SAFETY: by the caller's promise.
         let callee = unsafe { callee(&function, options) }?;
-        let imports = table::find(imports, Object::imports)?;
-        let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
-        *list = std::mem::take(&mut *list).link(name, callee);
-        Ok(())
+        change(imports, |list| list.link(name, callee))
     })
 }
 
@@ -103,10 +100,7 @@ unsafe extern "C" fn mullion_imports_link_later(imports: Handle, name: *const c_
     guarded(|| {
         // SAFETY: by the caller's promise.
         let name = unsafe { text(name) }?;
-        let imports = table::find(imports, Object::imports)?;
-        let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
-        *list = std::mem::take(&mut *list).link_later(name);
-        Ok(())
+        change(imports, |list| list.link_later(name))
     })
 }
 

@@ -319,6 +319,79 @@ static void handles(mullion_image image, mullion_domain domain)
 	FAILS(MULLION_BAD_HANDLE, mullion_domain_unload(freed));
 }
 
+static int owned, released;
+static void release(void *user)
+{
+	EXPECT(user == &owned);
+	released++;
+}
+
+static mullion_status use_owned(mullion_domain domain, void *user, const mullion_arguments *arguments, mullion_value *result)
+{
+	(void)domain;
+	(void)arguments;
+	EXPECT(user == &owned && !released);
+	owned++;
+	*result = mullion_integer(0);
+	return MULLION_OK;
+}
+
+/* What was handed over is released when the list and its domains have gone. */
+static void handed_over(mullion_image image)
+{
+	mullion_imports imports;
+	mullion_domain one, two;
+	OK(mullion_imports_new(&imports));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_imports_add_owned(imports, "host_report", use_owned, &owned, NULL));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_imports_add_owned(imports, "host_report", NULL, &owned, release));
+	FAILS(MULLION_BAD_HANDLE, mullion_imports_add_owned(mullion_no_imports(), "x", use_owned, &owned, release));
+	EXPECT(released == 0);
+	OK(mullion_imports_add_owned(imports, "host_report", use_owned, &owned, release));
+	OK(mullion_imports_add(imports, "host_nested", nested, NULL));
+	OK(mullion_domain_load(image, NULL, imports, NULL, &one));
+	OK(mullion_domain_load(image, NULL, imports, NULL, &two));
+	OK(mullion_imports_free(imports));
+	OK(mullion_domain_unload(one));
+	EXPECT(released == 0);
+	OK(mullion_domain_restart(two));
+	EXPECT(owned == 3);
+	OK(mullion_domain_unload(two));
+	EXPECT(released == 1);
+	/* Replaced before any domain had it. */
+	OK(mullion_imports_new(&imports));
+	OK(mullion_imports_add_owned(imports, "host_report", use_owned, &owned, release));
+	OK(mullion_imports_add(imports, "host_report", report, &reports));
+	EXPECT(released == 2);
+	OK(mullion_imports_free(imports));
+	EXPECT(released == 2);
+}
+
+/* Memory from before a restart is not taken for what is there now. */
+static void before_a_restart(mullion_domain domain)
+{
+	mullion_pointer old, new, next;
+	uint64_t before, after;
+	/* The first memory of each life is in the same place. */
+	OK(mullion_domain_restart(domain));
+	OK(mullion_domain_restarts(domain, &before));
+	OK(mullion_alloc(domain, 16, &old));
+	OK(mullion_domain_restart(domain));
+	OK(mullion_domain_restarts(domain, &after));
+	EXPECT(after == before + 1);
+	FAILS(MULLION_BAD_ADDRESS, mullion_free(domain, old));
+	OK(mullion_alloc(domain, 16, &new));
+	EXPECT(new.address == old.address);
+	FAILS(MULLION_BAD_ADDRESS, mullion_free_since(domain, old, before));
+	OK(mullion_alloc(domain, 16, &next));
+	EXPECT(next.address != new.address);
+	OK(mullion_free_since(domain, new, after));
+	FAILS(MULLION_BAD_ADDRESS, mullion_free_since(domain, new, after));
+	OK(mullion_free(domain, next));
+	next.address = 0;
+	OK(mullion_free_since(domain, next, before));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_restarts(domain, NULL));
+}
+
 /* The map of names for perf; crates/mullion/tests/profile.rs has the real one read it. */
 static void profile(const char *path, mullion_imports imports)
 {
@@ -412,6 +485,8 @@ int main(int count, char **words)
 	EXPECT(strstr(logged, "> 3 mullion::output tested: hello, log"));
 
 	handles(image, domain);
+	handed_over(image);
+	before_a_restart(domain);
 
 	limits.nanoseconds = 50 * 1000 * 1000;
 	limits.memory = 1 << 20;

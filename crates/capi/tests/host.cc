@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <mutex>
 #include <stdexcept>
 
 #define EXPECT(condition)                                                               \
@@ -32,11 +33,130 @@ mullion_status status_of(F &&function)
     return thrown<mullion::error>(std::forward<F>(function)).status();
 }
 
+const auto same = [](auto value) { return value; };
+
+// What a host function holds for a call is released when that ends, whatever ends it.
+void belongs_to_calls(const mullion::image &image)
+{
+    std::mutex lock;
+    const auto is_free = [&] { return lock.try_lock() && (lock.unlock(), true); };
+    std::uint64_t number = 0;
+    int seen = 0;
+    mullion::imports imports;
+    imports
+        .add<int(const char *, int, double, float)>(
+            "host_report",
+            [&](mullion::caller caller, auto text, mullion::tainted<int>, auto, auto) {
+                const std::string what = text.copy_and_verify_string(20, same);
+                if (what == "begin")
+                    return 0;
+                EXPECT(is_free() && caller.called_by().number == 0 && caller.handle().number != 0);
+                number = caller.hold(std::unique_lock(lock));
+                EXPECT(!is_free() && !caller.release(number + 1) && !is_free());
+                if (what == "report") {
+                    EXPECT(caller.release(mullion::tainted<std::uint64_t>(number)) && is_free());
+                    EXPECT(!caller.release(number));
+                    number = caller.hold(std::unique_lock(lock));
+                    throw std::out_of_range("refused");
+                }
+                seen++;
+                return 7;
+            })
+        .add<int(std::int64_t, int)>("host_nested", [](mullion::caller caller, auto, auto) {
+            caller.charge_output(60);
+            return 0;
+        });
+    mullion::domain domain(image, imports, {}, "holder");
+    auto hold = domain.find<void(int *)>("hold_and_write");
+    auto place = domain.alloc<int>(1);
+    hold(place);
+    EXPECT(seen == 1 && is_free() && place.ptr()[0].unverified() == 7);
+    EXPECT(thrown<mullion::fault>([&] { hold(nullptr); }).cause() == MULLION_CAUSE_WRITE);
+    EXPECT(seen == 2 && is_free());
+    domain.restart();
+    auto report = domain.find<int(int)>("report");
+    EXPECT(thrown<std::out_of_range>([&] { report(1); }).what() == std::string("refused") && is_free());
+    EXPECT(status_of([&] { mullion::caller(domain.handle()).hold(5); }) == MULLION_BAD_ARGUMENT);
+
+    // Output that a host function takes.
+    mullion::limits limits;
+    limits.output = 100;
+    mullion::domain loud(image, imports, limits, "loud");
+    auto nest = loud.find<int(int)>("nest");
+    EXPECT(nest(1).unverified() == 1);
+    EXPECT(thrown<mullion::fault>([&] { nest(1); }).cause() == MULLION_CAUSE_OUTPUT);
+}
+
+// What a domain's host functions need lives as long as calls are in it, and no longer.
+void outlived(const mullion::image &image)
+{
+    std::unique_ptr<mullion::domain> domain;
+    std::weak_ptr<std::string> needed;
+    const auto load = [&] {
+        auto text = std::make_shared<std::string>(100, 'x');
+        needed = text;
+        mullion::imports imports;
+        imports.add<int()>("host_report", [] { return 0; }).add<int()>("host_nested", [&domain, text] {
+            domain.reset();
+            return static_cast<int>(text->size());
+        });
+        return std::make_unique<mullion::domain>(image, imports);
+    };
+    // Behind a link: the domain goes when the call has returned.
+    domain = load();
+    mullion::imports linked;
+    linked.add<int()>("host_report", [] { return 0; }).link("host_nested", domain->find<int(int)>("nest"));
+    {
+        mullion::domain caller(image, linked, {}, "caller");
+        EXPECT(caller.find<int(int)>("nest")(1).unverified() == 102);
+        EXPECT(!domain && needed.expired());
+        EXPECT(status_of([&] { caller.find<int(int)>("nest")(1); }) == MULLION_CALLEE);
+    }
+    // In a call of the host: it stays, since nobody unloads it any more.
+    domain = load();
+    auto nest = domain->find<int(int)>("nest");
+    EXPECT(nest(1).unverified() == 101 && !domain && nest(1).unverified() == 101 && !needed.expired());
+
+    // Functions that were replaced, lists, and domains that were not made, keep nothing.
+    auto text = std::make_shared<int>(1);
+    {
+        mullion::imports imports;
+        imports.add<int()>("host_report", [text] { return 0; }).add<int()>("host_report", [text]() -> int { throw *text; });
+        EXPECT(text.use_count() == 2);
+        EXPECT(status_of([&] { mullion::domain incomplete(image, imports); }) == MULLION_UNKNOWN_IMPORTS);
+        imports.add<int()>("host_nested", [text] { return 0; });
+        try {
+            mullion::domain refused(image, imports);
+            EXPECT(!"a constructor is refused");
+        } catch (int number) {
+            EXPECT(number == 1);
+        }
+    }
+    EXPECT(text.use_count() == 1);
+
+    // A buffer from before a restart is none, and gives nothing back that is another one's.
+    mullion::imports imports;
+    imports.add<int()>("host_report", [] { return 0; }).add<int()>("host_nested", [] { return 0; });
+    mullion::domain fresh(image, imports);
+    {
+        auto old = std::make_unique<mullion::buffer<char>>(fresh.copy_in(std::string("old")));
+        fresh.restart();
+        auto own = fresh.copy_in(std::string("own"));
+        EXPECT(own.ptr().unverified().address == old->ptr().unverified().address);
+        EXPECT(status_of([&] { old->copy_and_verify(same); }) == MULLION_BAD_ADDRESS);
+        old.reset();
+        auto next = fresh.copy_in(std::string("new"));
+        EXPECT(own.ptr().copy_and_verify_string(3, same) == "own");
+    }
+    // Of a bool in a domain's memory any byte is a value.
+    auto two = fresh.copy_in(std::vector<std::uint8_t>{0, 2});
+    const mullion::tainted<bool *> bools(fresh.handle(), two.ptr().unverified());
+    EXPECT(!bools[0].unverified() && bools[1].unverified() == true);
+}
+
 int main(int count, char **words)
 {
     EXPECT(count == 2);
-    const auto same = [](auto value) { return value; };
-
     mullion::image image(words[1]);
     std::string reported;
     mullion::imports imports;
@@ -115,6 +235,9 @@ int main(int count, char **words)
     auto report = domain.find<int(int)>("report");
     EXPECT(thrown<std::out_of_range>([&] { report(-1); }).what() == std::string("minus one"));
     EXPECT(report(0).unverified() == 265);
+
+    belongs_to_calls(image);
+    outlived(image);
 
     // Another domain calls this one.
     {

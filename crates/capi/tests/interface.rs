@@ -193,17 +193,23 @@ fn domains_pages_limits_and_credentials_in_c() {
 }
 
 #[test]
-fn misuse_in_c_does_nothing_that_the_address_sanitizer_sees() {
+fn misuse_in_c_and_cxx_does_nothing_that_the_address_sanitizer_sees() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let image = directory.path().join("extension.mx");
     support::build(&here("tests/extension.c"), &image, &[]);
     let links = directory.path().join("links.mx");
     support::build(&here("../mullion/tests/extensions/links.c"), &links, &[]);
     let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    for (source, image) in [("tests/host.c", &image), ("tests/domains.c", &links)] {
+    let (c, cxx) = (("gcc", "-std=c99"), ("g++", "-std=c++17"));
+    for (source, image, (compiler, standard)) in [
+        ("tests/host.c", &image, c),
+        ("tests/domains.c", &links, c),
+        ("tests/host.cc", &image, cxx),
+        ("tests/graft.cc", &image, cxx),
+    ] {
         let program = compile(
-            "gcc",
-            "-std=c99",
+            compiler,
+            standard,
             source,
             false,
             directory.path(),

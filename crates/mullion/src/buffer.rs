@@ -78,6 +78,13 @@ impl<T: Data> Buffer<T> {
         self.count == 0
     }
 
+    /// How often the domain had been restarted when this was made: if that is not what
+    /// [`Within::restarts`] says, it is [`Error::Stale`].
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.block.life
+    }
+
     /// Its elements, to be copied in and out.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub(crate) struct Block {
     /// What it takes, at least what was asked for.
     size: u64,
     /// The domain's life that it is of.
-    life: u64,
+    pub(crate) life: u64,
 }
 
 impl Heap {
@@ -74,7 +74,7 @@ impl Heap {
         block.life == self.life()
     }
 
-    fn life(&self) -> u64 {
+    pub(crate) fn life(&self) -> u64 {
         self.life.load(Ordering::Relaxed)
     }
 

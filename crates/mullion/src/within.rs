@@ -51,6 +51,14 @@ pub trait Within: Sealed {
         Ok(buffer)
     }
 
+    /// How often the domain was restarted.
+    ///
+    /// # Errors
+    /// [`Error::Unloaded`]; [`Error::InUse`]: it is just being restarted.
+    fn restarts(&self) -> Result<u64, Error> {
+        Ok(self.access()?.heap().life())
+    }
+
     /// A copy of `text` in the domain, with a terminating zero behind it, which
     /// [`Buffer::len`] counts. Zeros inside end the string early, as C has it.
     ///
