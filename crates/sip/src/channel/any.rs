@@ -88,7 +88,7 @@ impl Drop for AnyEndpoint {
 unsafe impl Handles for AnyEndpoint {
     const HOLDS: bool = true;
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
-        visitor.handle(self.0.cast(), None, 0);
+        visitor.endpoint(self.0.cast());
     }
 }
 

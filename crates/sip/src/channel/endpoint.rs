@@ -350,7 +350,7 @@ unsafe impl<C: Contract, const SIDE: usize> Handles for Endpoint<C, SIDE> {
     const HOLDS: bool = true;
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
-        visitor.handle(self.place.cast(), None, 0);
+        visitor.endpoint(self.place.cast());
     }
 }
 

@@ -194,7 +194,7 @@ impl Foreign {
     pub(crate) fn close(self) {
         crate::exchange::discard(|discard: &mut Discard| {
             use crate::exchange::walk::Visitor;
-            discard.handle(self.0.cast(), None, 0);
+            discard.endpoint(self.0.cast());
         });
     }
 }

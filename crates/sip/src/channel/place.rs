@@ -97,7 +97,7 @@ pub(super) fn create(
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block, and the calling thread is its owner's worker.
         unsafe { book.link(id, Holder::FREE.endpoint()) };
-        book.add(half(contract));
+        book.add(SMALLEST as u64 + half(contract));
         place
     }))
 }
@@ -542,7 +542,7 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
         let holder = (*region.record(id)).holder;
         if !holder.is_in_flight() {
             let book = Book::holding(region, holder);
-            book.unlink(id);
+            Book::unlink(region, id);
             book.count_sent(own.sent);
             book.subtract(SMALLEST as u64 + half(own.contract));
             if own.peer_gone() {

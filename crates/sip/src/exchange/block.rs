@@ -71,6 +71,7 @@ fn allocate_of(class: Class) -> Result<NonNull<u8>, HeapError> {
     let id = worker::current().take(class)?;
     // SAFETY: the block is fresh, and the calling thread is its owner's worker.
     unsafe { book.link(id, super::region::Holder::FREE) };
+    book.add(class.bytes() as u64);
     Ok(book.region().block(id))
 }
 
@@ -137,7 +138,7 @@ pub(super) fn common_number(block: NonNull<u8>) -> Option<u32> {
 
 /// Frees a block of the caller's, whatever is in it.
 pub(super) fn release(block: NonNull<u8>) {
-    discard(|visitor| visitor.handle(block, None, 0));
+    discard(|visitor| visitor.block(block, None, 0));
 }
 
 /// Frees what `visit` shows.
@@ -167,7 +168,7 @@ unsafe impl<T: Exchange> Handles for ExBox<T> {
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
         let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
-        visitor.handle(self.value.cast(), scan, 1);
+        visitor.block(self.value.cast(), scan, 1);
     }
 }
 

@@ -98,7 +98,7 @@ impl Book {
         self.region.ledger(self.number)
     }
 
-    /// Puts a block on the list, and counts it.
+    /// Puts a block on the list. Who links it counts it.
     ///
     /// # Safety
     /// The block is on no list and the caller's alone; the calling worker is the owner's.
@@ -115,20 +115,19 @@ impl Book {
             (*self.region.record(first)).previous = id;
             (*head).next = id;
         }
-        self.add(id.class().bytes() as u64);
     }
 
-    /// Takes a block off the list; it still counts.
+    /// Takes a block off the list that it is on; it still counts.
     ///
     /// # Safety
-    /// The block is on this list, and the calling worker is the owner's.
+    /// It is on one, and the calling worker is its owner's.
     #[inline]
-    pub(crate) unsafe fn unlink(self, id: Id) {
+    pub(crate) unsafe fn unlink(region: Region, id: Id) {
         // SAFETY: the list is whole and this worker's.
         unsafe {
-            let Record { next, previous, .. } = *self.region.record(id);
-            (*self.region.record(previous)).next = next;
-            (*self.region.record(next)).previous = previous;
+            let Record { next, previous, .. } = *region.record(id);
+            (*region.record(previous)).next = next;
+            (*region.record(next)).previous = previous;
         }
     }
 

@@ -18,7 +18,22 @@ pub(crate) const PLACE_BITS: u32 = SPAN_BITS - SMALLEST.trailing_zeros();
 /// The span that no size has: numbers for the heads of owners' lists.
 pub(crate) const HEADS: u32 = 31;
 
-/// A size, as a power of two above [`SMALLEST`].
+/// Bits of an offset into a block of each size. Looked up: messages with blocks find it four times.
+const BITS: [u8; 32] = {
+    let mut bits = [0; 32];
+    let mut size = 0;
+    while size < CLASSES {
+        bits[size] = (SMALLEST.trailing_zeros() + size as u32) as u8;
+        size += 1;
+    }
+    while size < CLASSES + COMMON {
+        bits[size] = (SMALLEST_COMMON + 2 * (size - CLASSES) as u32) as u8;
+        size += 1;
+    }
+    bits
+};
+
+/// A size: those of blocks of our own in powers of two above [`SMALLEST`], then those of blocks in common memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Class(u32);
 
@@ -77,11 +92,7 @@ impl Class {
 
     #[inline]
     const fn bits(self) -> u32 {
-        if self.0 < CLASSES as u32 {
-            self.0 + SMALLEST.trailing_zeros()
-        } else {
-            (self.0 - CLASSES as u32) * 2 + SMALLEST_COMMON
-        }
+        BITS[self.index() % BITS.len()] as u32
     }
 
     /// The first place that is used. Spans begin at large powers of two, so the first block of every size would

@@ -204,7 +204,7 @@ unsafe impl<T: Exchange> Handles for ExVec<T> {
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
         if self.has_block() {
             let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
-            visitor.handle(self.values.cast(), scan, self.count);
+            visitor.block(self.values.cast(), scan, self.count);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use crate::channel;
 
 use super::ledger::Book;
-use super::region::Region;
+use super::region::{Holder, Region};
 use super::sizes::Id;
 use super::worker::Worker;
 
@@ -21,8 +21,11 @@ pub type Scan = unsafe fn(values: NonNull<u8>, count: usize, visitor: &mut dyn V
 
 /// Is shown each handle of a value.
 pub trait Visitor {
-    /// A handle of `block`; with `scan`, `count` values in it hold handles themselves.
-    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize);
+    /// A handle of a block of values; with `scan`, `count` values in it hold handles themselves.
+    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize);
+
+    /// An endpoint, by its place.
+    fn endpoint(&mut self, place: NonNull<()>);
 }
 
 /// Blocks that a walk has yet to look into, linked by their records.
@@ -100,26 +103,34 @@ impl Release {
         }
         self.bytes
     }
+
+    /// Takes a block off its owner's list.
+    #[inline]
+    fn unlink(&mut self, id: Id, in_flight: Holder) {
+        // SAFETY: whoever has the handle owns the block, on this worker.
+        unsafe {
+            Book::unlink(self.region, id);
+            (*self.region.record(id)).holder = in_flight;
+        }
+        self.bytes += id.class().bytes() as u64;
+    }
 }
 
 impl Visitor for Release {
     #[inline]
-    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
         let id = Region::id(block);
-        let record = self.region.record(id);
-        // SAFETY: whoever has the handle owns the block, on this worker.
-        unsafe {
-            let holder = (*record).holder;
-            Book::holding(self.region, holder).unlink(id);
-            (*record).holder = holder.in_flight();
-            self.bytes += id.class().bytes() as u64;
-            if holder.is_endpoint() {
-                self.bytes += channel::depart(block.cast());
-            }
-            if let Some(scan) = scan {
-                self.work.push(self.region, id, scan, count);
-            }
+        self.unlink(id, Holder::FREE.in_flight());
+        if let Some(scan) = scan {
+            // SAFETY: the block is in what is taken, and nobody else's.
+            unsafe { self.work.push(self.region, id, scan, count) };
         }
+    }
+
+    fn endpoint(&mut self, place: NonNull<()>) {
+        self.unlink(Region::id(place), Holder::FREE.endpoint().in_flight());
+        // SAFETY: an endpoint's handle is of its place, and its holder's.
+        self.bytes += unsafe { channel::depart(place) };
     }
 }
 
@@ -147,10 +158,14 @@ impl<F: FnMut(usize, usize)> Find<F> {
 }
 
 impl<F: FnMut(usize, usize)> Visitor for Find<F> {
-    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
         let id: Id = Region::id(block);
         (self.show)(block.addr().get(), id.class().bytes());
         self.work.extend(scan.map(|scan| (block, scan, count)));
+    }
+
+    fn endpoint(&mut self, place: NonNull<()>) {
+        self.block(place.cast(), None, 0);
     }
 }
 
@@ -159,6 +174,8 @@ pub(crate) struct Adopt {
     book: Book,
     work: Work,
     here: u64,
+    /// Bytes of the tree, which the owner's ledger counts in the end.
+    bytes: u64,
 }
 
 impl Adopt {
@@ -168,6 +185,7 @@ impl Adopt {
             book,
             work: Work(Id::NONE),
             here,
+            bytes: 0,
         }
     }
 
@@ -177,27 +195,34 @@ impl Adopt {
         while let Some(todo) = self.work.pop(self.book.region()) {
             todo.visit(&mut self);
         }
+        self.book.add(self.bytes);
+    }
+
+    /// Puts a block on the owner's list.
+    #[inline]
+    fn link(&mut self, id: Id, in_flight: Holder) {
+        // SAFETY: what was released by its former owner is on no list, and whoever took it out of its queue has it
+        // alone.
+        unsafe { self.book.link(id, in_flight) };
+        self.bytes += id.class().bytes() as u64;
     }
 }
 
 impl Visitor for Adopt {
     #[inline]
-    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let region = self.book.region();
+    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
         let id = Region::id(block);
-        // SAFETY: what was released by its former owner is on no list, and whoever took it out of its queue
-        // has it alone.
-        unsafe {
-            let holder = (*region.record(id)).holder;
-            self.book.link(id, holder);
-            if holder.is_endpoint() {
-                self.book
-                    .add(channel::arrive(block.cast(), self.book, self.here));
-            }
-            if let Some(scan) = scan {
-                self.work.push(region, id, scan, count);
-            }
+        self.link(id, Holder::FREE);
+        if let Some(scan) = scan {
+            // SAFETY: the block is in what is received, and nobody else's.
+            unsafe { self.work.push(self.book.region(), id, scan, count) };
         }
+    }
+
+    fn endpoint(&mut self, place: NonNull<()>) {
+        self.link(Region::id(place), Holder::FREE.endpoint());
+        // SAFETY: an endpoint's handle is of its place, and the caller's.
+        self.bytes += unsafe { channel::arrive(place, self.book, self.here) };
     }
 }
 
@@ -248,28 +273,34 @@ impl Discard {
 
 impl Visitor for Discard {
     #[inline]
-    fn handle(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
         let region = self.worker.region();
         let id = Region::id(block);
         // SAFETY: whoever has the handle has the block: as its owner on this worker, or out of a queue.
         unsafe {
             let holder = (*region.record(id)).holder;
-            if holder.is_endpoint() {
-                // The kernel has taken it out of what is dropped here.
-                if holder.is_lent() {
-                    (*region.record(id)).holder = holder.in_flight();
-                    return;
-                }
-                return self.closing.push(region, id, nothing_to_scan, 0);
-            }
             if !holder.is_in_flight() {
-                let book = Book::holding(region, holder);
-                book.unlink(id);
-                book.subtract(id.class().bytes() as u64);
+                Book::unlink(region, id);
+                Book::holding(region, holder).subtract(id.class().bytes() as u64);
             }
             match scan {
                 Some(scan) => self.work.push(region, id, scan, count),
                 None => self.free(id),
+            }
+        }
+    }
+
+    fn endpoint(&mut self, place: NonNull<()>) {
+        let region = self.worker.region();
+        let id = Region::id(place);
+        // SAFETY: as above.
+        unsafe {
+            let holder = (*region.record(id)).holder;
+            if holder.is_lent() {
+                // The kernel has taken it out of what is dropped here.
+                (*region.record(id)).holder = holder.in_flight();
+            } else {
+                self.closing.push(region, id, nothing_to_scan, 0);
             }
         }
     }
@@ -288,7 +319,11 @@ pub(crate) fn end(book: Book) {
     let worker = super::worker::current();
     while let Some(id) = book.first() {
         let mut discard = Discard::new(worker);
-        discard.handle(region.block(id), None, 0);
+        // SAFETY: the list is whole and this worker's.
+        match unsafe { (*region.record(id)).holder.is_endpoint() } {
+            true => discard.endpoint(region.block(id).cast()),
+            false => discard.block(region.block(id), None, 0),
+        }
         discard.finish();
     }
     book.reset();
