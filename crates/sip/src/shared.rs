@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) workers: OnceLock<Box<[Worker]>>,
     /// Where the next process without a wish lives.
     pub(crate) next_home: AtomicUsize,
-    pub(crate) processes: OnceLock<Table<Process>>,
+    pub(crate) processes: OnceLock<Table<Process, { process::PLACES }>>,
     pub(crate) tree: Mutex<Tree>,
     pub(crate) names: Mutex<Names>,
     pub(crate) hooks: RwLock<Vec<Teardown>>,

@@ -9,28 +9,24 @@ use crate::system;
 /// All-zero bytes are a valid value, and dropping one does nothing.
 pub(crate) unsafe trait Zeroed {}
 
-/// `capacity` entries in reserved address space; an entry costs memory once it is used.
+/// `CAPACITY` entries, a power of two, in reserved address space; an entry costs memory once it is used.
 #[derive(Debug)]
-pub(crate) struct Table<T: 'static> {
+pub(crate) struct Table<T: 'static, const CAPACITY: usize> {
     base: *mut T,
-    capacity: usize,
     entries: PhantomData<&'static T>,
 }
 
 // SAFETY: a table gives out shared references only, which may cross threads if the entries are `Sync`.
-unsafe impl<T: Sync> Send for Table<T> {}
+unsafe impl<T: Sync, const CAPACITY: usize> Send for Table<T, CAPACITY> {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for Table<T> {}
+unsafe impl<T: Sync, const CAPACITY: usize> Sync for Table<T, CAPACITY> {}
 
-impl<T: Zeroed> Table<T> {
-    /// # Panics
-    /// `capacity` is no power of two.
-    pub(crate) fn reserve(capacity: usize) -> io::Result<Table<T>> {
-        assert!(capacity.is_power_of_two());
+impl<T: Zeroed, const CAPACITY: usize> Table<T, CAPACITY> {
+    pub(crate) fn reserve() -> io::Result<Self> {
+        const { assert!(CAPACITY.is_power_of_two()) };
         let align = align_of::<T>().max(system::PAGE);
         Ok(Table {
-            base: system::reserve(capacity * size_of::<T>(), align)?.cast(),
-            capacity,
+            base: system::reserve(CAPACITY * size_of::<T>(), align)?.cast(),
             entries: PhantomData,
         })
     }
@@ -38,13 +34,13 @@ impl<T: Zeroed> Table<T> {
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         // SAFETY: within the reservation, which is zeroed, aligned for T and lives for ever.
-        (index < self.capacity).then(|| unsafe { &*self.base.add(index) })
+        (index < CAPACITY).then(|| unsafe { &*self.base.add(index) })
     }
 
-    /// The entry at `index`, counted round and round. `reserve` was asked for a power of two.
+    /// The entry at `index`, counted round and round.
     #[inline]
     pub(crate) fn around(&self, index: usize) -> &'static T {
         // SAFETY: as above; the mask makes the index less than the capacity.
-        unsafe { &*self.base.add(index & (self.capacity - 1)) }
+        unsafe { &*self.base.add(index & (CAPACITY - 1)) }
     }
 }

@@ -130,8 +130,14 @@ pub fn unpark(waiter: Waiter) {
 pub(crate) fn unpark_again(waiter: Waiter) {
     match here::worker() {
         Some(worker) if worker.unpark_parked(waiter) => {}
-        _ => unpark(waiter),
+        _ => unpark_any(waiter),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn unpark_any(waiter: Waiter) {
+    unpark(waiter);
 }
 
 fn unpark_from_afar(waiter: Waiter) {

@@ -267,9 +267,10 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     #[inline(always)]
     unsafe fn pull<T: Handles>(&mut self) -> T {
         let place = self.place_mut();
-        place.settle();
         if T::HOLDS {
-            place.book().demand_within_limit();
+            place.settle_and_demand();
+        } else {
+            place.settle();
         }
         // SAFETY: the message is there and carries a `T`; counting it makes it be read once.
         let payload = unsafe { place.payload(Self::INCOMING).cast::<T>().read() };

@@ -468,6 +468,13 @@ impl Place {
         }
     }
 
+    /// The same; and what the owner holds then is to be within its limit, or the process ends.
+    #[inline]
+    pub(super) fn settle_and_demand(&mut self) {
+        let unanswered = std::mem::take(&mut self.unanswered);
+        self.book().subtract_and_demand(unanswered);
+    }
+
     /// Notes who is to be woken by the next message of a peer that is here.
     #[inline]
     pub(super) fn register_here(&self, side: usize, waiter: Waiter) {

@@ -204,14 +204,24 @@ impl Book {
         })
     }
 
-    /// Whether the owner holds no more than it may.
+    /// Takes `bytes` off what the owner holds, which then is to be no more than it may.
     ///
     /// # Panics
-    /// If it holds more: the process ends. What it receives is taken beyond the limit, so that a message is
+    /// If it is more: the process ends. What it receives is taken beyond the limit, so that a message is
     /// never stuck, but nothing more until it has freed as much.
     #[inline]
-    pub(crate) fn demand_within_limit(self) {
-        if let Err(error) = self.check(0) {
+    pub(crate) fn subtract_and_demand(self, bytes: u64) {
+        let ledger = self.ledger();
+        let held = ledger.held().saturating_sub(bytes);
+        ledger.held.store(held, Ordering::Relaxed);
+        if held > ledger.limit.load(Ordering::Relaxed) {
+            self.demand_again();
+        }
+    }
+
+    #[cold]
+    fn demand_again(self) {
+        if let Err(error) = self.check_again(0) {
             over_limit(error);
         }
     }

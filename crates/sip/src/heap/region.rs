@@ -23,7 +23,7 @@ pub(crate) struct State {
     base: AtomicUsize,
     /// The first unit that nobody has had. Number 0 stands for none.
     frontier: AtomicU32,
-    units: OnceLock<Table<Unit>>,
+    units: OnceLock<Table<Unit, { REGION / UNIT }>>,
 }
 
 impl State {
@@ -66,7 +66,7 @@ pub(crate) fn reserve() -> io::Result<()> {
     let state = state();
     if state.units.get().is_none() {
         let base = system::reserve(REGION, UNIT << 8)?;
-        let units = Table::reserve(REGION / UNIT)?;
+        let units = Table::reserve()?;
         if state.units.set(units).is_ok() {
             state
                 .base

@@ -24,7 +24,7 @@ pub use exit::{Cause, Exit, Message};
 pub use limits::Limits;
 pub use names::{BACKLOG, Rights};
 pub(crate) use numbered::{Unfinished, kill_numbered, own_rights, wait_numbered};
-pub(crate) use record::{Process, place, reserve};
+pub(crate) use record::{PLACES, Process, place, reserve};
 pub use records::{Books, Memory, Records, memory, records};
 pub use restart::{Policy, supervise};
 pub(crate) use service::bind_service;

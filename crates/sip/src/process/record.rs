@@ -16,7 +16,7 @@ use crate::thread::inbox::Link;
 use crate::thread::worker::{self, Worker};
 
 /// Places, number 0 (the host) included.
-const PLACES: usize = 1 << 17;
+pub(crate) const PLACES: usize = 1 << 17;
 
 /// All zero is a place that no process has had.
 #[repr(C, align(64))]
@@ -53,7 +53,7 @@ pub(crate) fn reserve() -> io::Result<()> {
     let table = &shared().processes;
     if table.get().is_none() {
         // A second caller's table is dropped, and its address space with the program.
-        let _ = table.set(Table::reserve(PLACES)?);
+        let _ = table.set(Table::reserve()?);
     }
     Ok(())
 }

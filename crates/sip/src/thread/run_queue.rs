@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::slot::Thread;
+use super::worker::THREADS;
 use crate::table::{Table, Zeroed};
 
 type Entry = Cell<Option<&'static Thread>>;
@@ -17,16 +18,15 @@ unsafe impl Zeroed for Entry {}
 /// has moved.
 #[allow(missing_debug_implementations)]
 pub(crate) struct RunQueue {
-    entries: Table<Entry>,
+    entries: Table<Entry, { 2 * THREADS }>,
     head: Cell<u32>,
     tail: Cell<u32>,
 }
 
 impl RunQueue {
-    /// For so many threads, a power of two.
-    pub(crate) fn new(threads: usize) -> io::Result<RunQueue> {
+    pub(crate) fn new() -> io::Result<RunQueue> {
         Ok(RunQueue {
-            entries: Table::reserve(2 * threads)?,
+            entries: Table::reserve()?,
             head: Cell::new(0),
             tail: Cell::new(0),
         })

@@ -12,6 +12,7 @@ use super::run_queue::RunQueue;
 use super::signals;
 use super::slot::{State, Thread};
 use super::stacks::Stacks;
+use super::switch;
 use super::timers::Timers;
 use crate::heap::{Heap, Pool};
 use crate::process::{self, Cause, Message, Process};
@@ -46,7 +47,7 @@ pub(crate) struct Worker {
     /// The switch that the watch has found to last, and its processor time so far in nanoseconds.
     pub(super) lasting: AtomicU64,
     pub(super) lasted: AtomicU64,
-    pub(super) threads: Table<Thread>,
+    pub(super) threads: Table<Thread, THREADS>,
 
     pub(crate) pool: Pool,
     /// A heap without memory, for who is to allocate no more.
@@ -156,11 +157,11 @@ impl Worker {
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
             lasted: AtomicU64::new(0),
-            threads: Table::reserve(THREADS)?,
+            threads: Table::reserve()?,
             pool: Pool::default(),
             nothing: Heap::empty(),
             stacks: Stacks::default(),
-            run: RunQueue::new(THREADS)?,
+            run: RunQueue::new()?,
             timers: Timers::default(),
             free: Cell::new(0),
             unused: Cell::new(0),
@@ -270,6 +271,7 @@ impl Worker {
     pub(crate) fn yield_now(&'static self, thread: &'static Thread) {
         self.make_ready(thread);
         self.suspend(thread);
+        switch::keep(self, thread);
     }
 
     /// The last words of the running process.
