@@ -29,7 +29,7 @@ pub struct MemorySeen {
     pub holders: Vec<(u64, String)>,
     /// In the order of their addresses; no two have a word in common.
     pub pieces: Vec<PieceSeen>,
-    /// Memory of channels to other OS processes, in the order of their numbers.
+    /// Memory of channels to other OS processes, in the order of their numbers; twice, if both ends are here.
     pub lines: Vec<LineSeen>,
     /// Pieces that there was no room for, or that cannot be.
     pub left_out: u64,
@@ -190,8 +190,15 @@ impl MemorySeen {
                 bytes: row.bytes,
             })
             .collect();
-        lines.sort_by_key(|line| line.number);
-        lines.dedup_by_key(|line| line.number);
+        lines.sort_by_key(|line| (line.number, line.start));
+        lines.dedup_by_key(|line| (line.number, line.start));
+        // It has two ends, and both may be here.
+        let mut run = (0, 0);
+        lines.retain(|line| {
+            let before = if run.0 == line.number { run.1 } else { 0 };
+            run = (line.number, before + 1);
+            before < 2
+        });
         let refused = (pieces.len() - taken.len()) as u64;
         MemorySeen {
             holders,
@@ -240,7 +247,14 @@ mod tests {
             piece(0x103c, 64, 2, 2),
         ];
         let rows: ExVec<PieceRow> = bad.into_iter().chain(good).collect();
-        let lines = [(7, 0x1000, 8), (7, 0x2000, 8), (8, HIGHEST, 8), (9, 0, 0)];
+        let lines = [
+            (7, 0x1000, 8),
+            (7, 0x2000, 8),
+            (7, 0x3000, 8),
+            (7, 0x1000, 9),
+            (8, HIGHEST, 8),
+            (9, 0, 0),
+        ];
         let lines = lines.into_iter().map(|(number, start, bytes)| LineRow {
             number,
             start,
@@ -250,7 +264,8 @@ mod tests {
         assert_eq!(seen.left_out, 5 + bad.len() as u64);
         let starts: Vec<u64> = seen.pieces.iter().map(|piece| piece.start).collect();
         assert_eq!(starts, [0x1000, 0x2000]);
-        assert_eq!(seen.lines.len(), 1);
+        let lines: Vec<_> = seen.lines.iter().map(|line| line.start).collect();
+        assert_eq!(lines, [0x1000, 0x2000]);
         let most = MemorySeen::new(&ExVec::new(), &rows, &ExVec::new(), u64::MAX);
         assert_eq!((most.pieces.len(), most.left_out), (1, u64::MAX));
     }

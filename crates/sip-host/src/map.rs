@@ -230,7 +230,8 @@ impl Shared {
             books.label(range, "common memory");
         }
         for (number, named) in &self.lines {
-            // Whoever names the line of others has no link with them, or is one too many.
+            // Whoever names the line of others has no link with them, or is one too many. Of a channel that has come home
+            // both ends are one's own.
             let [(one, bytes), (other, same)] = named[..] else {
                 continue;
             };
@@ -283,21 +284,32 @@ mod tests {
             made.expect("it is free")
         };
         let [one, two, liar] = [1, 2, 3].map(&mut kernel);
-        let mut shared = Shared::new(vec![(HOST, 1), (1, 2), (1, 3)]);
+        let mut shared = Shared::new(vec![(HOST, 1), (1, 2), (1, 3), (2, 2)]);
         let lines = |numbers: &'static [(u64, u64)]| numbers.iter().copied();
-        // 5 is between the first two; 6 is named by three; 7 and 8 by two, who differ, or have no link.
+        // 5 is between the first two; 6 is named by three; 7 and 8 by two, who differ, or have no link. 10 has both ends in
+        // one, as 11 would have, whose has no link with itself.
         shared.add(1, one, lines(&[(5, 64), (6, 64), (7, 64)]));
-        shared.add(2, two, lines(&[(5, 64), (6, 64), (8, 64)]));
-        shared.add(3, liar, lines(&[(6, 64), (7, 1 << 40), (8, 64), (9, 64)]));
+        shared.add(
+            2,
+            two,
+            lines(&[(5, 64), (6, 64), (8, 64), (10, 64), (10, 64)]),
+        );
+        let lies = [(6, 64), (7, 1 << 40), (8, 64), (9, 64), (11, 64), (11, 64)];
+        shared.add(3, liar, lies.into_iter());
         shared.enter(&mut books).expect("each has a place");
         assert_eq!(books.supervisor.check(), Ok(()));
         let state = books.state();
-        assert_eq!(state.labels.len(), 1, "{:?}", state.labels);
-        let label = &state.labels[0];
-        assert_eq!(label.name, "channel 5");
-        let word = (label.start.0 / 4) as u64;
-        let may = [one, two, liar].map(|domain| books.supervisor.permission(domain, word));
-        let all = Permission::ReadWrite;
-        assert_eq!(may, [all, all, Permission::None]);
+        let names: Vec<_> = state.labels.iter().map(|label| &*label.name).collect();
+        assert_eq!(names, ["channel 5", "channel 10"]);
+        let (all, none) = (Permission::ReadWrite, Permission::None);
+        for (label, wanted) in state
+            .labels
+            .iter()
+            .zip([[all, all, none], [none, all, none]])
+        {
+            let word = (label.start.0 / 4) as u64;
+            let may = [one, two, liar].map(|domain| books.supervisor.permission(domain, word));
+            assert_eq!(may, wanted, "{}", label.name);
+        }
     }
 }

@@ -6,14 +6,16 @@
 #[path = "built/mod.rs"]
 mod built;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use built::library;
+use mullion_picture::{Access, Label, Region, State};
 use mullion_sip::process::Cause;
 use mullion_sip_host::domain::DomainError;
 use mullion_sip_host::supervisor::{Outcome, SetupError, Stop, Watch};
 use mullion_sip_host::view::{ProcessView, View};
-use mullion_sip_host::{Configuration, Supervisor};
+use mullion_sip_host::{Configuration, Supervisor, graph};
 
 fn setup(text: &str) -> Result<Supervisor, SetupError> {
     let mut configuration = Configuration::parse(text).expect("well formed");
@@ -149,6 +151,101 @@ fn processes_are_introduced_in_every_arrangement() {
             }
         }
     }
+}
+
+/// A guest and a client of its, who have met by way of a broker.
+const MET: &str = r#"
+    [domains.one]
+    kind = "ONE"
+    [domains.two]
+    kind = "TWO"
+    [domains.three]
+    kind = "THREE"
+    [processes.broker]
+    library = "broker"
+    domain = "one"
+    bind = ["/broker"]
+    [processes.server]
+    library = "guest"
+    arguments = ["serve", "1"]
+    domain = "two"
+    look-up = ["/broker"]
+    [processes.client]
+    library = "guest"
+    arguments = ["ask", "1", "1000000000"]
+    domain = "WHERE"
+    look-up = ["/broker"]
+"#;
+
+/// An end has gone from one process to another by way of a third: the views have it where it is, and what it goes through.
+fn an_end_that_has_travelled_is_seen_where_it_is() {
+    let (here, apart) = ("same", "process");
+    // Where the broker, the server and the client are, the client's domain, and who has the channel's memory.
+    for (kinds, client, writers) in [
+        ([apart, apart, apart], "three", &["three", "two"][..]),
+        ([here, apart, apart], "three", &["three", "two"]),
+        ([apart, here, apart], "three", &["host", "three"]),
+        ([apart, apart, here], "three", &["host", "two"]),
+        // It has come home.
+        ([apart, apart, here], "two", &["two"]),
+        ([apart, here, here], "two", &["host"]),
+        ([here, here, here], "three", &[]),
+    ] {
+        let mut text = MET.replace("WHERE", client);
+        for (name, kind) in ["ONE", "TWO", "THREE"].into_iter().zip(kinds) {
+            text = text.replace(name, kind);
+        }
+        let run = Run::of(&text);
+        let talks = |view: &View| {
+            let [channel] = &view.channels[..] else {
+                return false;
+            };
+            let holders = (channel.client.as_deref(), channel.server.as_deref());
+            let mut both = ["client", "server"].into_iter();
+            channel.contract == "echo"
+                && holders == (Some("client"), Some("server"))
+                && channel.to_client > 20
+                && channel.to_server >= channel.to_client
+                && both.all(|name| process(view, name).is_some_and(|one| one.messages > 20))
+        };
+        let view = run.until(talks);
+        let count = view.channels[0].to_client;
+        run.until(|view| talks(view) && view.channels[0].to_client > count);
+        let picture = graph::svg(&view);
+        assert!(picture.contains(">echo ") && !picture.contains("(elsewhere)"));
+        let state = loop {
+            // A moment at which nothing begins or ends.
+            if let Ok(state) = run.watch.map() {
+                break state;
+            }
+        };
+        let channels: Vec<_> = state
+            .labels
+            .iter()
+            .filter(|label| label.name.starts_with("channel "))
+            .collect();
+        assert_eq!(channels.len(), usize::from(!writers.is_empty()), "{text}");
+        let writing: Vec<_> = channels
+            .iter()
+            .flat_map(|label| writers_of(&state, label))
+            .collect();
+        assert_eq!(writing, writers, "{text}");
+        run.end();
+    }
+}
+
+/// Who may write there, in the order of their names.
+fn writers_of<'a>(state: &'a State, label: &Label) -> BTreeSet<&'a str> {
+    let there = |region: &&Region| region.start < label.end && label.start < region.end;
+    let grants = state
+        .regions
+        .iter()
+        .filter(there)
+        .flat_map(|region| &region.grants);
+    let writes = grants.filter(|grant| grant.access == Access::ReadWrite);
+    let name = |id: u32| state.domains.iter().find(|domain| domain.id == id);
+    let named = writes.filter_map(|grant| name(grant.domain?));
+    named.map(|domain| &*domain.name).collect()
 }
 
 /// How a process of a domain ends that is told to end in this way.
@@ -296,6 +393,10 @@ fn main() {
         (
             "processes_are_introduced_in_every_arrangement",
             processes_are_introduced_in_every_arrangement,
+        ),
+        (
+            "an_end_that_has_travelled_is_seen_where_it_is",
+            an_end_that_has_travelled_is_seen_where_it_is,
         ),
         (
             "one_line_moves_a_domain_behind_a_wall",
