@@ -59,7 +59,7 @@ typedef int32_t mullion_status;
 #define MULLION_BAD_HANDLE 1
 /* A null pointer, a length, a kind or a size that the description does not allow. */
 #define MULLION_BAD_ARGUMENT 2
-/* The file cannot be read. */
+/* The file cannot be read, or is too large. */
 #define MULLION_CANNOT_OPEN 3
 /* The verifier does not accept the image. */
 #define MULLION_REJECTED 4
@@ -166,8 +166,8 @@ typedef struct mullion_value {
 
 /* ---- Images ------------------------------------------------------------- */
 
-/* Reads, verifies and lays out the image in a file. If no policy was set, the
- * first image is logged as being loaded without one.
+/* Reads, verifies and lays out the image in a file of at most 1 GiB. If no policy was set,
+ * the first image is logged as being loaded without one.
  *
  * Errors: MULLION_CANNOT_OPEN, MULLION_REJECTED, MULLION_NOT_PERMITTED,
  * MULLION_NOT_AN_EXTENSION, MULLION_SYSTEM. */

@@ -27,6 +27,26 @@ pub(crate) fn whole(path: &Path) -> io::Result<Vec<u8>> {
     ImageLimit { max_image: 1 << 30 }.read(path)
 }
 
+/// For a file that is no image by its name: what to do with it.
+pub(crate) fn way_out(path: &Path) -> Option<String> {
+    let (file, kind) = (path.display(), path.extension()?.to_str()?);
+    let image = path.with_extension("mx");
+    let tool = match kind {
+        "c" | "s" | "S" | "o" | "a" => "cc",
+        "cc" | "cpp" | "cxx" | "C" => "c++",
+        _ => return None,
+    };
+    let what = if matches!(kind, "o" | "a") {
+        "objects are linked"
+    } else {
+        "sources are compiled"
+    };
+    Some(format!(
+        "{what} first: mullion {tool} {file} -o {}",
+        image.display()
+    ))
+}
+
 impl ImageLimit {
     /// The whole file.
     ///

@@ -7,6 +7,8 @@ use crate::policy::{Candidate, Policy, Question};
 use crate::shared::Shared;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ struct Settings {
     authoriser: Authoriser,
     policy: Option<Box<dyn Policy>>,
     perf: Option<PerfMap>,
+    max_image: u64,
 }
 
 /// What a host is made of.
@@ -28,7 +31,11 @@ pub struct HostBuilder {
     authoriser: Option<Authoriser>,
     policy: Option<Box<dyn Policy>>,
     perf_map: bool,
+    max_image: Option<u64>,
 }
+
+/// The largest file of an image that is read, in bytes, unless a host says otherwise: 1 GiB.
+const MAX_IMAGE: u64 = 1 << 30;
 
 impl Host {
     /// A host without policy: it loads whatever is verified, and says so in the log.
@@ -46,8 +53,9 @@ impl Host {
     /// Reads, verifies and lays out an image. Its name is the file's, without directory.
     ///
     /// # Errors
-    /// [`Error::Open`], [`Error::Rejected`], [`Error::NotPermitted`], [`Error::NotAnExtension`];
-    /// [`Error::Load`]: the system has no memory for it.
+    /// [`Error::Open`], also of a file that is too large ([`HostBuilder::max_image`]);
+    /// [`Error::Rejected`], [`Error::NotPermitted`], [`Error::NotAnExtension`]; [`Error::Load`]:
+    /// the system has no memory for it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Image, Error> {
         self.open_asked(path, &Asked::default())
     }
@@ -59,7 +67,7 @@ impl Host {
     /// As [`Host::open`].
     pub fn open_asked(&self, path: impl AsRef<Path>, asked: &Asked<'_>) -> Result<Image, Error> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| Error::Open {
+        let bytes = read(path, self.settings.max_image).map_err(|source| Error::Open {
             path: path.to_owned(),
             source,
         })?;
@@ -171,6 +179,14 @@ impl HostBuilder {
         self
     }
 
+    /// The largest file of an image that [`Host::open`] reads, in bytes; 1 GiB unless it is
+    /// said. It may come from anybody, and be a device without an end.
+    #[must_use]
+    pub fn max_image(mut self, bytes: u64) -> Self {
+        self.max_image = Some(bytes);
+        self
+    }
+
     /// The host.
     #[must_use]
     pub fn build(self) -> Host {
@@ -185,9 +201,25 @@ impl HostBuilder {
                 authoriser,
                 policy: self.policy,
                 perf: self.perf_map.then(PerfMap::open).flatten(),
+                max_image: self.max_image.unwrap_or(MAX_IMAGE),
             }),
         }
     }
+}
+
+/// The whole file, if it has at most `limit` bytes.
+fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    if file.metadata()?.len() <= limit {
+        // A device or a pipe has no length; a file may grow while it is read.
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= limit {
+            return Ok(bytes);
+        }
+    }
+    let text = format!("larger than {limit} bytes, the host's limit for an image");
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, text))
 }
 
 impl fmt::Debug for Host {

@@ -1,6 +1,7 @@
 //! The loader's question as options of the commands that load.
 
 use super::keys::KeyringArgs;
+use crate::image_file::way_out;
 use crate::output::sayln;
 use anyhow::Context as _;
 use mullion_loader::{Admitted, Asked, Authoriser, NotAdmitted};
@@ -168,6 +169,9 @@ pub(crate) fn explain(image: &Path, reason: &NotAdmitted, say: impl Fn(&dyn Disp
             say(&format_args!(
                 "mullion: {name}: refused: it breaks rules of the window (see mullion verify {name})"
             ));
+            if let Some(way_out) = way_out(image) {
+                say(&format_args!("  way out: {way_out}"));
+            }
         }
         other => say(&format_args!("mullion: {name}: refused: {other}")),
     }

@@ -1,7 +1,7 @@
 //! `mullion inspect`.
 
 use super::provenance::Provenance;
-use crate::image_file::ImageLimit;
+use crate::image_file::{ImageLimit, way_out};
 use crate::listing::Symbols;
 use crate::output::print;
 use anyhow::{Context, bail};
@@ -128,7 +128,9 @@ impl Args {
                 .first()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            bail!("{name}: not an image: {first}");
+            let way_out = way_out(&self.file)
+                .map_or(String::new(), |way_out| format!("\n  way out: {way_out}"));
+            bail!("{name}: not an image: {first}{way_out}");
         };
         if let Some(missing) = survey
             .violations

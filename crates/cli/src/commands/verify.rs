@@ -1,6 +1,6 @@
 //! `mullion verify`.
 
-use crate::image_file::ImageLimit;
+use crate::image_file::{ImageLimit, way_out};
 use crate::listing::{Symbols, disassemble, hexadecimal};
 use crate::output::{print, sayln};
 use mullion_verifier::{DEFAULT_LIMIT, Place, Rule, Violation, survey};
@@ -201,6 +201,9 @@ impl FileReport {
         }
         if self.truncated {
             writeln!(out, "  ... (--all prints every violation)")?;
+        }
+        if let Some(way_out) = way_out(Path::new(&self.file)) {
+            writeln!(out, "  way out: {way_out}")?;
         }
         Ok(())
     }

@@ -40,6 +40,28 @@ fn files_that_are_no_images() {
 }
 
 #[test]
+fn a_source_file_is_refused_with_the_command_that_compiles_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, tool) in [("prog.c", "cc"), ("prog.cc", "c++"), ("prog.o", "cc")] {
+        let path = directory.path().join(name);
+        fs::write(&path, "int main(void) { return 0; }\n").expect("a file");
+        let image = path.with_extension("mx");
+        let way_out = format!(
+            "first: mullion {tool} {} -o {}",
+            path.display(),
+            image.display()
+        );
+        refused(&path, &way_out);
+        for command in ["verify", "inspect"] {
+            let output = mullion(&[command]).arg(&path).output().expect("started");
+            assert_eq!(output.status.code(), Some(1));
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(said.contains(&way_out), "{said}");
+        }
+    }
+}
+
+#[test]
 fn files_beyond_the_limit_are_not_read() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("vast.mx");

@@ -20,6 +20,28 @@ fn what_is_no_image_is_refused_with_its_first_violation() {
 }
 
 #[test]
+fn a_file_without_an_end_is_read_to_the_limit_and_no_further() {
+    let too_large = |opened: Result<Image, Error>| match opened {
+        Err(Error::Open { source, .. }) => {
+            assert_eq!(source.kind(), std::io::ErrorKind::FileTooLarge);
+        }
+        other => panic!("{other:?}"),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("image.mx");
+    let bytes = IMAGE.file().bytes();
+    std::fs::write(&file, bytes).unwrap();
+    let limited = |limit| Host::builder().max_image(limit).build();
+    too_large(limited(bytes.len() as u64 - 1).open(&file));
+    too_large(limited(1 << 20).open("/dev/zero"));
+    limited(bytes.len() as u64).open(&file).unwrap();
+    // By its length, before a byte is read.
+    let sparse = std::fs::File::create(&file).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    too_large(Image::open(&file));
+}
+
+#[test]
 fn a_changed_image_is_refused() {
     let good = IMAGE.file().bytes();
     let code = &IMAGE.file().segments()[1];
