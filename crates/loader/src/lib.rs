@@ -228,6 +228,7 @@ pub struct Instance {
 
 impl Instance {
     /// The domain.
+    #[inline]
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.domain

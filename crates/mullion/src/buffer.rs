@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::heap::{Block, Heap};
 use crate::pointer::{Data, Ptr, Slice};
 use crate::within::{Access, Within};
-use mullion_runtime::Claimed;
+use mullion_runtime::{BadAddress, Claimed};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -89,21 +89,28 @@ impl<T: Data> Buffer<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: the domain is another one; [`Error::Stale`]: it was restarted.
+    #[inline]
     pub fn slice<'a>(&self, within: &'a impl Within) -> Result<Slice<'a, T>, Error> {
         let access = within.access()?;
-        if !Arc::ptr_eq(&self.heap, access.heap()) {
-            return Err(Error::Memory {
-                domain: access.name().to_owned(),
-                address: self.block.address,
-                length: self.count.saturating_mul(size_of::<T>() as u64),
-            });
-        }
-        if !self.heap.has(self.block) {
-            return Err(Error::Stale {
-                domain: access.name().to_owned(),
-            });
+        if !Arc::ptr_eq(&self.heap, access.heap()) || !self.heap.has(self.block) {
+            return Err(self.not_there(&access));
         }
         self.ptr().slice_in(access, self.count)
+    }
+
+    /// Why it has no elements in that domain.
+    #[cold]
+    #[inline(never)]
+    fn not_there(&self, access: &Access<'_>) -> Error {
+        if Arc::ptr_eq(&self.heap, access.heap()) {
+            return Error::Stale {
+                domain: access.name().to_owned(),
+            };
+        }
+        access.no_memory(BadAddress {
+            address: self.claimed(),
+            length: self.count.saturating_mul(size_of::<T>() as u64),
+        })
     }
 
     /// A copy of its elements as they are now.

@@ -137,6 +137,7 @@ impl<'a> Caller<'a> {
         self.raw.is_out_of_time()
     }
 
+    #[inline]
     pub(crate) fn as_access(&self) -> Access<'_> {
         Access::called(self.raw, self.context)
     }

@@ -182,6 +182,7 @@ impl Domain {
     }
 
     /// Keeps it in place, to be used.
+    #[inline]
     pub(crate) fn hold(&self) -> Result<Access<'_>, Error> {
         let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
         match guard.is_some() {
@@ -292,10 +293,12 @@ impl State {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn domain(&self) -> &mullion_runtime::Domain {
         self.instance.domain()
     }
 
+    #[inline]
     pub(crate) fn heap(&self) -> &Arc<Heap> {
         &self.context.heap
     }

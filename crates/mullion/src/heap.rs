@@ -70,10 +70,12 @@ impl Heap {
     }
 
     /// Whether the memory of a block is still there.
+    #[inline]
     pub(crate) fn has(&self, block: Block) -> bool {
         block.life == self.life()
     }
 
+    #[inline]
     pub(crate) fn life(&self) -> u64 {
         self.life.load(Ordering::Relaxed)
     }

@@ -114,10 +114,12 @@ impl<T: Data> Ptr<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: they do not lie in the domain.
+    #[inline]
     pub fn slice(self, within: &impl Within, count: u64) -> Result<Slice<'_, T>, Error> {
         self.slice_in(within.access()?, count)
     }
 
+    #[inline]
     pub(crate) fn slice_in(self, access: Access<'_>, count: u64) -> Result<Slice<'_, T>, Error> {
         let bytes = count.saturating_mul(size_of::<T>() as u64);
         access.check(access.memory().piece(self.claimed(), bytes).map(drop))?;
@@ -219,6 +221,7 @@ impl<T: Data> Slice<'_, T> {
     ///
     /// # Errors
     /// [`Error::Index`]: `to` is longer; [`Error::Memory`]: they cannot be read.
+    #[inline]
     pub fn copy_to(&self, to: &mut [T]) -> Result<(), Error> {
         self.transfer(0, to.len() as u64)?;
         let piece = self.piece(0, to.len() as u64);
@@ -230,6 +233,7 @@ impl<T: Data> Slice<'_, T> {
     ///
     /// # Errors
     /// [`Error::Index`]: `from` is longer; [`Error::Memory`]: they cannot be written.
+    #[inline]
     pub fn copy_from(&self, from: &[T]) -> Result<(), Error> {
         self.transfer(0, from.len() as u64)?;
         let piece = self.piece(0, from.len() as u64);
@@ -248,6 +252,7 @@ impl<T: Data> Slice<'_, T> {
         Ok(list)
     }
 
+    #[inline]
     fn piece(
         &self,
         index: u64,
@@ -259,13 +264,20 @@ impl<T: Data> Slice<'_, T> {
     }
 
     /// Whether `count` elements from `index` on belong to the slice.
+    #[inline]
     fn transfer(&self, index: u64, count: u64) -> Result<(), Error> {
         match index.checked_add(count) {
             Some(end) if end <= self.count => Ok(()),
-            _ => Err(Error::Index {
-                index: index.saturating_add(count).saturating_sub(1),
-                length: self.count,
-            }),
+            _ => Err(self.beyond(index, count)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn beyond(&self, index: u64, count: u64) -> Error {
+        Error::Index {
+            index: index.saturating_add(count).saturating_sub(1),
+            length: self.count,
         }
     }
 }

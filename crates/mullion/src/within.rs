@@ -83,16 +83,19 @@ enum Kind<'a> {
 }
 
 impl<'a> Access<'a> {
+    #[inline]
     pub(crate) fn held(guard: Using<'a, Option<State>>, identity: &'a Identity) -> Self {
         Self(Kind::Held(guard, identity))
     }
 
+    #[inline]
     pub(crate) fn called(caller: &'a mullion_runtime::Caller<'_>, context: &'a Context) -> Self {
         Self(Kind::Called(caller, context))
     }
 }
 
 impl Access<'_> {
+    #[inline]
     pub(crate) fn memory(&self) -> &Memory {
         match &self.0 {
             Kind::Held(guard, _) => state(guard).domain().memory(),
@@ -100,6 +103,7 @@ impl Access<'_> {
         }
     }
 
+    #[inline]
     pub(crate) fn heap(&self) -> &Arc<Heap> {
         match &self.0 {
             Kind::Held(guard, _) => state(guard).heap(),
@@ -185,15 +189,27 @@ impl Access<'_> {
     }
 
     /// The error of a copy, with the domain's name.
+    #[inline]
     pub(crate) fn check<T>(&self, result: Result<T, BadAddress>) -> Result<T, Error> {
-        result.map_err(|bad| Error::Memory {
+        match result {
+            Ok(value) => Ok(value),
+            Err(bad) => Err(self.no_memory(bad)),
+        }
+    }
+
+    /// The domain has no such memory.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn no_memory(&self, bad: BadAddress) -> Error {
+        Error::Memory {
             domain: self.name().to_owned(),
             address: bad.address.0,
             length: bad.length,
-        })
+        }
     }
 }
 
+#[inline]
 fn state<'a>(guard: &'a Using<'_, Option<State>>) -> &'a State {
     guard
         .as_ref()
@@ -222,12 +238,14 @@ impl Target<'_> {
 
 impl Sealed for Target<'_> {}
 impl Within for Target<'_> {
+    #[inline]
     fn outside(&self) -> Option<&Domain> {
         match self {
             Self::Domain(domain) => Some(domain),
             Self::Caller(_) => None,
         }
     }
+    #[inline]
     fn access(&self) -> Result<Access<'_>, Error> {
         match self {
             Self::Domain(domain) => domain.access(),
@@ -238,9 +256,11 @@ impl Within for Target<'_> {
 
 impl Sealed for Domain {}
 impl Within for Domain {
+    #[inline]
     fn outside(&self) -> Option<&Domain> {
         Some(self)
     }
+    #[inline]
     fn access(&self) -> Result<Access<'_>, Error> {
         self.hold()
     }
@@ -248,6 +268,7 @@ impl Within for Domain {
 
 impl Sealed for Caller<'_> {}
 impl Within for Caller<'_> {
+    #[inline]
     fn access(&self) -> Result<Access<'_>, Error> {
         Ok(self.as_access())
     }

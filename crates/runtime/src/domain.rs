@@ -136,6 +136,7 @@ impl Domain {
     }
 
     /// Its memory.
+    #[inline]
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.inner.memory
