@@ -89,28 +89,20 @@ impl<T: Data> Buffer<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: the domain is another one; [`Error::Stale`]: it was restarted.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub fn slice<'a>(&self, within: &'a impl Within) -> Result<Slice<'a, T>, Error> {
         let access = within.access()?;
-        if !Arc::ptr_eq(&self.heap, access.heap()) || !self.heap.has(self.block) {
-            return Err(self.not_there(&access));
+        if !Arc::ptr_eq(&self.heap, access.heap()) {
+            return Err(access.identity().has_no_memory(BadAddress {
+                address: self.claimed(),
+                length: self.count.saturating_mul(size_of::<T>() as u64),
+            }));
+        }
+        if !self.heap.has(self.block) {
+            return Err(access.identity().is_stale());
         }
         self.ptr().slice_in(access, self.count)
-    }
-
-    /// Why it has no elements in that domain.
-    #[cold]
-    #[inline(never)]
-    fn not_there(&self, access: &Access<'_>) -> Error {
-        if Arc::ptr_eq(&self.heap, access.heap()) {
-            return Error::Stale {
-                domain: access.name().to_owned(),
-            };
-        }
-        access.no_memory(BadAddress {
-            address: self.claimed(),
-            length: self.count.saturating_mul(size_of::<T>() as u64),
-        })
     }
 
     /// A copy of its elements as they are now.

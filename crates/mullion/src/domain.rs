@@ -181,8 +181,11 @@ impl Domain {
         Ok(())
     }
 
-    /// Keeps it in place, to be used.
-    #[inline]
+    /// Keeps it in place, to be used. Inlined, as what is made of it: in memory a result
+    /// would be written in parts and read as a whole, and that read waits for all of the
+    /// writes, longer than the rest takes.
+    #[expect(clippy::inline_always, reason = "as said")]
+    #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Access<'_>, Error> {
         let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
         match guard.is_some() {

@@ -1,7 +1,8 @@
 //! Who a domain is: what stays the same about it, whatever becomes of it.
 
+use crate::error::Error;
 use crate::image::Image;
-use mullion_runtime::{Domain, DomainNumber};
+use mullion_runtime::{BadAddress, Domain, DomainNumber};
 use mullion_supervisor::DomainId;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -74,6 +75,26 @@ impl Identity {
         });
         let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
         alive.insert(number, Arc::downgrade(self));
+    }
+
+    /// The domain has no such memory.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn has_no_memory(&self, bad: BadAddress) -> Error {
+        Error::Memory {
+            domain: self.name.clone(),
+            address: bad.address.0,
+            length: bad.length,
+        }
+    }
+
+    /// The domain was restarted, and what is used was of the life before.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_stale(&self) -> Error {
+        Error::Stale {
+            domain: self.name.clone(),
+        }
     }
 
     /// `None` as long as it is being made.

@@ -114,12 +114,14 @@ impl<T: Data> Ptr<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: they do not lie in the domain.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub fn slice(self, within: &impl Within, count: u64) -> Result<Slice<'_, T>, Error> {
         self.slice_in(within.access()?, count)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub(crate) fn slice_in(self, access: Access<'_>, count: u64) -> Result<Slice<'_, T>, Error> {
         let bytes = count.saturating_mul(size_of::<T>() as u64);
         access.check(access.memory().piece(self.claimed(), bytes).map(drop))?;
@@ -221,7 +223,8 @@ impl<T: Data> Slice<'_, T> {
     ///
     /// # Errors
     /// [`Error::Index`]: `to` is longer; [`Error::Memory`]: they cannot be read.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub fn copy_to(&self, to: &mut [T]) -> Result<(), Error> {
         self.transfer(0, to.len() as u64)?;
         let piece = self.piece(0, to.len() as u64);
@@ -233,7 +236,8 @@ impl<T: Data> Slice<'_, T> {
     ///
     /// # Errors
     /// [`Error::Index`]: `from` is longer; [`Error::Memory`]: they cannot be written.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub fn copy_from(&self, from: &[T]) -> Result<(), Error> {
         self.transfer(0, from.len() as u64)?;
         let piece = self.piece(0, from.len() as u64);
@@ -268,17 +272,18 @@ impl<T: Data> Slice<'_, T> {
     fn transfer(&self, index: u64, count: u64) -> Result<(), Error> {
         match index.checked_add(count) {
             Some(end) if end <= self.count => Ok(()),
-            _ => Err(self.beyond(index, count)),
+            _ => Err(beyond(index, count, self.count)),
         }
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn beyond(&self, index: u64, count: u64) -> Error {
-        Error::Index {
-            index: index.saturating_add(count).saturating_sub(1),
-            length: self.count,
-        }
+/// There are only `length` elements.
+#[cold]
+#[inline(never)]
+fn beyond(index: u64, count: u64, length: u64) -> Error {
+    Error::Index {
+        index: index.saturating_add(count).saturating_sub(1),
+        length,
     }
 }
 

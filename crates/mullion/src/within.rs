@@ -83,7 +83,8 @@ enum Kind<'a> {
 }
 
 impl<'a> Access<'a> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub(crate) fn held(guard: Using<'a, Option<State>>, identity: &'a Identity) -> Self {
         Self(Kind::Held(guard, identity))
     }
@@ -111,7 +112,8 @@ impl Access<'_> {
         }
     }
 
-    fn identity(&self) -> &Identity {
+    #[inline]
+    pub(crate) fn identity(&self) -> &Identity {
         match &self.0 {
             Kind::Held(_, identity) => identity,
             Kind::Called(_, context) => &context.identity,
@@ -189,22 +191,13 @@ impl Access<'_> {
     }
 
     /// The error of a copy, with the domain's name.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     pub(crate) fn check<T>(&self, result: Result<T, BadAddress>) -> Result<T, Error> {
         match result {
             Ok(value) => Ok(value),
-            Err(bad) => Err(self.no_memory(bad)),
-        }
-    }
-
-    /// The domain has no such memory.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn no_memory(&self, bad: BadAddress) -> Error {
-        Error::Memory {
-            domain: self.name().to_owned(),
-            address: bad.address.0,
-            length: bad.length,
+            // Not by a method of this one: who has its address has it in memory.
+            Err(bad) => Err(self.identity().has_no_memory(bad)),
         }
     }
 }
@@ -245,7 +238,8 @@ impl Within for Target<'_> {
             Self::Caller(_) => None,
         }
     }
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     fn access(&self) -> Result<Access<'_>, Error> {
         match self {
             Self::Domain(domain) => domain.access(),
@@ -260,7 +254,8 @@ impl Within for Domain {
     fn outside(&self) -> Option<&Domain> {
         Some(self)
     }
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     fn access(&self) -> Result<Access<'_>, Error> {
         self.hold()
     }
@@ -268,7 +263,8 @@ impl Within for Domain {
 
 impl Sealed for Caller<'_> {}
 impl Within for Caller<'_> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
     fn access(&self) -> Result<Access<'_>, Error> {
         Ok(self.as_access())
     }
