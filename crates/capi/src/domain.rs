@@ -68,7 +68,7 @@ impl Domain {
             }
             Err(error) => {
                 // A constructor's host function may have unloaded it before.
-                let _taken = table::take(handle, Object::domain);
+                let _taken = table::free_handle(handle, Object::domain);
                 Err(error.into())
             }
         }

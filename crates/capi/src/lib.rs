@@ -151,7 +151,7 @@ unsafe extern "C" fn mullion_image_from_memory(
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_image_free(image: Handle) -> Status {
-    guarded(|| table::take(image, Object::image).map(drop))
+    guarded(|| table::free_handle(image, Object::image))
 }
 
 // ---- Functions of the host
@@ -237,7 +237,7 @@ pub(crate) fn change(
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_imports_free(imports: Handle) -> Status {
-    guarded(|| table::take(imports, Object::imports).map(drop))
+    guarded(|| table::free_handle(imports, Object::imports))
 }
 
 // ---- Domains
@@ -312,7 +312,7 @@ extern "C" fn mullion_domain_restart(domain: Handle) -> Status {
 extern "C" fn mullion_domain_unload(domain: Handle) -> Status {
     guarded(|| {
         table::find(domain, Object::domain)?.unload()?;
-        table::take(domain, Object::domain).map(drop)
+        table::free_handle(domain, Object::domain)
     })
 }
 
@@ -402,7 +402,7 @@ unsafe extern "C" fn mullion_function_check(
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_function_free(function: Handle) -> Status {
-    guarded(|| table::take(function, Object::function).map(drop))
+    guarded(|| table::free_handle(function, Object::function))
 }
 
 /// # Safety
@@ -429,7 +429,6 @@ unsafe extern "C" fn mullion_call_limited(
     result: *mut Value,
 ) -> Status {
     guarded(|| {
-        let function = table::find(function, Object::function)?;
         let mut given = Arguments::default();
         // SAFETY: by the caller's promise.
         unsafe { value::arguments(arguments, count, &mut given) }?;
@@ -437,9 +436,11 @@ unsafe extern "C" fn mullion_call_limited(
         unsafe { value::check_result(result) }?;
         // SAFETY: by the caller's promise.
         let limits = unsafe { value::call_limits(limits) }?;
-        function.call(&given, limits.as_ref(), |returned| {
-            // SAFETY: by the caller's promise.
-            unsafe { value::set_result(result, returned) };
+        table::with(function, Object::function, |function| {
+            function.call(&given, limits.as_ref(), |returned| {
+                // SAFETY: by the caller's promise.
+                unsafe { value::set_result(result, returned) };
+            })
         })
     })
 }
@@ -501,13 +502,13 @@ unsafe extern "C" fn mullion_read(
     length: usize,
 ) -> Status {
     guarded(|| {
-        let domain = table::find(domain, Object::domain)?;
-        if length == 0 {
-            return Ok(());
-        }
-        // SAFETY: by the caller's promise, `to` is null or has room for `length` bytes.
-        let to = unsafe { value::room(to.cast(), length) }?;
-        domain.read(from, to)
+        table::with(domain, Object::domain, |domain| {
+            if length == 0 {
+                return Ok(());
+            }
+            // SAFETY: by the caller's promise, `to` is null or has room for `length` bytes.
+            domain.read(from, unsafe { value::room(to.cast(), length) }?)
+        })
     })
 }
 
@@ -521,9 +522,10 @@ unsafe extern "C" fn mullion_write(
     length: usize,
 ) -> Status {
     guarded(|| {
-        let domain = table::find(domain, Object::domain)?;
-        // SAFETY: by the caller's promise.
-        domain.write(to, unsafe { bytes(from, length) }?)
+        table::with(domain, Object::domain, |domain| {
+            // SAFETY: by the caller's promise.
+            domain.write(to, unsafe { bytes(from, length) }?)
+        })
     })
 }
 

@@ -187,7 +187,7 @@ unsafe extern "C" fn mullion_shared_new(
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_shared_free(shared: Handle) -> Status {
-    guarded(|| table::take(shared, Object::shared).map(drop))
+    guarded(|| table::free_handle(shared, Object::shared))
 }
 
 /// # Safety

@@ -7,11 +7,19 @@
 //! Each place counts how often it was given out, so that a freed handle finds
 //! another generation and not another object. After 2^32 times a place is not
 //! used again.
+//!
+//! Calls look handles up all the time, and a lock for readers and a count of
+//! references would be four locked instructions for each, a third of a call. So a
+//! place never moves, and what is in it is [`Used`]: to look takes none. A handle is
+//! void as soon as its generation is over; who is just using the object still has it,
+//! and whoever changes the table next finds that it can go.
 
 use crate::domain::{Domain, Function};
 use crate::status::Failure;
 use mullion_host::{Image, Imports, Shared};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use mullion_runtime::Used;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A handle as C has it: of whichever type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +39,14 @@ impl Handle {
         }
     }
 
+    /// None of a handle that was never given out: generations begin at 1.
+    #[inline]
     fn place(self) -> Option<usize> {
-        (self.number as u32 as usize).checked_sub(1)
+        let place = (self.number as u32 as usize).checked_sub(1)?;
+        (self.generation() != 0).then_some(place)
     }
 
+    #[inline]
     fn generation(self) -> u32 {
         (self.number >> 32) as u32
     }
@@ -51,6 +63,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
+    #[inline]
     pub(crate) fn image(&self) -> Option<&Image> {
         match self {
             Self::Image(image) => Some(image),
@@ -58,6 +71,7 @@ impl Object {
         }
     }
 
+    #[inline]
     pub(crate) fn imports(&self) -> Option<&Arc<Mutex<Imports>>> {
         match self {
             Self::Imports(imports) => Some(imports),
@@ -65,6 +79,7 @@ impl Object {
         }
     }
 
+    #[inline]
     pub(crate) fn shared(&self) -> Option<&Shared> {
         match self {
             Self::Shared(shared) => Some(shared),
@@ -72,6 +87,7 @@ impl Object {
         }
     }
 
+    #[inline]
     pub(crate) fn domain(&self) -> Option<&Arc<Domain>> {
         match self {
             Self::Domain(domain) => Some(domain),
@@ -79,6 +95,7 @@ impl Object {
         }
     }
 
+    #[inline]
     pub(crate) fn function(&self) -> Option<&Arc<Function>> {
         match self {
             Self::Function(function) => Some(function),
@@ -87,73 +104,297 @@ impl Object {
     }
 }
 
+/// Places of the first chunk; every other one has twice as many as the one before.
+const FIRST: usize = 64;
+
+/// Chunks for all places that a handle can name.
+const CHUNKS: usize = 27;
+
+static PLACES: [OnceLock<Box<[Place]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+
 #[derive(Default)]
-struct Table {
-    places: Vec<Place>,
-    free: Vec<usize>,
-}
-
 struct Place {
-    generation: u32,
-    object: Option<Object>,
+    /// Of the handle that there is for it; 0: there is none.
+    generation: AtomicU32,
+    /// Changed while there is none.
+    object: Used<Option<Object>>,
 }
 
-static TABLE: RwLock<Table> = RwLock::new(Table {
-    places: Vec::new(),
-    free: Vec::new(),
+/// Which places are free.
+static FREE: Mutex<Free> = Mutex::new(Free {
+    made: 0,
+    empty: Vec::new(),
+    void: Vec::new(),
 });
+
+struct Free {
+    /// Places that have ever been given out.
+    made: usize,
+    empty: Vec<Next>,
+    /// Those whose handle has been freed, and whose object may be in use.
+    void: Vec<Next>,
+}
+
+/// A place without a handle, and the generation of the next one.
+struct Next {
+    place: usize,
+    generation: u32,
+}
 
 /// Gives an object a handle.
 pub(crate) fn add(object: Object) -> Result<Handle, Failure> {
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(place) = table.free.pop() {
-        table.places[place].object = Some(object);
-        return Ok(Handle::new(place, table.places[place].generation));
-    }
-    let place = table.places.len();
-    if place >= u32::MAX as usize {
-        return Err(Failure::argument("there are too many handles"));
-    }
-    table.places.push(Place {
-        generation: 1,
-        object: Some(object),
-    });
-    Ok(Handle::new(place, 1))
+    let (next, gone) = {
+        let mut free = free();
+        let gone = free.clear();
+        (free.take(), gone)
+    };
+    drop(gone);
+    let next = next.ok_or_else(|| Failure::argument("there are too many handles"))?;
+    let place = place_or_new(next.place);
+    // Who looks for a freed handle finds that out at once, and leaves.
+    let mut slot = loop {
+        match place.object.change() {
+            Some(slot) => break slot,
+            None => std::thread::yield_now(),
+        }
+    };
+    *slot = Some(object);
+    drop(slot);
+    place.generation.store(next.generation, Ordering::Release);
+    Ok(Handle::new(next.place, next.generation))
 }
 
-/// What a handle stands for, if it is of the kind that `kind` picks.
+/// Uses what a handle stands for, if it is of the kind that `kind` picks. It stays
+/// meanwhile, even if the handle is freed.
 #[inline]
+pub(crate) fn with<T, R>(
+    handle: Handle,
+    kind: impl Fn(&Object) -> Option<&T>,
+    run: impl FnOnce(&T) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let place = handle.place().and_then(place);
+    let place = place.ok_or_else(Failure::handle)?;
+    // Refused is who has a freed handle: nobody changes a place that has one.
+    let object = place.object.enter().ok_or_else(Failure::handle)?;
+    if place.generation.load(Ordering::Acquire) != handle.generation() {
+        return Err(Failure::handle());
+    }
+    let found = object.as_ref().and_then(kind);
+    run(found.ok_or_else(Failure::handle)?)
+}
+
+/// What a handle stands for, to be kept.
 pub(crate) fn find<T: Clone>(
     handle: Handle,
     kind: impl Fn(&Object) -> Option<&T>,
 ) -> Result<T, Failure> {
-    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-    let found = handle.place().and_then(|place| table.places.get(place));
-    found
-        .filter(|place| place.generation == handle.generation())
-        .and_then(|place| kind(place.object.as_ref()?))
-        .cloned()
-        .ok_or_else(Failure::handle)
+    with(handle, kind, |found| Ok(found.clone()))
 }
 
-/// As [`find`]; the handle is void from now on.
-pub(crate) fn take<T: Clone>(
+/// The handle is void from now on, if it is of the kind that `kind` picks.
+pub(crate) fn free_handle<T>(
     handle: Handle,
     kind: impl Fn(&Object) -> Option<&T>,
-) -> Result<Object, Failure> {
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-    let table = &mut *table;
+) -> Result<(), Failure> {
+    with(handle, kind, |_| Ok(()))?;
     let index = handle.place().ok_or_else(Failure::handle)?;
-    let place = table.places.get_mut(index).ok_or_else(Failure::handle)?;
-    let is_it = |object: &&mut Object| kind(object).is_some();
-    if place.generation != handle.generation() || place.object.as_mut().filter(is_it).is_none() {
-        return Err(Failure::handle());
+    let place = place(index).ok_or_else(Failure::handle)?;
+    let generation = handle.generation();
+    // Of several who free it at the same time, one does.
+    let freed =
+        place
+            .generation
+            .compare_exchange(generation, 0, Ordering::SeqCst, Ordering::Relaxed);
+    freed.map_err(|_| Failure::handle())?;
+    let gone = {
+        let mut free = free();
+        free.void.push(Next {
+            place: index,
+            // 0 after 2^32 times: the place is not used again.
+            generation: generation.wrapping_add(1),
+        });
+        free.clear()
+    };
+    // Behind the lock: what goes may have handles of its own to free.
+    drop(gone);
+    Ok(())
+}
+
+fn free() -> MutexGuard<'static, Free> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Free {
+    /// A place that holds nothing.
+    fn take(&mut self) -> Option<Next> {
+        if let Some(next) = self.empty.pop() {
+            return Some(next);
+        }
+        // A handle has 32 bits for the place, of which 0 is none.
+        let place = self.made;
+        (place < u32::MAX as usize).then(|| {
+            self.made += 1;
+            Next {
+                place,
+                generation: 1,
+            }
+        })
     }
-    let object = place.object.take().ok_or_else(Failure::handle)?;
-    if let Some(next) = place.generation.checked_add(1) {
-        place.generation = next;
-        table.free.push(index);
+
+    /// Empties the places whose handle has been freed and that nobody uses any more.
+    fn clear(&mut self) -> Vec<Object> {
+        let mut gone = Vec::new();
+        for next in std::mem::take(&mut self.void) {
+            match place(next.place).and_then(|place| place.object.change()) {
+                Some(mut slot) => {
+                    gone.extend(slot.take());
+                    self.empty.extend((next.generation != 0).then_some(next));
+                }
+                None => self.void.push(next),
+            }
+        }
+        gone
     }
-    // Dropped by the caller, when the table is free again.
-    Ok(object)
+}
+
+/// The chunk of a place, and its number there.
+#[inline]
+fn chunk_of(place: usize) -> (usize, usize) {
+    let chunk = (place / FIRST + 1).ilog2() as usize;
+    (chunk, place - ((1 << chunk) - 1) * FIRST)
+}
+
+/// The place with this number, if it has ever been given out.
+#[inline]
+fn place(place: usize) -> Option<&'static Place> {
+    let (chunk, number) = chunk_of(place);
+    PLACES.get(chunk)?.get()?.get(number)
+}
+
+/// As [`place`]; made, with its neighbours, if it was not there.
+fn place_or_new(place: usize) -> &'static Place {
+    let (chunk, number) = chunk_of(place);
+    let new = || (0..FIRST << chunk).map(|_| Place::default()).collect();
+    &PLACES[chunk].get_or_init(new)[number]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mullion_host::Imports;
+    use std::sync::atomic::AtomicBool;
+
+    fn object() -> Object {
+        Object::Imports(Arc::new(Mutex::new(Imports::new())))
+    }
+
+    #[test]
+    fn places_of_chunks_are_all_places_once() {
+        let mut before = (0, FIRST - 1);
+        for place in FIRST..100_000 {
+            let (chunk, number) = chunk_of(place);
+            let next = (before.0, before.1 + 1);
+            let follows = if next.1 == FIRST << next.0 {
+                (next.0 + 1, 0)
+            } else {
+                next
+            };
+            assert_eq!((chunk, number), follows, "{place}");
+            before = (chunk, number);
+        }
+        let (chunk, number) = chunk_of(u32::MAX as usize - 1);
+        assert!(chunk < CHUNKS && number < FIRST << chunk);
+    }
+
+    #[test]
+    fn a_freed_handle_and_a_forged_one_find_nothing() {
+        let handle = add(object()).ok().unwrap();
+        assert!(find(handle, Object::imports).is_ok());
+        assert!(find(handle, Object::domain).is_err(), "of another kind");
+        assert!(free_handle(handle, Object::domain).is_err());
+        assert!(free_handle(handle, Object::imports).is_ok());
+        assert!(find(handle, Object::imports).is_err());
+        assert!(free_handle(handle, Object::imports).is_err(), "once");
+        for number in [
+            0,
+            1,
+            5,
+            u64::from(u32::MAX),
+            1 << 32,
+            u64::MAX,
+            7 << 32 | 0xffff_fff0,
+        ] {
+            assert!(
+                find(Handle { number }, Object::imports).is_err(),
+                "{number:#x}"
+            );
+        }
+    }
+
+    /// What is freed while it is used stays until its user has left, and not longer than
+    /// to the next change.
+    #[test]
+    fn an_object_in_use_outlives_its_handle() {
+        let list = Arc::new(Mutex::new(Imports::new()));
+        let handle = add(Object::Imports(list.clone())).ok().unwrap();
+        let used = with(handle, Object::imports, |found| {
+            assert!(free_handle(handle, Object::imports).is_ok());
+            assert!(find(handle, Object::imports).is_err());
+            assert!(Arc::ptr_eq(found, &list));
+            assert_eq!(Arc::strong_count(&list), 2);
+            Ok(())
+        });
+        assert!(used.is_ok());
+        let other = add(object()).ok().unwrap();
+        assert_eq!(Arc::strong_count(&list), 1);
+        assert!(free_handle(other, Object::imports).is_ok());
+    }
+
+    /// Several threads look at handles that others free and make anew: each finds its
+    /// object or nothing, never another one's.
+    #[test]
+    fn nobody_finds_another_ones_object() {
+        let stop = AtomicBool::new(false);
+        let current: Mutex<Option<(Handle, usize)>> = Mutex::new(None);
+        let (mut found, mut void) = (0u64, 0u64);
+        std::thread::scope(|scope| {
+            let looks = || {
+                let (mut found, mut void) = (0u64, 0u64);
+                while !stop.load(Ordering::Relaxed) {
+                    let Some((handle, address)) = *current.lock().unwrap() else {
+                        continue;
+                    };
+                    for _ in 0..50 {
+                        let looked = with(handle, Object::imports, |list| {
+                            assert_eq!(Arc::as_ptr(list).addr(), address);
+                            Ok(())
+                        });
+                        match looked {
+                            Ok(()) => found += 1,
+                            Err(_) => void += 1,
+                        }
+                    }
+                }
+                (found, void)
+            };
+            let threads: Vec<_> = (0..2).map(|_| scope.spawn(looks)).collect();
+            for _ in 0..2000 {
+                // Kept until the end, so that no address comes again.
+                let list = Arc::new(Mutex::new(Imports::new()));
+                let address = Arc::as_ptr(&list).addr();
+                std::mem::forget(list.clone());
+                let handle = add(Object::Imports(list)).ok().unwrap();
+                *current.lock().unwrap() = Some((handle, address));
+                std::thread::yield_now();
+                assert!(free_handle(handle, Object::imports).is_ok());
+            }
+            stop.store(true, Ordering::Relaxed);
+            for thread in threads {
+                let (ok, err) = thread.join().unwrap();
+                found += ok;
+                void += err;
+            }
+        });
+        assert!(found > 0 && void > 0, "{found} found, {void} void");
+    }
 }

@@ -4,19 +4,19 @@
 //! the image's sealed file           a window
 //! +-----------------+               +-----------------+ 0x10000
 //! | gate area       |  one private  | gate area       |
-//! | constants       |  mapping, as  | constants       |  protected in place
-//! | code            | ------------> | code            |
+//! | code            |  mapping, as  | code            |
+//! | constants       | ------------> | constants       |  protected in place
 //! | relocated       |    code       | relocated       |
-//! | large data      |               | large data      |
+//! | data, few zeros |               | data, few zeros |
 //! +-----------------+               +-----------------+
-//!                                   | data            |  the reservation, writable, and
-//!                                   | zero            |  a copy of what is in it
+//!                                   | many zeros      |  the reservation, writable
 //!                                   | heap (brk)      |
 //!                                   +-----------------+
 //! ```
-//! A mapping takes the kernel longer than a change of protection, and both longer
-//! than to copy a few pages: so neighbours are mapped together, and data lie in the
-//! window's reservation, made writable.
+//! A mapping takes the kernel longer than a change of protection, and a page that is
+//! written nearly as long as that: so neighbours are mapped together, what is not code
+//! is made writable at once, and only pages with relocations are touched. The others
+//! are the file's until the domain writes to them.
 //! Windows of domains that have gone wait here, mapped and reset, for the next
 //! domain of the image.
 
@@ -37,10 +37,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// What an executable segment's last page is filled with: `int3`.
 const FILL: u8 = 0xcc;
-/// Greatest content of a writable segment that is copied into anonymous memory:
-/// a copy of so much takes as long as a few page faults.
-const COPIED: u64 = 64 << 10;
-/// Zero bytes behind such content that are written anew by a restart, not dropped.
+/// Greatest content of a writable segment that a restart writes anew, in the pages that
+/// are there: to write so much takes as long as a few page faults.
+const REWRITTEN: u64 = 64 << 10;
+/// Zero bytes behind such content that are written anew as well, not dropped.
 const ZEROED: u64 = 16 << 10;
 /// Windows that wait for the next domain of an image.
 const PARKED: usize = 16;
@@ -111,10 +111,18 @@ struct Part {
     in_file: u64,
     position: u64,
     access: Access,
-    /// The content, if it is copied and not mapped.
-    copied: Option<Vec<u8>>,
+    /// What a restart writes; without it, it drops the pages.
+    rewritten: Option<Rewritten>,
     /// Those within `range`; none in code.
     relocations: Vec<Relocation>,
+}
+
+/// The first bytes of a writable segment, as they are at first.
+#[derive(Debug)]
+struct Rewritten {
+    content: Vec<u8>,
+    /// Whole pages that it takes, with zeros behind it.
+    pages: u64,
 }
 
 impl Image {
@@ -132,7 +140,7 @@ impl Image {
             in_file: GATE_AREA_SIZE,
             position: 0,
             access: Access::ReadExecute,
-            copied: None,
+            rewritten: None,
             relocations: Vec::new(),
         }];
         let mut contents = vec![(0, gates::contents())];
@@ -148,13 +156,13 @@ impl Image {
                     offset: segment.offset,
                 });
             }
-            // What is only read stays in the file, relocated or not: neighbours that
-            // are protected alike are one mapping.
-            let copied = content <= COPIED && segment.access == Access::ReadWrite;
-            let in_file = if copied {
-                0
-            } else {
-                content.next_multiple_of(PAGE)
+            let rewritten = Rewritten::of(segment);
+            // Few zeros are in the file, too: they are then mapped with the content, or
+            // with what is in front of them.
+            let follows = parts.last().is_some_and(|part| part.end_in_file() == start);
+            let in_file = match &rewritten {
+                Some(rewritten) if content > 0 || follows => rewritten.pages,
+                _ => content.next_multiple_of(PAGE),
             };
             if in_file > 0 {
                 contents.push((position, padded(segment, in_file as usize)));
@@ -165,7 +173,7 @@ impl Image {
                 in_file,
                 position,
                 access: segment.access,
-                copied: copied.then(|| segment.content.to_vec()),
+                rewritten,
                 relocations: Vec::new(),
             });
             end = range.end;
@@ -330,17 +338,15 @@ impl Image {
         if !self.anonymous {
             self.map_file(window)?;
         }
-        let is_written = |part: &&Part| {
-            self.anonymous || part.access == Access::ReadWrite || !part.relocations.is_empty()
-        };
-        let written = self.parts.iter().filter(is_written);
-        let written = written.map(|part| (part.range.clone(), Access::ReadWrite));
-        protect(window, written)?;
+        // What is only read, too, relocated or not: with its neighbours it is one piece.
+        let is_writable = |part: &&Part| self.anonymous || part.access != Access::ReadExecute;
+        let writable = self.parts.iter().filter(is_writable);
+        let writable = writable.map(|part| (part.range.clone(), Access::ReadWrite));
+        protect(window, writable)?;
         for part in &self.parts {
             if self.anonymous && part.in_file > 0 {
                 part.read_into(window, self.file.as_fd())?;
             }
-            part.fill(window);
             part.relocate(window);
         }
         let is_so = |part: &&Part| match part.access {
@@ -354,11 +360,10 @@ impl Image {
 
     /// Maps what is in the file, neighbours together, as code.
     fn map_file(&self, window: &Window) -> Result<(), Error> {
-        let end = |part: &Part| part.range.start + part.in_file;
         let in_file: Vec<&Part> = self.parts.iter().filter(|part| part.in_file > 0).collect();
-        for run in in_file.chunk_by(|part, next| end(part) == next.range.start) {
+        for run in in_file.chunk_by(|part, next| part.end_in_file() == next.range.start) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {
-                let range = first.range.start..end(last);
+                let range = first.range.start..last.end_in_file();
                 let file = self.file.as_fd();
                 window.map_copy(range, Access::ReadExecute, file, first.position)?;
             }
@@ -371,22 +376,17 @@ impl Image {
     pub(crate) fn reset(&self, window: &Window) -> Result<(), Error> {
         let writable = |part: &&Part| part.access == Access::ReadWrite;
         for part in self.parts.iter().filter(writable) {
-            let length = part.copied.as_ref().map_or(0, Vec::len) as u64;
-            // The pages with copied content stay, and few others: they are overwritten,
-            // which takes less than to free them and to fault for new ones.
-            let mut kept = part.range.start + length.next_multiple_of(PAGE);
-            if part.copied.is_some() && part.range.end - kept <= ZEROED {
-                // SAFETY: as in `fill`: the part is readable and writable.
-                unsafe { window.zero(kept..part.range.end) };
-                kept = part.range.end;
+            // Few pages stay: they are overwritten, which takes less than to free them and
+            // to fault for new ones.
+            let kept = part.rewritten.as_ref().map_or(0, |kept| kept.pages);
+            if kept < part.length() {
+                window.discard(part.range.start + kept..part.range.end)?;
             }
-            if kept < part.range.end {
-                window.discard(kept..part.range.end)?;
+            match &part.rewritten {
+                Some(rewritten) => rewritten.fill(window, part.range.start),
+                None if self.anonymous => part.read_into(window, self.file.as_fd())?,
+                None => {}
             }
-            if self.anonymous {
-                part.read_into(window, self.file.as_fd())?;
-            }
-            part.fill(window);
             part.relocate(window);
         }
         Ok(())
@@ -422,27 +422,15 @@ impl Part {
         self.range.end - self.range.start
     }
 
+    /// One past the last offset that is in the file.
+    fn end_in_file(&self) -> u64 {
+        self.range.start + self.in_file
+    }
+
     /// Copies what is in the file to pages that are writable.
     fn read_into(&self, window: &Window, file: BorrowedFd<'_>) -> Result<(), Error> {
         let content = self.range.start..self.range.start + self.in_file;
         window.read_into(content, file, self.position)
-    }
-
-    /// Copies the content that is not mapped, and zeroes the rest of its last page.
-    fn fill(&self, window: &Window) {
-        let Some(content) = &self.copied else {
-            return;
-        };
-        let to: *mut u8 =
-            ptr::with_exposed_provenance_mut((window.base() + self.range.start) as usize);
-        let rest = content.len().next_multiple_of(PAGE as usize) - content.len();
-        // SAFETY: `new` made the part's range at least as long as the content's
-        // whole pages; `map` has mapped it readable and writable, and domains
-        // cannot change that; nobody runs in the window.
-        unsafe {
-            ptr::copy_nonoverlapping(content.as_ptr(), to, content.len());
-            to.add(content.len()).write_bytes(0, rest);
-        }
     }
 
     fn relocate(&self, window: &Window) {
@@ -454,6 +442,37 @@ impl Part {
             // and mapped readable and writable (in `map`, or for
             // good), and nobody runs in the window.
             unsafe { place.write_unaligned(window.base() + u64::from(relocation.addend)) };
+        }
+    }
+}
+
+impl Rewritten {
+    /// Nothing of a segment that is not writable, or is too large.
+    fn of(segment: &Segment<'_>) -> Option<Self> {
+        let content = segment.content.len() as u64;
+        if segment.access != Access::ReadWrite || content > REWRITTEN {
+            return None;
+        }
+        let length = u64::from(segment.length).next_multiple_of(PAGE);
+        let pages = content.next_multiple_of(PAGE);
+        let few = length - pages <= ZEROED;
+        Some(Self {
+            content: segment.content.to_vec(),
+            pages: if few { length } else { pages },
+        })
+    }
+
+    /// Writes the content, and zeros behind it, at `start` (an offset).
+    fn fill(&self, window: &Window, start: u64) {
+        let to: *mut u8 = ptr::with_exposed_provenance_mut((window.base() + start) as usize);
+        let length = self.content.len();
+        // SAFETY: the segment is no shorter than `pages`, which are no fewer than the
+        // content takes (`of`: `Image::new` has refused content longer than the segment);
+        // it is mapped readable and writable, and domains cannot change that; nobody
+        // runs in the window.
+        unsafe {
+            ptr::copy_nonoverlapping(self.content.as_ptr(), to, length);
+            to.add(length).write_bytes(0, self.pages as usize - length);
         }
     }
 }

@@ -56,23 +56,27 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A domain with a window and nothing in it but the gate area.
+    /// A domain with a window, in which it has the gate area and its image's regions.
     pub(crate) fn new(base: u64, regions: &Regions, end: u64) -> Result<Self, Error> {
         let id = with_books(|books| -> Result<DomainId, Error> {
             let window = bytes(base, 0..WINDOW_SIZE)?;
-            let id = books.pd_subdivide(&HOST, window, Permission::None)?;
-            let gates = bytes(base, GATE_BASE..GATE_BASE + GATE_AREA_SIZE)?;
-            books.mprot(&id, gates, Permission::ExecuteRead)?;
-            Ok(id)
+            books.pd_subdivide(&HOST, window, Permission::None)
         })?;
         let record = Self {
             id,
             base,
             closed: false,
         };
+        // Code right behind the gate area is one piece with it.
+        let mut gates = GATE_BASE..GATE_BASE + GATE_AREA_SIZE;
         for region in regions.parts(&(0..end)) {
-            record.set(region.range, region.access)?;
+            if region.access == Access::ReadExecute && region.range.start == gates.end {
+                gates.end = region.range.end;
+            } else {
+                record.set(region.range, region.access)?;
+            }
         }
+        record.set(gates, Access::ReadExecute)?;
         Ok(record)
     }
 

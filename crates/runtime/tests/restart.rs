@@ -66,13 +66,23 @@ const LARGE: &str = "
         ret
 ";
 
-/// Data copied and data mapped, code mapped and code copied.
-fn layouts() -> [Program; 4] {
+/// As the first, with more zeroes than are in the file.
+fn with_many_zeroes() -> String {
+    STATE
+        .replace("0x3000", "0x9000")
+        .replace("0x2ff8", "0x8ff8")
+}
+
+/// Data that a restart writes, and data that it drops, with few and with many zeroes;
+/// code mapped and code copied.
+fn layouts() -> [Program; 6] {
     [
         Program::new(STATE),
         Program::new(LARGE),
+        Program::new(&with_many_zeroes()),
         Program::anonymous(STATE),
         Program::anonymous(LARGE),
+        Program::anonymous(&with_many_zeroes()),
     ]
 }
 
