@@ -75,6 +75,7 @@ impl Domain {
     }
 
     /// The domain, unless its constructors are still running.
+    #[inline]
     pub(crate) fn loaded(&self) -> Result<&host::Domain, Failure> {
         self.loaded.get().ok_or_else(Failure::loading)
     }
@@ -98,6 +99,7 @@ impl Domain {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn read(&self, from: Pointer, to: &mut [u8]) -> Result<(), Failure> {
         self.within(|target| {
             let from = Ptr::<u8>::from_address(from.address);
@@ -105,6 +107,7 @@ impl Domain {
         })
     }
 
+    #[inline]
     pub(crate) fn write(&self, to: Pointer, from: &[u8]) -> Result<(), Failure> {
         self.within(|target| {
             let to = Ptr::<u8>::from_address(to.address);
@@ -194,7 +197,11 @@ impl Domain {
     }
 
     /// Uses the domain: as the one that has called on this thread, if it has.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "what `run` gives is not moved in memory"
+    )]
+    #[inline(always)]
     fn within<R>(
         &self,
         run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
