@@ -53,7 +53,7 @@ fn the_guide_for_hosts_in_c_and_cxx() {
     assert_eq!(c.len(), 5);
     compile_for_the_host("c", "gcc", "-std=c99", &c);
     let cxx = pieces("host-c.md", "cpp");
-    assert_eq!(cxx.len(), 2);
+    assert_eq!(cxx.len(), 3);
     compile_for_the_host("cc", "g++", "-std=c++17", &cxx);
 }
 
