@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -296,6 +297,7 @@ impl Heard {
     ) -> io::Result<()> {
         match message {
             ToHost::Ready { landlock } => {
+                domain.ready.store(true, Ordering::Release);
                 notice(domain, &Notice::Ready { landlock });
                 // Said twice, nobody hears it.
                 let _ = began.send(Ok(()));

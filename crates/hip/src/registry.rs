@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mullion_sip::Parcel;
@@ -45,6 +46,8 @@ pub(crate) struct Domain {
     pub(crate) member: Option<Member>,
     /// The number of its OS process, once that has been started.
     pub(crate) process: OnceLock<u32>,
+    /// Whether it has said that it is ready. Before, it is told how to begin, and nothing else.
+    pub(crate) ready: AtomicBool,
 }
 
 #[derive(Default)]
@@ -136,6 +139,7 @@ pub(crate) fn add(
         lives: Lives::default(),
         member,
         process: OnceLock::new(),
+        ready: AtomicBool::new(false),
     });
     registry.stands.insert(domain.id, Stand::default());
     registry.domains.insert(domain.id, domain.clone());
@@ -145,7 +149,7 @@ pub(crate) fn add(
 /// The host's domains and what they share, of one moment.
 #[derive(Debug)]
 pub struct Group {
-    /// The domains that live.
+    /// The domains that have begun and not ended.
     pub domains: Vec<Glass>,
     /// Which two have channels between them, by their numbers; the host's is 0.
     pub links: Vec<(u64, u64)>,
@@ -156,7 +160,9 @@ pub struct Group {
 /// The domains of this host.
 pub fn groups() -> Group {
     let registry = registry();
-    let mut domains: Vec<Glass> = registry.domains.values().cloned().map(Glass).collect();
+    let ready = |domain: &&Arc<Domain>| domain.ready.load(Ordering::Acquire);
+    let ready = registry.domains.values().filter(ready);
+    let mut domains: Vec<Glass> = ready.cloned().map(Glass).collect();
     domains.sort_by_key(Glass::id);
     let mut links: Vec<(u64, u64)> = registry.links.keys().copied().collect();
     links.sort_unstable();

@@ -10,12 +10,13 @@ mod built;
 mod support;
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use built::library;
 use mullion_picture::{Access, Domain, Label, Options, State, paint};
 use mullion_sip_host::supervisor::{Stop, Watch};
 use mullion_sip_host::{Configuration, Supervisor, map};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Three processes here, and one in an OS process of its own, which all of them talk to.
 const PROCESSES: &str = r#"
@@ -207,8 +208,43 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
     run.end();
 }
 
+/// A domain that is killed while it is asked leaves the picture, nobody waits for it for long, and its next OS process
+/// is not disturbed by questions that come before it has begun.
+fn a_domain_that_dies_while_it_is_asked_is_left_out() {
+    let run = run();
+    let has_echo = || match run.watch.map() {
+        Ok(state) => {
+            assert!(state.clone().validate().is_ok());
+            state.domains.iter().any(|domain| domain.name == "echo")
+        }
+        // A process has begun or ended meanwhile: said, and not painted.
+        Err(_) => false,
+    };
+    let kills = [0, 300, 1000, 3000];
+    for pause in kills {
+        let number = run.os_process().expect("it lives");
+        let process = number.try_into().ok().and_then(Pid::from_raw);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_micros(pause));
+                kill_process(process.expect("a number"), Signal::KILL).expect("it lives");
+            });
+            let began = Instant::now();
+            let another = || run.os_process().is_some_and(|now| now != number);
+            while !(another() && has_echo()) {
+                assert!(began.elapsed() < Duration::from_secs(20), "{pause} µs");
+            }
+        });
+    }
+    let view = run.watch.view();
+    let echo = view.processes.iter().find(|process| process.name == "echo");
+    assert_eq!(echo.map(|echo| echo.restarts), Some(kills.len() as u64));
+    run.end();
+}
+
 fn main() {
     mullion_sip_host::enter();
     every_kind_of_domain_is_in_one_state_and_one_audit();
+    a_domain_that_dies_while_it_is_asked_is_left_out();
     println!("one picture: as it should be");
 }
