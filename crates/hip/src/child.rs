@@ -199,7 +199,9 @@ impl Keeper {
     /// Until all have ended that began together; else as long as there is a host.
     fn keep(mut self, together: bool) {
         loop {
-            for order in self.host.orders() {
+            let orders = self.host.orders();
+            let acted = !orders.is_empty();
+            for order in orders {
                 self.carry_out(order);
             }
             let (host, members) = (self.host, &self.members);
@@ -213,7 +215,10 @@ impl Keeper {
             if together && self.lives.is_empty() {
                 return;
             }
-            wait::park();
+            // Who carries out an order may wait, and be woken by the next one in our place: it is looked at again.
+            if !acted {
+                wait::park();
+            }
         }
     }
 

@@ -194,7 +194,7 @@ impl Glass {
         )
     }
 
-    fn ask<T>(
+    fn ask<T: Clone>(
         &self,
         question: fn(u64) -> ToDomain,
         slot: fn(&mut Lived) -> &mut Answer<T>,
@@ -211,8 +211,10 @@ impl Glass {
             .looked
             .wait_timeout_while(state, PATIENCE, waits)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let answer = slot(&mut state).take_if(|answer| answer.0 == request);
-        answer.map(|(_, answer)| answer)
+        // The answer to somebody's later question is as good.
+        let answer = slot(&mut state).as_ref();
+        let answer = answer.filter(|answer| answer.0 >= request);
+        answer.map(|(_, answer)| answer.clone())
     }
 }
 

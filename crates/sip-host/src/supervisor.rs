@@ -244,14 +244,15 @@ impl Supervisor {
         }
         let mut stopping = false;
         loop {
+            let mut acted = false;
             if self.stop.is_asked() && !stopping {
-                stopping = true;
+                (stopping, acted) = (true, true);
                 tracing::info!("ending every process");
                 self.processes.iter_mut().for_each(Supervised::give_up);
                 self.domains.values_mut().for_each(|domain| domain.stop());
             }
             for one in &mut self.processes {
-                one.turn(&mut self.domains, waiter, stopping);
+                acted |= one.turn(&mut self.domains, waiter, stopping);
             }
             *self.watch.lock() = self.processes.iter().map(Supervised::standing).collect();
             if self
@@ -260,6 +261,10 @@ impl Supervisor {
                 .all(|one| matches!(one.state, State::Over))
             {
                 break;
+            }
+            // To begin a life waits within, and may have been woken in our place: what we wait for is looked at again.
+            if acted {
+                continue;
             }
             match self.next_restart() {
                 Some(time) => wait::park_until(time),
@@ -303,29 +308,32 @@ impl Supervised {
         }
     }
 
-    /// Looks how it is, and does what is due.
+    /// Looks how it is, and does what is due: whether anything was.
     fn turn(
         &mut self,
         domains: &mut BTreeMap<String, Box<dyn Domain>>,
         waiter: Waiter,
         stopping: bool,
-    ) {
+    ) -> bool {
+        let mut acted = false;
         if matches!(self.state, State::Until(time) if time <= Instant::now()) {
+            acted = true;
             self.restarts += 1;
             self.begin(domains);
         }
         // A life that has just begun is looked at too, so that somebody is woken by its end.
         let State::Running(running) = &self.state else {
-            return;
+            return acted;
         };
         let Some(exit) = running.look(waiter) else {
-            return;
+            return acted;
         };
         self.report(&exit);
         self.after(exit);
         if stopping {
             self.state = State::Over;
         }
+        true
     }
 
     fn standing(&self) -> Standing {

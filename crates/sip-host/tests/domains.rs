@@ -7,7 +7,8 @@
 mod built;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+
+use std::time::{Duration, Instant};
 
 use built::library;
 use mullion_picture::{Access, Label, Region, State};
@@ -16,6 +17,7 @@ use mullion_sip_host::domain::DomainError;
 use mullion_sip_host::supervisor::{Outcome, SetupError, Stop, Watch};
 use mullion_sip_host::view::{ProcessView, View};
 use mullion_sip_host::{Configuration, Supervisor, graph};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn setup(text: &str) -> Result<Supervisor, SetupError> {
     let mut configuration = Configuration::parse(text).expect("well formed");
@@ -356,9 +358,8 @@ fn a_domain_that_is_killed_is_started_again() {
                 && talks(view, "far")
         });
         let domain = process(&view, "echo").and_then(|echo| echo.os_process);
-        let domain = domain.and_then(|number| rustix::process::Pid::from_raw(number.cast_signed()));
-        rustix::process::kill_process(domain.expect("a number"), rustix::process::Signal::KILL)
-            .expect("it lives");
+        let domain = domain.and_then(|number| Pid::from_raw(number.cast_signed()));
+        kill_process(domain.expect("a number"), Signal::KILL).expect("it lives");
         run.until(|view| process(view, "echo").is_some_and(|echo| echo.restarts > life));
     }
     let view = run.until(|view| process(view, "echo").is_some_and(|echo| echo.heap > 0));
@@ -370,6 +371,57 @@ fn a_domain_that_is_killed_is_started_again() {
         let cause = outcome.exit.map(|exit| exit.cause);
         assert_eq!(cause, Some(Cause::Killed), "{outcome:?}");
     }
+}
+
+/// To begin a life waits within the supervisor, and must not take from it that somebody has asked it to stop.
+fn a_run_is_stopped_while_a_domain_begins_again() {
+    for pause in [0, 1, 4, 16, 64] {
+        let run = Run::of(
+            r#"
+            [domains.service]
+            kind = "process"
+            [processes.echo]
+            library = "echo"
+            arguments = ["/echo", "1000000"]
+            domain = "service"
+            bind = ["/echo"]
+            restart = "always"
+            "#,
+        );
+        let lives = |view: &View| process(view, "echo").and_then(|echo| echo.os_process);
+        let domain = lives(&run.until(|view| lives(view).is_some()));
+        let domain = domain.and_then(|number| Pid::from_raw(number.cast_signed()));
+        kill_process(domain.expect("a number"), Signal::KILL).expect("it lives");
+        std::thread::sleep(Duration::from_millis(pause));
+        run.stop.stop();
+        let asked = Instant::now();
+        while !run.running.is_finished() {
+            assert!(asked.elapsed() < Duration::from_secs(20), "{pause} ms");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(run.end().len(), 1);
+    }
+}
+
+/// A domain that carries out an order waits for its workers, and must not miss the next order.
+fn questions_that_come_at_once_are_all_answered() {
+    let text = ECHO
+        .replace("\"same\"", "\"process\"")
+        .replace("\"2\"", "\"1000000\"");
+    let run = Run::of(&text);
+    run.until(|view| process(view, "echo").is_some_and(|echo| echo.os_process.is_some()));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let view = run.watch.view();
+                    let echo = process(&view, "echo").expect("it is known");
+                    assert!(!echo.silent, "{echo:?}");
+                }
+            });
+        }
+    });
+    run.end();
 }
 
 fn nothing_is_left_of_a_run() {
@@ -414,6 +466,14 @@ fn main() {
         (
             "a_domain_that_is_killed_is_started_again",
             a_domain_that_is_killed_is_started_again,
+        ),
+        (
+            "a_run_is_stopped_while_a_domain_begins_again",
+            a_run_is_stopped_while_a_domain_begins_again,
+        ),
+        (
+            "questions_that_come_at_once_are_all_answered",
+            questions_that_come_at_once_are_all_answered,
         ),
         ("nothing_is_left_of_a_run", nothing_is_left_of_a_run),
         ("what_there_is_not_is_said", what_there_is_not_is_said),
