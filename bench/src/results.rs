@@ -195,6 +195,8 @@ pub(crate) struct CrossingRow {
     pub(crate) what: String,
     /// Nanoseconds: wanted, and at most.
     pub(crate) aim: Option<[f64; 2]>,
+    /// What is to be known of the aim.
+    pub(crate) note: Option<String>,
     pub(crate) cells: BTreeMap<Population, Times>,
 }
 
@@ -372,6 +374,7 @@ pub(crate) mod tests {
             title: title.into(),
             what: "<what>".into(),
             aim,
+            note: None,
             cells: BTreeMap::from([(Population::One, times)]),
         };
         let of = |ns| Times {

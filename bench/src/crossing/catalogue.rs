@@ -34,6 +34,8 @@ pub(crate) struct Row {
     pub(crate) what: String,
     /// Nanoseconds: wanted, and at most.
     pub(crate) aim: Option<[f64; 2]>,
+    /// What is to be known of the aim, in a few words without special characters.
+    pub(crate) note: Option<String>,
     /// Sizes of populations whose domains do it one after the other as well.
     #[serde(default)]
     in_turn: Vec<u64>,

@@ -108,6 +108,7 @@ fn empty(group: catalogue::Group, selection: &Selection<'_>) -> CrossingGroup {
         title: row.title,
         what: row.what,
         aim: row.aim,
+        note: row.note,
     };
     CrossingGroup {
         title: group.title,

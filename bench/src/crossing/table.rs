@@ -131,11 +131,13 @@ pub(crate) fn aim(row: &CrossingRow) -> String {
         true => format!("{}, at most {}", time(aim), time(most)),
         false => time(aim),
     };
-    match row.reaches() {
-        Some(true) => format!("{told}: reached"),
-        Some(false) => format!("{told}: MISSED"),
-        None => told,
-    }
+    let reached = match row.reaches() {
+        Some(true) => ": reached",
+        Some(false) => ": MISSED",
+        None => "",
+    };
+    let note = row.note.as_ref().map(|note| format!(" ({note})"));
+    format!("{told}{reached}{}", note.unwrap_or_default())
 }
 
 /// Three figures and a unit.
@@ -191,5 +193,15 @@ mod tests {
             .unwrap();
         assert!(line.contains("12 ns") && line.contains("MISSED"), "{line}");
         assert!(line.contains("8.00"), "the ratio: {line}");
+        let mut crossings = crossings();
+        for row in crossings
+            .groups
+            .iter_mut()
+            .flat_map(|group| &mut group.rows)
+        {
+            row.note = Some("so it is".to_owned());
+        }
+        let noted = render(&crossings);
+        assert!(noted.contains("MISSED (so it is)"), "{noted}");
     }
 }

@@ -298,8 +298,11 @@ impl Drop for Domain {
 }
 
 impl Drop for Inner {
-    /// Its window, reset, waits for the next domain of the image.
+    /// Its window, reset, waits for the next domain of the image, if not enough do.
     fn drop(&mut self) {
+        if self.image.has_enough() {
+            return;
+        }
         let stacks = self.stacks().mapped();
         let reset = self.memory.reset(&self.image);
         let window = self.memory.take_window();

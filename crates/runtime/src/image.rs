@@ -327,6 +327,11 @@ impl Image {
         }
     }
 
+    /// Whether as many windows wait as may.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.lock().len() >= PARKED
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Parked>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
