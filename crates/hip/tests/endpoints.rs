@@ -524,13 +524,18 @@ fn who_has_handed_it_on_may_die() {
     }
 }
 
-/// How much more memory a place may map; without a number as much as it likes.
-fn give_room(place: u8, more: Option<u64>) {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+/// The number of a place's OS process.
+fn process_of(place: u8) -> u32 {
     let name = format!("place{place}");
     let group = mullion_hip::groups();
     let found = group.domains.iter().find(|domain| domain.name() == name);
-    let number = found.and_then(|domain| domain.process()).expect("it runs");
+    found.and_then(|domain| domain.process()).expect("it runs")
+}
+
+/// How much more memory a place may map; without a number as much as it likes.
+fn give_room(place: u8, more: Option<u64>) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let number = process_of(place);
     let current = more.map(|more| {
         let status = std::fs::read_to_string(format!("/proc/{number}/status")).expect("proc");
         let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
@@ -614,6 +619,59 @@ fn who_has_no_room_for_a_line_says_so() {
 
 fn answer_to_make(relay: relay::Client<relay::Idle>) -> Option<ask::Client<ask::Ask>> {
     made(relay.make(1).ok()?).map(|(end, _)| end)
+}
+
+/// Endpoints go to a domain that its operator has stopped, from the host and from another domain. Nobody else waits; and it
+/// goes on where it was, or dies.
+fn who_stands_still_holds_up_nobody_else() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let all = places(false);
+    // More than are offered at a time.
+    const ENDS: usize = 100;
+    let route = |to: &[u8]| Route {
+        to: ExVec::copy_of(to),
+        end: make(5).expect("a channel"),
+    };
+    for goes_on in [true, false] {
+        let [still, busy] = [2, 1].map(|place| place_end(place).expect("bound"));
+        let (_, still) = answer(still.many(ExVec::new()).expect("alive")).expect("alive");
+        let process = Pid::from_raw(process_of(2).cast_signed()).expect("a number");
+        kill_process(process, Signal::STOP).expect("it runs");
+        let mut servers = Vec::new();
+        let mut end = || match goes_on {
+            true => make(1).expect("a channel"),
+            false => {
+                let (client, server) = ask::channel().expect("memory");
+                servers.push(server);
+                client
+            }
+        };
+        let items: ExVec<Item> = (0..ENDS).map(|_| Item::One(end())).collect();
+        let asked = still.many(items).expect("alive");
+        let passed = busy.pass(route(&[2])).expect("alive");
+        for _ in 0..20 {
+            let others = place_end(1).expect("bound").pass(route(&[3, 0, 1]));
+            let sum = answer(others.expect("alive")).map(|(sum, _)| sum);
+            assert_eq!(sum, Some(15));
+        }
+        match goes_on {
+            true => {
+                kill_process(process, Signal::CONT).expect("it is there");
+                let sum = answer(asked).map(|(sum, _)| sum);
+                assert_eq!(sum, Some(11 * ENDS as u64));
+                assert_eq!(answer(passed).map(|(sum, _)| sum), Some(15));
+            }
+            false => {
+                kill_process(process, Signal::KILL).expect("it is there");
+                assert!(asked.recv().is_err() && answer(passed).is_none());
+                for server in servers {
+                    assert!(server.recv().is_err());
+                }
+            }
+        }
+    }
+    assert_eq!(faults(), Vec::<String>::new());
+    end(all);
 }
 
 /// Any domain dies at any moment while endpoints go round: whoever waits hears of it, and everything comes back.
@@ -709,6 +767,10 @@ fn main() {
         (
             "who_has_no_room_for_a_line_says_so",
             who_has_no_room_for_a_line_says_so,
+        ),
+        (
+            "who_stands_still_holds_up_nobody_else",
+            who_stands_still_holds_up_nobody_else,
         ),
         ("who_has_handed_it_on_may_die", who_has_handed_it_on_may_die),
         ("whoever_dies_when", whoever_dies_when),

@@ -46,7 +46,7 @@ impl Turn {
 mod tests {
     use super::*;
     use loom::cell::UnsafeCell;
-    use loom::sync::Arc;
+    use loom::sync::{Arc, Mutex};
     use loom::thread;
 
     /// What two ask for, and how much of it was done.
@@ -93,5 +93,39 @@ mod tests {
     #[test]
     fn also_if_it_is_asked_for_again() {
         asked_by(&[0, 0]);
+    }
+
+    /// As `Bridge::pump`, while `travel` has the bridge's lock and pumps when it has let go.
+    #[test]
+    fn also_if_somebody_has_it_out_of_turn() {
+        #[derive(Default)]
+        struct Bridge {
+            turn: Turn,
+            sent: AtomicU32,
+            moved: Mutex<u32>,
+        }
+        impl Bridge {
+            fn pump(&self) {
+                self.turn.run(|| {
+                    if let Ok(mut moved) = self.moved.try_lock() {
+                        *moved = self.sent.load(Ordering::Relaxed);
+                    }
+                });
+            }
+        }
+        loom::model(|| {
+            let bridge = Arc::new(Bridge::default());
+            let travels = {
+                let bridge = bridge.clone();
+                thread::spawn(move || {
+                    drop(bridge.moved.lock().expect("whole"));
+                    bridge.pump();
+                })
+            };
+            bridge.sent.store(1, Ordering::Relaxed);
+            bridge.pump();
+            travels.join().expect("the other");
+            assert_eq!(*bridge.moved.lock().expect("whole"), 1);
+        });
     }
 }
