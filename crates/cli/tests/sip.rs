@@ -147,6 +147,28 @@ fn the_status_says_how_it_went() {
 }
 
 #[test]
+fn who_looks_where_nobody_serves_is_told_the_way_out() {
+    let nowhere = std::env::temp_dir().join(format!("mullion-nobody-{}.sock", std::process::id()));
+    for looks in ["top", "graph", "map"] {
+        let mut asked = mullion();
+        asked.arg(looks).arg("--status").arg(&nowhere);
+        if looks == "top" {
+            asked.arg("--once");
+        }
+        let asked = asked.output().expect("it runs");
+        let said = String::from_utf8(asked.stderr).expect("text");
+        assert_eq!(asked.status.code(), Some(1), "{looks}");
+        for wanted in [
+            &*nowhere.to_string_lossy(),
+            "no `mullion sip run` answers",
+            "--status",
+        ] {
+            assert!(said.contains(wanted), "{looks}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_library_is_checked() {
     let check = |name: &str| {
         let asked = mullion().arg("check").arg(library(name)).output();

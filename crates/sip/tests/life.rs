@@ -178,6 +178,60 @@ fn parking_works_within_and_across_workers() {
     }
 }
 
+/// Whatever a thread has waited for, it goes on where it has begun: on the OS thread of its worker, which stays on its core.
+#[test]
+fn a_thread_never_leaves_its_os_thread() {
+    static PLACES: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    static MOVED: AtomicU32 = AtomicU32::new(0);
+    const THREADS: u32 = 4;
+    const ALL: u32 = 2 * 2 * THREADS;
+    fn place() -> u64 {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        u64::from(thread.cast_unsigned()) << 32 | rustix::thread::sched_getcpu() as u64
+    }
+    fn wanderer(worker: u64) {
+        for _ in 0..THREADS {
+            let wandering = thread::spawn(move || {
+                let began = place();
+                PLACES[worker as usize].store(began, Ordering::SeqCst);
+                for round in 0..300 {
+                    match round % 3 {
+                        0 => thread::yield_now(),
+                        1 => wait::park_until(Instant::now() + Duration::from_micros(50)),
+                        _ => thread::sleep(Duration::from_micros(20)),
+                    }
+                    MOVED.fetch_add(u32::from(place() != began), Ordering::SeqCst);
+                }
+                DONE.fetch_add(1, Ordering::SeqCst);
+            });
+            wandering.expect("a thread");
+        }
+        while DONE.load(Ordering::SeqCst) < ALL {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    start();
+    // SAFETY: numbers in statics only.
+    let program = unsafe { Program::new("wanderer", wanderer) };
+    let wanderers = [0, 1, 0, 1].map(|worker| {
+        let options = Options {
+            home: Home::Worker(worker),
+            ..Options::default()
+        };
+        spawn(program, worker as u64, &options).expect("a process")
+    });
+    for wanderer in wanderers {
+        assert_eq!(wanderer.wait().cause, Cause::Returned);
+    }
+    assert_eq!(DONE.load(Ordering::SeqCst), ALL);
+    assert_eq!(MOVED.load(Ordering::SeqCst), 0);
+    let [one, other] = PLACES.each_ref().map(|place| place.load(Ordering::SeqCst));
+    assert_ne!(one >> 32, other >> 32, "each worker has an OS thread");
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    assert!(cores == 1 || one as u32 != other as u32, "and a core");
+}
+
 #[test]
 fn time_passes() {
     let begin = Instant::now();

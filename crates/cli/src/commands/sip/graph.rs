@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use mullion_sip_host::graph;
+use mullion_sip_host::{graph, status};
 
 use crate::output::{file, print};
 
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let picture = graph::svg(&self.socket.ask()?);
+        let picture = graph::svg(&self.socket.ask(status::ask)?);
         match self.output {
             None => print(&picture)?,
             Some(path) => file(&path, picture)?,

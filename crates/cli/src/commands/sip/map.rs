@@ -28,8 +28,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let path = self.socket.path()?;
-        let state = status::ask_map(&path).with_context(|| path.display().to_string())?;
+        let state = self.socket.ask(status::ask_map)?;
         match self.output {
             None => std::io::stdout().write_all(&state)?,
             Some(path) => {

@@ -6,11 +6,10 @@ mod map;
 mod run;
 mod top;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
-use mullion_sip_host::{View, status};
+use mullion_sip_host::status;
 
 /// Run separately built SIPs by a configuration, and look at them.
 #[derive(clap::Args)]
@@ -47,10 +46,19 @@ impl Socket {
         self.status.clone().map_or_else(status::default_path, Ok)
     }
 
-    fn ask(&self) -> anyhow::Result<View> {
+    /// Asks whoever serves it.
+    fn ask<T>(&self, ask: fn(&Path) -> std::io::Result<T>) -> anyhow::Result<T> {
+        use std::io::ErrorKind::{ConnectionRefused, NotFound};
         let path = self.path()?;
-        status::ask(&path)
-            .with_context(|| format!("{}: no `mullion sip run` answers there", path.display()))
+        ask(&path).map_err(|error| {
+            let way_out = match error.kind() {
+                ConnectionRefused | NotFound => {
+                    ": no `mullion sip run` answers there; start one, or name its socket with --status"
+                }
+                _ => "",
+            };
+            anyhow::Error::new(error).context(format!("{}{way_out}", path.display()))
+        })
     }
 }
 

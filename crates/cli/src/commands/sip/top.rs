@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mullion_sip_host::View;
+use mullion_sip_host::{View, status};
 
 use super::Socket;
 use crate::units;
@@ -38,10 +38,10 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let mut view = self.socket.ask()?;
+        let mut view = self.socket.ask(status::ask)?;
         if let Some(every) = self.every.filter(|_| self.once || self.json) {
             std::thread::sleep(every);
-            let before = std::mem::replace(&mut view, self.socket.ask()?);
+            let before = std::mem::replace(&mut view, self.socket.ask(status::ask)?);
             view.compare(&before);
         }
         if self.json {
@@ -59,7 +59,7 @@ impl Args {
                 return Ok(ExitCode::SUCCESS);
             }
             std::thread::sleep(self.every.unwrap_or(Duration::from_secs(1)));
-            match self.socket.ask() {
+            match self.socket.ask(status::ask) {
                 Ok(next) => {
                     let before = std::mem::replace(&mut view, next);
                     view.compare(&before);
