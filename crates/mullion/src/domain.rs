@@ -161,10 +161,13 @@ impl Domain {
         Ok(())
     }
 
-    /// Takes it out of memory. Every later use is [`Error::Unloaded`].
+    /// Takes it out of memory. Every later use is [`Error::Unloaded`]. A call of another
+    /// domain, by a link, or of a thread that ends, that is in it goes on until it returns,
+    /// and keeps its window and host functions; later ones are refused.
     ///
     /// # Errors
-    /// [`Error::InUse`] as for [`Domain::restart`]; [`Error::Unloaded`]: it was before.
+    /// [`Error::InUse`]: calls of the host are in it, or slices of it are held;
+    /// [`Error::Unloaded`]: it was before.
     pub fn unload(&self) -> Result<(), Error> {
         let taken = self
             .core

@@ -8,6 +8,8 @@ mod books;
 mod calls;
 #[path = "host/data.rs"]
 mod data;
+#[path = "host/endings.rs"]
+mod endings;
 #[path = "host/everything.rs"]
 mod everything;
 #[path = "host/faults.rs"]

@@ -73,6 +73,33 @@ MULLION_EXPORT(int, divide, (int a, int b)) { return a / b; }
 MULLION_EXPORT(void, give_up, (void)) { abort(); }
 MULLION_EXPORT(void, leave, (int status)) { exit(status); }
 MULLION_EXPORT(void, loop_forever, (void)) { for (volatile int go = 1; go;) {} }
+__attribute__((noinline)) static int dig(int depth)
+{
+	volatile char pad[4096];
+	pad[0] = (char)depth;
+	return depth ? dig(depth + 1) + pad[0] : 0;
+}
+/* Holds something of the host's, and then ends in a way of the caller's choice. */
+MULLION_EXPORT(int, lock_then, (int how))
+{
+	volatile int zero = 0;
+	operation *volatile data = (operation *)&counter;
+	host_lock();
+	switch (how) {
+	case 1: *(volatile int *)0x18 = 1; break;
+	case 2: return how / zero;
+	case 3: return data(1);
+	case 4: __builtin_trap();
+	case 5: return dig(1);
+	case 6: for (;;) zero = 0;
+	case 7: abort();
+	case 8: exit(3);
+	case 9: case 10: return host_again(-how);
+	case 11: for (;;) puts("more and more");
+	case 12: for (;;) host_lock();
+	}
+	return 7;
+}
 MULLION_EXPORT(int, speak, (const char *text))
 {
 	fputs("to stderr\n", stderr);
