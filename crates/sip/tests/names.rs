@@ -1,12 +1,15 @@
 //! The name server, between processes.
 
 use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use mullion_sip::channel::{AnyEndpoint, Contract};
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::names::{NAMES, NameError, bind, bound, unbind};
 use mullion_sip::process::{BACKLOG, Cause, Child, Options, Program, Rights, open, serve, spawn};
-use mullion_sip::{Start, contract};
+use mullion_sip::{Start, contract, thread};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -126,6 +129,37 @@ fn who_does_not_accept_keeps_few_waiting() {
             assert_eq!(refused("/busy", question().1), NameError::Busy);
             assert!(service.try_accept().is_some());
             open("/busy", question().1).expect("room again");
+        },
+        Rights::all(),
+    );
+}
+
+/// Whoever waits is woken, however many wait, and whoever looks without waiting.
+#[test]
+fn every_thread_that_accepts_gets_a_client() {
+    static ACCEPTED: AtomicU32 = AtomicU32::new(0);
+    returned(
+        |()| {
+            let service = Rc::new(serve("/shared", ask::Contract::INFO).expect("permitted"));
+            for _ in 0..3 {
+                let service = service.clone();
+                let accepts = thread::spawn(move || {
+                    drop(service.accept());
+                    ACCEPTED.fetch_add(1, Ordering::Relaxed);
+                });
+                accepts.expect("a thread");
+            }
+            // They wait.
+            thread::sleep(Duration::from_millis(2));
+            assert!(service.try_accept().is_none());
+            let begin = Instant::now();
+            for clients in 1..=3 {
+                open("/shared", question().1).expect("room");
+                while ACCEPTED.load(Ordering::Relaxed) < clients {
+                    assert!(begin.elapsed() < Duration::from_secs(20), "{clients}");
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
         },
         Rights::all(),
     );

@@ -127,7 +127,14 @@ pub(crate) struct Bound {
     /// Who takes ends instead of the queue, for a service in another OS process.
     elsewhere: Option<Arc<dyn Elsewhere>>,
     ends: VecDeque<Parcel<AnyEndpoint>>,
-    waiting: Waiter,
+    /// Threads of the owner's: whoever comes wakes them all, and who finds nothing waits again.
+    waiting: Vec<Waiter>,
+}
+
+impl Bound {
+    fn wake(&mut self) {
+        self.waiting.drain(..).for_each(wait::unpark);
+    }
 }
 
 fn names() -> MutexGuard<'static, Names> {
@@ -186,7 +193,7 @@ fn bind_to(
         contract,
         elsewhere,
         ends: VecDeque::new(),
-        waiting: Waiter::NONE,
+        waiting: Vec::new(),
     };
     names.insert(path.into(), bound);
     Ok(())
@@ -204,7 +211,7 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
         Some(_) => names.remove(path),
     };
     // Another thread of the process may wait there, by the path.
-    wait::unpark(gone.map_or(Waiter::NONE, |bound| bound.waiting));
+    gone.into_iter().for_each(|mut bound| bound.wake());
     if let Some(node) = tree.of(owner) {
         node.names -= 1;
     }
@@ -240,7 +247,7 @@ pub(crate) fn connect(
         }
         Ok(bound) => {
             bound.ends.push_back(end);
-            wait::unpark(bound.waiting);
+            bound.wake();
             Ok(())
         }
     }
@@ -269,7 +276,11 @@ pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
         .get_mut(path)
         .filter(|bound| bound.owner == owner::current())?;
     let end = bound.ends.pop_front();
-    bound.waiting = if end.is_some() { Waiter::NONE } else { waiting };
+    let me = wait::current();
+    bound.waiting.retain(|waiter| *waiter != me);
+    if end.is_none() && waiting != Waiter::NONE {
+        bound.waiting.push(waiting);
+    }
     end
 }
 
@@ -282,7 +293,7 @@ pub(crate) fn take_own(
     match names().get(path) {
         Some(bound) if bound.owner == owner::current() => {
             let me = wait::current();
-            if ![Waiter::NONE, me].contains(&bound.waiting) {
+            if bound.waiting.iter().any(|waiter| *waiter != me) {
                 return Err(NameError::Busy);
             }
         }
