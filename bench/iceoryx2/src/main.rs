@@ -3,8 +3,11 @@
 //!
 //! This program is one of the two and, run again, the other. *Awake*: both look for the next sample all the time, as
 //! iceoryx2's own benchmark does. *Asleep*: both wait for an event of iceoryx2 beside the sample, and a millisecond
-//! passes before each message. Samples go by pointer in memory that both have mapped, and nobody writes or reads
-//! them beyond their first byte.
+//! passes before each message. Samples go by pointer in memory that both have mapped.
+//!
+//! *iceoryx2*: nobody writes or reads them beyond their first byte, as with vectors in memory that domains of ours have
+//! in common. *iceoryx2, copied*: whoever sends copies them in from memory of its own, whoever receives copies them
+//! out, as between domains with heaps of their own.
 
 use std::error::Error;
 use std::process::{Child, Command};
@@ -23,12 +26,32 @@ const SIZES: [usize; 4] = [1, 32, 1 << 10, 32 << 10];
 const LONGEST: usize = 32 << 10;
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// What the two do with the bytes of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Payload {
+    /// Leave them where they are.
+    ByPointer,
+    /// Have them in memory of their own.
+    Copied,
+}
+
+impl Payload {
+    fn who(self) -> &'static str {
+        match self {
+            Payload::ByPointer => "iceoryx2",
+            Payload::Copied => "iceoryx2, copied",
+        }
+    }
+}
+
 /// The ports of one of the two.
 struct Ports {
     publisher: Publisher<ipc::Service, [u8], ()>,
     subscriber: Subscriber<ipc::Service, [u8], ()>,
     notifier: Notifier<ipc::Service>,
     listener: Listener<ipc::Service>,
+    /// Memory of its own, for messages that are copied.
+    own: Vec<u8>,
     _node: Node<ipc::Service>,
 }
 
@@ -56,15 +79,26 @@ impl Ports {
             subscriber: samples(from)?.subscriber_builder().create()?,
             notifier: events(out)?.notifier_builder().create()?,
             listener: events(from)?.listener_builder().create()?,
+            own: vec![1; LONGEST],
             _node: node,
         })
     }
 
-    fn send(&self, bytes: usize, mark: u8, asleep: bool) -> Outcome<()> {
+    /// Sends a message with a first byte; if it is copied, with what is in memory of its own behind that.
+    fn send(&mut self, bytes: usize, mark: u8, payload: Payload, asleep: bool) -> Outcome<()> {
         let mut sample = self.publisher.loan_slice_uninit(bytes)?;
-        sample.payload_mut()[0].write(mark);
-        // SAFETY: bytes of memory that has been mapped are bytes, whatever they are, and nobody reads more than the first.
-        unsafe { sample.assume_init() }.send()?;
+        match payload {
+            Payload::ByPointer => {
+                sample.payload_mut()[0].write(mark);
+                // SAFETY: bytes of memory that has been mapped are bytes, whatever they are, and nobody reads more than
+                // the first.
+                unsafe { sample.assume_init() }.send()?;
+            }
+            Payload::Copied => {
+                self.own[0] = mark;
+                sample.write_from_slice(&self.own[..bytes]).send()?;
+            }
+        }
         if asleep {
             self.notifier.notify()?;
         }
@@ -72,10 +106,14 @@ impl Ports {
     }
 
     /// The length and the first byte of the next sample.
-    fn receive(&self, asleep: bool) -> Outcome<(usize, u8)> {
+    fn receive(&mut self, payload: Payload, asleep: bool) -> Outcome<(usize, u8)> {
         loop {
             if let Some(sample) = self.subscriber.receive()? {
-                return Ok((sample.payload().len(), sample.payload()[0]));
+                let bytes = sample.payload();
+                if payload == Payload::Copied {
+                    self.own[..bytes.len()].copy_from_slice(bytes);
+                }
+                return Ok((bytes.len(), bytes[0]));
             }
             if asleep {
                 // Events of samples that have been received already come too.
@@ -90,17 +128,22 @@ impl Ports {
 /// The last message.
 const END: u8 = 255;
 
+/// From this message on all are copied.
+const CHANGE: u8 = 254;
+
 fn peer(run: &str, core: usize, asleep: bool) -> Outcome<()> {
-    let ports = Ports::open(run, "back", "there")?;
+    let mut ports = Ports::open(run, "back", "there")?;
+    let mut payload = Payload::ByPointer;
     pin(core);
     // The other one has opened its ports before it started this process: it learns that these are open, too.
-    ports.send(1, 0, true)?;
+    ports.send(1, 0, payload, true)?;
     loop {
-        let (bytes, mark) = ports.receive(asleep)?;
-        if mark == END {
-            return Ok(());
+        let (bytes, mark) = ports.receive(payload, asleep)?;
+        match mark {
+            END => return Ok(()),
+            CHANGE => payload = Payload::Copied,
+            _ => ports.send(bytes, mark, payload, asleep)?,
         }
-        ports.send(bytes, mark, asleep)?;
     }
 }
 
@@ -111,32 +154,47 @@ fn measure(
     rows: &mut Vec<Value>,
 ) -> Outcome<()> {
     let run = format!("{}-{}", std::process::id(), rows.len());
-    let ports = Ports::open(&run, "there", "back")?;
+    let mut ports = Ports::open(&run, "there", "back")?;
     pin(first);
     let mut other = start(&run, core, asleep)?;
-    ports.receive(true)?;
-    let (batches, times) = if asleep { (101, 1) } else { (51, 100) };
-    for bytes in SIZES {
-        let mut samples = Vec::new();
-        let since = Instant::now();
-        // The first is to warm.
-        while samples.len() <= batches && (samples.len() < 10 || since.elapsed().as_secs() < 4) {
-            if asleep {
-                std::thread::sleep(PAUSE);
-            }
-            let begin = cycles();
-            for _ in 0..times {
-                ports.send(bytes, 1, asleep)?;
-                ports.receive(asleep)?;
-            }
-            samples.push((cycles() - begin) as f64 / f64::from(times));
+    ports.receive(Payload::ByPointer, true)?;
+    for payload in [Payload::ByPointer, Payload::Copied] {
+        if payload == Payload::Copied {
+            ports.send(1, CHANGE, payload, true)?;
         }
-        samples.remove(0);
-        rows.push(row(bytes, place, samples));
+        for bytes in SIZES {
+            let samples = samples(&mut ports, bytes, payload, asleep)?;
+            rows.push(row(payload.who(), bytes, place, samples));
+        }
     }
-    ports.send(1, END, true)?;
+    ports.send(1, END, Payload::ByPointer, true)?;
     other.wait()?;
     Ok(())
+}
+
+/// Cycles of a message there and back, of each batch.
+fn samples(ports: &mut Ports, bytes: usize, payload: Payload, asleep: bool) -> Outcome<Vec<f64>> {
+    let (batches, times) = match (asleep, bytes) {
+        (true, _) => (101, 1),
+        (false, LONGEST..) => (101, 5),
+        (false, _) => (51, 100),
+    };
+    let mut samples = Vec::new();
+    let since = Instant::now();
+    // The first is to warm.
+    while samples.len() <= batches && (samples.len() < 10 || since.elapsed().as_secs() < 4) {
+        if asleep {
+            std::thread::sleep(PAUSE);
+        }
+        let begin = cycles();
+        for _ in 0..times {
+            ports.send(bytes, 1, payload, asleep)?;
+            ports.receive(payload, asleep)?;
+        }
+        samples.push((cycles() - begin) as f64 / f64::from(times));
+    }
+    samples.remove(0);
+    Ok(samples)
 }
 
 fn start(run: &str, core: usize, asleep: bool) -> Outcome<Child> {
@@ -147,12 +205,12 @@ fn start(run: &str, core: usize, asleep: bool) -> Outcome<Child> {
 }
 
 /// In the form of `mullion-sip`'s benchmark.
-fn row(bytes: usize, place: &str, mut samples: Vec<f64>) -> Value {
+fn row(who: &str, bytes: usize, place: &str, mut samples: Vec<f64>) -> Value {
     samples.sort_by(f64::total_cmp);
     let at = |quarter: usize| samples[(samples.len() - 1) * quarter / 4];
-    eprintln!("iceoryx2, {place}, {bytes} bytes: {:.0}", at(2));
+    eprintln!("{who}, {place}, {bytes} bytes: {:.0}", at(2));
     json!({
-        "operation": "message there and back", "who": "iceoryx2", "where": place, "bytes": bytes,
+        "operation": "message there and back", "who": who, "where": place, "bytes": bytes,
         "least": at(0), "first_quartile": at(1), "median": at(2), "third_quartile": at(3),
         "batches": samples.len(), "paper": null, "aim": null,
     })
