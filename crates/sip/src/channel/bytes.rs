@@ -143,7 +143,7 @@ impl AnyEndpoint {
     pub(crate) fn drop_next(&mut self, number: u16) {
         let (contract, ring) = (self.info(), self.incoming());
         let place = self.place_mut();
-        place.settle();
+        place.settle(place.book());
         // SAFETY: the message is there, with this number; it is visited once, and then counted.
         exchange::discard(|discard| unsafe {
             (contract.visit)(number, place.payload(ring).as_ptr(), discard);

@@ -267,16 +267,17 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     #[inline(always)]
     unsafe fn pull<T: Handles>(&mut self) -> T {
         let place = self.place_mut();
+        let book = place.book();
         if T::HOLDS {
-            place.settle_and_demand();
+            place.settle_and_demand(book);
         } else {
-            place.settle();
+            place.settle(book);
         }
         // SAFETY: the message is there and carries a `T`; counting it makes it be read once.
         let payload = unsafe { place.payload(Self::INCOMING).cast::<T>().read() };
         place.count_received();
         if T::HOLDS {
-            let mut adopt = Adopt::new(place.book(), place.here());
+            let mut adopt = Adopt::new(book, place.here());
             payload.visit(&mut adopt);
             adopt.finish();
         }

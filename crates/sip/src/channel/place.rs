@@ -461,18 +461,18 @@ impl Place {
 
     /// The peer has answered: it has received everything.
     #[inline]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn settle(&mut self, book: Book) {
         if self.unanswered != 0 {
-            self.book().subtract(self.unanswered);
+            book.subtract(self.unanswered);
             self.unanswered = 0;
         }
     }
 
     /// The same; and what the owner holds then is to be within its limit, or the process ends.
     #[inline]
-    pub(super) fn settle_and_demand(&mut self) {
+    pub(super) fn settle_and_demand(&mut self, book: Book) {
         let unanswered = std::mem::take(&mut self.unanswered);
-        self.book().subtract_and_demand(unanswered);
+        book.subtract_and_demand(unanswered);
     }
 
     /// Notes who is to be woken by the next message of a peer that is here.

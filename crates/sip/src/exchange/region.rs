@@ -153,6 +153,13 @@ impl Region {
         Id::at(inside.as_ptr().addr() & (BLOCKS - 1))
     }
 
+    /// The block that `inside` points into, and its bytes.
+    #[inline]
+    pub(crate) fn sized<T>(inside: NonNull<T>) -> (Id, u64) {
+        let (id, class) = Id::of(inside.as_ptr().addr() & (BLOCKS - 1));
+        (id, class.bytes() as u64)
+    }
+
     /// Gives the pages of a free block back to the system; its content is zeros, or anything, from then on.
     pub(crate) fn discard(self, id: Id) {
         #[cfg(not(miri))]

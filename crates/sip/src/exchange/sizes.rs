@@ -156,9 +156,15 @@ impl Id {
     /// The block with this byte in it.
     #[inline]
     pub(crate) const fn at(offset: usize) -> Id {
+        Id::of(offset).0
+    }
+
+    /// The same, and its size, which is found on the way.
+    #[inline]
+    pub(crate) const fn of(offset: usize) -> (Id, Class) {
         let class = Class((offset >> SPAN_BITS) as u32);
         let place = (offset & ((1 << SPAN_BITS) - 1)) >> class.bits();
-        Id::new(class, place as u32)
+        (Id::new(class, place as u32), class)
     }
 }
 

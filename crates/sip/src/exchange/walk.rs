@@ -106,21 +106,22 @@ impl Release {
 
     /// Takes a block off its owner's list.
     #[inline]
-    fn unlink(&mut self, id: Id, in_flight: Holder) {
+    fn unlink<T>(&mut self, block: NonNull<T>, in_flight: Holder) -> Id {
+        let (id, bytes) = Region::sized(block);
         // SAFETY: whoever has the handle owns the block, on this worker.
         unsafe {
             Book::unlink(self.region, id);
             (*self.region.record(id)).holder = in_flight;
         }
-        self.bytes += id.class().bytes() as u64;
+        self.bytes += bytes;
+        id
     }
 }
 
 impl Visitor for Release {
     #[inline]
     fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let id = Region::id(block);
-        self.unlink(id, Holder::FREE.in_flight());
+        let id = self.unlink(block, Holder::FREE.in_flight());
         if let Some(scan) = scan {
             // SAFETY: the block is in what is taken, and nobody else's.
             unsafe { self.work.push(self.region, id, scan, count) };
@@ -128,7 +129,7 @@ impl Visitor for Release {
     }
 
     fn endpoint(&mut self, place: NonNull<()>) {
-        self.unlink(Region::id(place), Holder::FREE.endpoint().in_flight());
+        self.unlink(place, Holder::FREE.endpoint().in_flight());
         // SAFETY: an endpoint's handle is of its place, and its holder's.
         self.bytes += unsafe { channel::depart(place) };
     }
@@ -200,19 +201,20 @@ impl Adopt {
 
     /// Puts a block on the owner's list.
     #[inline]
-    fn link(&mut self, id: Id, in_flight: Holder) {
+    fn link<T>(&mut self, block: NonNull<T>, kind: Holder) -> Id {
+        let (id, bytes) = Region::sized(block);
         // SAFETY: what was released by its former owner is on no list, and whoever took it out of its queue has it
         // alone.
-        unsafe { self.book.link(id, in_flight) };
-        self.bytes += id.class().bytes() as u64;
+        unsafe { self.book.link(id, kind) };
+        self.bytes += bytes;
+        id
     }
 }
 
 impl Visitor for Adopt {
     #[inline]
     fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let id = Region::id(block);
-        self.link(id, Holder::FREE);
+        let id = self.link(block, Holder::FREE);
         if let Some(scan) = scan {
             // SAFETY: the block is in what is received, and nobody else's.
             unsafe { self.work.push(self.book.region(), id, scan, count) };
@@ -220,7 +222,7 @@ impl Visitor for Adopt {
     }
 
     fn endpoint(&mut self, place: NonNull<()>) {
-        self.link(Region::id(place), Holder::FREE.endpoint());
+        self.link(place, Holder::FREE.endpoint());
         // SAFETY: an endpoint's handle is of its place, and the caller's.
         self.bytes += unsafe { channel::arrive(place, self.book, self.here) };
     }

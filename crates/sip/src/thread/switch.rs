@@ -51,10 +51,10 @@ pub(super) unsafe fn switch(save: &Cell<usize>, to: usize) {
     }
 }
 
-/// Has the compiler keep two values, and no others, in the registers that are saved on the stack while it is suspended:
-/// for what a loop of switches needs first after each of them. What is popped from a stack comes late, since where the
-/// stack is was only just looked up; without this, the compiler may keep the place of a thread-local there, and
-/// each round waits for the one before (a yield took 28 cycles, and takes 18).
+/// Right after a switch: has the compiler keep these two values in the two registers that lie on the stack meanwhile, and
+/// so nothing else. What is popped comes late, since where the stack is was only just looked up. In a loop of switches the
+/// compiler liked to keep there what it finds thread-locals by, with which the next switch begins, so that each waited for
+/// the one before.
 #[inline(always)]
 #[allow(
     clippy::pointers_in_nomem_asm_block,
