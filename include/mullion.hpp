@@ -409,6 +409,8 @@ public:
         return *this;
     }
     ~image() { mullion_image_free(handle_); }
+    // As mullion_image_prepare().
+    void prepare(std::size_t domains) { detail::check(mullion_image_prepare(handle_, domains)); }
     mullion_image handle() const noexcept { return handle_; }
 
 private:

@@ -140,12 +140,16 @@ impl RunTime {
         })
     }
 
-    /// Of an image that no window waits for; `called`: each is called once.
-    fn new_fresh(&self, called: bool, count: u64) -> Result<Duration> {
+    /// Of an image that no window waits for, or, `prepared`, one for each; `called`: each is
+    /// called once.
+    fn new_fresh(&self, prepared: bool, called: bool, count: u64) -> Result<Duration> {
         let domains = &self.domains;
         let mut time = Duration::ZERO;
         for _ in 0..count / BATCH {
             let loaded = load(domains.image.clone())?;
+            if prepared {
+                loaded.prepare(BATCH as usize)?;
+            }
             let offset = loaded.image().export("nothing").context("no `nothing`")?;
             let mut batch = Vec::with_capacity(BATCH as usize);
             time += timed(|| {
@@ -234,7 +238,7 @@ impl Measured for RunTime {
             "limited" | "floating" | "eight" | "new-parked" | "load" => 1,
             "two" | "two-register" => 2,
             "host" | "domain" | "domain-register" | "domain-mixed" => CALLS,
-            "new-fresh" | "first-call" => BATCH,
+            "new-prepared" | "new-fresh" | "first-call" => BATCH,
             _ => return None,
         })
     }
@@ -261,8 +265,9 @@ impl Measured for RunTime {
             "domain-register" => self.outward(&self.domains.register[0], false, count),
             "domain-mixed" => self.outward(&self.domains.mixed, false, count),
             "new-parked" => self.new_parked(count),
-            "new-fresh" => self.new_fresh(false, count),
-            "first-call" => self.new_fresh(true, count),
+            "new-prepared" => self.new_fresh(true, false, count),
+            "new-fresh" => self.new_fresh(false, false, count),
+            "first-call" => self.new_fresh(false, true, count),
             "restart" => self.restart(in_turn, count),
             "fault" => self.fault(in_turn, count),
             "share" => self.share(false, in_turn, count),

@@ -150,6 +150,11 @@ unsafe extern "C" fn mullion_image_from_memory(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn mullion_image_prepare(image: Handle, domains: usize) -> Status {
+    guarded(|| Ok(table::find(image, Object::image)?.prepare(domains)?))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn mullion_image_free(image: Handle) -> Status {
     guarded(|| table::free_handle(image, Object::image))
 }

@@ -503,8 +503,10 @@ int main(int count, char **words)
 
 	OK(mullion_set_policy(refuse, (void *)"evil"));
 	OK(mullion_image_open(words[1], &other));
+	OK(mullion_image_prepare(other, 2));
 	OK(mullion_image_free(other));
 	FAILS(MULLION_BAD_HANDLE, mullion_image_free(other));
+	FAILS(MULLION_BAD_HANDLE, mullion_image_prepare(other, 2));
 	{
 		static char content[1 << 20];
 		FILE *file = fopen(words[1], "rb");

@@ -143,6 +143,15 @@ impl Loaded {
         self.admitted.decision()
     }
 
+    /// Maps windows in advance, until so many domains of the image can be made without:
+    /// [`Image::prepare`].
+    ///
+    /// # Errors
+    /// No window or memory left.
+    pub fn prepare(&self, domains: usize) -> Result<(), LoadError> {
+        Ok(self.image.prepare(domains)?)
+    }
+
     /// A new domain of the image, with `limits` or what was granted, of each
     /// the stricter. Nothing in it has run yet.
     ///

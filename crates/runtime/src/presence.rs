@@ -209,6 +209,20 @@ impl<T> Used<T> {
     }
 }
 
+impl<T> Drop for Used<T> {
+    /// A use that was forgotten, and not ended, has left the name in a place. Whatever lies at
+    /// this address next is not used by that.
+    fn drop(&mut self) {
+        let name = self.name();
+        let all = threads();
+        let places = all.all.iter().flat_map(|places| &places.used);
+        for place in places.filter(|place| place.load(Ordering::Relaxed) == name) {
+            // Its thread has nothing to do with a place that is not empty.
+            place.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+}
+
 /// Somebody uses the value: it stays as it is.
 #[derive(Debug)]
 pub struct Using<'a, T> {
@@ -333,6 +347,19 @@ mod tests {
         let (one, two) = (Used::new(1), Used::new(2));
         let _using = one.enter().unwrap();
         assert!(two.change().is_some());
+    }
+
+    #[test]
+    fn a_use_that_is_forgotten_ends_with_the_value() {
+        let mut place = std::mem::MaybeUninit::<Used<u8>>::uninit();
+        for round in 0..2 * PLACES {
+            let value = place.write(Used::new(1));
+            assert!(value.change().is_some(), "round {round}");
+            std::mem::forget(value.enter().unwrap());
+            assert!(value.change().is_none());
+            // SAFETY: it was just written.
+            unsafe { place.assume_init_drop() };
+        }
     }
 
     /// Two numbers that are always alike to whoever may look, though a change makes

@@ -2,6 +2,7 @@
 
 mod support;
 
+use mullion_abi::GATE_BASE;
 use mullion_runtime::{Access, Claimed, Limits, MappingError, PAGE};
 use support::{Loaded, Program};
 
@@ -124,6 +125,48 @@ fn a_window_that_is_used_again_holds_nothing_of_its_last_domain() {
         };
         is_fresh(&program.load_with(Vec::new(), limits));
     }
+}
+
+/// Windows that are mapped before anybody wants them are as those that are mapped for a domain.
+#[test]
+fn a_prepared_window_is_as_a_new_one() {
+    for program in layouts() {
+        let first = program.load();
+        let file = file_at(first.domain.memory().base() + GATE_BASE);
+        let of_one = windows_of(&file);
+        program.image.prepare(3).unwrap();
+        let all = windows_of(&file);
+        assert_eq!(all, 4 * of_one, "three wait");
+        let domains = [(); 3].map(|()| program.load());
+        domains.iter().for_each(is_fresh);
+        assert_eq!(windows_of(&file), all, "and are taken");
+        // Nothing to do: they wait when their domains have gone.
+        drop(domains);
+        program.image.prepare(3).unwrap();
+        assert_eq!(windows_of(&file), all);
+    }
+}
+
+/// Device and number of the file that is mapped there; of no file, nothing.
+fn file_at(address: u64) -> Option<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let begins = format!("{address:x}-");
+    let line = maps.lines().find(|line| line.starts_with(&begins)).unwrap();
+    let file: Vec<_> = line.split_whitespace().skip(3).take(2).collect();
+    (file[1] != "0").then(|| file.join(" "))
+}
+
+/// Windows in which the file is mapped: it is as code, once in each.
+fn windows_of(file: &Option<String>) -> usize {
+    let Some(file) = file else { return 0 };
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let lines = maps.lines().filter(|line| line.contains(" r-xp "));
+    lines
+        .filter(|line| {
+            let of: Vec<_> = line.split_whitespace().skip(3).take(2).collect();
+            of.join(" ") == *file
+        })
+        .count()
 }
 
 #[test]

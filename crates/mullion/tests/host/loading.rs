@@ -164,3 +164,13 @@ fn a_thousand_domains_come_and_go() {
     let after = maps();
     assert!(after < before + 500, "{before} mappings, then {after}");
 }
+
+#[test]
+fn domains_of_windows_mapped_in_advance_are_as_others() {
+    IMAGE.prepare(2).unwrap();
+    for _ in 0..3 {
+        let domain = IMAGE.domain().imports(imports()).load().unwrap();
+        let count = domain.function::<fn() -> i32>("count").unwrap();
+        assert_eq!(count.call().unwrap(), 42);
+    }
+}
