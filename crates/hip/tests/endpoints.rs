@@ -677,7 +677,15 @@ fn who_stands_still_holds_up_nobody_else() {
 /// Any domain dies at any moment while endpoints go round: whoever waits hears of it, and everything comes back.
 fn whoever_dies_when() {
     use rustix::process::{Signal, kill_process};
-    end(places(false));
+    // What is made once and stays: memory in common, and the host's bells for ends that come home.
+    let all = places(true);
+    let route = Route {
+        to: ExVec::copy_of(&[0]),
+        end: make(1).expect("a channel"),
+    };
+    let relay = place_end(1).expect("bound");
+    assert!(answer(relay.pass(route).expect("alive")).is_some());
+    end(all);
     faults();
     let before = quiet();
     let mut seed = 7u32;
