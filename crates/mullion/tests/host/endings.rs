@@ -37,8 +37,10 @@ fn ended(call: impl FnOnce() -> Result<i32, Error>) -> Ended {
     catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
+type IsEnd = fn(&Ended) -> bool;
+
 /// The ways that `lock_then` knows, and what each must come to.
-const WAYS: [(i32, fn(&Ended) -> bool); 13] = [
+const WAYS: [(i32, IsEnd); 13] = [
     (0, |ended| matches!(ended, Some(Ok(7)))),
     (1, |ended| {
         let write = |cause: &Cause| {
