@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering, compiler_fence};
 use std::time::Instant;
@@ -47,7 +48,8 @@ pub(crate) struct Worker {
     /// The switch that the watch has found to last, and its processor time so far in nanoseconds.
     pub(super) lasting: AtomicU64,
     pub(super) lasted: AtomicU64,
-    pub(super) threads: Table<Thread, THREADS>,
+    /// Who wakes a thread from afar reads where this is, and must not wait for what the worker writes all the time.
+    pub(super) threads: Line<Table<Thread, THREADS>>,
 
     pub(crate) pool: Pool,
     /// A heap without memory, for who is to allocate no more.
@@ -64,6 +66,20 @@ pub(crate) struct Worker {
     pub(super) fate: Cell<Option<(&'static Thread, Option<Cause>)>>,
     /// What it said last.
     pub(super) message: Cell<Message>,
+}
+
+/// On a cache line of its own. (Without it a message between two workers takes 1.7 times as long.)
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Line<T>(T);
+
+impl<T> Deref for Line<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 // SAFETY: see the struct's text.
@@ -157,7 +173,7 @@ impl Worker {
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
             lasted: AtomicU64::new(0),
-            threads: Table::reserve()?,
+            threads: Line(Table::reserve()?),
             pool: Pool::default(),
             nothing: Heap::empty(),
             stacks: Stacks::default(),
