@@ -1,6 +1,8 @@
 # The commands: make run, make test, make check, make bench.
 # Each sets up what it needs and does nothing again when nothing is missing.
 SHELL := /bin/bash
+# Scripts and recipes look for what was built in target/, wherever cargo was told to build.
+unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
 .PHONY: all install uninstall build run test check fmt clippy doc deny setup bench bench-sip conformance clean
 
