@@ -399,6 +399,20 @@ impl Three {
     }
 }
 
+/// Whoever looks at domains asks those that have begun: one that has not takes a question for the order to begin, and ends.
+#[test]
+fn a_domain_is_asked_once_it_is_ready() {
+    let _alone = alone();
+    let one = Fake::new("/ready/one");
+    let is_asked = || {
+        let group = registry::groups();
+        group.domains.iter().any(|glass| glass.name() == one.path)
+    };
+    assert!(!is_asked());
+    one.say(&ToHost::Ready { landlock: true });
+    until("it is asked", is_asked);
+}
+
 #[test]
 fn what_is_said_of_links_of_others_is_said_of_nothing() {
     let _alone = alone();
