@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use mullion_sip::channel::Info;
-use mullion_sip::exchange::commons::{self, Member as Sharer};
+use mullion_sip::exchange::commons;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{self, Cause, Child, End, Exit, SpawnError};
 use mullion_sip::remote::{self, Fault};
@@ -16,6 +16,7 @@ use rustix::thread::CpuSet;
 
 use crate::control::{Control, DESCRIPTORS};
 use crate::files::contents;
+use crate::members::Place;
 use crate::memory::{self, Holder};
 use crate::message::{
     EndRow, LifeSeen, Text, ToDomain, ToHost, cause_number, exit as exit_with, side_number,
@@ -68,7 +69,7 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
             files,
         ))) => {
             choose_processors(first, workers);
-            begin(host, load, files, member, workers).and_then(|members| {
+            begin(host, load, files, member.map(Place::from), workers).and_then(|members| {
                 let mut keeper = Keeper {
                     host,
                     members,
@@ -127,7 +128,7 @@ fn begin(
     host: &'static Host,
     load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>,
     mut files: Vec<OwnedFd>,
-    member: Option<(u8, u16)>,
+    member: Option<Place>,
     workers: u32,
 ) -> Result<Vec<Member>, String> {
     let said = |what: &'static str| move |error: &dyn std::error::Error| format!("{what}: {error}");
@@ -136,10 +137,10 @@ fn begin(
     }
     let configuration = contents(files.remove(0)).map_err(|error| said("files")(&error))?;
     let configuration = String::from_utf8(configuration).map_err(|error| said("files")(&error))?;
-    if let Some((part, life)) = member {
+    if let Some(Place { member, sharing }) = member {
         let memory = files.drain(..1.min(files.len())).next();
         let memory = memory.ok_or("no memory to share came")?;
-        let shared = commons::share(memory.as_fd(), Sharer { part, life });
+        let shared = commons::share(memory.as_fd(), member, sharing);
         shared.map_err(|error| said("memory to share")(&error))?;
     }
     let members = load(&configuration, files)?;

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use mullion_sip::critical::critical;
+use mullion_sip::exchange::commons::Sharing;
 use mullion_sip::owner;
 use mullion_sip::process::{
     Cause, Child, Exit, Options, Program, Rights, SpawnError, end_as, spawn,
@@ -25,7 +26,7 @@ use crate::endpoints::{self, Handed, Peer};
 use crate::files;
 use crate::lives::{Idle, Seen};
 use crate::memory::MemorySeen;
-use crate::message::{ToDomain, ToHost, exit, exit_of};
+use crate::message::{Sharer, ToDomain, ToHost, exit, exit_of};
 use crate::registry::{self, Domain};
 
 /// A domain to be.
@@ -42,9 +43,9 @@ pub struct Launch {
     /// On which of the processors that the host may use the first of them is, and the others on those that follow;
     /// by default domains are spread over all.
     pub processor: Option<u32>,
-    /// Whether it shares memory with all other domains that do, and with the host: large vectors of plain values then
-    /// go by pointer between them, and each of them can read and change all such vectors of all.
-    pub share: bool,
+    /// Whether it shares memory with all other domains that do so in the same way, and with the host, if the first domain
+    /// that shared did so too: large vectors of plain values then go between them without a copy.
+    pub share: Option<Sharing>,
     /// Which names its processes together may bind and look up.
     pub rights: Rights,
     /// Where its standard output and error output go.
@@ -245,7 +246,7 @@ fn start(
             .processor
             .unwrap_or_else(|| registry::next_processors(how.workers)),
         together,
-        member: domain.member.map(|member| (member.part, member.life)),
+        member: domain.member.map(Sharer::from),
     };
     let files = commons.iter().chain(&how.files).map(|file| file.as_fd());
     let files: Vec<_> = [configuration.as_fd()].into_iter().chain(files).collect();

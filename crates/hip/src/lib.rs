@@ -22,6 +22,7 @@ pub use host::{
 pub use lives::{EndSeen, Glass, Idle, Life, Seen};
 pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
+pub use mullion_sip::exchange::commons::Sharing;
 pub use registry::{Group, groups};
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mullion_sip::channel::Side;
+use mullion_sip::exchange::commons::Sharing;
 use mullion_sip::process::{Child, Exit};
 use mullion_sip::wait::{self, Waiter};
 
@@ -173,9 +174,9 @@ impl Glass {
         self.0.lives.lock().over.is_some()
     }
 
-    /// Whether it shares memory with the host and with all other domains that do.
-    pub fn shares(&self) -> bool {
-        self.0.member.is_some()
+    /// How it shares memory with all other domains that do so in the same way.
+    pub fn shares(&self) -> Option<Sharing> {
+        self.0.member.map(|member| member.sharing)
     }
 
     /// What there is, by the domain's own word; nothing of a domain that has ended, or does not answer within 400 ms.

@@ -1,75 +1,124 @@
-//! Who shares memory with whom: one file, for the host and all domains that are to share.
+//! Who shares memory with whom: a file for each way to share, for all domains that are to share in that way, and for the
+//! host, which is in the memory of whoever shared first: an OS process has one such memory.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use mullion_sip::exchange::commons::{self, BYTES, MEMBERS, Member};
+use mullion_sip::exchange::commons::{BYTES, MEMBERS, Member, Sharing, Table, share};
 
 use crate::files;
 
-/// The members that live; the first is the host.
+/// Who shares, in either way.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
-    file: Option<Arc<OwnedFd>>,
-    /// The lives that are not over.
-    parts: [Option<u16>; MEMBERS],
+    open: Option<Group>,
+    remapped: Option<Group>,
     last: u16,
+}
+
+/// Who shares one file.
+#[derive(Debug)]
+struct Group {
+    file: Arc<OwnedFd>,
+    table: Table,
+    /// The lives that are not over. The first is the host's, whether the host is in it or not.
+    parts: [Option<u16>; MEMBERS],
+    /// Whether the host is in it.
+    host: bool,
+}
+
+/// A member of the memory that is shared in that way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) member: Member,
+    pub(crate) sharing: Sharing,
 }
 
 const HOST: Member = Member { part: 0, life: 1 };
 
 impl Members {
     /// The host, once it shares memory.
-    pub(crate) fn host(&self) -> Option<Member> {
-        self.file.as_ref().map(|_| HOST)
+    pub(crate) fn host(&self) -> Option<Place> {
+        let is_in = |group: &Option<Group>| group.as_ref().is_some_and(|group| group.host);
+        let found = [Sharing::Open, Sharing::Remapped]
+            .into_iter()
+            .find(|sharing| is_in(self.group(*sharing)));
+        found.map(|sharing| Place {
+            member: HOST,
+            sharing,
+        })
     }
 
     /// A new member, and the memory.
     ///
     /// # Errors
     /// There are as many as there can be, or the system refuses.
-    pub(crate) fn join(&mut self) -> io::Result<(Member, Arc<OwnedFd>)> {
-        let file = match &self.file {
-            Some(file) => file.clone(),
-            None => self.file.insert(Arc::new(make()?)).clone(),
-        };
-        (self.parts[0], self.last) = (Some(HOST.life), self.last.max(HOST.life));
-        let full = || io::Error::other(format!("at most {} domains share memory", MEMBERS - 1));
-        let part = self
-            .parts
-            .iter()
-            .position(Option::is_none)
-            .ok_or_else(full)?;
+    pub(crate) fn join(&mut self, sharing: Sharing) -> io::Result<(Place, Arc<OwnedFd>)> {
         let worn = || io::Error::other("no life of a domain that shares memory is left");
-        self.last = self
-            .last
-            .checked_add(1)
-            .filter(|life| *life < u16::MAX)
-            .ok_or_else(worn)?;
-        self.parts[part] = Some(self.last);
-        // Of lives that were over already when something was sent to them, too.
-        self.reclaim();
-        let member = Member {
-            part: part as u8,
-            life: self.last,
+        let life = self.last.max(HOST.life).checked_add(1);
+        let life = life.filter(|life| *life < u16::MAX).ok_or_else(worn)?;
+        let group = match self.slot(sharing) {
+            Some(group) => group,
+            none => none.insert(Group::new(sharing)?),
         };
-        Ok((member, file))
+        let member = group.join(life)?;
+        let file = group.file.clone();
+        self.last = life;
+        Ok((Place { member, sharing }, file))
     }
 
     /// Its OS process is no more.
-    pub(crate) fn leave(&mut self, member: Member) {
-        self.parts[usize::from(member.part)] = None;
-        self.reclaim();
+    pub(crate) fn leave(&mut self, place: Place) {
+        if let Some(group) = self.slot(place.sharing) {
+            group.parts[usize::from(place.member.part)] = None;
+            group.reclaim();
+            group.table.discard(group.file.as_fd(), place.member.part);
+        }
     }
 
-    fn reclaim(&self) {
-        commons::reclaim(|life| self.parts.contains(&Some(life)));
+    fn group(&self, sharing: Sharing) -> &Option<Group> {
+        match sharing {
+            Sharing::Open => &self.open,
+            Sharing::Remapped => &self.remapped,
+        }
+    }
+
+    fn slot(&mut self, sharing: Sharing) -> &mut Option<Group> {
+        match sharing {
+            Sharing::Open => &mut self.open,
+            Sharing::Remapped => &mut self.remapped,
+        }
     }
 }
 
-fn make() -> io::Result<OwnedFd> {
-    let file = files::create("mullion-commons", BYTES)?;
-    commons::share(file.as_fd(), HOST)?;
-    Ok(file)
+impl Group {
+    fn new(sharing: Sharing) -> io::Result<Group> {
+        let file = files::create("mullion-commons", BYTES)?;
+        let mut parts = [None; MEMBERS];
+        parts[usize::from(HOST.part)] = Some(HOST.life);
+        Ok(Group {
+            table: Table::map(file.as_fd())?,
+            host: share(file.as_fd(), HOST, sharing)?,
+            file: Arc::new(file),
+            parts,
+        })
+    }
+
+    fn join(&mut self, life: u16) -> io::Result<Member> {
+        let full = || io::Error::other(format!("at most {} domains share memory", MEMBERS - 1));
+        let free = self.parts.iter().position(Option::is_none);
+        let part = free.ok_or_else(full)?;
+        self.parts[part] = Some(life);
+        // Of lives that were over already when something was sent to them, too.
+        self.reclaim();
+        Ok(Member {
+            part: part as u8,
+            life,
+        })
+    }
+
+    fn reclaim(&self) {
+        self.table.reclaim(|life| self.parts.contains(&Some(life)));
+    }
 }

@@ -5,10 +5,13 @@ use std::fmt;
 use std::ops::Deref;
 
 use mullion_sip::channel::Side;
+use mullion_sip::exchange::commons::{Member, Sharing};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Exit};
 use mullion_sip::remote::Passage;
 use mullion_sip::{ExString, ExVec, Exchange};
+
+use crate::members::Place;
 
 /// Bytes of a message at most.
 pub(crate) const LONGEST: usize = 64 << 10;
@@ -63,7 +66,7 @@ pub(crate) enum ToDomain {
         workers: u32,
         first: u32,
         together: bool,
-        member: Option<(u8, u16)>,
+        member: Option<Sharer>,
     },
     /// A member is to begin a life of this number.
     Start { member: u32, life: u64 },
@@ -111,6 +114,37 @@ pub(crate) enum ToDomain {
     },
     /// An endpoint that was offered over a link has been taken, or refused.
     Claimed { over: End },
+}
+
+/// Who a domain is among those that share memory.
+#[derive(Exchange, Clone, Copy, Debug)]
+pub(crate) struct Sharer {
+    part: u8,
+    life: u16,
+    remapped: bool,
+}
+
+impl From<Place> for Sharer {
+    fn from(place: Place) -> Sharer {
+        Sharer {
+            part: place.member.part,
+            life: place.member.life,
+            remapped: place.sharing == Sharing::Remapped,
+        }
+    }
+}
+
+impl From<Sharer> for Place {
+    fn from(sharer: Sharer) -> Place {
+        let Sharer { part, life, .. } = sharer;
+        Place {
+            member: Member { part, life },
+            sharing: match sharer.remapped {
+                true => Sharing::Remapped,
+                false => Sharing::Open,
+            },
+        }
+    }
 }
 
 /// A link, and which end of it.

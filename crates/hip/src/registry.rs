@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mullion_sip::Parcel;
 use mullion_sip::channel::AnyEndpoint;
-use mullion_sip::exchange::commons::Member;
+use mullion_sip::exchange::commons::Sharing;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::names::{self, NameError};
 use mullion_sip::process::{Exit, Rights};
@@ -24,7 +24,7 @@ use crate::control::Control;
 use crate::endpoints;
 use crate::files;
 use crate::lives::{Glass, Lives};
-use crate::members::Members;
+use crate::members::{self, Members};
 use crate::message::{End, Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
 /// Names that a domain may have bound at a time.
@@ -43,7 +43,7 @@ pub(crate) struct Domain {
     pub(crate) control: Control,
     pub(crate) lives: Lives,
     /// Who it is among those that share memory.
-    pub(crate) member: Option<Member>,
+    pub(crate) member: Option<members::Place>,
     /// The number of its OS process, once that has been started.
     pub(crate) process: OnceLock<u32>,
     /// Whether it has said that it is ready. Before, it is told how to begin, and nothing else.
@@ -123,14 +123,12 @@ pub(crate) fn registry() -> MutexGuard<'static, Registry> {
 pub(crate) fn add(
     name: &str,
     rights: &Rights,
-    share: bool,
+    share: Option<Sharing>,
     control: Control,
 ) -> io::Result<(Arc<Domain>, Option<Arc<OwnedFd>>)> {
     let mut registry = registry();
-    let (member, commons) = match share {
-        true => Some(registry.members.join()?).unzip(),
-        false => (None, None),
-    };
+    let joined = share.map(|sharing| registry.members.join(sharing));
+    let (member, commons) = joined.transpose()?.unzip();
     let domain = Arc::new(Domain {
         id: registry.number(),
         name: name.into(),
@@ -289,19 +287,19 @@ impl Registry {
         known.unwrap_or_else(|| "host".into())
     }
 
-    /// The life of a domain, or of the host, among those that share memory.
-    fn life(&self, id: u64) -> Option<u16> {
-        let member = match id {
+    /// Who a domain, or the host, is among those that share memory.
+    fn member(&self, id: u64) -> Option<members::Place> {
+        match id {
             HOST => self.members.host(),
             id => self.domains.get(&id)?.member,
-        };
-        member.map(|member| member.life)
+        }
     }
 
     /// The life of the other of two that share memory with each other.
     fn sharer(&self, mine: u64, other: u64) -> Option<u16> {
-        let both = mine != other && self.life(mine).is_some();
-        self.life(other).filter(|_| both)
+        let (one, two) = (self.member(mine)?, self.member(other)?);
+        let both = mine != other && one.sharing == two.sharing;
+        both.then_some(two.member.life)
     }
 
     /// Who is at the other end of a link, if this one is at the end that is meant.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mullion_hip::{Launch, LaunchError, Member, Notice, Output, enter, launch, on_notice};
 use mullion_sip::channel::Contract;
-use mullion_sip::exchange::commons;
+use mullion_sip::exchange::commons::{self, Sharing};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{
     Cause, Child, Exit, Options, Policy, Program, Rights, open, serve, spawn, supervise,
@@ -154,7 +154,7 @@ fn domain(configuration: &str) -> Launch {
         files: Vec::new(),
         workers: 1,
         processor: None,
-        share: false,
+        share: None,
         rights: Rights::none().bind("/ask").look_up("/ask"),
         output: Output::Inherited,
         program: None,
@@ -236,7 +236,7 @@ fn a_domain_talks_to_a_process_of_the_host() {
 /// A domain that shares memory with the others that do.
 fn sharing(configuration: &str) -> Child {
     let launched = launch(&Launch {
-        share: true,
+        share: Some(Sharing::Open),
         ..domain(configuration)
     });
     launched.expect("a domain")

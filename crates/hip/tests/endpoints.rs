@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use mullion_hip::{Launch, Member, Notice, Output, enter, launch, on_notice};
+use mullion_hip::{Launch, Member, Notice, Output, Sharing, enter, launch, on_notice};
 use mullion_sip::channel::{AnyEndpoint, Contract, TryRecvError};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Child, Options, Program, Rights, open, serve, spawn};
@@ -267,7 +267,7 @@ fn begin(number: u64) -> Result<Child, mullion_sip::process::SpawnError> {
     spawn(program, number, &options)
 }
 
-fn domain(number: u8, share: bool) -> Child {
+fn domain(number: u8, share: Option<Sharing>) -> Child {
     let launched = launch(&Launch {
         name: format!("place{number}"),
         configuration: number.to_string(),
@@ -283,7 +283,7 @@ fn domain(number: u8, share: bool) -> Child {
 }
 
 /// Places 1 to 3 in domains, and 0 in the host.
-fn places(share: bool) -> Vec<Child> {
+fn places(share: Option<Sharing>) -> Vec<Child> {
     let host = begin(0).expect("a process");
     let apart = (1..4).map(|number| domain(number, share));
     let all = [host].into_iter().chain(apart).collect();
@@ -353,7 +353,7 @@ fn end_of(place: u8, adds: u32) -> ask::Client<ask::Ask> {
 }
 
 fn from_everywhere_by_everyone_to_everywhere() {
-    for share in [false, true] {
+    for share in [None, Some(Sharing::Open), Some(Sharing::Remapped)] {
         let all = places(share);
         for (peer, sender, receiver) in
             (0..64u8).map(|index| (index / 16, index / 4 % 4, index % 4))
@@ -374,7 +374,7 @@ fn from_everywhere_by_everyone_to_everywhere() {
 }
 
 fn round_the_ring_and_back() {
-    let all = places(false);
+    let all = places(None);
     for peer in 0..4 {
         let rounds: Vec<u8> = (0..60).map(|hop| hop % 3 + 1).collect();
         let route = Route {
@@ -401,7 +401,7 @@ fn round_the_ring_and_back() {
 }
 
 fn several_in_one_message_at_any_depth() {
-    let all = places(false);
+    let all = places(None);
     let mut relay = place_end(1).expect("bound");
     for count in [1u32, 3, 100] {
         let items = (0..count).map(|index| {
@@ -425,7 +425,7 @@ fn several_in_one_message_at_any_depth() {
 
 /// What an endpoint has sent before it is sent itself arrives first.
 fn what_was_sent_before_arrives_before() {
-    let all = places(false);
+    let all = places(None);
     for _ in 0..20 {
         let (client, server) = burst::channel().expect("memory");
         let relay = place_end(1).expect("bound");
@@ -457,7 +457,7 @@ fn what_was_sent_before_arrives_before() {
 
 /// More than are offered at a time, to a receiver who keeps them, and to one who does not read.
 fn many_at_a_time() {
-    let all = places(false);
+    let all = places(None);
     // The bells of each domain stay as long as it does.
     (1..4).for_each(|place| drop(place_end(place)));
     let before = quiet();
@@ -496,7 +496,7 @@ fn children() -> Vec<rustix::process::Pid> {
 fn who_has_handed_it_on_may_die() {
     use rustix::process::{Signal, kill_process};
     for peer in [0, 1, 3] {
-        let mut all = places(false);
+        let mut all = places(None);
         // By way of place 2, which dies then: its end is between the peer and place 1.
         let relay = place_end(2).expect("bound");
         let (client, relay) = made(relay.r#return(end_of(peer, 4)).expect("alive")).expect("back");
@@ -586,7 +586,7 @@ fn answered_elsewhere(waiting: u8, replying: u8, full: Option<u8>) -> Option<u64
 const ROOM: u64 = 64 << 20;
 
 fn who_has_no_room_for_a_line_says_so() {
-    let all = places(false);
+    let all = places(None);
     let ways = [(0, 1), (1, 2), (1, 1)];
     for (waiting, replying) in ways {
         assert_eq!(answered_elsewhere(waiting, replying, None), Some(15));
@@ -625,7 +625,7 @@ fn answer_to_make(relay: relay::Client<relay::Idle>) -> Option<ask::Client<ask::
 /// goes on where it was, or dies.
 fn who_stands_still_holds_up_nobody_else() {
     use rustix::process::{Pid, Signal, kill_process};
-    let all = places(false);
+    let all = places(None);
     // More than are offered at a time.
     const ENDS: usize = 100;
     let route = |to: &[u8]| Route {
@@ -678,7 +678,8 @@ fn who_stands_still_holds_up_nobody_else() {
 fn whoever_dies_when() {
     use rustix::process::{Signal, kill_process};
     // What is made once and stays: memory in common, and the host's bells for ends that come home.
-    let all = places(true);
+    end(places(Some(Sharing::Remapped)));
+    let all = places(Some(Sharing::Open));
     let route = Route {
         to: ExVec::copy_of(&[0]),
         end: make(1).expect("a channel"),
@@ -691,7 +692,8 @@ fn whoever_dies_when() {
     let mut seed = 7u32;
     let (mut done, mut failed) = (0, 0);
     for round in 0..rounds() {
-        let all = places(round % 2 == 1);
+        let kinds = [None, Some(Sharing::Open), Some(Sharing::Remapped)];
+        let all = places(kinds[round as usize % 3]);
         seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
         let (pause, which) = (u64::from(seed >> 16) / 4, (seed >> 8) as usize);
         let killer = std::thread::spawn(move || {

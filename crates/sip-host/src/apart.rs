@@ -13,7 +13,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mullion_hip::{Idle, Launch, Life, Member, Notice, Output, contents, launch_idle, sealed};
+use mullion_hip::{
+    Idle, Launch, Life, Member, Notice, Output, Sharing, contents, launch_idle, sealed,
+};
 use mullion_sip::Digest;
 use mullion_sip::process::{Exit, Home, Limits, Options, Rights};
 use mullion_sip::wait::Waiter;
@@ -125,7 +127,7 @@ pub(crate) struct Apart {
     /// Its processes, by their places.
     members: Vec<Arc<Process>>,
     workers: u32,
-    share: bool,
+    share: Option<Sharing>,
     files: Vec<Arc<OwnedFd>>,
     lives: Option<Idle>,
 }
@@ -134,7 +136,7 @@ impl Apart {
     pub(crate) fn new(
         name: &str,
         members: Vec<Arc<Process>>,
-        share: bool,
+        share: Option<Sharing>,
         workers: Option<usize>,
     ) -> Apart {
         let most = workers.unwrap_or_else(|| {

@@ -82,11 +82,14 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExchangeHeap {
+    /// Its own: messages to and from other domains are copied.
+    Own,
+    /// Its own, but for vectors of numbers that are very large: between all domains that say so the pages of these change
+    /// hands, and are closed to all others.
+    Remapped,
     /// Between all domains that share, large vectors of numbers move by pointer; each can read and change all such
     /// vectors of all of them.
     Shared,
-    /// Its own: messages to and from other domains are copied.
-    Own,
 }
 
 /// What the host does for processes that may look its name up. See [`mullion_sip::grant`].

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use mullion_hip::{FILES, Glass};
+use mullion_hip::{FILES, Glass, Sharing};
 use mullion_sip::process::{Exit, SpawnError};
 use mullion_sip::wait::Waiter;
 use thiserror::Error;
@@ -103,15 +103,19 @@ pub fn launch(
     processes: &[Arc<Process>],
     workers: Option<NonZeroUsize>,
 ) -> Result<Box<dyn Domain>, DomainError> {
-    use crate::configuration::ExchangeHeap::{Own, Shared};
+    use crate::configuration::ExchangeHeap::{Own, Remapped, Shared};
     match (config.kind, config.heap) {
-        (Kind::Same, Some(Own)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
+        (Kind::Same, Some(Own | Remapped)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
         (Kind::Same, _) => Ok(Box::new(Same::default())),
         (Kind::Process, _) if processes.len() > FILES => {
             Err(DomainError::TooMany(name.to_owned(), processes.len()))
         }
         (Kind::Process, heap) => {
-            let share = heap == Some(Shared);
+            let share = match heap {
+                None | Some(Own) => None,
+                Some(Remapped) => Some(Sharing::Remapped),
+                Some(Shared) => Some(Sharing::Open),
+            };
             let workers = workers.map(NonZeroUsize::get);
             Ok(Box::new(Apart::new(
                 name,

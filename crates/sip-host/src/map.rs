@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mullion_hip::{Glass, LineSeen, MemorySeen, groups};
+use mullion_hip::{Glass, LineSeen, MemorySeen, Sharing, groups};
 use mullion_picture::{Books, State};
 use mullion_sip::exchange::commons;
 use mullion_sip::owner::Owner;
@@ -84,8 +84,10 @@ fn add<M: Mechanism, P: JoinPolicy>(
             kernel,
             lines.map(|line: &LineSeen| (line.number, line.bytes)),
         );
-        if glass.shares() {
-            shared.members.push(kernel);
+        match glass.shares() {
+            Some(Sharing::Open) => shared.members.push(kernel),
+            Some(Sharing::Remapped) => shared.remapped = true,
+            None => {}
         }
     }
     shared.enter(books)
@@ -191,8 +193,10 @@ struct Shared {
     names: HashMap<u64, DomainId>,
     /// By their numbers: who names them, and how many bytes it says that they have.
     lines: BTreeMap<u64, Vec<(u64, u64)>>,
-    /// Who has the memory that is common to all who share.
+    /// Who has the memory that is common to all who share, and can touch all of it.
     members: Vec<DomainId>,
+    /// Whether there is memory of which everybody can touch what it has, which is among its own pieces, and no more.
+    remapped: bool,
 }
 
 impl Shared {
@@ -202,6 +206,7 @@ impl Shared {
             names: HashMap::new(),
             lines: BTreeMap::new(),
             members: Vec::new(),
+            remapped: false,
         }
     }
 
@@ -228,6 +233,9 @@ impl Shared {
                 give(books, range, *member)?;
             }
             books.label(range, "common memory");
+        }
+        if self.remapped {
+            books.label(place(commons::BYTES as u64)?, "remapped memory");
         }
         for (number, named) in &self.lines {
             // Whoever names the line of others has no link with them, or is one too many. Of a channel that has come home

@@ -95,9 +95,10 @@ fn one_line_moves_a_domain_behind_a_wall() {
         "[domains.service]\n    kind = \"same\"",
         "[domains.main]\n    kind = \"process\"\n    [domains.service]\n    kind = \"process\"",
     );
-    let sharing = all.replace("\"process\"", "\"process\"\n    heap = \"shared\"");
-    assert!(apart != here && all != here && sharing != all);
-    for text in [here, apart, all, sharing] {
+    let with = |heap: &str| all.replace("\"process\"", &format!("\"process\"\n    heap = \"{heap}\""));
+    let [own, remapped, shared] = ["own", "remapped", "shared"].map(with);
+    assert!(apart != here && all != here && own != all && remapped != shared);
+    for text in [here, apart, all, own, remapped, shared] {
         for outcome in ready(&text).run() {
             let cause = outcome.exit.map(|exit| exit.cause);
             assert_eq!(cause, Some(Cause::Returned), "{outcome:?} of {text}");

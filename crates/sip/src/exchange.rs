@@ -37,10 +37,12 @@ mod claim;
 pub mod commons;
 mod credit;
 pub(crate) mod ledger;
+mod pages;
 mod parcel;
 pub(crate) mod region;
 pub(crate) mod sendable;
 pub(crate) mod sizes;
+mod table;
 mod text;
 mod vector;
 pub(crate) mod walk;
@@ -48,6 +50,7 @@ pub mod wire;
 pub(crate) mod worker;
 
 pub(crate) use block::{discard, lend, recall};
+pub(crate) use commons::NOBODY;
 pub use census::{Census, census};
 
 /// The heap, once for the program.

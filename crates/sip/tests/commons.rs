@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mullion_sip::channel::{ChannelClosed, Contract};
 use mullion_sip::exchange::census;
-use mullion_sip::exchange::commons::{BYTES, Member, arrived, holders, reclaim, share};
+use mullion_sip::exchange::commons::{BYTES, Member, Sharing, Table, arrived, holders, share};
 use mullion_sip::remote::{LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
 use mullion_sip::{ExString, ExVec, Start, contract, start};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -46,7 +46,7 @@ fn alone() -> (MutexGuard<'static, ()>, &'static File) {
     on_fault(|_, _, _| {});
     let file = COMMONS.get_or_init(|| {
         let file = file(BYTES);
-        share(file.as_fd(), ME).expect("shared");
+        assert!(share(file.as_fd(), ME, Sharing::Open).expect("shared"));
         file.into()
     });
     (alone, file)
@@ -181,7 +181,7 @@ fn blocks_are_used_again() {
 
 #[test]
 fn what_was_on_its_way_when_the_peer_died_comes_back() {
-    let _alone = alone();
+    let (_alone, file) = alone();
     let before = census().in_use;
     let pair = pair();
     // Nobody is at the other end, and takes it.
@@ -200,7 +200,8 @@ fn what_was_on_its_way_when_the_peer_died_comes_back() {
     drop(pair);
     away(0);
     // A life that is over without a link's knowing.
-    reclaim(|life| life == ME.life);
+    let table = Table::map(file.as_fd()).expect("mapped");
+    table.reclaim(|life| life == ME.life);
     assert_eq!(holders().len(), 0);
 }
 

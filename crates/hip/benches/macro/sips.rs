@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use mullion_hip::{Launch, Member, Output, launch};
+use mullion_hip::{Launch, Member, Output, Sharing, launch};
 use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Contract};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{
@@ -108,15 +108,15 @@ pub(crate) fn same(work: Work, processors: Processors) -> Took {
 
 /// Each in an OS process of its own, with an exchange heap of its own.
 pub(crate) fn apart(work: Work, processors: Processors) -> Took {
-    domains(work, processors, false)
+    domains(work, processors, None)
 }
 
 /// Each in an OS process of its own, with one exchange heap for all.
 pub(crate) fn sharing(work: Work, processors: Processors) -> Took {
-    domains(work, processors, true)
+    domains(work, processors, Some(Sharing::Open))
 }
 
-fn domains(work: Work, processors: Processors, share: bool) -> Took {
+fn domains(work: Work, processors: Processors, share: Option<Sharing>) -> Took {
     let results = results();
     let second = u32::from(processors == Processors::Two);
     let start = |role: &str, processor: u32| {

@@ -75,16 +75,13 @@ fn allocate_of(class: Class) -> Result<NonNull<u8>, HeapError> {
     Ok(book.region().block(id))
 }
 
-/// Smaller vectors are copied quicker than they are lent.
-const LEAST_COMMON: usize = 512;
-
 /// A fresh block for `bytes` of values of which any bytes are one: in memory that other OS processes share, if there is
 /// such memory, and room in it.
 #[inline]
 pub(super) fn allocate_plain(bytes: usize) -> Result<NonNull<u8>, HeapError> {
-    if bytes > LEAST_COMMON
-        && super::commons::get().is_some()
-        && let Some(class) = Class::common_holding(bytes)
+    if bytes > super::commons::COPIED
+        && let Some(commons) = super::commons::get()
+        && let Some(class) = commons.class(bytes)
     {
         match allocate_of(class) {
             Err(HeapError::Exhausted(_)) => {}
@@ -106,12 +103,13 @@ pub(super) fn allocate_in_flight(bytes: usize) -> Result<NonNull<u8>, HeapError>
 }
 
 /// A block that another OS process says that it has sent, in flight; and how many bytes it has.
-pub(super) fn take_lent(number: u32, from: u16) -> Option<(NonNull<u8>, usize)> {
+pub(super) fn take_lent(number: u32, from: u16) -> Result<(NonNull<u8>, usize), DecodeError> {
     let _critical = critical();
+    let commons = super::commons::get().ok_or(DecodeError::Invalid("lent block"))?;
     let id = Id(number);
-    let block = super::commons::get()?.arrive(id, from)?;
+    let block = commons.arrive(id, from)?;
     worker::current().count_taken();
-    Some((block, id.class().bytes()))
+    Ok((block, id.class().bytes()))
 }
 
 /// A block of a message that is to be dropped goes to another OS process then, by its life.
@@ -130,10 +128,17 @@ pub(crate) fn recall(numbers: &[u32], from: u16) {
     }
 }
 
-/// The number of a block, if it is in memory that other OS processes share.
-pub(super) fn common_number(block: NonNull<u8>) -> Option<u32> {
+/// Whether a block is in memory that other OS processes share.
+pub(super) fn is_common(block: NonNull<u8>) -> bool {
+    super::commons::is_common(super::region::Region::id(block))
+}
+
+/// The number by which a block goes to another OS process that shares memory, unless it is to be copied. Nobody touches it
+/// any more, and it is to be lent.
+pub(super) fn leave(block: NonNull<u8>) -> Option<u32> {
     let id: Id = super::region::Region::id(block);
-    super::commons::is_common(id).then_some(id.0)
+    let goes = super::commons::is_common(id) && super::commons::get()?.leave(id);
+    goes.then_some(id.0)
 }
 
 /// Frees a block of the caller's, whatever is in it.

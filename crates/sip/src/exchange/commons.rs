@@ -17,30 +17,34 @@
 //! which blocks nobody has: whoever forges it has members share bytes that each takes for its own, which it could
 //! change anyway.
 //!
+//! *Remapped*, a member touches the pages of a block only while it has the block ([`Sharing::Remapped`]):
+//!
+//! ```text
+//!   no rights --- made, or taken back by its maker; arrived ---> read and write, also while it is free here
+//!             <-- written into a line; given back --------------
+//! ```
+//! They are open in one OS process at most, unless one asks Linux for pages of others by itself, which its language does
+//! not let it do. Rights are taken before the word says that the block goes, and given after it says that it has come. Where
+//! Linux refuses to give them, the block is returned; where it refuses to take them, the block stays, and a copy goes.
+//!
 //! A member's life has a number that no other has. When a life is over, what it had is returned
-//! ([`reclaim`]), and each member that had a link to it returns what was on its way over that link.
+//! ([`Table::reclaim`]), and each member that had a link to it returns what was on its way over that link.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::claim::{Away, Here, Word};
-use super::region::Region;
+use super::pages::{self, Rights};
+use super::region::{Holder, Region};
 use super::sizes::{CLASSES, COMMON, Class, Id, SPAN_BITS};
+use super::table::{self, PLACES, part};
+use super::wire::DecodeError;
 use crate::shared::shared;
 
-/// Members of one file at a time.
-pub const MEMBERS: usize = 32;
-
-/// Places of the smallest blocks; every span has that many words in the table.
-const PLACES: usize = 1 << 23;
-const SPANS: usize = COMMON << SPAN_BITS;
-const TABLE: usize = COMMON * PLACES * size_of::<Word>();
-const COUNTERS: usize = 2 * MEMBERS * COMMON * size_of::<AtomicU32>();
-/// Bytes of the file. It takes memory where it is written.
-pub const BYTES: usize = SPANS + TABLE + COUNTERS.next_multiple_of(4096);
+pub use super::table::{BYTES, MEMBERS, Table};
 
 /// Who an OS process is, among those that share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,12 +55,57 @@ pub struct Member {
     pub life: u16,
 }
 
+/// Which blocks of a file its members can touch. All of them do the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sharing {
+    /// All, at any time. Vectors of more than 512 bytes go by number.
+    Open,
+    /// Those that they have. Vectors of more than 512 KiB go by number.
+    Remapped,
+}
+
+/// Remapped, the first size is of 1 MiB. Linux keeps a mapping for each run of pages with the same rights, 65,530 by
+/// default, and all blocks there can be at a time (256 MiB of each size and member) need fewer than 22,000.
+const FIRST_REMAPPED: usize = 5;
+const _: () = assert!(cfg!(miri) || Class::common(FIRST_REMAPPED).bytes() == 1 << 20);
+
+impl Sharing {
+    /// Vectors up to this many bytes are copied quicker, by measurement.
+    #[inline]
+    fn copied(self) -> usize {
+        match self {
+            Sharing::Open => COPIED,
+            Sharing::Remapped => 512 << 10,
+        }
+    }
+
+    /// The first size that is used, counted from the smallest in common memory.
+    fn first(self) -> usize {
+        match self {
+            Sharing::Open => 0,
+            Sharing::Remapped => FIRST_REMAPPED.min(COMMON),
+        }
+    }
+
+    /// On blocks that nobody has.
+    fn rights(self) -> Rights {
+        match self {
+            Sharing::Open => Rights::All,
+            Sharing::Remapped => Rights::None,
+        }
+    }
+}
+
+/// Vectors of so many bytes are copied wherever they go.
+pub(super) const COPIED: usize = 512;
+
 /// What a member knows.
 #[derive(Debug)]
 pub(crate) struct Commons {
     me: Member,
+    sharing: Sharing,
     arrived: AtomicU64,
-    table: NonNull<Word>,
+    table: Table,
     here: NonNull<Here>,
 }
 
@@ -65,64 +114,34 @@ unsafe impl Send for Commons {}
 // SAFETY: as above.
 unsafe impl Sync for Commons {}
 
-/// Has this OS process share the file, once: later calls do nothing. To be called before its processes begin.
+/// Has this OS process share the file, once: false if it shares one already. To be called before its processes begin.
 ///
 /// # Errors
-/// The file is not one of [`BYTES`] whose size cannot change, or the system refuses.
-pub fn share(file: BorrowedFd<'_>, me: Member) -> io::Result<()> {
-    if shared().exchange.commons.get().is_some() {
-        return Ok(());
+/// The file is not one of [`BYTES`] whose size cannot change, there is no such part, or the system refuses.
+pub fn share(file: BorrowedFd<'_>, me: Member, sharing: Sharing) -> io::Result<bool> {
+    if get().is_some() {
+        return Ok(false);
     }
-    // SAFETY: the calls only ask.
-    let (bytes, seals) = unsafe {
-        let bytes = libc::lseek(file.as_raw_fd(), 0, libc::SEEK_END);
-        (bytes, libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS))
-    };
-    let needed = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    let whole = usize::try_from(bytes).is_ok_and(|bytes| bytes >= BYTES);
-    if !whole || seals < 0 || seals & needed != needed || usize::from(me.part) >= MEMBERS {
+    if usize::from(me.part) >= MEMBERS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let spans = Region::get().block(Id::new(Class::common(0), 0));
-    let rest = BYTES - SPANS;
-    // SAFETY: the spans are in our own reservation, and no block of theirs was made yet; the others are new.
-    let (table, here) = unsafe {
-        map(Some(spans), SPANS, Some((file, 0)))?;
-        let table = map(None, rest, Some((file, SPANS)))?;
-        (table, map(None, COMMON * PLACES, None)?)
+    let table = Table::map(file)?;
+    let first = sharing.first();
+    let spans = Region::get().block(Id::new(Class::common(first), 0));
+    let (before, bytes) = (first << SPAN_BITS, (COMMON - first) << SPAN_BITS);
+    // SAFETY: the spans are in our own reservation, and no block of theirs was made yet; the other is new.
+    let here = unsafe {
+        pages::map(Some(spans), bytes, Some((file, before)), sharing.rights())?;
+        pages::map(None, COMMON * PLACES, None, Rights::All)?
     };
-    let _ = shared().exchange.commons.set(Commons {
+    let commons = Commons {
         me,
+        sharing,
         arrived: AtomicU64::new(0),
-        table: table.cast(),
+        table,
         here: here.cast(),
-    });
-    Ok(())
-}
-
-/// # Safety
-/// If there is an address, that many bytes there are the caller's to lose.
-unsafe fn map(
-    at: Option<NonNull<u8>>,
-    bytes: usize,
-    file: Option<(BorrowedFd<'_>, usize)>,
-) -> io::Result<NonNull<u8>> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let (fixed, address) = match at {
-        Some(at) => (libc::MAP_FIXED, at.as_ptr().cast()),
-        None => (0, ptr::null_mut()),
     };
-    let (kind, file, offset) = match file {
-        Some((file, offset)) => (libc::MAP_SHARED, file.as_raw_fd(), offset),
-        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0),
-    };
-    let flags = kind | fixed | libc::MAP_NORESERVE;
-    // SAFETY: by the caller, or where nothing is.
-    let mapped = unsafe { libc::mmap(address, bytes, access, flags, file, offset as libc::off_t) };
-    if mapped == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(mapped.cast()).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    Ok(shared().exchange.commons.set(commons).is_ok())
 }
 
 /// Whether a block is in common memory.
@@ -144,7 +163,25 @@ pub(super) enum Dropped {
     Gone,
 }
 
+/// To whom blocks go of a message that is not sent after all: they are returned.
+pub(crate) const NOBODY: u16 = 0;
+
 impl Commons {
+    /// Where a vector of so many bytes is to be, if here.
+    #[inline]
+    pub(super) fn class(&self, bytes: usize) -> Option<Class> {
+        match bytes > self.sharing.copied() {
+            true => Class::common_holding(bytes),
+            false => None,
+        }
+    }
+
+    /// A block of ours is being written into a line, and nobody touches it any more: true if it can go by number, false
+    /// if it is to be copied. It is then to be [lent](Commons::lend).
+    pub(super) fn leave(&self, id: Id) -> bool {
+        self.set(id, Rights::None)
+    }
+
     /// For a block of ours that is to go to the life with this number: it goes when it is dropped.
     pub(super) fn lend(&self, id: Id, to: u16) {
         let record = Region::get().record(id);
@@ -155,23 +192,31 @@ impl Commons {
         }
     }
 
-    /// A block that is said to have been sent to us by that life. It is in flight, if it is one.
-    pub(super) fn arrive(&self, id: Id, from: u16) -> Option<NonNull<u8>> {
+    /// A block that is said to have been sent to us by that life. It is in flight.
+    ///
+    /// # Errors
+    /// It is none, or Linux refuses its pages, and it is returned.
+    pub(super) fn arrive(&self, id: Id, from: u16) -> Result<NonNull<u8>, DecodeError> {
+        let invalid = DecodeError::Invalid("lent block");
         let class = id.class();
-        let common = (CLASSES..CLASSES + COMMON).contains(&class.index());
+        let first = CLASSES + self.sharing.first();
+        let common = (first..CLASSES + COMMON).contains(&class.index());
         if !common || id.place() >= class.places() {
-            return None;
+            return Err(invalid);
         }
         let mine = part(id) == u32::from(self.me.part);
         let word = self.word(id);
         if !word.arrive(self.here(id), from, self.me.life, mine) {
-            return None;
+            return Err(invalid);
+        }
+        if !self.open(id) {
+            return Err(DecodeError::Refused);
         }
         self.arrived.fetch_add(1, Ordering::Relaxed);
         let region = Region::get();
         // SAFETY: we had it not, and whoever else is told the same now finds that we have.
-        unsafe { (*region.record(id)).holder = super::region::Holder::FREE.in_flight() };
-        Some(region.block(id))
+        unsafe { (*region.record(id)).holder = Holder::FREE.in_flight() };
+        Ok(region.block(id))
     }
 
     /// A block whose owner has dropped it.
@@ -182,108 +227,86 @@ impl Commons {
         let record = region.record(id);
         // SAFETY: by the caller.
         let (lent, to) = unsafe { ((*record).holder.is_lent(), (*record).count as u16) };
-        if lent {
-            self.word(id).lend(self.here(id), self.me.life, to);
-            return Dropped::Gone;
+        match (lent, to) {
+            (true, NOBODY) => self.give_back(id),
+            (true, to) => self.word(id).lend(self.here(id), self.me.life, to),
+            (false, _) if part(id) == u32::from(self.me.part) => return Dropped::Kept,
+            (false, _) => {
+                super::worker::discard(region, id);
+                // If Linux does not want its pages back it is used here, until it is dropped again.
+                if !self.set(id, Rights::None) {
+                    return Dropped::Kept;
+                }
+                self.give_back(id);
+            }
         }
-        if part(id) == u32::from(self.me.part) {
-            return Dropped::Kept;
-        }
-        if id.class().bytes() >= super::worker::DISCARDED_FROM {
-            region.discard(id);
-        }
-        self.word(id).give_back(self.here(id));
-        self.count_returned(id);
         Dropped::Gone
+    }
+
+    fn give_back(&self, id: Id) {
+        self.word(id).give_back(self.here(id));
+        self.table.count_returned(id);
     }
 
     /// A block that was sent to that life over a channel whose other side reads nothing any more: unless it has read
     /// it, nobody has it.
     pub(super) fn recall(&self, id: Id, from: u16) {
-        let giver = self.me.life;
-        let holder = from;
-        self.withdraw(id, Away { holder, giver });
-    }
-
-    fn withdraw(&self, id: Id, found: Away) {
-        if self.word(id).withdraw(found) {
-            self.count_returned(id);
-        }
-    }
-
-    fn count_returned(&self, id: Id) {
-        let returned = self.counter(1, part(id) as usize, common_index(id.class()));
-        returned.fetch_add(1, Ordering::AcqRel);
+        let (holder, giver) = (from, self.me.life);
+        self.table.withdraw(id, Away { holder, giver });
     }
 
     /// The blocks of a size that this member can make, as places.
     pub(super) fn places(&self, class: Class) -> std::ops::Range<u32> {
-        let each = class.places() / MEMBERS as u32;
-        let first = u32::from(self.me.part) * each;
-        first..first + each
+        table::places(self.me.part, class)
     }
 
-    /// Makes a block: false if somebody has it, an earlier life of this part may have lent it.
+    /// Makes a block: false if somebody has it, an earlier life of this part may have lent it. It is then to be
+    /// [opened](Commons::open).
     pub(super) fn make(&self, id: Id) -> bool {
-        if !self.word(id).make(self.here(id)) {
-            return false;
+        let made = self.word(id).make(self.here(id));
+        if made {
+            self.table.count_made(id);
         }
-        let made = self.counter(0, self.me.part.into(), common_index(id.class()));
-        let beyond = id.place() - self.places(id.class()).start + 1;
-        made.fetch_max(beyond, Ordering::Relaxed);
-        true
+        made
     }
 
-    /// Takes a block back that this member made: false if nobody has returned it.
+    /// Takes a block back that this member made: false if nobody has returned it. It is then to be
+    /// [opened](Commons::open).
     pub(super) fn take_back(&self, id: Id) -> bool {
         self.word(id).take_back(self.here(id))
     }
 
+    /// A block has become ours: false if Linux refuses its pages, and it is returned.
+    pub(super) fn open(&self, id: Id) -> bool {
+        let open = self.set(id, Rights::All);
+        if !open {
+            self.give_back(id);
+        }
+        open
+    }
+
     /// How often a block of this size was returned to this member, wrapping.
     pub(super) fn returned(&self, class: Class) -> u32 {
-        self.counter(1, self.me.part.into(), common_index(class))
-            .load(Ordering::Acquire)
+        self.table.returned(self.me.part, class)
+    }
+
+    /// Changes the rights on a block's pages that is ours, if they change. False if Linux refuses.
+    fn set(&self, id: Id, rights: Rights) -> bool {
+        if self.sharing == Sharing::Open {
+            return true;
+        }
+        let block = Region::get().block(id);
+        // SAFETY: the block is the caller's, who uses it no more if it gives the rights up.
+        unsafe { pages::set(block, id.class().bytes(), rights) }
     }
 
     fn word(&self, id: Id) -> &Word {
-        // SAFETY: the index is within the table.
-        unsafe { self.table.add(index(id)).as_ref() }
+        self.table.word(id)
     }
 
     fn here(&self, id: Id) -> &Here {
         // SAFETY: as many bytes as the table has words.
-        unsafe { self.here.add(index(id)).as_ref() }
-    }
-
-    fn counter(&self, which: usize, part: usize, class: usize) -> &AtomicU32 {
-        let counter = (which * MEMBERS + part % MEMBERS) * COMMON + class;
-        // SAFETY: the counters follow the table.
-        unsafe { self.table.add(COMMON * PLACES).cast().add(counter).as_ref() }
-    }
-
-    /// Returns every block of which the table says what is `over`.
-    fn return_all(&self, over: impl Fn(Id, Away) -> bool) {
-        self.each_away(|id, found| {
-            if over(id, found) {
-                self.withdraw(id, found);
-            }
-        });
-    }
-
-    /// Shows every block that somebody has who did not make it, or had it back, as the table has it.
-    fn each_away(&self, mut show: impl FnMut(Id, Away)) {
-        for class in (0..COMMON).map(Class::common) {
-            let each = class.places() / MEMBERS as u32;
-            for part in 0..MEMBERS as u32 {
-                let made = self.counter(0, part as usize, common_index(class));
-                for place in 0..made.load(Ordering::Relaxed).min(each) {
-                    let id = Id::new(class, part * each + place);
-                    if let Some(found) = self.word(id).away() {
-                        show(id, found);
-                    }
-                }
-            }
-        }
+        unsafe { self.here.add(table::index(id)).as_ref() }
     }
 }
 
@@ -294,15 +317,8 @@ pub(crate) fn link_ended(peer: u16) {
         holder: commons.me.life,
         giver: peer,
     };
-    commons.return_all(|id, found| found == lost && !commons.here(id).is_set());
-}
-
-/// What lives have that are over goes back to who made it. For a member that knows which are not, and that the others'
-/// OS processes have ended.
-pub fn reclaim(lives: impl Fn(u16) -> bool) {
-    if let Some(commons) = get() {
-        commons.return_all(|_, found| !lives(found.holder));
-    }
+    let over = |id, found| found == lost && !commons.here(id).is_set();
+    commons.table.return_all(over);
 }
 
 /// Blocks that have come to this OS process by number.
@@ -310,24 +326,7 @@ pub fn arrived() -> u64 {
     get().map_or(0, |commons| commons.arrived.load(Ordering::Relaxed))
 }
 
-/// How many blocks each life has that it did not make, or had back, by what the table claims. It changes while anybody runs.
+/// How many blocks each life has, as [`Table::holders`] of the file that this OS process shares.
 pub fn holders() -> BTreeMap<u16, usize> {
-    let mut all = BTreeMap::new();
-    if let Some(commons) = get() {
-        commons.each_away(|_, found| *all.entry(found.holder).or_default() += 1);
-    }
-    all
-}
-
-fn common_index(class: Class) -> usize {
-    class.index() - CLASSES
-}
-
-fn index(id: Id) -> usize {
-    common_index(id.class()) * PLACES + id.place() as usize
-}
-
-/// Whose make a block is.
-fn part(id: Id) -> u32 {
-    id.place() / (id.class().places() / MEMBERS as u32)
+    get().map_or_else(BTreeMap::new, |commons| commons.table.holders())
 }

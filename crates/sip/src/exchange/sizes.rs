@@ -70,6 +70,12 @@ impl Class {
         Class((CLASSES + index) as u32)
     }
 
+    /// The same, of a size in common memory.
+    #[inline]
+    pub(crate) const fn common_index(self) -> usize {
+        self.index() - CLASSES
+    }
+
     pub(crate) const fn all() -> [Class; CLASSES] {
         let mut all = [Class(0); CLASSES];
         let mut index = 0;

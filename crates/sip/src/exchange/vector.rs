@@ -10,7 +10,7 @@ use crate::Digest;
 
 use super::HeapError;
 use super::block::{
-    allocate, allocate_in_flight, allocate_plain, common_number, discard, release, room, take_lent,
+    allocate, allocate_in_flight, allocate_plain, discard, is_common, release, room, take_lent,
 };
 use super::sendable::{Exchange, Handles, encode_all, scan, start};
 use super::sizes::SMALLEST;
@@ -159,7 +159,7 @@ impl<T: Exchange + Copy> ExVec<T> {
 
     /// In memory that nobody else can change, as [`ExVec::extend_alone`] has it.
     pub(super) fn alone(self) -> ExVec<T> {
-        if !self.has_block() || common_number(self.values.cast()).is_none() {
+        if !self.has_block() || !is_common(self.values.cast()) {
             return self;
         }
         let mut vector = ExVec::new();
@@ -215,12 +215,11 @@ unsafe impl<T: Exchange> Exchange for ExVec<T> {
     const PLAIN: bool = false;
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         if T::PLAIN
-            && to.lends()
             && self.has_block()
-            && let Some(number) = common_number(self.values.cast())
+            && let Some(number) = to.lend(self.values.cast())
         {
             to.bytes(&(self.count as u64 | LENT).to_le_bytes())?;
-            return to.lend(number);
+            return to.bytes(&number.to_le_bytes());
         }
         to.bytes(&(self.count as u64).to_le_bytes())?;
         to.nested(|to| encode_all(self, to))
@@ -259,7 +258,7 @@ impl<T: Exchange> ExVec<T> {
         const { assert!(size_of::<T>() > 0) };
         let invalid = DecodeError::Invalid("lent block");
         let number = u32::from_le_bytes(from.array()?);
-        let (block, bytes) = take_lent(number, lender).ok_or(invalid)?;
+        let (block, bytes) = take_lent(number, lender)?;
         let mut vector = ExVec {
             values: block.cast::<T>(),
             count: 0,

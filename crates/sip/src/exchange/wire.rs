@@ -70,6 +70,9 @@ pub enum DecodeError {
     /// No block is to be had.
     #[error(transparent)]
     Heap(#[from] HeapError),
+    /// The pages of a block that has come cannot be opened: there are too many mappings.
+    #[error("Linux refuses the pages of a block: too many mappings (vm.max_map_count)")]
+    Refused,
 }
 
 /// Where a value is written: a small place, and a large one for what does not fit there.
@@ -144,17 +147,12 @@ impl<'a> Writer<'a> {
         self.bytes(&ticket.to_le_bytes())
     }
 
-    pub(super) fn lends(&self) -> bool {
-        self.lent.is_some()
-    }
-
-    /// The number of a block, which goes along.
-    pub(super) fn lend(&mut self, number: u32) -> Result<(), EncodeError> {
-        self.bytes(&number.to_le_bytes())?;
-        if let Some(lent) = &mut self.lent {
-            lent.push(number);
-        }
-        Ok(())
+    /// The number of a block that goes along, and that nobody touches any more; None if it is to be copied.
+    pub(super) fn lend(&mut self, block: NonNull<u8>) -> Option<u32> {
+        let lent = self.lent.as_mut()?;
+        let number = super::block::leave(block)?;
+        lent.push(number);
+        Some(number)
     }
 
     /// Adds bytes.

@@ -20,7 +20,9 @@ const BATCH_BYTES: usize = 64 << 10;
 /// The most blocks that move at a time.
 const BATCH_BLOCKS: usize = 64;
 /// Free blocks of this size or more give their pages back to the system.
-pub(super) const DISCARDED_FROM: usize = 256 << 10;
+const DISCARDED_FROM: usize = 256 << 10;
+/// Of common memory, large blocks that others have had are taken back one by one as they are needed.
+const ONE_BY_ONE_FROM: usize = 1 << 20;
 
 /// What one OS thread has of the exchange heap. Another takes it over when the thread ends.
 #[derive(Debug)]
@@ -200,9 +202,7 @@ impl Worker {
                 self.give_batch(class);
             }
         }
-        if class.bytes() >= DISCARDED_FROM {
-            self.region.discard(id);
-        }
+        discard(self.region, id);
     }
 
     /// A block of common memory is to be given back: true if it is not ours any more.
@@ -250,6 +250,14 @@ impl Worker {
 #[inline]
 fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
+}
+
+/// Gives the pages of a free block back to the system, if it is large.
+pub(super) fn discard(region: Region, id: Id) {
+    let keeps = || commons::is_common(id) && super::table::keeps_pages(id);
+    if id.class().bytes() >= DISCARDED_FROM && !keeps() {
+        region.discard(id);
+    }
 }
 
 fn batch(class: Class) -> usize {
@@ -314,16 +322,20 @@ impl Store {
             return;
         };
         let returned = commons.returned(class);
-        if std::mem::replace(&mut self.returned, returned) == returned {
+        if self.returned == returned {
             return;
         }
         for place in commons.places(class).take(self.made as usize) {
             let id = Id::new(class, place);
-            if commons.take_back(id) {
+            if commons.take_back(id) && commons.open(id) {
                 // SAFETY: it was nobody's, and is ours now.
                 unsafe { self.give(region, id, id, 1) };
+                if class.bytes() >= ONE_BY_ONE_FROM {
+                    return;
+                }
             }
         }
+        self.returned = returned;
     }
 
     fn make(&mut self, class: Class) -> Option<Id> {
@@ -344,7 +356,7 @@ impl Store {
             let id = Id::new(class, places.start + self.made);
             self.made += 1;
             if commons.make(id) {
-                return Some(id);
+                return commons.open(id).then_some(id);
             }
         }
         None

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::channel::line::Word;
 use crate::channel::{Info, Side};
 use crate::exchange::wire::{Arriving, Leaving, Reader, Writer, copy_once};
-use crate::exchange::{lend, recall};
+use crate::exchange::{NOBODY, lend, recall};
 
 use super::Link;
 use super::head::Head;
@@ -228,6 +228,8 @@ impl Line {
             if let Err(error) = written {
                 let staying = self.leaving.ends.drain(..);
                 staying.for_each(|(_, end)| end.stay());
+                let staying = self.lent.drain(before..);
+                staying.for_each(|number| lend(number, NOBODY));
                 return Err(error);
             }
             let mut claim = length as u64;
