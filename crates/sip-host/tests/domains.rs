@@ -75,9 +75,13 @@ const ECHO: &str = r#"
     kind = "same"
     [processes.echo]
     library = "echo"
-    arguments = ["/echo", "2"]
+    arguments = ["/echo", "3"]
     domain = "service"
     bind = ["/echo"]
+    [processes.large]
+    library = "asker"
+    arguments = ["20", "0", "/echo", "1500000"]
+    look-up = ["/echo"]
     [processes.one]
     library = "asker"
     arguments = ["1000"]
@@ -95,7 +99,12 @@ fn one_line_moves_a_domain_behind_a_wall() {
         "[domains.service]\n    kind = \"same\"",
         "[domains.main]\n    kind = \"process\"\n    [domains.service]\n    kind = \"process\"",
     );
-    let with = |heap: &str| all.replace("\"process\"", &format!("\"process\"\n    heap = \"{heap}\""));
+    let with = |heap: &str| {
+        all.replace(
+            "\"process\"",
+            &format!("\"process\"\n    heap = \"{heap}\""),
+        )
+    };
     let [own, remapped, shared] = ["own", "remapped", "shared"].map(with);
     assert!(apart != here && all != here && own != all && remapped != shared);
     for text in [here, apart, all, own, remapped, shared] {
@@ -233,6 +242,32 @@ fn an_end_that_has_travelled_is_seen_where_it_is() {
             .flat_map(|label| writers_of(&state, label))
             .collect();
         assert_eq!(writing, writers, "{text}");
+        run.end();
+    }
+}
+
+/// Shared, every page is everybody's who shares; remapped, it is shown with whoever has it.
+fn memory_in_common_is_shown_with_who_can_touch_it() {
+    for (heap, name, writers) in [
+        ("shared", "common memory", &["host", "service"][..]),
+        ("remapped", "remapped memory", &[]),
+    ] {
+        let text = ECHO
+            .replace("\"same\"", &format!("\"process\"\n    heap = \"{heap}\""))
+            .replace("\"20\"", "\"0\"");
+        let run = Run::of(&text);
+        let state = loop {
+            assert!(!run.running.is_finished(), "{text}");
+            // A process may begin or end meanwhile.
+            if let Ok(state) = run.watch.map()
+                && state.labels.iter().any(|label| label.name == name)
+            {
+                break state;
+            }
+        };
+        let label = state.labels.iter().find(|label| label.name == name);
+        let found = label.map(|label| writers_of(&state, label));
+        assert_eq!(found, Some(writers.iter().copied().collect()), "{heap}");
         run.end();
     }
 }
@@ -408,7 +443,7 @@ fn a_run_is_stopped_while_a_domain_begins_again() {
 fn questions_that_come_at_once_are_all_answered() {
     let text = ECHO
         .replace("\"same\"", "\"process\"")
-        .replace("\"2\"", "\"1000000\"");
+        .replace("\"3\"", "\"1000000\"");
     let run = Run::of(&text);
     run.until(|view| process(view, "echo").is_some_and(|echo| echo.os_process.is_some()));
     std::thread::scope(|scope| {
@@ -454,6 +489,10 @@ fn main() {
         (
             "one_line_moves_a_domain_behind_a_wall",
             one_line_moves_a_domain_behind_a_wall,
+        ),
+        (
+            "memory_in_common_is_shown_with_who_can_touch_it",
+            memory_in_common_is_shown_with_who_can_touch_it,
         ),
         (
             "every_end_is_the_one_that_it_has_in_one_address_space",

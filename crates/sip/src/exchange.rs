@@ -50,8 +50,8 @@ pub mod wire;
 pub(crate) mod worker;
 
 pub(crate) use block::{discard, lend, recall};
-pub(crate) use commons::NOBODY;
 pub use census::{Census, census};
+pub(crate) use commons::NOBODY;
 
 /// The heap, once for the program.
 pub(crate) struct State {

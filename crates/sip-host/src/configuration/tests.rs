@@ -104,6 +104,12 @@ fn values_are_judged_where_they_stand() {
         ("1d1eFF", "1d1eFG", "no SHA-256"),
         ("1d1eFF", "1d1e", "no SHA-256"),
         ("worker = 1", "worker = -1", "worker"),
+        (
+            "heap = \"own\"",
+            "heap = \"any\"",
+            "`own`, `remapped`, `shared`",
+        ),
+        ("kind = \"process\"", "kind = \"any\"", "`same`, `process`"),
     ] {
         let text = WHOLE.replacen(good, bad, 1);
         assert_ne!(text, WHOLE);

@@ -38,15 +38,16 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
             continue;
         };
         while asked < times || times == 0 {
-            let text = format!("message {asked:length$}");
-            let Ok(busy) = client.say(ExVec::copy_of(text.as_bytes())) else {
+            let mut text = format!("message {asked}").into_bytes();
+            text.resize(text.len().max(length), b'.');
+            let Ok(busy) = client.say(ExVec::copy_of(&text)) else {
                 break;
             };
             let Ok(echo::BusyMessage::Said(said, idle)) = busy.recv() else {
                 break;
             };
-            if *said != *text.as_bytes() {
-                return Err(format!("{text:?} came back as {:?}", &*said));
+            if *said != *text {
+                return Err(format!("message {asked} came back as {:?}", &*said));
             }
             client = idle;
             asked += 1;
