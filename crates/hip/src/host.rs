@@ -395,7 +395,7 @@ impl Heard {
     /// How a domain ended: by a signal, or as its processes did.
     fn exit(&self, status: ExitStatus) -> Exit {
         if let Some(signal) = status.signal() {
-            return exit(cause_of(signal), &format!("signal {signal}"));
+            return exit(cause_of(signal), &words_for(signal));
         }
         match (self.failure, status.code()) {
             (Some(failure), _) => failure,
@@ -403,6 +403,14 @@ impl Heard {
             (None, code) => Cause::Exited(code.unwrap_or(1) as u8).into(),
         }
     }
+}
+
+fn words_for(signal: i32) -> String {
+    let refused = match signal == Signal::SYS.as_raw() {
+        true => ": a system call that a domain may not make",
+        false => "",
+    };
+    format!("signal {signal}{refused}")
 }
 
 fn cause_of(signal: i32) -> Cause {

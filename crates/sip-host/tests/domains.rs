@@ -317,7 +317,9 @@ fn every_end_is_the_one_that_it_has_in_one_address_space() {
 }
 
 fn a_file_is_out_of_reach() {
-    assert_eq!(odd("file"), (Cause::Fault, "signal 31".into()));
+    let (cause, message) = odd("file");
+    assert_eq!(cause, Cause::Fault);
+    assert!(message.starts_with("signal 31: a system call"), "{message}");
 }
 
 /// A life that ends takes nothing of its neighbours along, and the next one finds its statics as at first.

@@ -2,7 +2,8 @@
 //!
 //! The handler runs on the worker's alternate stack. If it interrupted a process outside of any critical
 //! piece, it has the scheduler go on where it switched to the thread, with the cause noted; the scheduler then
-//! ends the process. Everything else goes to the handler that was there before.
+//! ends the process. Everything else goes to the handler that was there before; so does what another OS process has
+//! sent, which is meant for the whole program, whoever runs.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -88,7 +89,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let ended = match signal {
         INTERRUPT => here::thread().is_none_or(|_| interrupted(registers)),
-        _ => faulted(signal, registers),
+        // SAFETY: the system passes what it knows of the signal.
+        _ => is_own(unsafe { &*info }) && faulted(signal, registers),
     };
     if !ended {
         pass_on(signal, info, context);
@@ -110,6 +112,17 @@ fn interrupted(registers: &mut Registers) -> bool {
     // Elsewhere than on the thread's own stack, the next look will find it.
     abandon(cause, registers);
     true
+}
+
+/// Whether the processor or this program has raised it: no other OS process.
+fn is_own(info: &libc::siginfo_t) -> bool {
+    // SAFETY: who has sent it is there if somebody has.
+    !is_sent(info) || unsafe { info.si_pid() == libc::getpid() }
+}
+
+/// Whether it was sent, and will not come again by itself when the handler returns.
+fn is_sent(info: &libc::siginfo_t) -> bool {
+    info.si_code <= 0
 }
 
 /// True if the fault was a process's own.
@@ -153,11 +166,11 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) 
         .and_then(|all| all.iter().find(|(known, _)| *known == signal));
     let Some((_, before)) = before else { return };
     // SAFETY: the action is the program's own of before, called as the system would have; if it was the
-    // default, it is put back and the fault comes again.
+    // default, it is put back. Then a fault comes again, and what was sent is sent again: it is blocked until we return.
     unsafe {
         match before.sa_sigaction {
             libc::SIG_IGN => {}
-            libc::SIG_DFL if signal == INTERRUPT => {}
+            libc::SIG_DFL if signal == INTERRUPT => return,
             libc::SIG_DFL => {
                 libc::sigaction(signal, before, ptr::null_mut());
             }
@@ -171,5 +184,18 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) 
                 handler(signal);
             }
         }
+        // The standard library's own puts the default back, too, and expects a fault that comes again.
+        if is_sent(&*info) && is_default(signal) {
+            libc::raise(signal);
+        }
+    }
+}
+
+fn is_default(signal: i32) -> bool {
+    // SAFETY: a structure of plain data, for which zero is valid, that the system fills.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut now);
+        now.sa_sigaction == libc::SIG_DFL
     }
 }
