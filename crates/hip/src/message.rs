@@ -344,7 +344,7 @@ pub(crate) struct EndRow {
 }
 
 /// Errors of names by number; 0 is none.
-const ERRORS: [NameError; 7] = [
+const ERRORS: [NameError; 8] = [
     NameError::Malformed,
     NameError::NotPermitted,
     NameError::Taken,
@@ -352,6 +352,7 @@ const ERRORS: [NameError; 7] = [
     NameError::Unbound,
     NameError::ContractDiffers,
     NameError::Busy,
+    NameError::Served,
 ];
 
 pub(crate) fn error_number(result: Result<(), NameError>) -> u8 {

@@ -41,6 +41,65 @@ fn a_process_runs_and_returns() {
     assert_eq!(child.wait().cause, Cause::Returned, "the answer stays");
 }
 
+/// Of a process and of the host, with a time and without, whoever came last.
+#[test]
+fn every_thread_that_waits_for_a_child_hears_of_its_end() {
+    fn sleeps(_: ()) {
+        thread::sleep(Duration::from_secs(1000));
+    }
+    let parent = run(
+        |()| {
+            // SAFETY: it keeps nothing.
+            let program = unsafe { Program::new("child", sleeps) };
+            let child = spawn(program, (), &Options::default()).expect("a process");
+            let child = std::rc::Rc::new(child);
+            let heard = std::rc::Rc::new(std::cell::Cell::new(0));
+            for number in 0..4 {
+                let (child, heard) = (child.clone(), heard.clone());
+                let waits = move || {
+                    let late = Instant::now() + Duration::from_secs(1000);
+                    let exit = match number % 2 {
+                        0 => Some(child.wait()),
+                        _ => child.wait_until(late),
+                    };
+                    assert_eq!(exit.map(|exit| exit.cause), Some(Cause::Killed));
+                    heard.set(heard.get() + 1);
+                };
+                thread::spawn(waits).expect("a thread");
+            }
+            thread::sleep(Duration::from_millis(2));
+            // Who gives up takes nobody else's place.
+            let soon = Instant::now() + Duration::from_millis(2);
+            assert_eq!(child.wait_until(soon), None);
+            assert_eq!(child.try_wait(), None);
+            child.kill();
+            while heard.get() < 4 {
+                thread::sleep(Duration::from_millis(1));
+            }
+        },
+        (),
+    );
+    let patience = Instant::now() + Duration::from_secs(20);
+    let exit = parent.wait_until(patience);
+    assert_eq!(exit.map(|exit| exit.cause), Some(Cause::Returned), "one still waits");
+    let child = run(sleeps, ());
+    std::thread::scope(|scope| {
+        let waits = || assert_eq!(child.wait().cause, Cause::Killed);
+        let all = [scope.spawn(waits), scope.spawn(waits), scope.spawn(waits)];
+        std::thread::sleep(Duration::from_millis(5));
+        child.kill();
+        let begin = Instant::now();
+        while !all.iter().all(|one| one.is_finished()) {
+            // A scope would wait for ever.
+            if begin.elapsed() > Duration::from_secs(20) {
+                eprintln!("one still waits");
+                std::process::abort();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
 #[test]
 fn an_exit_carries_its_status() {
     let child = run(|status| process::exit(status), 7);

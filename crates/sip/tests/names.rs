@@ -165,6 +165,24 @@ fn every_thread_that_accepts_gets_a_client() {
     );
 }
 
+/// So nobody accepts at a name that is gone.
+#[test]
+fn the_name_of_a_service_is_its_own_to_give_up() {
+    returned(
+        |()| {
+            let service = serve("/held", ask::Contract::INFO).expect("permitted");
+            assert_eq!(unbind("/held"), Err(NameError::Served));
+            open("/held", question().1).expect("it is still there");
+            drop(service.accept());
+            drop(service);
+            assert_eq!(unbind("/held"), Err(NameError::Unbound));
+            let again = serve("/held", ask::Contract::INFO).expect("free");
+            drop(again);
+        },
+        Rights::all(),
+    );
+}
+
 #[test]
 fn names_are_limited_and_a_child_gets_no_more_rights() {
     returned(

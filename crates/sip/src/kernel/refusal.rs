@@ -62,7 +62,7 @@ impl From<NameError> for Refusal {
             NameError::TooMany => Refusal::TooMany,
             NameError::Unbound => Refusal::Unbound,
             NameError::ContractDiffers => Refusal::ContractDiffers,
-            NameError::Busy => Refusal::Busy,
+            NameError::Busy | NameError::Served => Refusal::Busy,
         }
     }
 }

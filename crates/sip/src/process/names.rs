@@ -53,6 +53,9 @@ pub enum NameError {
     /// The service takes no more ends now.
     #[error("the service takes no more clients at the moment")]
     Busy,
+    /// A [`Service`](super::Service) of the process has bound it, which alone can give it up.
+    #[error("a service has the name: drop it to give the name up")]
+    Served,
 }
 
 impl Rights {
@@ -124,6 +127,8 @@ pub(crate) struct Bound {
     digest: [u8; 32],
     /// What the service speaks, if that is known here.
     contract: Option<&'static Info>,
+    /// A [`Service`](super::Service) has it: threads that accept there rely on it as long as they borrow that.
+    served: bool,
     /// Who takes ends instead of the queue, for a service in another OS process.
     elsewhere: Option<Arc<dyn Elsewhere>>,
     ends: VecDeque<Parcel<AnyEndpoint>>,
@@ -147,12 +152,16 @@ fn names() -> MutexGuard<'static, Names> {
 /// Gives the calling process a name at which it takes ends of channels whose contract has this digest, until
 /// [`unbind`] or its end. [`serve`](super::serve) does it for a contract.
 pub fn bind(path: &str, digest: [u8; 32]) -> Result<(), NameError> {
-    bind_to(path, digest, None, None)
+    bind_to(path, digest, None, false, None)
 }
 
 /// [`bind`] for a contract that is known, so that ends can be made for clients in other OS processes.
-pub(super) fn bind_contract(path: &str, contract: &'static Info) -> Result<(), NameError> {
-    bind_to(path, contract.digest.0, Some(contract), None)
+pub(super) fn bind_contract(
+    path: &str,
+    contract: &'static Info,
+    served: bool,
+) -> Result<(), NameError> {
+    bind_to(path, contract.digest.0, Some(contract), served, None)
 }
 
 /// [`bind`] for a service in another OS process.
@@ -161,13 +170,14 @@ pub(crate) fn bind_elsewhere(
     digest: [u8; 32],
     elsewhere: Arc<dyn Elsewhere>,
 ) -> Result<(), NameError> {
-    bind_to(path, digest, None, Some(elsewhere))
+    bind_to(path, digest, None, false, Some(elsewhere))
 }
 
 fn bind_to(
     path: &str,
     digest: [u8; 32],
     contract: Option<&'static Info>,
+    served: bool,
     elsewhere: Option<Arc<dyn Elsewhere>>,
 ) -> Result<(), NameError> {
     let _host = as_host();
@@ -191,6 +201,7 @@ fn bind_to(
         owner,
         digest,
         contract,
+        served,
         elsewhere,
         ends: VecDeque::new(),
         waiting: Vec::new(),
@@ -199,8 +210,20 @@ fn bind_to(
     Ok(())
 }
 
-/// Takes the name away from the calling process's own service.
+/// Gives up a name that the calling process has bound.
+///
+/// # Errors
+/// It has not, or by [`serve`](super::serve): then its [`Service`](super::Service) is to be dropped.
 pub fn unbind(path: &str) -> Result<(), NameError> {
+    give_up(path, false)
+}
+
+/// [`unbind`] by the service itself.
+pub(super) fn unbind_service(path: &str) -> Result<(), NameError> {
+    give_up(path, true)
+}
+
+fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     let _host = as_host();
     let owner = owner::current();
     let mut tree = tree::lock();
@@ -208,6 +231,7 @@ pub fn unbind(path: &str) -> Result<(), NameError> {
     let gone = match names.get(path) {
         None => return Err(NameError::Unbound),
         Some(bound) if bound.owner != owner => return Err(NameError::NotPermitted),
+        Some(bound) if bound.served && !by_service => return Err(NameError::Served),
         Some(_) => names.remove(path),
     };
     // Another thread of the process may wait there, by the path.

@@ -59,16 +59,16 @@ pub(crate) fn wait_numbered(which: Owner, deadline: Option<Instant>) -> Result<E
             let _host = as_host();
             let mut tree = tree::lock();
             let node = child(&mut tree, which).ok_or(Unfinished::NoSuchChild)?;
-            if node.waiting.is_some_and(|waiting| waiting != me) {
+            if node.looking.is_some_and(|waiting| waiting != me) {
                 return Err(Unfinished::Waited);
             }
             if let Some(exit) = node.exit {
                 tree.remove(which.index());
                 return Ok(exit);
             }
-            node.waiting = Some(me);
+            node.looking = Some(me);
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                node.waiting = None;
+                node.looking = None;
                 return Err(Unfinished::Deadline);
             }
         }

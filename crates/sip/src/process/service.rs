@@ -12,7 +12,8 @@ use crate::critical::as_host;
 use crate::remote;
 use crate::wait::{self, Waiter};
 
-/// A name that the calling process has bound, and who comes by it. Dropping it unbinds the name.
+/// A name that the calling process has bound, and who comes by it. Dropping it unbinds the name, and nothing else does
+/// while the process lives: who accepts does not wait at a name that is gone.
 #[derive(Debug)]
 #[must_use]
 pub struct Service {
@@ -24,16 +25,20 @@ pub struct Service {
 /// # Errors
 /// As [`names::bind`].
 pub fn serve(path: &str, contract: &'static Info) -> Result<Service, NameError> {
-    bind_service(path, contract)?;
+    bind_everywhere(path, contract, true)?;
     Ok(Service { path: path.into() })
 }
 
 /// [`serve`] without a value that unbinds the name.
 pub(crate) fn bind_service(path: &str, contract: &'static Info) -> Result<(), NameError> {
-    names::bind_contract(path, contract)?;
+    bind_everywhere(path, contract, false)
+}
+
+fn bind_everywhere(path: &str, contract: &'static Info, served: bool) -> Result<(), NameError> {
+    names::bind_contract(path, contract, served)?;
     remote::bound(path, contract).inspect_err(|_| {
         // Bound just now; who bound it elsewhere keeps it.
-        let _ = names::unbind(path);
+        let _ = names::unbind_service(path);
     })
 }
 
@@ -74,7 +79,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It is bound, unless the process has unbound it by its path.
-        let _ = names::unbind(&self.path);
+        // It is bound: nobody else can give it up.
+        let _ = names::unbind_service(&self.path);
     }
 }

@@ -216,14 +216,15 @@ pub(crate) fn bury(process: &'static Process, exit: Exit) {
         orphan(&mut tree, child);
     }
     let node = tree.node(index);
-    let waiting = node.waiting.take();
+    let looking = node.looking.take();
+    let waiting = std::mem::take(&mut node.waiting);
     if node.detached {
         tree.remove(index);
     } else {
         node.exit = Some(exit);
     }
     drop(tree);
-    wait::unpark(waiting.unwrap_or(Waiter::NONE));
+    looking.into_iter().chain(waiting).for_each(wait::unpark);
 }
 
 /// A child whose parent has ended: it ends too, and nobody asks how.
@@ -291,10 +292,10 @@ impl Child {
         self.look(None)
     }
 
-    /// Waits for its end.
+    /// Waits for its end. Any number of threads may.
     pub fn wait(&self) -> Exit {
         loop {
-            match self.look(Some(wait::current())) {
+            match self.ended(true) {
                 Some(exit) => return exit,
                 None => wait::park(),
             }
@@ -304,11 +305,25 @@ impl Child {
     /// [`Child::wait`], but not beyond `deadline`.
     pub fn wait_until(&self, deadline: Instant) -> Option<Exit> {
         loop {
-            match self.look(Some(wait::current())) {
-                None if Instant::now() < deadline => wait::park_until(deadline),
+            let waits = Instant::now() < deadline;
+            match self.ended(waits) {
+                None if waits => wait::park_until(deadline),
                 found => return found,
             }
         }
+    }
+
+    /// How it ended, if it has; else whether the calling thread waits for it from now on.
+    fn ended(&self, waits: bool) -> Option<Exit> {
+        let me = wait::current();
+        let _host = as_host();
+        let mut tree = tree::lock();
+        let node = tree.of(self.owner)?;
+        if node.exit.is_none() {
+            node.waiting.retain(|waiter| *waiter != me);
+            node.waiting.extend(waits.then_some(me));
+        }
+        node.exit
     }
 
     /// How it ended, if it has; else `waiter` is woken when it does, in the place of who was to be before.
@@ -317,7 +332,7 @@ impl Child {
         let mut tree = tree::lock();
         let node = tree.of(self.owner)?;
         if node.exit.is_none() && waiter.is_some() {
-            node.waiting = waiter;
+            node.looking = waiter;
         }
         node.exit
     }
@@ -329,7 +344,8 @@ impl Drop for Child {
         let mut tree = tree::lock();
         if let Some(node) = tree.of(self.owner) {
             node.detached = true;
-            node.waiting = None;
+            node.looking = None;
+            node.waiting.clear();
             if node.exit.is_some() {
                 tree.remove(self.owner.index());
             }

@@ -31,8 +31,10 @@ pub(super) struct Node {
     pub(super) first: Option<Box<dyn Begin>>,
     /// Set at its end, until its parent takes it.
     pub(super) exit: Option<Exit>,
-    /// Who waits for the exit.
-    pub(super) waiting: Option<Waiter>,
+    /// Who is woken by the exit, and looks then: one.
+    pub(super) looking: Option<Waiter>,
+    /// The threads that wait for the exit. Who waits no more takes itself away.
+    pub(super) waiting: Vec<Waiter>,
     /// Nobody will ask for the exit.
     pub(super) detached: bool,
     /// Its parent knows it by number, and not as a [`Child`](super::Child).
