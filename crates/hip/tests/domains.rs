@@ -440,7 +440,10 @@ fn no_power_is_left() {
         let exit = started(name).wait();
         assert_eq!(exit.cause, Cause::Fault, "{name}: {exit:?}");
         let said = exit.message.as_str();
-        assert!(said.starts_with("signal 31: a system call"), "{name}: {said}");
+        assert!(
+            said.starts_with("signal 31: a system call"),
+            "{name}: {said}"
+        );
     }
 }
 

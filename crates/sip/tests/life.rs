@@ -81,7 +81,11 @@ fn every_thread_that_waits_for_a_child_hears_of_its_end() {
     );
     let patience = Instant::now() + Duration::from_secs(20);
     let exit = parent.wait_until(patience);
-    assert_eq!(exit.map(|exit| exit.cause), Some(Cause::Returned), "one still waits");
+    assert_eq!(
+        exit.map(|exit| exit.cause),
+        Some(Cause::Returned),
+        "one still waits"
+    );
     let child = run(sleeps, ());
     std::thread::scope(|scope| {
         let waits = || assert_eq!(child.wait().cause, Cause::Killed);
