@@ -467,6 +467,9 @@ impl Operations<'_> {
         quote! {
             #[doc = #documentation]
             #[allow(clippy::large_enum_variant)]
+            // All payloads begin at multiples of eight. Where the compiler lays them out, the fields of one lie across those
+            // of another, and it moves each in pieces so small that a processor does not hand them on as one.
+            #[repr(u64)]
             pub enum #message { #(#variants),* }
 
             /// Its name; payloads need not be printable.
