@@ -70,14 +70,16 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     /// The peer has gone.
     #[inline]
     pub unsafe fn send<T: Handles>(
-        mut self,
+        self,
         number: u16,
         next: u16,
         payload: T,
     ) -> Result<Self, ChannelClosed> {
+        let mut kept = ManuallyDrop::new(self);
         // SAFETY: by the caller.
-        unsafe { self.push(number, next, payload)? };
-        Ok(self)
+        let pushed = unsafe { kept.push(number, next, payload) };
+        let endpoint = ManuallyDrop::into_inner(kept);
+        pushed.map(|()| endpoint)
     }
 
     /// Sends the last message.
@@ -106,15 +108,17 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
         next: u16,
         payload: T,
     ) -> Result<(), ChannelClosed> {
+        // Nothing unwinds here: no way out for which it would have to lie in memory.
+        let payload = ManuallyDrop::new(payload);
         let place = self.place_mut();
         if place.is_elsewhere(1 - SIDE) {
             // SAFETY: by the caller.
-            return unsafe { self.push_elsewhere(number, next, payload) };
+            return unsafe { self.push_elsewhere(number, next, ManuallyDrop::into_inner(payload)) };
         }
         // Who is ended half-way with plain data has sent it or not, and wakes its peer once more as it ends.
         let _critical = T::HOLDS.then(critical);
         if T::HOLDS {
-            place.release(&payload);
+            place.release(&*payload);
         }
         // SAFETY: by the caller. A peer that is here has not closed.
         unsafe { place.push(Self::OUTGOING, number, payload) };

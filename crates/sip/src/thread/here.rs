@@ -1,6 +1,7 @@
 //! What runs on this OS thread.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
 
@@ -220,8 +221,8 @@ pub(crate) fn open_piece() {
 /// Ends the process if it is near the end of its stack.
 #[inline(always)]
 fn demand_stack(here: &Here) {
-    let marker = 0u8;
-    if ptr::from_ref(&marker).addr() < here.floor.get() {
+    let marker = MaybeUninit::<u8>::uninit();
+    if marker.as_ptr().addr() < here.floor.get() {
         overflow();
     }
 }
@@ -234,21 +235,25 @@ fn overflow() -> ! {
 
 #[inline]
 pub(crate) fn close_piece() {
-    with(|here| {
+    let pending = with(|here| {
         compiler_fence(Ordering::SeqCst);
-        let depth = here.depth.load(Ordering::Relaxed) - 1;
-        here.depth.store(depth, Ordering::Relaxed);
+        let depth = here.depth.load(Ordering::Relaxed);
+        here.depth.store(depth - 1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        if here.pending.load(Ordering::Relaxed) != 0 {
-            close_pending(here, depth);
-        }
+        here.pending.load(Ordering::Relaxed)
     });
+    if pending != 0 {
+        close_pending();
+    }
 }
 
 #[cold]
-fn close_pending(here: &Here, depth: u32) {
-    if depth == 0 {
-        die(Cause::from_bits(here.pending.load(Ordering::Relaxed)));
+#[inline(never)]
+fn close_pending() {
+    if !in_critical_piece() {
+        die(with(|here| {
+            Cause::from_bits(here.pending.load(Ordering::Relaxed))
+        }));
     }
 }
 
