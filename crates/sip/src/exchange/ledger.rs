@@ -100,18 +100,33 @@ impl Book {
 
     /// Puts a block on the list. Who links it counts it.
     ///
+    /// The latest waits beside the list until the next one comes: most messages are sent on before, or dropped.
+    ///
     /// # Safety
     /// The block is on no list and the caller's alone; the calling worker is the owner's.
     #[inline]
     pub(crate) unsafe fn link(self, id: Id, holder: Holder) {
         let head = self.region.record(Id::head(self.number));
+        // SAFETY: the list is this worker's, the block the caller's.
+        unsafe {
+            (*self.region.record(id)).holder = holder.held_by(self.number);
+            let before = std::mem::replace(&mut (*head).work, id);
+            if before != Id::NONE {
+                self.enlist(before);
+            }
+        }
+    }
+
+    /// # Safety
+    /// The block is the owner's and not in its list; the calling worker is the owner's.
+    unsafe fn enlist(self, id: Id) {
+        let head = self.region.record(Id::head(self.number));
         let record = self.region.record(id);
-        // SAFETY: the list is whole and this worker's, the block the caller's.
+        // SAFETY: the list is whole and this worker's, as is the block.
         unsafe {
             let first = (*head).next;
             (*record).next = first;
             (*record).previous = Id::head(self.number);
-            (*record).holder = holder.held_by(self.number);
             (*self.region.record(first)).previous = id;
             (*head).next = id;
         }
@@ -123,18 +138,31 @@ impl Book {
     /// It is on one, and the calling worker is its owner's.
     #[inline]
     pub(crate) unsafe fn unlink(region: Region, id: Id) {
-        // SAFETY: the list is whole and this worker's.
+        let record = region.record(id);
+        // SAFETY: the block has a holder, whose list is whole and this worker's.
         unsafe {
-            let Record { next, previous, .. } = *region.record(id);
-            (*region.record(previous)).next = next;
-            (*region.record(next)).previous = previous;
+            let head = region.record(Id::head((*record).holder.number()));
+            if (*head).work == id {
+                (*head).work = Id::NONE;
+            } else {
+                let Record { next, previous, .. } = *record;
+                (*region.record(previous)).next = next;
+                (*region.record(next)).previous = previous;
+            }
         }
     }
 
     /// The first block of the list.
     pub(crate) fn first(self) -> Option<Id> {
+        let head = self.region.record(Id::head(self.number));
         // SAFETY: heads have records, and this worker is the owner's.
-        let first = unsafe { (*self.region.record(Id::head(self.number))).next };
+        let first = unsafe {
+            let latest = std::mem::replace(&mut (*head).work, Id::NONE);
+            if latest != Id::NONE {
+                self.enlist(latest);
+            }
+            (*head).next
+        };
         (first.as_head().is_none() && first != Id::NONE).then_some(first)
     }
 

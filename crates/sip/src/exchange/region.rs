@@ -28,7 +28,8 @@ pub(crate) struct Record {
     pub(crate) previous: Id,
     /// Whose it is.
     pub(crate) holder: Holder,
-    /// The next block of a walk that has to look into this one.
+    /// The next block of a walk that has to look into this one; of a head, the owner's latest block, which is not in the
+    /// list yet.
     pub(crate) work: Id,
     /// How many values a walk finds in it.
     pub(crate) count: usize,
