@@ -8,8 +8,9 @@ use std::ptr::NonNull;
 use crate::critical::critical;
 use crate::{Digest, owner};
 
+use super::region::{Holder, Region};
 use super::sendable::{Exchange, Handles, scan, start};
-use super::sizes::{Class, Id, SMALLEST};
+use super::sizes::{Class, Id, LARGEST, SMALLEST};
 use super::walk::{Discard, Visitor};
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
 use super::{HeapError, ledger, worker};
@@ -39,7 +40,7 @@ impl<T: Exchange> ExBox<T> {
     #[inline]
     pub fn try_new(value: T) -> Result<ExBox<T>, HeapError> {
         const { assert!(align_of::<T>() <= SMALLEST, "alignment of at most 64 bytes") };
-        let block = allocate(size_of::<T>())?.cast::<T>();
+        let block = allocate(size_of::<T>())?.1.cast::<T>();
         // SAFETY: the block is fresh, large enough and aligned to 64 bytes.
         unsafe { block.write(value) };
         Ok(ExBox {
@@ -52,33 +53,51 @@ impl<T: Exchange> ExBox<T> {
     pub fn into_inner(self) -> T {
         // SAFETY: the value moves out, and the handle is forgotten.
         let value = unsafe { self.value.read() };
-        release(self.value.cast());
+        release(self.id());
         std::mem::forget(self);
         value
     }
+
+    /// Its block.
+    #[inline]
+    fn id(&self) -> Id {
+        const {
+            assert!(
+                size_of::<T>() <= LARGEST,
+                "at most as large as the largest block"
+            )
+        };
+        match const { Class::holding(size_of::<T>()) } {
+            Some(class) => Region::id_of(class, self.value),
+            None => unreachable!("larger than the largest block"),
+        }
+    }
 }
 
+/// A block that was just taken, and where it is.
+type Fresh = (Id, NonNull<u8>);
+
 /// A fresh block for `bytes` on the caller's list.
-pub(super) fn allocate(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+pub(super) fn allocate(bytes: usize) -> Result<Fresh, HeapError> {
     allocate_of(Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?)
 }
 
 #[inline]
-fn allocate_of(class: Class) -> Result<NonNull<u8>, HeapError> {
+fn allocate_of(class: Class) -> Result<Fresh, HeapError> {
     let _critical = critical();
     let book = ledger::of(owner::current());
     book.check(class.bytes() as u64)?;
     let id = worker::current().take(class)?;
     // SAFETY: the block is fresh, and the calling thread is its owner's worker.
-    unsafe { book.link(id, super::region::Holder::FREE) };
+    unsafe { book.link(id, Holder::FREE) };
     book.add(class.bytes() as u64);
-    Ok(book.region().block(id))
+    Ok((id, book.region().block(id)))
 }
 
 /// A fresh block for `bytes` of values of which any bytes are one: in memory that other OS processes share, if there is
 /// such memory, and room in it.
 #[inline]
-pub(super) fn allocate_plain(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+pub(super) fn allocate_plain(bytes: usize) -> Result<Fresh, HeapError> {
     if bytes > super::commons::COPIED
         && let Some(commons) = super::commons::get()
         && let Some(class) = commons.class(bytes)
@@ -92,24 +111,24 @@ pub(super) fn allocate_plain(bytes: usize) -> Result<NonNull<u8>, HeapError> {
 }
 
 /// A fresh block for `bytes` that is in flight: nobody's yet, and on no list.
-pub(super) fn allocate_in_flight(bytes: usize) -> Result<NonNull<u8>, HeapError> {
+pub(super) fn allocate_in_flight(bytes: usize) -> Result<Fresh, HeapError> {
     let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
     let _critical = critical();
     let worker = worker::current();
     let id = worker.take(class)?;
     // SAFETY: the block is fresh and the caller's.
-    unsafe { (*worker.region().record(id)).holder = super::region::Holder::FREE.in_flight() };
-    Ok(worker.region().block(id))
+    unsafe { (*worker.region().record(id)).holder = Holder::FREE.in_flight() };
+    Ok((id, worker.region().block(id)))
 }
 
-/// A block that another OS process says that it has sent, in flight; and how many bytes it has.
-pub(super) fn take_lent(number: u32, from: u16) -> Result<(NonNull<u8>, usize), DecodeError> {
+/// A block that another OS process says that it has sent, in flight.
+pub(super) fn take_lent(number: u32, from: u16) -> Result<Fresh, DecodeError> {
     let _critical = critical();
     let commons = super::commons::get().ok_or(DecodeError::Invalid("lent block"))?;
     let id = Id(number);
     let block = commons.arrive(id, from)?;
     worker::current().count_taken();
-    Ok((block, id.class().bytes()))
+    Ok((id, block))
 }
 
 /// A block of a message that is to be dropped goes to another OS process then, by its life.
@@ -128,22 +147,16 @@ pub(crate) fn recall(numbers: &[u32], from: u16) {
     }
 }
 
-/// Whether a block is in memory that other OS processes share.
-pub(super) fn is_common(block: NonNull<u8>) -> bool {
-    super::commons::is_common(super::region::Region::id(block))
-}
-
 /// The number by which a block goes to another OS process that shares memory, unless it is to be copied. Nobody touches it
 /// any more, and it is to be lent.
-pub(super) fn leave(block: NonNull<u8>) -> Option<u32> {
-    let id: Id = super::region::Region::id(block);
+pub(super) fn leave(id: Id) -> Option<u32> {
     let goes = super::commons::is_common(id) && super::commons::get()?.leave(id);
     goes.then_some(id.0)
 }
 
 /// Frees a block of the caller's, whatever is in it.
-pub(super) fn release(block: NonNull<u8>) {
-    discard(|visitor| visitor.block(block, None, 0));
+pub(super) fn release(id: Id) {
+    discard(|visitor| visitor.block(id, None, 0));
 }
 
 /// Frees what `visit` shows.
@@ -152,12 +165,6 @@ pub(crate) fn discard(visit: impl FnOnce(&mut Discard)) {
     let mut discard = Discard::new(worker::current());
     visit(&mut discard);
     discard.finish();
-}
-
-/// Room in a block, in bytes.
-pub(super) fn room(block: NonNull<u8>) -> usize {
-    let id: Id = super::region::Region::id(block);
-    id.class().bytes()
 }
 
 impl<T: Exchange> Drop for ExBox<T> {
@@ -173,7 +180,7 @@ unsafe impl<T: Exchange> Handles for ExBox<T> {
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
         let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
-        visitor.block(self.value.cast(), scan, 1);
+        visitor.block(self.id(), scan, 1);
     }
 }
 
@@ -187,7 +194,7 @@ unsafe impl<T: Exchange> Exchange for ExBox<T> {
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         from.block(size_of::<T>())?;
         let value = from.nested(T::decode)?;
-        let block = allocate_in_flight(size_of::<T>())?.cast::<T>();
+        let block = allocate_in_flight(size_of::<T>())?.1.cast::<T>();
         // SAFETY: the block is fresh, large enough and aligned to 64 bytes.
         unsafe { block.write(value) };
         Ok(ExBox {

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::credit::Credit;
-use super::sizes::{Id, PLACE_BITS, SPAN_BITS};
+use super::sizes::{Class, Id, PLACE_BITS, SPAN_BITS};
 use crate::shared::shared;
 
 /// Spans for sizes, and as many again in front for what the heap knows of them.
@@ -154,11 +154,10 @@ impl Region {
         Id::at(inside.as_ptr().addr() & (BLOCKS - 1))
     }
 
-    /// The block that `inside` points into, and its bytes.
+    /// The block of a size that `inside` points into.
     #[inline]
-    pub(crate) fn sized<T>(inside: NonNull<T>) -> (Id, u64) {
-        let (id, class) = Id::of(inside.as_ptr().addr() & (BLOCKS - 1));
-        (id, class.bytes() as u64)
+    pub(crate) fn id_of<T>(class: Class, inside: NonNull<T>) -> Id {
+        Id::of(class, inside.as_ptr().addr() & (BLOCKS - 1))
     }
 
     /// Gives the pages of a free block back to the system; its content is zeros, or anything, from then on.

@@ -18,7 +18,7 @@ pub(crate) const PLACE_BITS: u32 = SPAN_BITS - SMALLEST.trailing_zeros();
 /// The span that no size has: numbers for the heads of owners' lists.
 pub(crate) const HEADS: u32 = 31;
 
-/// Bits of an offset into a block of each size. Looked up: messages with blocks find it four times.
+/// Bits of an offset into a block of each size.
 const BITS: [u8; 32] = {
     let mut bits = [0; 32];
     let mut size = 0;
@@ -33,11 +33,25 @@ const BITS: [u8; 32] = {
     bits
 };
 
+/// Bytes of a block of each size. Looked up: each message with a block asks twice.
+const BYTES: [u32; 32] = {
+    let mut bytes = [0; 32];
+    let mut size = 0;
+    while size < CLASSES + COMMON {
+        bytes[size] = 1 << BITS[size];
+        size += 1;
+    }
+    bytes
+};
+
 /// A size: those of blocks of our own in powers of two above [`SMALLEST`], then those of blocks in common memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Class(u32);
 
 impl Class {
+    /// That of blocks of [`SMALLEST`] bytes.
+    pub(crate) const SMALLEST: Class = Class(0);
+
     /// The smallest size with room for `bytes`.
     #[inline]
     pub(crate) const fn holding(bytes: usize) -> Option<Class> {
@@ -93,7 +107,7 @@ impl Class {
 
     #[inline]
     pub(crate) const fn bytes(self) -> usize {
-        1 << self.bits()
+        BYTES[self.index() % BYTES.len()] as usize
     }
 
     #[inline]
@@ -117,7 +131,7 @@ impl Class {
 
 /// A block's number: its size above its place in the span. 0 is no block, and is never given out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Id(pub(crate) u32);
+pub struct Id(pub(crate) u32);
 
 impl Id {
     pub(crate) const NONE: Id = Id(0);
@@ -162,15 +176,14 @@ impl Id {
     /// The block with this byte in it.
     #[inline]
     pub(crate) const fn at(offset: usize) -> Id {
-        Id::of(offset).0
+        Id::of(Class((offset >> SPAN_BITS) as u32), offset)
     }
 
-    /// The same, and its size, which is found on the way.
+    /// The same for a block whose size is known.
     #[inline]
-    pub(crate) const fn of(offset: usize) -> (Id, Class) {
-        let class = Class((offset >> SPAN_BITS) as u32);
+    pub(crate) const fn of(class: Class, offset: usize) -> Id {
         let place = (offset & ((1 << SPAN_BITS) - 1)) >> class.bits();
-        (Id::new(class, place as u32), class)
+        Id::new(class, place as u32)
     }
 }
 

@@ -9,11 +9,9 @@ use std::ptr::NonNull;
 use crate::Digest;
 
 use super::HeapError;
-use super::block::{
-    allocate, allocate_in_flight, allocate_plain, discard, is_common, release, room, take_lent,
-};
+use super::block::{allocate, allocate_in_flight, allocate_plain, discard, release, take_lent};
 use super::sendable::{Exchange, Handles, encode_all, scan, start};
-use super::sizes::SMALLEST;
+use super::sizes::{Id, LARGEST, SMALLEST};
 use super::walk::Visitor;
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
@@ -22,9 +20,12 @@ use super::wire::{DecodeError, EncodeError, Reader, Writer};
 pub struct ExVec<T: Exchange> {
     /// The values' block; dangling while there is room for none.
     values: NonNull<T>,
-    count: usize,
+    /// The block's number (0 for none) above the count of values: who sends it need not look for the number.
+    block_and_count: u64,
     _owns: PhantomData<T>,
 }
+// A count of bytes at least fits into the lower half.
+const _: () = assert!(LARGEST < 1 << 32);
 
 impl<T: Exchange> ExVec<T> {
     /// An empty one.
@@ -33,9 +34,38 @@ impl<T: Exchange> ExVec<T> {
         const { assert!(size_of::<T>() > 0, "values without a size need no vector") };
         ExVec {
             values: NonNull::dangling(),
-            count: 0,
+            block_and_count: 0,
             _owns: PhantomData,
         }
+    }
+
+    /// Has the block, and so many values in it.
+    ///
+    /// # Safety
+    /// They are there, and both are the vector's alone; what it had before is somebody else's.
+    unsafe fn has(&mut self, (id, block): (Id, NonNull<u8>), count: usize) {
+        self.values = block.cast();
+        self.block_and_count = u64::from(id.0) << 32 | count as u64;
+    }
+
+    /// The block's number; [`Id::NONE`] while there is room for no value.
+    #[inline]
+    fn id(&self) -> Id {
+        Id((self.block_and_count >> 32) as u32)
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.block_and_count as u32 as usize
+    }
+
+    /// There are so many values.
+    ///
+    /// # Safety
+    /// It is so.
+    #[inline]
+    unsafe fn set_count(&mut self, count: usize) {
+        self.block_and_count = self.block_and_count >> 32 << 32 | count as u64;
     }
 
     /// An empty one, with room for `count` values.
@@ -58,17 +88,16 @@ impl<T: Exchange> ExVec<T> {
         Ok(vector)
     }
 
-    /// Whether there is a block: no block lies as low as a dangling pointer.
     #[inline]
     fn has_block(&self) -> bool {
-        self.values.addr().get() > SMALLEST
+        self.id() != Id::NONE
     }
 
-    /// How many values there is room for without moving. Follows from the block's address.
+    /// How many values there is room for without moving. Follows from the block.
     #[inline]
     pub fn capacity(&self) -> usize {
         if self.has_block() {
-            room(self.values.cast()) / size_of::<T>()
+            self.id().class().bytes() / size_of::<T>()
         } else {
             0
         }
@@ -90,25 +119,31 @@ impl<T: Exchange> ExVec<T> {
     /// The process's share or the heap is used up; the value is dropped.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), HeapError> {
-        if self.count == self.capacity() {
-            self.move_to_room_for(self.count + 1, T::PLAIN)?;
+        let count = self.count();
+        if count == self.capacity() {
+            self.move_to_room_for(count + 1, T::PLAIN)?;
         }
         // SAFETY: there is room behind the last value.
-        unsafe { self.values.add(self.count).write(value) };
-        self.count += 1;
+        unsafe {
+            self.values.add(count).write(value);
+            self.set_count(count + 1);
+        }
         Ok(())
     }
 
     /// Takes the last value.
     pub fn pop(&mut self) -> Option<T> {
-        self.count = self.count.checked_sub(1)?;
+        let count = self.count().checked_sub(1)?;
         // SAFETY: the value was the last and is now behind the end.
-        Some(unsafe { self.values.add(self.count).read() })
+        Some(unsafe {
+            self.set_count(count);
+            self.values.add(count).read()
+        })
     }
 
     /// Drops the values from `count` on.
     pub fn truncate(&mut self, count: usize) {
-        while self.count > count {
+        while self.count() > count {
             self.pop();
         }
     }
@@ -118,17 +153,19 @@ impl<T: Exchange> ExVec<T> {
         let bytes = count
             .checked_mul(size_of::<T>())
             .ok_or(HeapError::TooLarge(usize::MAX))?;
-        let block = match common {
+        let (before, count) = (self.id(), self.count());
+        let (id, block) = match common {
             true => allocate_plain(bytes)?,
             false => allocate(bytes)?,
         };
-        let values = block.cast::<T>();
         // SAFETY: the values move to a fresh block with room for more.
-        unsafe { values.copy_from_nonoverlapping(self.values, self.count) };
-        if self.has_block() {
-            release(self.values.cast());
+        unsafe {
+            block.cast().copy_from_nonoverlapping(self.values, count);
+            self.has((id, block), count);
         }
-        self.values = values;
+        if before != Id::NONE {
+            release(before);
+        }
         Ok(())
     }
 }
@@ -159,7 +196,7 @@ impl<T: Exchange + Copy> ExVec<T> {
 
     /// In memory that nobody else can change, as [`ExVec::extend_alone`] has it.
     pub(super) fn alone(self) -> ExVec<T> {
-        if !self.has_block() || !is_common(self.values.cast()) {
+        if !super::commons::is_common(self.id()) {
             return self;
         }
         let mut vector = ExVec::new();
@@ -168,17 +205,18 @@ impl<T: Exchange + Copy> ExVec<T> {
     }
 
     fn extend_in(&mut self, values: &[T], common: bool) {
-        let count = self.count + values.len();
+        let before = self.count();
+        let count = before + values.len();
         if count > self.capacity() {
             self.move_to_room_for(count, common)
                 .unwrap_or_else(|error| std::panic::panic_any(error));
         }
         // SAFETY: there is room for them behind the last value.
         unsafe {
-            let end = self.values.add(self.count).as_ptr();
+            let end = self.values.add(before).as_ptr();
             std::ptr::copy_nonoverlapping(values.as_ptr(), end, values.len());
+            self.set_count(count);
         }
-        self.count = count;
     }
 }
 
@@ -204,7 +242,7 @@ unsafe impl<T: Exchange> Handles for ExVec<T> {
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
         if self.has_block() {
             let scan = if T::HOLDS { Some(scan::<T> as _) } else { None };
-            visitor.block(self.values.cast(), scan, self.count);
+            visitor.block(self.id(), scan, self.count());
         }
     }
 }
@@ -215,13 +253,12 @@ unsafe impl<T: Exchange> Exchange for ExVec<T> {
     const PLAIN: bool = false;
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         if T::PLAIN
-            && self.has_block()
-            && let Some(number) = to.lend(self.values.cast())
+            && let Some(number) = to.lend(self.id())
         {
-            to.bytes(&(self.count as u64 | LENT).to_le_bytes())?;
+            to.bytes(&(self.count() as u64 | LENT).to_le_bytes())?;
             return to.bytes(&number.to_le_bytes());
         }
-        to.bytes(&(self.count as u64).to_le_bytes())?;
+        to.bytes(&(self.count() as u64).to_le_bytes())?;
         to.nested(|to| encode_all(self, to))
     }
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -258,14 +295,13 @@ impl<T: Exchange> ExVec<T> {
         const { assert!(size_of::<T>() > 0) };
         let invalid = DecodeError::Invalid("lent block");
         let number = u32::from_le_bytes(from.array()?);
-        let (block, bytes) = take_lent(number, lender)?;
-        let mut vector = ExVec {
-            values: block.cast::<T>(),
-            count: 0,
-            _owns: PhantomData,
-        };
+        let block = take_lent(number, lender)?;
+        let mut vector = ExVec::new();
+        // SAFETY: the block is the vector's, and any bytes in it are values, as its callers have made sure.
+        unsafe { vector.has(block, 0) };
         match usize::try_from(count) {
-            Ok(count) if count <= bytes / size_of::<T>() => vector.count = count,
+            // SAFETY: there is room for so many.
+            Ok(count) if count <= vector.capacity() => unsafe { vector.set_count(count) },
             // It is dropped.
             _ => return Err(invalid),
         }
@@ -280,22 +316,26 @@ impl<T: Exchange> ExVec<T> {
             .checked_mul(size_of::<T>())
             .ok_or(DecodeError::TooLarge)?;
         from.block(bytes)?;
-        self.values = allocate_in_flight(bytes)?.cast();
+        // SAFETY: the block is the vector's.
+        unsafe { self.has(allocate_in_flight(bytes)?, 0) };
         if T::PLAIN {
             // SAFETY: the block has room for that many.
             let room = unsafe {
                 std::slice::from_raw_parts_mut(self.values.cast::<MaybeUninit<T>>().as_ptr(), count)
             };
             from.plain(room)?;
-            self.count = count;
+            // SAFETY: so many were read.
+            unsafe { self.set_count(count) };
             return Ok(());
         }
         from.nested(|from| {
-            while self.count < count {
+            while self.count() < count {
                 let value = T::decode(from)?;
                 // SAFETY: the block has room for `count` values.
-                unsafe { self.values.add(self.count).write(value) };
-                self.count += 1;
+                unsafe {
+                    self.values.add(self.count()).write(value);
+                    self.set_count(self.count() + 1);
+                }
             }
             Ok(())
         })
@@ -307,7 +347,7 @@ impl<T: Exchange> Deref for ExVec<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: `count` values are there, and it owns them.
-        unsafe { std::slice::from_raw_parts(self.values.as_ptr(), self.count) }
+        unsafe { std::slice::from_raw_parts(self.values.as_ptr(), self.count()) }
     }
 }
 
@@ -315,7 +355,7 @@ impl<T: Exchange> DerefMut for ExVec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: `count` values are there, and it owns them.
-        unsafe { std::slice::from_raw_parts_mut(self.values.as_ptr(), self.count) }
+        unsafe { std::slice::from_raw_parts_mut(self.values.as_ptr(), self.count()) }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::channel;
 
 use super::ledger::Book;
 use super::region::{Holder, Region};
-use super::sizes::Id;
+use super::sizes::{Class, Id};
 use super::worker::Worker;
 
 /// How to visit the handles in a block: `count` values of the type that it is made for.
@@ -22,11 +22,14 @@ pub type Scan = unsafe fn(values: NonNull<u8>, count: usize, visitor: &mut dyn V
 /// Is shown each handle of a value.
 pub trait Visitor {
     /// A handle of a block of values; with `scan`, `count` values in it hold handles themselves.
-    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize);
+    fn block(&mut self, block: Id, scan: Option<Scan>, count: usize);
 
     /// An endpoint, by its place.
     fn endpoint(&mut self, place: NonNull<()>);
 }
+
+/// The size of a block that holds an endpoint's place.
+const PLACE: Class = Class::SMALLEST;
 
 /// Blocks that a walk has yet to look into, linked by their records.
 struct Work(Id);
@@ -106,22 +109,20 @@ impl Release {
 
     /// Takes a block off its owner's list.
     #[inline]
-    fn unlink<T>(&mut self, block: NonNull<T>, in_flight: Holder) -> Id {
-        let (id, bytes) = Region::sized(block);
+    fn unlink(&mut self, id: Id, in_flight: Holder) {
         // SAFETY: whoever has the handle owns the block, on this worker.
         unsafe {
             Book::unlink(self.region, id);
             (*self.region.record(id)).holder = in_flight;
         }
-        self.bytes += bytes;
-        id
+        self.bytes += id.class().bytes() as u64;
     }
 }
 
 impl Visitor for Release {
     #[inline]
-    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let id = self.unlink(block, Holder::FREE.in_flight());
+    fn block(&mut self, id: Id, scan: Option<Scan>, count: usize) {
+        self.unlink(id, Holder::FREE.in_flight());
         if let Some(scan) = scan {
             // SAFETY: the block is in what is taken, and nobody else's.
             unsafe { self.work.push(self.region, id, scan, count) };
@@ -129,7 +130,10 @@ impl Visitor for Release {
     }
 
     fn endpoint(&mut self, place: NonNull<()>) {
-        self.unlink(place, Holder::FREE.endpoint().in_flight());
+        self.unlink(
+            Region::id_of(PLACE, place),
+            Holder::FREE.endpoint().in_flight(),
+        );
         // SAFETY: an endpoint's handle is of its place, and its holder's.
         self.bytes += unsafe { channel::depart(place) };
     }
@@ -159,14 +163,14 @@ impl<F: FnMut(usize, usize)> Find<F> {
 }
 
 impl<F: FnMut(usize, usize)> Visitor for Find<F> {
-    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let id: Id = Region::id(block);
+    fn block(&mut self, id: Id, scan: Option<Scan>, count: usize) {
+        let block = Region::get().block(id);
         (self.show)(block.addr().get(), id.class().bytes());
         self.work.extend(scan.map(|scan| (block, scan, count)));
     }
 
     fn endpoint(&mut self, place: NonNull<()>) {
-        self.block(place.cast(), None, 0);
+        self.block(Region::id_of(PLACE, place), None, 0);
     }
 }
 
@@ -201,20 +205,18 @@ impl Adopt {
 
     /// Puts a block on the owner's list.
     #[inline]
-    fn link<T>(&mut self, block: NonNull<T>, kind: Holder) -> Id {
-        let (id, bytes) = Region::sized(block);
+    fn link(&mut self, id: Id, kind: Holder) {
         // SAFETY: what was released by its former owner is on no list, and whoever took it out of its queue has it
         // alone.
         unsafe { self.book.link(id, kind) };
-        self.bytes += bytes;
-        id
+        self.bytes += id.class().bytes() as u64;
     }
 }
 
 impl Visitor for Adopt {
     #[inline]
-    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
-        let id = self.link(block, Holder::FREE);
+    fn block(&mut self, id: Id, scan: Option<Scan>, count: usize) {
+        self.link(id, Holder::FREE);
         if let Some(scan) = scan {
             // SAFETY: the block is in what is received, and nobody else's.
             unsafe { self.work.push(self.book.region(), id, scan, count) };
@@ -222,7 +224,7 @@ impl Visitor for Adopt {
     }
 
     fn endpoint(&mut self, place: NonNull<()>) {
-        self.link(place, Holder::FREE.endpoint());
+        self.link(Region::id_of(PLACE, place), Holder::FREE.endpoint());
         // SAFETY: an endpoint's handle is of its place, and the caller's.
         self.bytes += unsafe { channel::arrive(place, self.book, self.here) };
     }
@@ -275,9 +277,8 @@ impl Discard {
 
 impl Visitor for Discard {
     #[inline]
-    fn block(&mut self, block: NonNull<u8>, scan: Option<Scan>, count: usize) {
+    fn block(&mut self, id: Id, scan: Option<Scan>, count: usize) {
         let region = self.worker.region();
-        let id = Region::id(block);
         // SAFETY: whoever has the handle has the block: as its owner on this worker, or out of a queue.
         unsafe {
             let holder = (*region.record(id)).holder;
@@ -294,7 +295,7 @@ impl Visitor for Discard {
 
     fn endpoint(&mut self, place: NonNull<()>) {
         let region = self.worker.region();
-        let id = Region::id(place);
+        let id = Region::id_of(PLACE, place);
         // SAFETY: as above.
         unsafe {
             let holder = (*region.record(id)).holder;
@@ -324,7 +325,7 @@ pub(crate) fn end(book: Book) {
         // SAFETY: the list is whole and this worker's.
         match unsafe { (*region.record(id)).holder.is_endpoint() } {
             true => discard.endpoint(region.block(id).cast()),
-            false => discard.block(region.block(id), None, 0),
+            false => discard.block(id, None, 0),
         }
         discard.finish();
     }

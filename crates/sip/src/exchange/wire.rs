@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::sizes::SMALLEST;
+use super::sizes::{Id, SMALLEST};
 use super::{Exchange, HeapError};
 use crate::channel::foreign::Foreign;
 use crate::channel::{Info, Place, Side};
@@ -148,7 +148,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The number of a block that goes along, and that nobody touches any more; None if it is to be copied.
-    pub(super) fn lend(&mut self, block: NonNull<u8>) -> Option<u32> {
+    pub(super) fn lend(&mut self, block: Id) -> Option<u32> {
         let lent = self.lent.as_mut()?;
         let number = super::block::leave(block)?;
         lent.push(number);
