@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Instant;
 
 use mullion_sip::critical::critical;
 use mullion_sip::exchange::commons::Sharing;
@@ -28,6 +29,7 @@ use crate::lives::{Idle, Seen};
 use crate::memory::MemorySeen;
 use crate::message::{Sharer, ToDomain, ToHost, exit, exit_of};
 use crate::registry::{self, Domain};
+use crate::reports::Reports;
 
 /// A domain to be.
 #[derive(Clone, Debug)]
@@ -94,6 +96,9 @@ pub enum Notice {
     Ended(String, Exit),
     /// A channel was ended by its bridge: its contract, the peer, and why.
     Fault(String, String, String),
+    /// So many faults of a domain were not told, beyond [`REPORTS`](crate::REPORTS) in a second. They are counted when the next
+    /// one is told, or the domain has ended.
+    LeftOut(u64),
     /// A domain has sent what is no message, and is ended.
     Malformed(String),
     /// Its sandbox is closed, and its processes begin. Without Landlock, the system call filter alone refuses files.
@@ -119,6 +124,12 @@ fn notice(domain: &Domain, notice: &Notice) {
         (Some(listener), notice) => listener(&domain.name, notice),
         (None, Notice::Ended(..) | Notice::Ready { .. }) => {}
         (None, notice) => eprintln!("mullion: domain {}: {notice:?}", domain.name),
+    }
+}
+
+fn left_out(domain: &Domain, reports: u64) {
+    if reports > 0 {
+        notice(domain, &Notice::LeftOut(reports));
     }
 }
 
@@ -270,11 +281,17 @@ pub(crate) struct Heard {
     failure: Option<Exit>,
     /// Why it could not begin.
     refusal: Option<String>,
+    reports: Reports,
 }
 
 impl Heard {
     /// Until there is nobody to listen to.
     pub(crate) fn listen(&mut self, domain: &Arc<Domain>, began: &Began) {
+        self.listen_to(domain, began);
+        left_out(domain, self.reports.rest());
+    }
+
+    fn listen_to(&mut self, domain: &Arc<Domain>, began: &Began) {
         loop {
             match domain.control.receive::<ToHost>(1) {
                 Ok(None) => return,
@@ -298,10 +315,11 @@ impl Heard {
     ) -> io::Result<()> {
         match message {
             ToHost::Ready { landlock } => {
-                domain.ready.store(true, Ordering::Release);
-                notice(domain, &Notice::Ready { landlock });
                 // Said twice, nobody hears it.
-                let _ = began.send(Ok(()));
+                if !domain.ready.swap(true, Ordering::AcqRel) {
+                    notice(domain, &Notice::Ready { landlock });
+                    let _ = began.send(Ok(()));
+                }
             }
             ToHost::Bind {
                 request,
@@ -350,21 +368,26 @@ impl Heard {
                 message,
             } => {
                 let exit = exit_of(cause, status, &message);
-                match life {
-                    0 if !exit.cause.is_success() => {
-                        self.failure.get_or_insert(exit);
-                    }
-                    life => domain.lives.ended(life, exit),
+                if life == 0 && !exit.cause.is_success() {
+                    self.failure.get_or_insert(exit);
                 }
-                notice(domain, &Notice::Ended(name.to_string(), exit));
+                // Nobody has heard of other lives.
+                if life == 0 || domain.lives.ended(life, exit) {
+                    notice(domain, &Notice::Ended(name.to_string(), exit));
+                }
             }
             ToHost::Fault {
                 contract,
                 peer,
                 fault,
             } => {
-                let [contract, peer, fault] = [contract, peer, fault].map(|text| text.to_string());
-                notice(domain, &Notice::Fault(contract, peer, fault));
+                let told = self.reports.next(Instant::now());
+                left_out(domain, told.left_out);
+                if told.this {
+                    let [contract, peer, fault] =
+                        [contract, peer, fault].map(|text| text.to_string());
+                    notice(domain, &Notice::Fault(contract, peer, fault));
+                }
             }
             ToHost::Failed { reason } => self.refusal = Some(reason.to_string()),
             ToHost::Seen {

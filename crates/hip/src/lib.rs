@@ -24,6 +24,7 @@ pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
 pub use mullion_sip::exchange::commons::Sharing;
 pub use registry::{Group, groups};
+pub use reports::REPORTS;
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
 mod child;
@@ -38,6 +39,7 @@ mod members;
 mod memory;
 mod message;
 mod registry;
+mod reports;
 mod sandbox;
 mod system;
 mod upstream;

@@ -261,12 +261,10 @@ impl Lives {
         (number, end)
     }
 
-    /// The domain says how a life ended.
-    pub(crate) fn ended(&self, life: u64, exit: Exit) {
+    /// The domain says how a life ended: whether there was one of that number.
+    pub(crate) fn ended(&self, life: u64, exit: Exit) -> bool {
         let end = self.lock().living.remove(&life);
-        if let Some(end) = end {
-            end.set(exit);
-        }
+        end.inspect(|end| end.set(exit)).is_some()
     }
 
     /// The domain is no more.

@@ -247,6 +247,13 @@ fn report(domain: &str, notice: &Notice) {
         Notice::Fault(contract, peer, fault) => {
             tracing::warn!(domain, contract, peer, fault, "a channel was closed");
         }
+        Notice::LeftOut(faults) => {
+            tracing::warn!(
+                domain,
+                faults,
+                "channels were closed, of which nothing more is said"
+            );
+        }
         Notice::Malformed(what) => tracing::error!(domain, what, "said what is no message"),
     }
 }

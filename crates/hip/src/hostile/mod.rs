@@ -18,9 +18,10 @@ use mullion_sip::{Start, contract, start};
 use rustix::net::{SendFlags, send};
 
 use crate::control::Control;
-use crate::host::Heard;
+use crate::host::{Heard, Notice};
 use crate::message::{End, LONGEST, Linked, Passing, Text, ToDomain, ToHost, error_number};
 use crate::registry::{self, LINES};
+use crate::reports::REPORTS;
 
 mod deaths;
 
@@ -41,6 +42,9 @@ contract! {
 const TO_SERVER: u64 = 128 + 64;
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the host's listener was told of which domain.
+static TOLD: Mutex<Vec<(String, Notice)>> = Mutex::new(Vec::new());
+
 /// One test at a time: they count descriptors and mappings.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -50,7 +54,10 @@ fn alone() -> MutexGuard<'static, ()> {
         let workers = std::num::NonZeroUsize::new(1);
         start(Start { workers }).expect("a worker");
         crate::endpoints::serve().expect("a thread");
-        crate::on_notice(|_, _| {});
+        crate::on_notice(|domain, notice| {
+            let told = (domain.to_owned(), notice.clone());
+            TOLD.lock().expect("whole").push(told);
+        });
         // Whatever is made once is made now.
         let all = Three::new("first");
         all.one.accepts(&all.two);
@@ -606,6 +613,48 @@ fn floods_end_nobody_else_and_leave_nothing() {
 }
 
 /// Descriptors that nobody wants go at once, and no more than a message may have come in at all.
+/// What a domain has the host log is bounded, and nothing else of it is held up.
+#[test]
+fn who_reports_fault_upon_fault_fills_no_log() {
+    let _alone = alone();
+    let begin = Instant::now();
+    let chatty = Fake::new("/chatty");
+    const FAULTS: u64 = 3000;
+    for number in 0..FAULTS {
+        chatty.say(&ToHost::Fault {
+            contract: Text::new("talk"),
+            peer: Text::new(&format!("peer {number}")),
+            fault: Text::new("nonsense"),
+        });
+        // Lives that nobody began, and a domain that begins again and again.
+        chatty.say(&ToHost::Ended {
+            life: number + 1,
+            name: Text::new("nobody"),
+            cause: 1,
+            status: 0,
+            message: Text::new(""),
+        });
+        chatty.say(&ToHost::Ready { landlock: true });
+    }
+    chatty.hears_nothing();
+    chatty.dies();
+    let seconds = begin.elapsed().as_secs() + 2;
+    let (mut told, mut left_out) = (0, 0);
+    for (_, notice) in (TOLD.lock().expect("whole").iter()).filter(|told| told.0 == "/chatty") {
+        match notice {
+            Notice::Fault(..) => told += 1,
+            Notice::LeftOut(faults) => left_out += faults,
+            Notice::Ready { .. } => assert_eq!((told, left_out), (1, 0), "once, after a fault"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told + left_out, FAULTS);
+    assert!(
+        told <= u64::from(REPORTS) * seconds,
+        "{told} in {seconds} s"
+    );
+}
+
 #[test]
 fn descriptors_in_messages_do_not_stay() {
     let _alone = alone();
