@@ -531,8 +531,10 @@ impl Domain {
 
     /// The service has the other end of the line.
     fn give_line(&self, request: u64, peer: u64, line: &LineFile) -> io::Result<()> {
-        let linked = registry().linked(self.id, peer, line.number);
-        let Ok((link, bells)) = linked else {
+        // Locked until it is told: whoever takes the link down tells it after that.
+        let mut all = registry();
+        let Ok((link, bells)) = all.linked(self.id, peer, line.number) else {
+            drop(all);
             // One of the two has gone meanwhile.
             return self.answer(request, Err(NameError::Unbound));
         };

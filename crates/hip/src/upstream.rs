@@ -352,3 +352,6 @@ impl Carrier for Host {
         let _ = self.control.send(&ToHost::Claimed { over }, &[]);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,3 +220,47 @@ fn of_those_between_whom_the_host_was() {
     }
     settled(before);
 }
+
+/// The host is about to tell a client of a channel to a service, as another thread of the host finds the service dead: the
+/// client hears of the end after it has heard of the channel, or of no channel.
+#[test]
+fn of_a_service_as_its_client_is_answered() {
+    let _alone = alone();
+    let client = Fake::new("/answered");
+    for round in 0..200 {
+        let service = Fake::new("/dying");
+        client.opens("/dying");
+        let (request, _line) = service.asked();
+        let dying = {
+            let all = registry::registry();
+            let mut domains = all.domains.values();
+            let dying = domains.find(|domain| domain.name == "/dying");
+            dying.expect("it lives").clone()
+        };
+        let other = spawn(move || {
+            sleep(Duration::from_micros(round % 40));
+            dying.gone(Cause::Killed.into());
+        });
+        service.accepted(request);
+        let mut down = Vec::new();
+        let given = loop {
+            match client.hear().0 {
+                ToDomain::Down { link } => down.push(link),
+                ToDomain::Answer { link, .. } => break link.map(|linked| linked.link),
+                other => panic!("heard {other:?}"),
+            }
+        };
+        if let Some(link) = given {
+            assert!(
+                !down.contains(&link),
+                "told of its end before, in round {round}"
+            );
+            match client.hear().0 {
+                ToDomain::Down { link: ended } => assert_eq!(ended, link),
+                other => panic!("heard {other:?}"),
+            }
+        }
+        other.join().expect("no panic");
+        service.dies();
+    }
+}

@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 static TOLD: Mutex<Vec<(String, Notice)>> = Mutex::new(Vec::new());
 
 /// One test at a time: they count descriptors and mappings.
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     static HOST: Once = Once::new();
     let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -79,7 +79,7 @@ impl Fake {
         let time = rustix::net::sockopt::Timeout::Recv;
         rustix::net::sockopt::set_socket_timeout(&theirs, time, Some(PATIENCE)).expect("a time");
         let rights = Rights::none().bind(path).look_up("/");
-        let (domain, _) = registry::add(path, &rights, false, control).expect("a domain");
+        let (domain, _) = registry::add(path, &rights, None, control).expect("a domain");
         // As `host::live`, where Linux ends the domain when it is not listened to any more.
         let life = spawn(move || {
             Heard::default().listen(&domain, &channel().0);
