@@ -109,7 +109,11 @@ fn values_are_judged_where_they_stand() {
             "heap = \"any\"",
             "`own`, `remapped`, `shared`",
         ),
-        ("kind = \"process\"", "kind = \"any\"", "`same` or `process`"),
+        (
+            "kind = \"process\"",
+            "kind = \"any\"",
+            "`same` or `process`",
+        ),
     ] {
         let text = WHOLE.replacen(good, bad, 1);
         assert_ne!(text, WHOLE);
