@@ -12,6 +12,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::thread::futex;
 
 use crate::cores::{self, Place};
+use crate::large;
 use crate::row::{SIZES, measure};
 
 const ARGUMENT: &str = "--linux-peer";
@@ -38,12 +39,17 @@ pub(crate) fn peer(arguments: &[String]) -> bool {
             unbuffered(std::io::stdin()),
             bytes,
         ),
+        "large" => large::pipe_peer(
+            unbuffered(std::io::stdin()),
+            unbuffered(std::io::stdout()),
+            bytes,
+        ),
         kind => answer(Turn::map(std::io::stdin().as_fd()), kind == "spin"),
     }
     true
 }
 
-fn start(kind: &str, place: Place, bytes: usize, input: Stdio) -> Child {
+pub(crate) fn start(kind: &str, place: Place, bytes: usize, input: Stdio) -> Child {
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
     command

@@ -1,19 +1,20 @@
 //! Messages there and back between two OS processes: a process of this program, and one of a domain; beside a futex,
 //! pipes, a socket pair and a word that both spin on, between two OS processes as well.
-//! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM]`; `make bench-sip` adds its rows to all
-//! others, and builds the program of `bench/iceoryx2`.
+//! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM] [--large]`; `make bench-sip` adds its
+//! rows to all others, and builds the program of `bench/iceoryx2`. With `--large`, nothing but large messages is measured.
 //!
 //! *Awake*: the next message follows at once, so that neither side has gone to sleep (but Linux's do whenever they
 //! wait). *Asleep*: a millisecond passes before each message. Cycles of the time-stamp counter; medians of batches.
 
 mod cores;
+mod large;
 mod linux;
 mod row;
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use mullion_hip::{Launch, Member, Output, enter, launch};
+use mullion_hip::{Launch, Member, Output, Sharing, enter, launch};
 use mullion_sip::channel::Contract;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Child, Options, Program, Rights, open, serve, spawn};
@@ -117,7 +118,10 @@ fn ask(what: u64) {
     }
 }
 
-fn load(_: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
+fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
+    if let Some(members) = large::load(configuration) {
+        return Ok(members);
+    }
     Ok(vec![Member {
         name: "answer".into(),
         begin: Box::new(|| process(answer, 0)),
@@ -134,7 +138,7 @@ fn process(main: fn(u64), argument: u64) -> Result<Child, mullion_sip::process::
     spawn(program, argument, &options)
 }
 
-fn domain(place: Place, share: bool) -> Child {
+fn domain(place: Place, share: Option<Sharing>) -> Child {
     let launched = launch(&Launch {
         name: "answer".into(),
         configuration: String::new(),
@@ -165,9 +169,13 @@ fn main() -> std::io::Result<()> {
         workers: std::num::NonZeroUsize::new(1),
     })
     .expect("workers");
-    for (index, place) in places.iter().enumerate() {
+    let large_only = arguments.iter().any(|argument| argument == "--large");
+    if let Some(place) = places.iter().find(|place| place.core != 0 && !place.asleep) {
+        large::measure_all(*place);
+    }
+    for (index, place) in places.iter().enumerate().filter(|_| !large_only) {
         for share in [false, true] {
-            let server = domain(*place, share);
+            let server = domain(*place, share.then_some(Sharing::Open));
             let what = (index as u64) << 1 | u64::from(share);
             let exit = process(ask, what).expect("a process").wait();
             assert!(exit.cause.is_success(), "{exit:?}");
@@ -180,7 +188,7 @@ fn main() -> std::io::Result<()> {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1)
     };
-    if let Some(program) = after("--iceoryx2") {
+    if let Some(program) = after("--iceoryx2").filter(|_| !large_only) {
         iceoryx2(program)?;
     }
     print!("{}", row::table());

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 static ROWS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-fn cycles() -> u64 {
+pub(crate) fn cycles() -> u64 {
     // SAFETY: every x86-64 has the counter.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
@@ -48,13 +48,28 @@ pub(crate) fn measure(
         batch(times);
         samples.push((cycles() - begin) as f64 / f64::from(times));
     }
+    record("message there and back", who, place, bytes, samples);
+}
+
+/// Adds a row.
+pub(crate) fn record(
+    operation: &str,
+    who: &str,
+    place: Place,
+    bytes: usize,
+    mut samples: Vec<f64>,
+) {
     // Rows outlive the process that measures.
     let _host = mullion_sip::critical::as_host();
     samples.sort_by(f64::total_cmp);
     let at = |quarter: usize| samples[(samples.len() - 1) * quarter / 4];
-    eprintln!("{who}, {}, {bytes} bytes: {:.0}", place.name(), at(2));
+    eprintln!(
+        "{operation}: {who}, {}, {bytes} bytes: {:.0}",
+        place.name(),
+        at(2)
+    );
     ROWS.lock().expect("one at a time").push(json!({
-        "operation": "message there and back", "who": who, "where": place.name(), "bytes": bytes,
+        "operation": operation, "who": who, "where": place.name(), "bytes": bytes,
         "least": at(0), "first_quartile": at(1), "median": at(2), "third_quartile": at(3),
         "batches": samples.len(), "paper": null, "aim": null,
     }));
@@ -72,7 +87,8 @@ pub(crate) fn add(json: &str) -> serde_json::Result<()> {
 /// All rows, as Markdown.
 pub(crate) fn table() -> String {
     let mut text = String::from(
-        "| who | where | bytes | cycles | quartiles | least |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
+        "| operation | who | where | bytes | cycles | quartiles | least |\n\
+         | --- | --- | --- | ---: | ---: | ---: | ---: |\n",
     );
     for row in ROWS.lock().expect("one at a time").iter() {
         let word = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
@@ -80,7 +96,8 @@ pub(crate) fn table() -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {:.0} | {:.0}–{:.0} | {:.0} |",
+            "| {} | {} | {} | {} | {:.0} | {:.0}–{:.0} | {:.0} |",
+            word("operation"),
             word("who"),
             word("where"),
             row["bytes"],

@@ -19,8 +19,11 @@ use super::sizes::{CLASSES, COMMON, Class, Id};
 const BATCH_BYTES: usize = 64 << 10;
 /// The most blocks that move at a time.
 const BATCH_BLOCKS: usize = 64;
-/// Free blocks of this size or more give their pages back to the system.
+/// Free blocks of this size or more give their pages back to the system when no worker keeps them.
 const DISCARDED_FROM: usize = 256 << 10;
+/// Those that are larger do so at once. Of each other size a worker keeps two, 32 MiB in all: pages that are made again
+/// cost ten times what is copied into them.
+const KEPT_TO: usize = 8 << 20;
 /// Of common memory, large blocks that others have had are taken back one by one as they are needed.
 const ONE_BY_ONE_FROM: usize = 1 << 20;
 
@@ -241,6 +244,10 @@ impl Worker {
             }
             (*stack).top = (*self.region.record(last)).next;
             (*stack).count -= batch(class);
+            if class.bytes() >= DISCARDED_FROM && !commons::is_common(top) {
+                // Of large ones a batch is one.
+                self.region.discard(top);
+            }
             store(class).give(self.region, top, last, batch(class));
         }
     }
@@ -252,10 +259,14 @@ fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
-/// Gives the pages of a free block back to the system, if it is large.
+/// Gives the pages of a free block back to the system, if it is large, and nobody is to keep them.
 pub(super) fn discard(region: Region, id: Id) {
-    let keeps = || commons::is_common(id) && super::table::keeps_pages(id);
-    if id.class().bytes() >= DISCARDED_FROM && !keeps() {
+    let bytes = id.class().bytes();
+    let keeps = match commons::is_common(id) {
+        true => super::table::keeps_pages(id),
+        false => bytes <= KEPT_TO,
+    };
+    if bytes >= DISCARDED_FROM && !keeps {
         region.discard(id);
     }
 }
