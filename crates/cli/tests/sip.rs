@@ -135,6 +135,21 @@ fn the_status_says_how_it_went() {
     let (code, log) = Run::of(&good.replace("return", "fail")).end();
     assert_eq!(code, Some(1));
     assert!(log.contains("as it was told"), "{log}");
+    // What a process says is quoted: it cannot pass for another line, or do anything to a terminal.
+    let (_, log) = Run::of(&good.replace("return", "shout")).end();
+    let said = log
+        .lines()
+        .find(|line| line.contains("cause=Panic"))
+        .expect(&log);
+    assert!(said.contains("[2Jone") && said.contains("two"), "{log}");
+    assert!(!log.contains('\u{1b}'), "{log}");
+    let (_, log) = Run::of(&good.replace("return", "hook")).end();
+    assert!(
+        log.contains("cause=Panic") && !log.contains("destructor"),
+        "{log}"
+    );
+    let (_, log) = Run::of(&good.replace("return", "memory")).end();
+    assert!(log.contains("more than 1024 KiB (limits.memory)"), "{log}");
     let (code, log) = Run::of(&good.replace("_odd", "_hostile")).end();
     assert_eq!(code, Some(1));
     assert!(

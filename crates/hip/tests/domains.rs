@@ -14,7 +14,10 @@ use mullion_sip::process::{
 };
 use mullion_sip::{ExVec, Start, contract, start};
 
+mod listed;
 mod powers;
+
+use listed::{listed, run};
 
 contract! {
     /// A service that answers with its argument, and one more.
@@ -458,55 +461,19 @@ fn main() {
     enter(load);
     start(Start::default()).expect("workers");
     on_notice(|_, notice| NOTICES.lock().expect("whole").push(notice.clone()));
-    let tests: &[(&str, fn())] = &[
-        ("the_host_talks_to_a_domain", the_host_talks_to_a_domain),
-        ("domains_talk_to_each_other", domains_talk_to_each_other),
-        (
-            "processes_of_one_domain_talk_too",
-            processes_of_one_domain_talk_too,
-        ),
-        (
-            "a_domain_talks_to_a_process_of_the_host",
-            a_domain_talks_to_a_process_of_the_host,
-        ),
-        (
-            "domains_that_share_memory_send_vectors_by_number",
-            domains_that_share_memory_send_vectors_by_number,
-        ),
-        (
-            "blocks_come_back_from_domains_that_are_killed",
-            blocks_come_back_from_domains_that_are_killed,
-        ),
-        (
-            "rights_are_the_hosts_to_look_at",
-            rights_are_the_hosts_to_look_at,
-        ),
-        (
-            "every_end_of_a_process_is_the_end_it_would_be",
-            every_end_of_a_process_is_the_end_it_would_be,
-        ),
-        (
-            "every_signal_is_an_end_that_peers_and_parent_hear_of",
-            every_signal_is_an_end_that_peers_and_parent_hear_of,
-        ),
-        (
-            "a_domain_is_started_again_by_policy",
-            a_domain_is_started_again_by_policy,
-        ),
-        ("what_cannot_begin_says_why", what_cannot_begin_says_why),
-        ("no_power_is_left", no_power_is_left),
-        ("nothing_is_inherited", nothing_is_inherited),
-    ];
-    let wanted = std::env::args()
-        .nth(1)
-        .filter(|argument| !argument.starts_with('-'));
-    let mut run = 0;
-    for (name, test) in tests {
-        if wanted.as_deref().is_none_or(|wanted| name.contains(wanted)) {
-            println!("test {name}");
-            test();
-            run += 1;
-        }
-    }
-    println!("test result: ok. {run} passed");
+    run(listed![
+        the_host_talks_to_a_domain,
+        domains_talk_to_each_other,
+        processes_of_one_domain_talk_too,
+        a_domain_talks_to_a_process_of_the_host,
+        domains_that_share_memory_send_vectors_by_number,
+        blocks_come_back_from_domains_that_are_killed,
+        rights_are_the_hosts_to_look_at,
+        every_end_of_a_process_is_the_end_it_would_be,
+        every_signal_is_an_end_that_peers_and_parent_hear_of,
+        a_domain_is_started_again_by_policy,
+        what_cannot_begin_says_why,
+        no_power_is_left,
+        nothing_is_inherited,
+    ]);
 }

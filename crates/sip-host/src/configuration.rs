@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mullion_sip::process::{Home, Limits, Policy, Rights};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 use toml::Spanned;
 
@@ -50,8 +51,15 @@ pub struct Configuration {
     #[serde(default)]
     pub services: BTreeMap<String, ServiceConfig>,
     /// The processes, by name. They are started in the order of their names' bytes.
+    #[serde(default)]
     pub processes: BTreeMap<String, ProcessConfig>,
 }
+
+/// Workers that an address space can be asked for.
+pub const WORKERS: usize = 1024;
+
+/// Bytes of the name of a process, a domain or a service at most: they are shown in tables and pictures.
+pub const NAME: usize = 64;
 
 /// The domain of processes that name none.
 pub const MAIN: &str = "main";
@@ -97,6 +105,7 @@ pub enum ExchangeHeap {
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceConfig {
     /// Hands out the connections of a TCP socket that listens there. Port 0 is one that is free.
+    #[serde(deserialize_with = "address")]
     Listen(SocketAddr),
     /// Reads files below a directory, from the configuration's directory if the path is relative.
     Directory(PathBuf),
@@ -209,8 +218,33 @@ pub enum ConfigurationError {
         domain: String,
     },
     /// There is nothing to run.
-    #[error("[processes] is empty: there is nothing to run")]
+    #[error("there is no [processes.NAME]: nothing to run")]
     Nothing,
+    /// More workers than [`WORKERS`].
+    #[error(
+        "workers: {0} are more than the {WORKERS} that there can be; one for each core is the usual"
+    )]
+    Workers(usize),
+    /// The name of a process, a domain or a service cannot be shown.
+    #[error("[{table}.{name:?}]: a name has 1 to {NAME} bytes, and no control characters")]
+    Name {
+        /// Of what: the table's name.
+        table: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The first wait before a restart is longer than any is to be.
+    #[error(
+        "processes.{process}.back-off: first ({first:?}) is longer than most ({most:?}); say both"
+    )]
+    BackOff {
+        /// Which process.
+        process: String,
+        /// The first wait.
+        first: Duration,
+        /// The longest, which is 10 s where nothing is said.
+        most: Duration,
+    },
 }
 
 impl Configuration {
@@ -247,7 +281,12 @@ impl Configuration {
         if configuration.processes.is_empty() {
             return Err(ConfigurationError::Nothing);
         }
+        if let Some(workers) = configuration.workers.filter(|some| some.get() > WORKERS) {
+            return Err(ConfigurationError::Workers(workers.get()));
+        }
+        configuration.check_names()?;
         for (name, process) in &configuration.processes {
+            process.back_off.check(name)?;
             let Some(domain) = &process.domain else {
                 continue;
             };
@@ -264,6 +303,21 @@ impl Configuration {
         Ok(configuration)
     }
 
+    fn check_names(&self) -> Result<(), ConfigurationError> {
+        let processes = self.processes.keys().map(|name| ("processes", name));
+        let domains = self.domains.keys().map(|name| ("domains", name));
+        let services = self.services.keys().map(|name| ("services", name));
+        let good =
+            |name: &str| (1..=NAME).contains(&name.len()) && !name.chars().any(char::is_control);
+        match (processes.chain(domains).chain(services)).find(|(_, name)| !good(name)) {
+            None => Ok(()),
+            Some((table, name)) => Err(ConfigurationError::Name {
+                table,
+                name: name.chars().take(NAME).collect(),
+            }),
+        }
+    }
+
     /// The domain of a process; [`DomainConfig::default`] for [`MAIN`] where it is not declared.
     pub fn domain_of(&self, process: &str) -> DomainConfig {
         let name = self
@@ -272,6 +326,27 @@ impl Configuration {
             .map_or(MAIN, ProcessConfig::domain);
         self.domains.get(name).copied().unwrap_or_default()
     }
+}
+
+impl BackOff {
+    fn check(&self, process: &str) -> Result<(), ConfigurationError> {
+        if self.first.0 <= self.most.0 {
+            return Ok(());
+        }
+        Err(ConfigurationError::BackOff {
+            process: process.to_owned(),
+            first: self.first.0,
+            most: self.most.0,
+        })
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        let wanted = "write \"127.0.0.1:8080\" or \"[::1]:8080\", without names of hosts";
+        D::Error::custom(format!("{text:?} is no address to listen on: {wanted}"))
+    })
 }
 
 impl ProcessConfig {

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use mullion_sip::Digest;
@@ -59,6 +60,9 @@ pub enum Reason {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
+    /// It is a directory, a pipe or a device.
+    #[error("is no regular file")]
+    NotAFile,
     /// It is larger than [`LARGEST`].
     #[error("has {0} bytes, more than the {LARGEST} of the largest library that is read")]
     TooLarge(u64),
@@ -190,8 +194,14 @@ impl Image {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, Reason> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
+    // To open a pipe that nobody writes would wait.
+    let mut how = File::options();
+    let file = how.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(Reason::NotAFile);
+    }
+    let length = metadata.len();
     if length > LARGEST {
         return Err(Reason::TooLarge(length));
     }

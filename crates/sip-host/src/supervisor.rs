@@ -351,21 +351,40 @@ impl Supervised {
                 State::Running(running) => running.place(),
                 _ => None,
             },
-            last_end: self.last.map(|exit| {
-                let said = exit.message.as_str();
-                let colon = if said.is_empty() { "" } else { ": " };
-                format!("{:?}{colon}{said}", exit.cause)
+            last_end: self.last.map(|exit| match self.words(&exit) {
+                None => format!("{:?}", exit.cause),
+                Some(words) => format!("{:?}: {words}", exit.cause),
             }),
         }
     }
 
     fn report(&self, exit: &Exit) {
-        let (process, cause, message) = (self.process.name, exit.cause, exit.message);
+        let (process, cause) = (self.process.name, exit.cause);
         let lived = self.began.elapsed();
         if exit.cause.is_success() {
             tracing::info!(process, ?cause, ?lived, "ended");
         } else {
-            tracing::warn!(process, ?cause, %message, ?lived, "ended");
+            let why = self.words(exit);
+            tracing::warn!(process, ?cause, why, ?lived, "ended");
+        }
+    }
+
+    /// Why a life ended: what the process said, which may be anything that it likes, or the limit that it met.
+    fn words(&self, exit: &Exit) -> Option<String> {
+        let limits = self.process.config.limits.over(self.process.image.limits());
+        let said = exit.message.as_str();
+        match exit.cause {
+            _ if !said.is_empty() => Some(shown(said)),
+            Cause::Memory => Some(format!(
+                "its heap wanted more than {} KiB (limits.memory)",
+                limits.memory >> 10
+            )),
+            Cause::Slice => Some(format!(
+                "ran for {:?} without letting others run (limits.slice)",
+                limits.slice
+            )),
+            Cause::Stack => Some("the end of a stack".to_owned()),
+            _ => None,
         }
     }
 
@@ -395,6 +414,15 @@ impl Supervised {
 
 /// Between two lives at least, so that a process that ends at once does not keep the supervisor from all others.
 const LEAST: Duration = Duration::from_micros(10);
+
+/// A text in one line that does nothing to a terminal.
+fn shown(text: &str) -> String {
+    let one = |letter: char| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.into(),
+    };
+    text.chars().map(one).collect()
+}
 
 /// Every two libraries that speak a contract of the same name mean the same.
 fn compare_contracts(processes: &[Supervised]) -> Result<(), SetupError> {

@@ -5,12 +5,15 @@
 
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../hip/tests/listed/mod.rs"]
+mod listed;
 
 use std::collections::BTreeSet;
 
 use std::time::{Duration, Instant};
 
 use built::library;
+use listed::{listed, run};
 use mullion_picture::{Access, Label, Region, State};
 use mullion_sip::process::Cause;
 use mullion_sip_host::domain::DomainError;
@@ -479,57 +482,18 @@ fn what_there_is_not_is_said() {
 
 fn main() {
     mullion_sip_host::enter();
-    let tests: &[(&str, fn())] = &[
-        (
-            "processes_are_introduced_in_every_arrangement",
-            processes_are_introduced_in_every_arrangement,
-        ),
-        (
-            "an_end_that_has_travelled_is_seen_where_it_is",
-            an_end_that_has_travelled_is_seen_where_it_is,
-        ),
-        (
-            "one_line_moves_a_domain_behind_a_wall",
-            one_line_moves_a_domain_behind_a_wall,
-        ),
-        (
-            "memory_in_common_is_shown_with_who_can_touch_it",
-            memory_in_common_is_shown_with_who_can_touch_it,
-        ),
-        (
-            "every_end_is_the_one_that_it_has_in_one_address_space",
-            every_end_is_the_one_that_it_has_in_one_address_space,
-        ),
-        ("a_file_is_out_of_reach", a_file_is_out_of_reach),
-        (
-            "a_process_is_started_again_within_its_domain",
-            a_process_is_started_again_within_its_domain,
-        ),
-        (
-            "a_domain_that_is_killed_is_started_again",
-            a_domain_that_is_killed_is_started_again,
-        ),
-        (
-            "a_run_is_stopped_while_a_domain_begins_again",
-            a_run_is_stopped_while_a_domain_begins_again,
-        ),
-        (
-            "questions_that_come_at_once_are_all_answered",
-            questions_that_come_at_once_are_all_answered,
-        ),
-        ("nothing_is_left_of_a_run", nothing_is_left_of_a_run),
-        ("what_there_is_not_is_said", what_there_is_not_is_said),
-    ];
-    let wanted = std::env::args()
-        .nth(1)
-        .filter(|argument| !argument.starts_with('-'));
-    let mut run = 0;
-    for (name, test) in tests {
-        if wanted.as_deref().is_none_or(|wanted| name.contains(wanted)) {
-            println!("test {name}");
-            test();
-            run += 1;
-        }
-    }
-    println!("test result: ok. {run} passed");
+    run(listed![
+        processes_are_introduced_in_every_arrangement,
+        an_end_that_has_travelled_is_seen_where_it_is,
+        one_line_moves_a_domain_behind_a_wall,
+        memory_in_common_is_shown_with_who_can_touch_it,
+        every_end_is_the_one_that_it_has_in_one_address_space,
+        a_file_is_out_of_reach,
+        a_process_is_started_again_within_its_domain,
+        a_domain_that_is_killed_is_started_again,
+        a_run_is_stopped_while_a_domain_begins_again,
+        questions_that_come_at_once_are_all_answered,
+        nothing_is_left_of_a_run,
+        what_there_is_not_is_said,
+    ]);
 }

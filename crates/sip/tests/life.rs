@@ -104,6 +104,61 @@ fn every_thread_that_waits_for_a_child_hears_of_its_end() {
     });
 }
 
+/// Long before its slice would be over.
+#[test]
+fn who_never_lets_others_run_is_killed_all_the_same() {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    start();
+    for home in [Home::Worker(0), Home::Worker(1)] {
+        RUNS.store(0, Ordering::Release);
+        let main = |()| {
+            RUNS.store(1, Ordering::Release);
+            loop {
+                std::hint::spin_loop();
+            }
+        };
+        // SAFETY: it keeps nothing.
+        let program = unsafe { Program::new("loops", main) };
+        let limits = Limits {
+            slice: Duration::from_secs(3600),
+            ..Limits::default()
+        };
+        let options = Options {
+            limits,
+            home,
+            ..Options::default()
+        };
+        let child = spawn(program, (), &options).expect("a process");
+        while RUNS.load(Ordering::Acquire) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill();
+        let exit = child.wait_until(Instant::now() + Duration::from_secs(20));
+        assert_eq!(exit.map(|exit| exit.cause), Some(Cause::Killed));
+    }
+}
+
+#[test]
+fn waits_before_restarts_double() {
+    let (mut begins, mut lives) = (Vec::new(), 0);
+    let first = Duration::from_millis(20);
+    let policy = process::Policy::OnFailure {
+        first,
+        most: Duration::from_secs(10),
+    };
+    let exit = process::supervise(policy, || {
+        lives += 1;
+        begins.push(Instant::now());
+        Ok(run(|fails| process::exit(fails), u8::from(lives < 5)))
+    });
+    assert_eq!(exit.map(|exit| exit.cause), Ok(Cause::Exited(0)));
+    let waits = begins.windows(2).map(|pair| pair[1] - pair[0]);
+    for (wait, least) in waits.zip([1, 2, 4, 8].map(|times| times * first)) {
+        assert!(wait >= least, "{wait:?} for {least:?}");
+    }
+    assert_eq!(lives, 5);
+}
+
 #[test]
 fn an_exit_carries_its_status() {
     let child = run(|status| process::exit(status), 7);

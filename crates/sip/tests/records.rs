@@ -257,6 +257,14 @@ fn asked_for_pages() {
             got += 1;
         }
         assert!((40..64).contains(&got), "{got} units of a megabyte");
+        let mut used = std::mem::MaybeUninit::uninit();
+        // SAFETY: there is room, and it is written when the answer is 0.
+        let used = unsafe {
+            assert_eq!((kernel.statistics)(0, used.as_mut_ptr()), 0);
+            used.assume_init()
+        };
+        let limit = (64 * UNIT) as u64;
+        assert_eq!((used.memory, used.memory_limit), (limit, limit));
         assert!((kernel.allocate_pages)(usize::MAX).is_null());
     }
     // SAFETY: keeps nothing.

@@ -105,6 +105,11 @@ fn values_are_judged_where_they_stand() {
         ("1d1eFF", "1d1e", "no SHA-256"),
         ("worker = 1", "worker = -1", "worker"),
         (
+            "[processes.web]",
+            "[services.door]\nlisten = \"localhost:80\"\n[processes.web]",
+            "\"localhost:80\" is no address to listen on",
+        ),
+        (
             "heap = \"own\"",
             "heap = \"any\"",
             "`own`, `remapped`, `shared`",
@@ -140,8 +145,10 @@ fn a_domain_must_be_declared() {
         }
         other => panic!("{other:?}"),
     }
-    let empty = Configuration::parse("[processes]");
-    assert!(matches!(empty, Err(ConfigurationError::Nothing)));
+    for empty in ["", "workers = 2", "[processes]"] {
+        let empty = Configuration::parse(empty);
+        assert!(matches!(empty, Err(ConfigurationError::Nothing)));
+    }
 }
 
 #[test]
@@ -155,4 +162,51 @@ fn libraries_lie_beside_the_configuration() {
         directory.path().join("libdisk.so")
     );
     assert_eq!(all.processes["web"].library, Path::new("/abs/libweb.so"));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let parse = |good: &str, bad: &str| {
+        assert!(WHOLE.contains(good), "{good}");
+        Configuration::parse(&WHOLE.replace(good, bad))
+    };
+    assert!(parse("workers = 3", "workers = 1024").is_ok());
+    assert!(matches!(
+        parse("workers = 3", "workers = 1025"),
+        Err(ConfigurationError::Workers(1025))
+    ));
+    assert!(parse("\"5 ms\"", "\"1 s\"").is_ok());
+    match parse("\"5 ms\"", "\"1001 ms\"") {
+        Err(ConfigurationError::BackOff { process, .. }) => assert_eq!(process, "disk"),
+        other => panic!("{other:?}"),
+    }
+    // The longest that is usual is 10 s.
+    let first = parse(
+        "{ first = \"5 ms\", most = \"1 s\" }",
+        "{ first = \"20 s\" }",
+    );
+    assert!(matches!(first, Err(ConfigurationError::BackOff { .. })));
+}
+
+#[test]
+fn names_can_be_shown() {
+    let named = |table: &str, name: &str| {
+        let more = match table {
+            "processes" => "library = \"a\"",
+            "services" => "directory = \"a\"",
+            _ => "",
+        };
+        Configuration::parse(&format!("{WHOLE}\n[{table}.{name:?}]\n{more}\n"))
+    };
+    for table in ["processes", "domains", "services"] {
+        for good in ["a", "name of ä domain", &"x".repeat(NAME)] {
+            assert!(named(table, good).is_ok(), "{table} {good}");
+        }
+        for bad in ["", "two\nlines", "a\ttab", &"x".repeat(NAME + 1)] {
+            match named(table, bad) {
+                Err(ConfigurationError::Name { table: of, .. }) => assert_eq!(of, table),
+                other => panic!("{table} {bad:?}: {other:?}"),
+            }
+        }
+    }
 }

@@ -11,8 +11,8 @@ use super::Socket;
 
 /// Print which memory is whose, as JSON for `mullion map`.
 ///
-/// Processes are domains; pages of their heaps, stacks and blocks of the exchange heap are regions. Processes in OS
-/// processes of their own have their memory elsewhere, and are not in it.
+/// Processes are domains; pages of their heaps, stacks and blocks of the exchange heap are regions. Each OS process of
+/// the configuration has an address space to itself: the upper 16 bits of an address say which.
 #[derive(clap::Args)]
 #[command(after_help = "Exit status:
   0 when it is written; 1 when no supervisor answers, or processes began or ended meanwhile; 2 for bad usage.

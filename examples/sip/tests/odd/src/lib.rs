@@ -27,9 +27,10 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
         "fail" => Err("as it was told".to_owned()),
         "exit" => process::exit(7),
         "panic" => panic!("on purpose, with {} arguments", arguments.len()),
+        "shout" => panic!("\u{1b}[2Jone\ntwo"),
         "hook" => {
             std::panic::set_hook(Box::new(|_| {}));
-            panic!("behind the host's back")
+            std::panic::panic_any(Loud)
         }
         "memory" => {
             let mut all = Vec::new();
@@ -67,6 +68,15 @@ fn main(arguments: Vec<String>) -> Result<(), String> {
         "ends" => counted(100, || echo::channel().map(std::mem::forget)),
         "blocks" => counted(100, || ExBox::try_new([7u64; 16]).map(std::mem::forget)),
         other => Err(format!("no such way: {other}")),
+    }
+}
+
+/// Nothing of a process runs after its end, so nobody reads this.
+struct Loud;
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        println!("a destructor ran after the end");
     }
 }
 
