@@ -195,3 +195,22 @@ fn flooding_a_service_with_channels() {
     assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
     assert_eq!(reached as usize, mullion_sip::process::BACKLOG);
 }
+
+/// What a large block took of the machine it gives back when it is free, not when somebody needs another one.
+#[test]
+fn pages_of_large_blocks_go_back_to_the_system() {
+    let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let resident = || {
+        let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+        let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+        pages.map_or(0, |pages: usize| pages * 4096)
+    };
+    const LARGE: usize = 64 << 20;
+    let before = resident();
+    let block = ExVec::copy_of(&vec![1u8; LARGE]);
+    let held = resident();
+    assert!(held > before + LARGE / 2, "{held} after {before}");
+    drop(block);
+    let after = resident();
+    assert!(after < held - LARGE / 2, "{after} after {held}");
+}

@@ -9,6 +9,7 @@ use mullion_sip::kernel::kernel;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{
     Cause, Child, Holding, Home, Kind, Limits, Memory, Options, Program, memory, records, spawn,
+    survey,
 };
 use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, exchange, thread};
 use mullion_supervisor::{DomainId, Order, Permission, word_of};
@@ -110,6 +111,7 @@ fn blocks_that_wait_are_the_kernels() {
         "though both ends name them"
     );
     balanced(&records.memory);
+    assert_eq!(counted(&children), [(0, 0), (2, 0)]);
     assert_eq!(records.supervisor.check(), Ok(()));
     for holding in &records.memory.holdings {
         let word = word_of(holding.start as u64);
@@ -132,12 +134,24 @@ fn blocks_that_wait_are_the_kernels() {
     };
     assert_eq!(count(&received, Kind::Waiting), 4, "one is received");
     balanced(&received);
+    assert_eq!(counted(&children), [(0, 1), (2, 0)]);
     // Nobody receives the other one.
     children.iter().for_each(Child::kill);
     for child in &children {
         child.wait();
     }
     assert_eq!(exchange::census().in_use, 0);
+}
+
+/// What each of them has sent and received, by its one end.
+fn counted(children: &[Child; 2]) -> [(u32, u32); 2] {
+    let ends = survey();
+    children.each_ref().map(|child| {
+        let mut its = ends.iter().filter(|end| end.owner == child.owner());
+        let end = its.next().expect("an end");
+        assert!(its.next().is_none());
+        (end.sent, end.received)
+    })
 }
 
 fn holder(number: u64) {
