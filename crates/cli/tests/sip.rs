@@ -128,6 +128,45 @@ fn a_domain_is_an_os_process_that_is_started_again() {
     assert!(left.is_err(), "its domain has ended");
 }
 
+/// Even one that does nothing any more: who is stopped does not hear that its socket is closed.
+#[test]
+fn a_domain_ends_with_its_host() {
+    let mut run = Run::of(
+        r#"
+        [domains.service]
+        kind = "process"
+        [processes.echo]
+        library = "LIB_echo.so"
+        domain = "service"
+        bind = ["/echo"]
+        "#,
+    );
+    let seen = |view: &str| serde_json::from_str::<serde_json::Value>(view).expect("JSON");
+    let domain = loop {
+        let view = seen(&run.look(&["top", "--json"], "\"echo\""));
+        match view["processes"][0]["os_process"].as_i64() {
+            Some(number) => break rustix::process::Pid::from_raw(number as i32).expect("a number"),
+            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    };
+    rustix::process::kill_process(domain, rustix::process::Signal::STOP).expect("it lives");
+    run.supervisor.kill().expect("it lives");
+    run.supervisor.wait().expect("it ends");
+    let lives = || {
+        let path = format!("/proc/{}/stat", domain.as_raw_nonzero());
+        // Until somebody has asked after it, it is a zombie.
+        std::fs::read_to_string(path).is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let begin = std::time::Instant::now();
+    while lives() {
+        if begin.elapsed() > std::time::Duration::from_secs(20) {
+            let _ = rustix::process::kill_process(domain, rustix::process::Signal::KILL);
+            panic!("it outlives its host");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn the_status_says_how_it_went() {
     let good = "[processes.good]\nlibrary = \"LIB_odd.so\"\narguments = [\"return\"]";
@@ -198,4 +237,48 @@ fn a_library_is_checked() {
     let refused = check("hostile");
     assert_eq!(refused.status.code(), Some(1));
     assert!(refused.stdout.is_empty());
+}
+
+/// What a page of the guides gives as the contents of a file.
+fn file_of<'a>(page: &'a str, name: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("`{name}`:\n\n```")).expect(name);
+    let (_, text) = rest.split_once('\n').expect("a block");
+    text.split_once("```").expect("its end").0
+}
+
+/// docs/sip-running.md, "A first SIP of one's own": by the letter, and then behind a wall.
+#[test]
+fn the_first_sip_of_the_guide_is_built_and_run() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = std::fs::read_to_string(format!("{root}/docs/sip-running.md")).expect("there");
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(directory.path().join("src")).expect("made");
+    for name in ["Cargo.toml", "src/lib.rs"] {
+        let text = file_of(&page, name).replace("MULLION", root);
+        std::fs::write(directory.path().join(name), text).expect("written");
+    }
+    let lock = format!("{root}/examples/sip/Cargo.lock");
+    std::fs::copy(lock, directory.path().join("Cargo.lock")).expect("copied");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--offline"])
+        .current_dir(directory.path())
+        .env("CARGO_TARGET_DIR", directory.path().join("target"))
+        .status();
+    assert!(built.expect("cargo runs").success());
+    let library = directory.path().join("target/release/libcounter.so");
+    let checked = mullion().arg("check").arg(&library).output();
+    assert!(checked.expect("it runs").status.success());
+    let here = file_of(&page, "sips.toml").replace("target/release", "LIBRARIES");
+    let here = here.replace(
+        "LIBRARIES",
+        &library.parent().expect("one").to_string_lossy(),
+    );
+    for (from, to) in [("", ""), ("kind = \"same\"", "kind = \"process\"")] {
+        let mut run = Run::of(&here.replacen(from, to, 1));
+        run.said("ended process=\"asker\" cause=Returned");
+        run.terminate();
+        let (code, log) = run.end();
+        assert_eq!(code, Some(143), "{log}");
+        assert!(log.lines().any(|line| line == "55"), "{log}");
+    }
 }

@@ -30,6 +30,9 @@ contract! {
 #[global_allocator]
 static HEAPS: mullion_sip::heap::ProcessHeaps = mullion_sip::heap::ProcessHeaps;
 
+/// Bytes that a server keeps, and never frees.
+const KEPT: usize = 9_001;
+
 /// Serves `/ask` for ever, in as many threads as there are clients.
 fn server(_: u64) {
     let Ok(service) = serve("/ask", ask::Contract::INFO) else {
@@ -56,6 +59,10 @@ fn answer(mut end: ask::Server<ask::Ask>) {
                 std::hint::spin_loop();
             },
             Ok(ask::AskMessage::Question(number, end)) => end.reply(u64::from(number) + 1),
+            Ok(ask::AskMessage::Bytes(bytes, end)) if bytes.len() == KEPT => {
+                std::mem::forget(bytes);
+                end.reply(1)
+            }
             Ok(ask::AskMessage::Bytes(bytes, end)) => end.back(bytes),
             Ok(ask::AskMessage::Bye) | Err(_) => return,
         };
@@ -326,6 +333,28 @@ fn blocks_come_back_from_domains_that_are_killed() {
     }
 }
 
+/// And not only when another domain begins.
+fn what_the_dead_had_comes_back_at_once() {
+    let server = sharing("server");
+    let end = ask_end("/ask").expect("bound");
+    let client = end.take().expect("alive");
+    let kept = client.bytes(ExVec::copy_of(&[1; KEPT])).expect("alive");
+    let Ok(ask::AnswerMessage::Reply(1, client)) = kept.recv() else {
+        panic!("no answer")
+    };
+    assert!(!commons::holders().is_empty());
+    server.kill();
+    server.wait();
+    let begin = Instant::now();
+    // What stood for it ends first, then Linux ends it.
+    while !commons::holders().is_empty() {
+        let late = begin.elapsed() > Duration::from_secs(20);
+        assert!(!late, "{:?}", commons::holders());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(client);
+}
+
 fn rights_are_the_hosts_to_look_at() {
     // Its own kernel would let it, by the rights of its processes; the host does not, by those of the domain.
     assert_eq!(started("trespasser").wait(), Exit::from(Cause::Returned));
@@ -468,6 +497,7 @@ fn main() {
         a_domain_talks_to_a_process_of_the_host,
         domains_that_share_memory_send_vectors_by_number,
         blocks_come_back_from_domains_that_are_killed,
+        what_the_dead_had_comes_back_at_once,
         rights_are_the_hosts_to_look_at,
         every_end_of_a_process_is_the_end_it_would_be,
         every_signal_is_an_end_that_peers_and_parent_hear_of,

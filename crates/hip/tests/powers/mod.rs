@@ -29,6 +29,10 @@ pub(crate) const NAMES: &[&str] = &[
     "namespace",
     "memory_file",
     "send_elsewhere",
+    "receive_elsewhere",
+    "outlive_host",
+    "be_looked_into",
+    "duplicate_otherwise",
     "perf",
     "bpf",
 ];
@@ -112,6 +116,20 @@ pub(crate) fn program(name: &str) -> Option<fn(u64)> {
         },
         "memory_file" => |_| call(libc::SYS_memfd_create, [path(), 0, 0, 0, 0, 0]),
         "send_elsewhere" => |_| call(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]),
+        "receive_elsewhere" => |_| call(libc::SYS_recvmsg, [1, 0, 0, 0, 0, 0]),
+        "outlive_host" => |_| {
+            call(
+                libc::SYS_prctl,
+                [libc::PR_SET_PDEATHSIG as i64, 0, 0, 0, 0, 0],
+            )
+        },
+        "be_looked_into" => |_| {
+            call(
+                libc::SYS_prctl,
+                [libc::PR_SET_DUMPABLE as i64, 1, 0, 0, 0, 0],
+            )
+        },
+        "duplicate_otherwise" => |_| call(libc::SYS_fcntl, [1, libc::F_DUPFD as i64, 9, 0, 0, 0]),
         "perf" => |_| call(libc::SYS_perf_event_open, [0; 6]),
         "bpf" => |_| call(libc::SYS_bpf, [0; 6]),
         "abort" => |_| std::process::abort(),
