@@ -397,7 +397,7 @@ impl Operations<'_> {
             ///
             /// # Errors
             /// The peer has gone; the message is dropped.
-            #[inline]
+            #[inline(always)]
             pub fn #method(
                 self #argument
             ) -> ::core::result::Result<#result, ::mullion_sip::channel::ChannelClosed> {

@@ -61,24 +61,25 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
         unsafe { self.place.as_mut() }
     }
 
-    /// Sends a message, and goes to state `next`.
+    /// Sends a message, and goes to state `next`. Inlined whatever its size: a call would take a tenth of the time of a
+    /// message there and back.
     ///
     /// # Safety
     /// The contract has a message `number` with payload `T` that leads from this state to `next`.
     ///
     /// # Errors
     /// The peer has gone.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn send<T: Handles>(
         self,
         number: u16,
         next: u16,
         payload: T,
     ) -> Result<Self, ChannelClosed> {
-        let mut kept = ManuallyDrop::new(self);
-        // SAFETY: by the caller.
-        let pushed = unsafe { kept.push(number, next, payload) };
-        let endpoint = ManuallyDrop::into_inner(kept);
+        let mut place = ManuallyDrop::new(self).place;
+        // SAFETY: by the caller; the endpoint has its place alone.
+        let pushed = unsafe { Self::push(place.as_mut(), number, next, payload) };
+        let endpoint = Endpoint::at(place);
         pushed.map(|()| endpoint)
     }
 
@@ -96,24 +97,24 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
         payload: T,
     ) -> Result<(), ChannelClosed> {
         // SAFETY: by the caller.
-        unsafe { self.push(number, 0, payload) }
+        unsafe { Self::push(self.place_mut(), number, 0, payload) }
     }
 
     /// # Safety
     /// As for [`Endpoint::send`].
-    #[inline]
+    #[inline(always)]
     unsafe fn push<T: Handles>(
-        &mut self,
+        place: &mut Place,
         number: u16,
         next: u16,
         payload: T,
     ) -> Result<(), ChannelClosed> {
         // Nothing unwinds here: no way out for which it would have to lie in memory.
         let payload = ManuallyDrop::new(payload);
-        let place = self.place_mut();
         if place.is_elsewhere(1 - SIDE) {
+            let payload = ManuallyDrop::into_inner(payload);
             // SAFETY: by the caller.
-            return unsafe { self.push_elsewhere(number, next, ManuallyDrop::into_inner(payload)) };
+            return unsafe { Self::push_elsewhere(place, number, next, payload) };
         }
         // Who is ended half-way with plain data has sent it or not, and wakes its peer once more as it ends.
         let _critical = T::HOLDS.then(critical);
@@ -131,13 +132,12 @@ impl<C: Contract, const SIDE: usize> Endpoint<C, SIDE> {
     /// As for [`Endpoint::send`].
     #[inline(never)]
     unsafe fn push_elsewhere<T: Handles>(
-        &mut self,
+        place: &mut Place,
         number: u16,
         next: u16,
         payload: T,
     ) -> Result<(), ChannelClosed> {
         let _critical = critical();
-        let place = self.place_mut();
         if place.peer_gone() {
             return Err(ChannelClosed);
         }
