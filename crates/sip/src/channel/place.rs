@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::exchange::ledger::{Book, Debtor};
-use crate::exchange::region::{Holder, Region};
+use crate::exchange::region::{Holder, Ledger, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
 use crate::exchange::walk::{Discard, Find, Release};
@@ -44,8 +44,9 @@ pub(crate) struct Place {
     /// The state's number.
     pub(super) state: u16,
     pub(super) side: Side,
-    /// The holder's ledger, as its record has it too.
-    ledger: u32,
+    /// The number of the holder's ledger, as its record has it too.
+    number: u32,
+    ledger: &'static Ledger,
     /// The OS thread of the holder, as in [`Line`].
     here: u64,
     /// Bytes of messages sent since the peer last answered.
@@ -93,7 +94,7 @@ pub(super) fn create(
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
     book.check((class.bytes() + 2 * SMALLEST) as u64)?;
     let here = worker::here();
-    let ends = make(contract, class, 0, book.number(), here)?;
+    let ends = make(contract, class, 0, book, here)?;
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block, and the calling thread is its owner's worker.
         unsafe { book.link(id, Holder::FREE.endpoint()) };
@@ -109,7 +110,7 @@ pub(crate) fn create_in_flight(
 ) -> Result<[NonNull<Place>; 2], HeapError> {
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
     let _critical = crate::critical::critical();
-    let ends = make(contract, class, state, 0, 0)?;
+    let ends = make(contract, class, state, Book::nobodys(), 0)?;
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block of the caller's.
         unsafe { (*Region::get().record(id)).holder = Holder::FREE.endpoint().in_flight() };
@@ -123,10 +124,11 @@ fn make(
     contract: &'static Info,
     class: Class,
     state: u16,
-    ledger: u32,
+    book: Book,
     here: u64,
 ) -> Result<[(Id, NonNull<Place>); 2], HeapError> {
-    let region = Region::get();
+    let region = book.region();
+    let (number, ledger) = book.tell();
     let worker = worker::current();
     let mut taken = [class, Class::all()[0], Class::all()[0]].map(|class| worker.take(class));
     if let Some(error) = taken.iter().find_map(|id| id.err()) {
@@ -158,6 +160,7 @@ fn make(
                     received: 0,
                     state,
                     side,
+                    number,
                     ledger,
                     here,
                     unanswered: 0,
@@ -261,7 +264,7 @@ impl Place {
     /// The list that this place is on.
     #[inline]
     pub(super) fn book(&self) -> Book {
-        Book::numbered(self.region(), self.ledger)
+        Book::told(self.region(), (self.number, self.ledger))
     }
 
     #[inline]
@@ -520,7 +523,7 @@ pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
 pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
     // SAFETY: by the caller.
     let place = unsafe { place.cast::<Place>().as_mut() };
-    place.ledger = book.number();
+    (place.number, place.ledger) = book.tell();
     place.here = here;
     place.mine().line.move_to(here);
     half(place.contract) + place.unanswered

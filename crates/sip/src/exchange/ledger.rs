@@ -15,6 +15,7 @@ use super::{HeapError, Share, worker};
 pub(crate) struct Book {
     region: Region,
     number: u32,
+    ledger: &'static Ledger,
 }
 
 /// Who is to be given back what it has sent: a ledger in one of its lives.
@@ -35,10 +36,7 @@ pub(crate) fn of(owner: Owner) -> Book {
     let book = if owner == Owner::HOST {
         of_thread(worker)
     } else {
-        Book {
-            region: worker.region(),
-            number: owner.index(),
-        }
+        Book::numbered(worker.region(), owner.index())
     };
     book.open();
     book
@@ -46,31 +44,45 @@ pub(crate) fn of(owner: Owner) -> Book {
 
 /// The ledger of a thread of the host.
 pub(super) fn of_thread(worker: &Worker) -> Book {
-    Book {
-        region: worker.region(),
-        number: HOST_THREADS + worker.number(),
-    }
+    Book::numbered(worker.region(), HOST_THREADS + worker.number())
 }
 
 impl Book {
     /// The ledger of a block's holder, which has been opened when it came to hold anything.
     #[inline]
     pub(crate) fn holding(region: Region, holder: Holder) -> Book {
+        Book::numbered(region, holder.number())
+    }
+
+    #[inline]
+    fn numbered(region: Region, number: u32) -> Book {
+        let ledger = region.ledger(number);
         Book {
             region,
-            number: holder.number(),
+            number,
+            ledger,
         }
     }
 
-    /// The ledger with a number that another book has told.
-    #[inline]
-    pub(crate) fn numbered(region: Region, number: u32) -> Book {
-        Book { region, number }
+    /// For what is in flight: a ledger that no owner has.
+    pub(crate) fn nobodys() -> Book {
+        Book::numbered(Region::get(), 0)
     }
 
+    /// What another book has told.
     #[inline]
-    pub(crate) fn number(self) -> u32 {
-        self.number
+    pub(crate) fn told(region: Region, (number, ledger): (u32, &'static Ledger)) -> Book {
+        Book {
+            region,
+            number,
+            ledger,
+        }
+    }
+
+    /// Its number, and where it is.
+    #[inline]
+    pub(crate) fn tell(self) -> (u32, &'static Ledger) {
+        (self.number, self.ledger)
     }
 
     #[inline]
@@ -95,7 +107,7 @@ impl Book {
 
     #[inline]
     fn ledger(self) -> &'static Ledger {
-        self.region.ledger(self.number)
+        self.ledger
     }
 
     /// Puts a block on the list. Who links it counts it.

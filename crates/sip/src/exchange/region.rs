@@ -92,6 +92,7 @@ impl Holder {
 }
 
 /// What an owner holds and may hold. Its worker alone writes `held` and `limit`.
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Ledger {
     pub(crate) held: AtomicU64,
