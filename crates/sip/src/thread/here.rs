@@ -146,9 +146,9 @@ pub(super) fn suspend() {
 
 /// A thread is about to run. Signals count for it once the stack pointer is on its stack.
 #[inline]
-pub(super) fn enter(thread: &'static Thread, heap: &'static Heap) {
+pub(super) fn enter(thread: &'static Thread) {
     with(|here| {
-        here.heap.set(Some(heap));
+        here.heap.set(thread.heap.get());
         here.floor.set(thread.fiber.floor());
         compiler_fence(Ordering::SeqCst);
         here.thread.set(Some(thread));

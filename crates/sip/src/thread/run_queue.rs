@@ -12,6 +12,9 @@ type Entry = Cell<Option<&'static Thread>>;
 // SAFETY: no thread.
 unsafe impl Zeroed for Entry {}
 
+/// So many are moved rather than followed through the table.
+const FEW: u32 = 16;
+
 /// Twice as long as the worker's table of threads, each of which is in it once (or twice, if its first wake was
 /// by a process that ended in the middle of it): it is never full, so nothing is checked or allocated. Used by
 /// one OS thread. A process may be ended between any two instructions of `push`: the entry counts once `tail`
@@ -46,7 +49,31 @@ impl RunQueue {
         if head == self.tail.get() {
             return None;
         }
-        self.entries.around(head as usize).get()
+        let first = self.entries.around(head as usize).get();
+        // SAFETY: `push` has written it before it moved `tail` beyond it.
+        Some(unsafe { first.unwrap_unchecked() })
+    }
+
+    /// Has the queue begin at the front of its table again, if few are in it: who goes round through all of it
+    /// (4 MiB) meets no entry that is still in the cache. To be called now and then, and not while a process runs.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn rewind(&self) {
+        let (head, tail) = (self.head.get(), self.tail.get());
+        let count = tail.wrapping_sub(head);
+        if count > FEW {
+            return;
+        }
+        let mut waiting = [None; FEW as usize];
+        for (index, entry) in (0..count).zip(&mut waiting) {
+            let from = head.wrapping_add(index) as usize;
+            *entry = self.entries.around(from).get();
+        }
+        for (index, entry) in waiting.into_iter().enumerate() {
+            self.entries.around(index).set(entry);
+        }
+        self.head.set(0);
+        self.tail.set(count);
     }
 
     /// Takes the first, if there is one.

@@ -85,14 +85,17 @@ impl Worker {
     #[inline]
     fn is_time(&self) -> bool {
         let switches = self.switches.load(Ordering::Relaxed);
-        switches.is_multiple_of(CLOCK_EVERY) && (!self.timers.is_empty() || self.post.is_used())
+        if !switches.is_multiple_of(CLOCK_EVERY) {
+            return false;
+        }
+        self.run.rewind();
+        !self.timers.is_empty() || self.post.is_used()
     }
 
     /// The next thread, as the one that runs; `None` if there is none, or an entry that is for the scheduler.
     #[inline]
     fn next(&self) -> Option<&'static Thread> {
         let thread = self.run.first()?;
-        let process = thread.process.get()?;
         if thread.state.get() != State::Ready {
             return None;
         }
@@ -100,7 +103,7 @@ impl Worker {
         thread.state.set(State::Running);
         let switches = self.switches.load(Ordering::Relaxed);
         self.switches.store(switches + 1, Ordering::Relaxed);
-        here::enter(thread, &process.heap);
+        here::enter(thread);
         Some(thread)
     }
 }
@@ -313,6 +316,7 @@ impl Worker {
     fn vacate(&self, thread: &Thread) {
         thread.renew(self.index());
         thread.process.set(None);
+        thread.heap.set(None);
         if let Some(stack) = thread.fiber.empty() {
             self.stacks.give(stack);
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::fiber::Fiber;
 use super::inbox::Link;
+use crate::heap::Heap;
 use crate::process::Process;
 use crate::table::Zeroed;
 use crate::wait::Waiter;
@@ -40,7 +41,9 @@ pub(crate) struct Thread {
     pub(crate) state: Cell<State>,
     /// An unpark that came while the thread was not parked.
     pub(crate) token: Cell<bool>,
+    /// Both from the first `Ready` of a life to its end.
     pub(crate) process: Cell<Option<&'static Process>>,
+    pub(crate) heap: Cell<Option<&'static Heap>>,
     pub(crate) fiber: Fiber,
     pub(crate) deadline: Cell<Option<Instant>>,
     /// The neighbours among the process's threads, or in the worker's list of free places; slot + 1, 0 for none.

@@ -260,7 +260,9 @@ impl Worker {
     // Inlined, for the reason that `channel::endpoint` gives.
     #[inline(always)]
     pub(crate) fn park(&'static self, thread: &'static Thread) {
-        if !thread.token.replace(false) {
+        if thread.token.get() {
+            thread.token.set(false);
+        } else {
             thread.state.set(State::Parked);
             self.suspend(thread);
         }
@@ -310,6 +312,7 @@ impl Worker {
         thread.token.set(false);
         thread.deadline.set(None);
         thread.process.set(Some(process));
+        thread.heap.set(Some(&process.heap));
         thread.fiber.fill(fiber);
         self.join(process, thread);
         self.make_ready(thread);
