@@ -84,3 +84,40 @@ impl RunQueue {
         Some(first)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn a_queue_that_begins_anew_keeps_everybody_in_turn() {
+        let threads = Table::<Thread, 64>::reserve().expect("address space");
+        let queue = RunQueue::new().expect("address space");
+        // The counts wrap, and so does the table.
+        queue.head.set(u32::MAX - 100);
+        queue.tail.set(u32::MAX - 100);
+        let mut model = VecDeque::new();
+        for step in 0..20_000usize {
+            // Up to 40 wait, more than are moved, and down to none.
+            let grows = (step / 40).is_multiple_of(2);
+            for _ in 0..if grows { 2 } else { 1 } {
+                let thread = threads.around(step * 7);
+                queue.push(thread);
+                model.push_back(thread);
+            }
+            for _ in 0..if grows { 1 } else { 2 } {
+                let taken = queue.pop().map(std::ptr::from_ref);
+                assert_eq!(taken, model.pop_front().map(std::ptr::from_ref));
+            }
+            if step.is_multiple_of(3) {
+                queue.rewind();
+                assert!(queue.head.get() == 0 || model.len() > FEW as usize);
+            }
+        }
+        while let Some(thread) = model.pop_front() {
+            assert!(queue.pop().is_some_and(|first| std::ptr::eq(first, thread)));
+        }
+        assert!(queue.pop().is_none());
+    }
+}
