@@ -1,7 +1,8 @@
 //! Messages there and back between two OS processes: a process of this program, and one of a domain; beside a futex,
 //! pipes, a socket pair and a word that both spin on, between two OS processes as well.
-//! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM] [--large]`; `make bench-sip` adds its
-//! rows to all others, and builds the program of `bench/iceoryx2`. With `--large`, nothing but large messages is measured.
+//! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM] [--large] [--only WHERE]`; `make
+//! bench-sip` adds its rows to all others, and builds the program of `bench/iceoryx2`. With `--large`, nothing but large
+//! messages is measured; with WHERE, the end of a place's name (as "one core, asleep"), nothing but the others there.
 //!
 //! *Awake*: the next message follows at once, so that neither side has gone to sleep (but Linux's do whenever they
 //! wait). *Asleep*: a millisecond passes before each message. Cycles of the time-stamp counter; medians of batches.
@@ -163,17 +164,24 @@ fn main() -> std::io::Result<()> {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(());
     }
-    let places = cores::places();
+    let after = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
+    let only = after("--only").unwrap_or_default();
     // One worker, on the first core.
     start(Start {
         workers: std::num::NonZeroUsize::new(1),
     })
     .expect("workers");
     let large_only = arguments.iter().any(|argument| argument == "--large");
-    if let Some(place) = places.iter().find(|place| place.core != 0 && !place.asleep) {
+    let places = cores::places();
+    let large_at = places.iter().find(|place| place.core != 0 && !place.asleep);
+    if let Some(place) = large_at.filter(|_| only.is_empty()) {
         large::measure_all(*place);
     }
-    for (index, place) in places.iter().enumerate().filter(|_| !large_only) {
+    let some = places.iter().enumerate().filter(|_| !large_only);
+    for (index, place) in some.filter(|(_, place)| place.name().ends_with(only)) {
         for share in [false, true] {
             let server = domain(*place, share.then_some(Sharing::Open));
             let what = (index as u64) << 1 | u64::from(share);
@@ -184,10 +192,6 @@ fn main() -> std::io::Result<()> {
         }
         linux::measure_all(*place);
     }
-    let after = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)
-    };
     if let Some(program) = after("--iceoryx2").filter(|_| !large_only) {
         iceoryx2(program)?;
     }
