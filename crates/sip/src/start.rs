@@ -50,10 +50,10 @@ pub fn start(how: Start) -> Result<(), StartError> {
     owner::on_end(exchange::end_of);
     // The standard library makes the buffer of its output at the first use, which must not be a process's.
     io::stdout().flush()?;
-    worker::start(
-        how.workers
-            .map_or(system::cores().len().max(1), NonZeroUsize::get),
-    )?;
+    let count = how
+        .workers
+        .map_or(system::cores().len().max(1), NonZeroUsize::get);
+    system::in_short_slices(|| worker::start(count))?;
     watch::start()?;
     Ok(())
 }

@@ -93,9 +93,10 @@ pub(crate) fn futex_wake_shared(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// As the kernel has it: `struct futex_waitv`.
+/// A word to sleep on, while it holds a value. As the kernel has it: `struct futex_waitv`.
+#[derive(Debug)]
 #[repr(C)]
-struct FutexWait {
+pub(crate) struct FutexWait {
     value: u64,
     address: u64,
     flags: u32,
@@ -107,23 +108,30 @@ const FUTEX_PRIVATE: u32 = 128;
 /// The kernel's `FUTEX_WAITV_MAX`.
 pub(crate) const FUTEX_WORDS: usize = 128;
 
-/// Sleeps while `word`, of this OS process, and all of the shared words hold what is expected of each, until woken
-/// or for `limit`; may return for no reason. With too many words, or before Linux 5.16, it sleeps a millisecond.
-pub(crate) fn futex_wait_any<'a>(
-    word: &AtomicU32,
-    expected: u32,
-    shared: impl Iterator<Item = (&'a AtomicU32, u32)>,
-    limit: Option<Duration>,
-) {
-    let wait = |word: &AtomicU32, value: u32, flags: u32| FutexWait {
-        value: value.into(),
-        address: word.as_ptr() as u64,
-        flags: FUTEX_32 | flags,
-        reserved: 0,
-    };
-    let words: Vec<FutexWait> = std::iter::once(wait(word, expected, FUTEX_PRIVATE))
-        .chain(shared.map(|(word, value)| wait(word, value, 0)))
-        .collect();
+impl FutexWait {
+    /// A word of this OS process's own.
+    pub(crate) fn private(word: &AtomicU32, value: u32) -> FutexWait {
+        FutexWait::new(word, value, FUTEX_PRIVATE)
+    }
+
+    /// A word in memory that others have mapped.
+    pub(crate) fn shared(word: &AtomicU32, value: u32) -> FutexWait {
+        FutexWait::new(word, value, 0)
+    }
+
+    fn new(word: &AtomicU32, value: u32, flags: u32) -> FutexWait {
+        FutexWait {
+            value: value.into(),
+            address: word.as_ptr() as u64,
+            flags: FUTEX_32 | flags,
+            reserved: 0,
+        }
+    }
+}
+
+/// Sleeps while all of the words hold what is expected of each, until woken or for `limit`; may return for no reason.
+/// False if it cannot: with too many words, or before Linux 5.16.
+pub(crate) fn futex_wait_any(words: &[FutexWait], limit: Option<Duration>) -> bool {
     let deadline = limit.map(|limit| {
         // SAFETY: the time is plain data, and outlives the call.
         let mut now: libc::timespec = unsafe { std::mem::zeroed() };
@@ -136,7 +144,7 @@ pub(crate) fn futex_wait_any<'a>(
         now
     });
     let deadline = deadline.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the words, their list and the time outlive the call.
+    // SAFETY: the list and the time outlive the call. Of a word that is no more the kernel says so.
     let woken = unsafe {
         libc::syscall(
             libc::SYS_futex_waitv,
@@ -148,9 +156,7 @@ pub(crate) fn futex_wait_any<'a>(
         )
     };
     let failure = || io::Error::last_os_error().raw_os_error();
-    if woken < 0 && matches!(failure(), Some(libc::ENOSYS | libc::EINVAL)) {
-        futex_wait(word, expected, Some(Duration::from_millis(1)));
-    }
+    woken >= 0 || !matches!(failure(), Some(libc::ENOSYS | libc::EINVAL))
 }
 
 /// The processors that this program may use.
@@ -163,6 +169,35 @@ pub(crate) fn cores() -> Vec<usize> {
             .filter(|core| libc::CPU_ISSET(*core, &set))
             .collect()
     }
+}
+
+/// What a worker asks to have of a processor at a time, where others want it too: the least that Linux grants. Who
+/// gives the processor away ranks behind the others for that long (without it for 3 ms).
+const SLICE: Duration = Duration::from_micros(100);
+
+/// Threads that are started meanwhile run often and shortly rather than rarely and long, and no more than else. Where
+/// Linux refuses, or is older than 6.12, they run as all others.
+pub(crate) fn in_short_slices<R>(start: impl FnOnce() -> R) -> R {
+    const BYTES: usize = size_of::<libc::sched_attr>();
+    // SAFETY: the structure is plain data, for which zero is valid.
+    let mut before: libc::sched_attr = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is as long as the call is told, and outlives it.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut before, BYTES, 0) };
+    if got != 0 || before.sched_policy != libc::SCHED_OTHER as u32 {
+        return start();
+    }
+    let set = |nanoseconds: u64| {
+        let how = libc::sched_attr {
+            sched_runtime: nanoseconds,
+            ..before
+        };
+        // SAFETY: as above; it says its own length.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const how, 0) };
+    };
+    set(SLICE.as_nanos() as u64);
+    let started = start();
+    set(before.sched_runtime);
+    started
 }
 
 /// Keeps the calling thread on one processor. A refusal leaves it where the system likes.

@@ -89,20 +89,20 @@ impl Bell {
 
 /// Calls `wait` unless one of the bells is no longer as it was last seen, or there is a message. `wait` returns when one of
 /// the words is not as given, or for no reason. Afterwards the worker `looks` at lines, or not.
-pub(super) fn sleep(
-    bells: &[(&Bell, u32)],
+pub(super) fn sleep<'a>(
+    bells: impl Iterator<Item = (&'a Bell, u32)> + Clone,
     looks: bool,
     has_message: impl FnOnce() -> bool,
     wait: impl FnOnce(),
 ) {
-    for (bell, _) in bells {
+    for (bell, _) in bells.clone() {
         bell.hearer.store(SLEEPS, Ordering::Relaxed);
     }
     fence(Ordering::SeqCst);
-    if bells.iter().all(|(bell, seen)| bell.rung() == *seen) && !has_message() {
+    if bells.clone().all(|(bell, seen)| bell.rung() == seen) && !has_message() {
         wait();
     }
-    bells.iter().for_each(|(bell, _)| bell.set_looks(looks));
+    bells.for_each(|(bell, _)| bell.set_looks(looks));
 }
 
 #[cfg(all(test, loom))]
@@ -148,7 +148,8 @@ mod tests {
             // Who hears only the bell looks at the line when it was rung, and once after it has said that it does.
             while !has_message() {
                 let look = || looks && has_message();
-                sleep(&[(&self.bell, seen)], looks, look, || self.wait(seen));
+                let bells = std::iter::once((&self.bell, seen));
+                sleep(bells, looks, look, || self.wait(seen));
                 seen = self.bell.rung();
             }
         }

@@ -10,11 +10,13 @@ use super::bridge::{Bridge, Joint};
 use super::link::Link;
 use crate::critical::as_host;
 use crate::shared::shared;
-use crate::system;
+use crate::system::{self, FutexWait};
 use crate::thread::worker::{self, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
 const FEW: usize = 8;
+/// How long it sleeps at a time if it cannot sleep on bells.
+const BLIND: Duration = Duration::from_millis(1);
 
 /// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub(crate) struct Post {
     /// Whether there are so few bridges that their lines are looked at.
     looks: Cell<bool>,
     links: RefCell<Vec<Heard>>,
+    /// Room for what it sleeps on. Kept: who sleeps and wakes touches little, and little of it has stayed in any cache.
+    words: RefCell<Vec<FutexWait>>,
 }
 
 /// A link, what of it was heard last, and the bridges over it.
@@ -218,14 +222,20 @@ impl Post {
             return false;
         }
         if unchanged {
-            let bells: Vec<_> = links
+            let index = worker.index();
+            let bells = links
                 .iter()
-                .map(|heard| (heard.link.heard(worker.index()), heard.rung.get()))
-                .collect();
+                .map(|heard| (heard.link.heard(index), heard.rung.get()));
             let has_message = || links.iter().any(Heard::has_message);
-            bell::sleep(&bells, self.looks.get(), has_message, || {
-                let words = bells.iter().map(|(bell, seen)| (bell.word(), *seen));
-                system::futex_wait_any(&worker.inbox.asleep, 1, words, limit);
+            bell::sleep(bells.clone(), self.looks.get(), has_message, || {
+                let mut words = self.words.borrow_mut();
+                words.clear();
+                words.push(FutexWait::private(&worker.inbox.asleep, 1));
+                words.extend(bells.map(|(bell, seen)| FutexWait::shared(bell.word(), seen)));
+                if !system::futex_wait_any(&words, limit) {
+                    let limit = limit.map_or(BLIND, |limit| limit.min(BLIND));
+                    system::futex_wait(&worker.inbox.asleep, 1, Some(limit));
+                }
             });
         }
         true

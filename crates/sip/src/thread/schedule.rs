@@ -175,6 +175,9 @@ impl Worker {
 
     /// Wakes whom it is time for.
     fn ring(&self) {
+        if self.timers.is_empty() {
+            return;
+        }
         let now = Instant::now();
         while let Some(slot) = self.timers.due(now) {
             if let Some(thread) = self.threads.get(slot as usize) {
@@ -201,8 +204,7 @@ impl Worker {
         let (mut now, mut offer) = (begin, begin + patience);
         loop {
             if offers && now >= offer {
-                offers = self.let_neighbour_run();
-                now = Instant::now();
+                (offers, now) = self.let_neighbour_run(now);
                 offer = now + PATIENCE;
             }
             if self.is_wanted() {
@@ -250,18 +252,25 @@ impl Worker {
 
     /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
     /// they would take all of their time. After such a loss (false) the worker keeps it, for twice as many waits each time.
-    fn let_neighbour_run(&self) -> bool {
-        let begin = Instant::now();
+    /// Gives the time afterwards, too.
+    fn let_neighbour_run(&self, begin: Instant) -> (bool, Instant) {
         std::thread::yield_now();
+        let mut now = Instant::now();
+        // Who gives it away ranks behind others for a while (from Linux 6.18 on), and the peer may have been the last to
+        // do so: then this one goes on at once, and the second time the peer is before it.
+        if self.neighbour.get() && now - begin < PATIENCE && !self.is_wanted() {
+            std::thread::yield_now();
+            now = Instant::now();
+        }
         let (_, last) = self.stolen.get();
-        let lost = begin.elapsed() > SLICE;
+        let lost = now - begin > SLICE && self.is_wanted();
         self.stolen.set(if lost {
-            let next = (last * 2).clamp(64, 4096);
+            let next = (last * 2).clamp(8, 4096);
             (next, next)
         } else {
             (0, last - last / 16)
         });
-        !lost
+        (!lost, now)
     }
 
     /// A peer in another OS process, who stays on that processor (from 1), was told something.

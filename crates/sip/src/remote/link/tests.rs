@@ -5,7 +5,7 @@ use std::thread;
 
 use super::super::bell;
 use super::*;
-use crate::system::futex_wait_any;
+use crate::system::{FutexWait, futex_wait_any};
 
 const MESSAGES: u32 = 20_000;
 
@@ -20,8 +20,13 @@ fn hear(link: &Link, messages: &AtomicU32, looks: bool) {
         let now = messages.load(Ordering::Acquire);
         if now == heard {
             let has_message = || looks && messages.load(Ordering::Acquire) != now;
-            bell::sleep(&[(bell, seen)], looks, has_message, || {
-                futex_wait_any(&never, 0, [(bell.word(), seen)].into_iter(), None);
+            let bells = std::iter::once((bell, seen));
+            bell::sleep(bells, looks, has_message, || {
+                let words = [
+                    FutexWait::private(&never, 0),
+                    FutexWait::shared(bell.word(), seen),
+                ];
+                assert!(futex_wait_any(&words, None));
             });
         }
         heard = now;
