@@ -13,6 +13,7 @@ use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Child, Exit, Limits, Options, Program, Rights};
 use mullion_sip::process::{open, serve, spawn};
 use mullion_sip::{ExVec, Start, contract, start};
+use rustix::process::{Pid, Signal, kill_process};
 
 contract! {
     #[endless]
@@ -367,7 +368,6 @@ fn client_of(service: u64) -> Client {
 
 /// Domains die anywhere between two messages, and whatever they have comes back.
 fn blocks_come_back_from_domains_that_are_killed() {
-    use rustix::process::{Signal, kill_process};
     let before = census().in_use;
     let mut seed = 5u32;
     let mut rounds = 0;
@@ -381,7 +381,7 @@ fn blocks_come_back_from_domains_that_are_killed() {
         let pause = Duration::from_micros(u64::from(seed >> 16) / 2);
         let killer = std::thread::spawn(move || {
             std::thread::sleep(pause);
-            for process in children() {
+            for process in domains() {
                 // It may have ended.
                 let _ = kill_process(process, Signal::KILL);
             }
@@ -402,12 +402,11 @@ fn blocks_come_back_from_domains_that_are_killed() {
     settled(before);
 }
 
-fn children() -> Vec<rustix::process::Pid> {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("proc");
-    let read = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).ok();
-    let all: String = tasks.flatten().filter_map(read).collect();
-    all.split_whitespace()
-        .filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?))
+/// The OS processes of all domains. (Linux's lists of children are whole only while none of them ends.)
+fn domains() -> Vec<Pid> {
+    let all = mullion_hip::groups().domains;
+    all.iter()
+        .filter_map(|domain| Pid::from_raw(domain.process()?.cast_signed()))
         .collect()
 }
 

@@ -1,22 +1,33 @@
 //! Blocks whose pages change hands, with both ends in this program: what a hostile peer can claim. What happens between
 //! OS processes is in `crates/hip/tests/remapped.rs`.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use mullion_sip::channel::{ChannelClosed, Contract};
+use mullion_sip::exchange::census;
 use mullion_sip::exchange::commons::{BYTES, Member, Sharing, arrived, holders, share};
 use mullion_sip::remote::{LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
-use mullion_sip::{ExVec, Start, contract, start};
+use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, start};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 contract! {
     mod talk {
-        Ask: client { Bytes(ExVec<u8>) -> Answer }
+        Ask: client { Bytes(ExVec<u8>) -> Answer, Deep((ExVec<u8>, super::Deep)) -> Answer }
         Answer: server { Back(ExVec<u8>) -> end }
     }
+}
+
+/// Boxes in each other.
+#[derive(Exchange, Debug)]
+#[repr(u8)]
+enum Deep {
+    Nothing,
+    Box(ExBox<Deep>),
 }
 
 /// This program, which is both sides.
@@ -33,10 +44,14 @@ fn file(bytes: usize) -> OwnedFd {
     file
 }
 
+fn link() -> Arc<Link> {
+    let bells = Memory::map(file(LINK_BYTES).as_fd(), LINK_BYTES).expect("mapped");
+    Link::new(bells, 1, "peer", Some(ME.life)).expect("large enough")
+}
+
 /// A server's end, joined to a line whose other side has ended.
 fn server(line: &OwnedFd) -> talk::Server<talk::Ask> {
-    let bells = Memory::map(file(LINK_BYTES).as_fd(), LINK_BYTES).expect("mapped");
-    let link = Link::new(bells, 1, "peer", Some(ME.life)).expect("large enough");
+    let link = link();
     let (far, server) = talk::channel().expect("memory");
     let memory = Memory::map(line.as_fd(), 1).expect("mapped");
     join(far.into_any(), &link, memory).expect("joined");
@@ -100,4 +115,30 @@ fn only_blocks_of_pages_that_change_hands_are_taken() {
     // Our own are made there, and only large ones.
     let place = |bytes: usize| ExVec::<u8>::with_capacity(bytes).capacity();
     assert_eq!([1 << 19, (1 << 19) + 1].map(place), [1 << 19, 1 << 20]);
+    what_cannot_be_sent_after_all_is_used_again();
+}
+
+/// The vector has been closed when the boxes turn out to lie too deep.
+fn what_cannot_be_sent_after_all_is_used_again() {
+    let before = census().in_use;
+    let mut places = HashSet::new();
+    for value in 0..20 {
+        let mut bytes = ExVec::copy_of(&vec![value; 1 << 20]);
+        assert!(bytes.iter().all(|byte| *byte == value));
+        bytes.fill(0);
+        places.insert(bytes.as_ptr().addr());
+        let mut deep = Deep::Nothing;
+        for _ in 0..300 {
+            deep = Deep::Box(ExBox::new(deep));
+        }
+        let (client, far) = talk::channel().expect("memory");
+        let line = file(line_bytes(talk::Contract::INFO));
+        let memory = Memory::map(line.as_fd(), 1).expect("mapped");
+        join(far.into_any(), &link(), memory).expect("joined");
+        let sent = client.deep((bytes, deep));
+        assert!(sent.and_then(|asked| asked.recv()).is_err());
+    }
+    assert!(places.len() <= 3, "{places:?}");
+    assert_eq!(census().in_use, before);
+    assert!(holders().is_empty(), "{:?}", holders());
 }

@@ -63,11 +63,13 @@ impl Table {
         all
     }
 
-    /// The member with this part is over, and nobody has the part yet: the blocks that it has made give their memory back
-    /// to the system, but for those that others have.
+    /// The member with this part is over, and nobody has the part yet: the large blocks that it has made give their memory
+    /// back to the system, but for those that others have. (Of small ones there can be hundreds of thousands: whoever gets
+    /// the part uses them again.)
     pub fn discard(&self, file: BorrowedFd<'_>, part: u8) {
         self.each_made(part.into(), |id| {
-            if self.word(id).away().is_none() {
+            let large = id.class().bytes() >= PUNCHED_FROM;
+            if large && self.word(id).away().is_none() {
                 pages::punch(file, id.offset() - first_offset(), id.class().bytes());
             }
         });
@@ -167,6 +169,9 @@ fn each(class: Class) -> u32 {
 /// Bytes of blocks of one size and maker that keep their pages while nobody has them, or one block: pages that are made
 /// again take longer than to copy what is in them.
 const KEPT: usize = 32 << 20;
+
+/// Blocks of this size or more give their memory back when their maker is over: at most 5,460 of a maker.
+const PUNCHED_FROM: usize = 64 << 10;
 
 /// Whether a block keeps its pages while nobody has it. Members make and take those first.
 pub(super) fn keeps_pages(id: Id) -> bool {
