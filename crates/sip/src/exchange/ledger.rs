@@ -227,21 +227,7 @@ impl Book {
         if ledger.held().saturating_add(bytes) <= ledger.limit.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.check_again(bytes)
-    }
-
-    #[cold]
-    fn check_again(self, bytes: u64) -> Result<(), HeapError> {
-        self.collect();
-        let Share { held, limit } = self.share();
-        if held.saturating_add(bytes) <= limit {
-            return Ok(());
-        }
-        Err(HeapError::Limit {
-            held,
-            limit,
-            wanted: bytes,
-        })
+        ledger.check_again(bytes)
     }
 
     /// Takes `bytes` off what the owner holds, which then is to be no more than it may.
@@ -255,14 +241,7 @@ impl Book {
         let held = ledger.held().saturating_sub(bytes);
         ledger.held.store(held, Ordering::Relaxed);
         if held > ledger.limit.load(Ordering::Relaxed) {
-            self.demand_again();
-        }
-    }
-
-    #[cold]
-    fn demand_again(self) {
-        if let Err(error) = self.check_again(0) {
-            over_limit(error);
+            ledger.demand_again();
         }
     }
 
@@ -274,17 +253,7 @@ impl Book {
 
     #[inline]
     pub(crate) fn subtract(self, bytes: u64) {
-        let held = &self.ledger().held;
-        held.store(
-            held.load(Ordering::Relaxed).saturating_sub(bytes),
-            Ordering::Relaxed,
-        );
-    }
-
-    /// Takes what others have given back.
-    fn collect(self) {
-        let units = self.ledger().credit.collect();
-        self.subtract(u64::from(units) * SMALLEST as u64);
+        self.ledger().subtract(bytes);
     }
 
     pub(crate) fn debtor(self) -> Debtor {
@@ -299,12 +268,7 @@ impl Book {
     }
 
     pub(crate) fn share(self) -> Share {
-        let ledger = self.ledger();
-        let returned = u64::from(ledger.credit.units()) * SMALLEST as u64;
-        Share {
-            held: ledger.held().saturating_sub(returned),
-            limit: ledger.limit.load(Ordering::Relaxed),
-        }
+        self.ledger().share()
     }
 
     /// Empty again, for the next process with this number.
@@ -314,6 +278,45 @@ impl Book {
         ledger.held.store(0, Ordering::Relaxed);
         ledger.sent.store(0, Ordering::Relaxed);
         ledger.limit.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+// What is seldom needed has the ledger alone, so that a book need not lie in memory for it.
+impl Ledger {
+    #[inline]
+    fn subtract(&self, bytes: u64) {
+        self.held
+            .store(self.held().saturating_sub(bytes), Ordering::Relaxed);
+    }
+
+    fn share(&self) -> Share {
+        let returned = u64::from(self.credit.units()) * SMALLEST as u64;
+        Share {
+            held: self.held().saturating_sub(returned),
+            limit: self.limit.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes what others have given back, and looks again.
+    #[cold]
+    fn check_again(&self, bytes: u64) -> Result<(), HeapError> {
+        self.subtract(u64::from(self.credit.collect()) * SMALLEST as u64);
+        let Share { held, limit } = self.share();
+        if held.saturating_add(bytes) <= limit {
+            return Ok(());
+        }
+        Err(HeapError::Limit {
+            held,
+            limit,
+            wanted: bytes,
+        })
+    }
+
+    #[cold]
+    fn demand_again(&self) {
+        if let Err(error) = self.check_again(0) {
+            over_limit(error);
+        }
     }
 }
 
