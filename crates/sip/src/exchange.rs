@@ -15,7 +15,8 @@
 //! the sender's list on the sender's worker and joins the receiver's on the receiver's, and in between it is
 //! on none, found through the queue it waits in. So no list needs a lock or an atomic operation. The price is
 //! that a tree is visited, node by node, when it is sent and received (it is not copied, and without
-//! recursion, so a deep tree costs no stack); a message of one block costs two unlinks and two links.
+//! recursion, so a deep tree costs no stack); a message of one block costs two unlinks and two links. An
+//! owner's latest block waits beside its list, so that what is sent on or dropped at once needs neither.
 //!
 //! **Limits.** What a process holds counts against its share; what it has sent counts until its peer answers,
 //! so that a queue is nobody's hiding place.
