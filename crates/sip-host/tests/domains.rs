@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arranged;
 #[path = "built/mod.rs"]
 mod built;
 #[path = "../../hip/tests/listed/mod.rs"]
@@ -12,22 +13,18 @@ use std::collections::BTreeSet;
 
 use std::time::{Duration, Instant};
 
-use built::library;
+use arranged::{configuration, every_end_is_told};
 use listed::{listed, run};
 use mullion_picture::{Access, Label, Region, State};
 use mullion_sip::process::Cause;
 use mullion_sip_host::domain::DomainError;
 use mullion_sip_host::supervisor::{Outcome, SetupError, Stop, Watch};
 use mullion_sip_host::view::{ProcessView, View};
-use mullion_sip_host::{Configuration, Supervisor, graph};
+use mullion_sip_host::{Supervisor, graph};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn setup(text: &str) -> Result<Supervisor, SetupError> {
-    let mut configuration = Configuration::parse(text).expect("well formed");
-    for process in configuration.processes.values_mut() {
-        process.library = library(&process.library.to_string_lossy());
-    }
-    Supervisor::new(&configuration)
+    Supervisor::new(&configuration(text))
 }
 
 fn ready(text: &str) -> Supervisor {
@@ -300,23 +297,7 @@ fn odd(way: &str) -> (Cause, String) {
 }
 
 fn every_end_is_the_one_that_it_has_in_one_address_space() {
-    assert_eq!(odd("return"), (Cause::Returned, String::new()));
-    assert_eq!(odd("fail"), (Cause::Exited(1), "as it was told".into()));
-    assert_eq!(odd("exit"), (Cause::Exited(7), String::new()));
-    let (cause, message) = odd("panic");
-    assert_eq!(cause, Cause::Panic);
-    assert!(
-        message.ends_with("on purpose, with 1 arguments"),
-        "{message}"
-    );
-    assert_eq!(odd("memory").0, Cause::Memory);
-    assert_eq!(odd("stack").0, Cause::Stack);
-    assert_eq!(odd("loop").0, Cause::Slice);
-    assert_eq!(odd("abort").0, Cause::Abort);
-    assert_eq!(odd("names"), (Cause::Returned, String::new()));
-    for flood in ["flood", "ends", "blocks"] {
-        assert_eq!(odd(flood), (Cause::Returned, String::new()), "{flood}");
-    }
+    every_end_is_told(odd);
 }
 
 fn a_file_is_out_of_reach() {

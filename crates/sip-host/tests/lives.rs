@@ -2,26 +2,23 @@
 
 #![forbid(unsafe_code)]
 
+mod arranged;
 #[path = "built/mod.rs"]
 mod built;
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use built::library;
+use arranged::{configuration, every_end_is_told};
 use mullion_sip::process::Cause;
+use mullion_sip_host::Supervisor;
 use mullion_sip_host::supervisor::Outcome;
-use mullion_sip_host::{Configuration, Supervisor};
 
 /// Names are the program's: tests that bind `/echo` go one after another.
 static ECHO: Mutex<()> = Mutex::new(());
 
 fn setup(text: &str) -> Supervisor {
-    let mut configuration = Configuration::parse(text).expect("well formed");
-    for process in configuration.processes.values_mut() {
-        process.library = library(&process.library.to_string_lossy());
-    }
-    Supervisor::new(&configuration).unwrap_or_else(|error| panic!("{error}"))
+    Supervisor::new(&configuration(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn all_well(outcomes: &[Outcome]) {
@@ -44,24 +41,7 @@ fn odd(way: &str) -> (Cause, String) {
 
 #[test]
 fn every_end_is_the_one_that_a_linked_process_has() {
-    assert_eq!(odd("return"), (Cause::Returned, String::new()));
-    assert_eq!(odd("fail"), (Cause::Exited(1), "as it was told".into()));
-    assert_eq!(odd("exit"), (Cause::Exited(7), String::new()));
-    let (cause, message) = odd("panic");
-    assert_eq!(cause, Cause::Panic);
-    assert!(
-        message.ends_with("on purpose, with 1 arguments"),
-        "{message}"
-    );
-    assert_eq!(odd("hook").0, Cause::Panic);
-    assert_eq!(odd("memory").0, Cause::Memory);
-    assert_eq!(odd("stack").0, Cause::Stack);
-    assert_eq!(odd("loop").0, Cause::Slice);
-    assert_eq!(odd("abort").0, Cause::Abort);
-    assert_eq!(odd("names"), (Cause::Returned, String::new()));
-    for flood in ["flood", "ends", "blocks"] {
-        assert_eq!(odd(flood), (Cause::Returned, String::new()), "{flood}");
-    }
+    every_end_is_told(odd);
 }
 
 #[test]

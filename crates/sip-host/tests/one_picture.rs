@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arranged;
 #[path = "built/mod.rs"]
 mod built;
 #[path = "../../mullion/tests/support/mod.rs"]
@@ -12,10 +13,10 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use built::library;
+use arranged::configuration;
 use mullion_picture::{Access, Domain, Label, Options, State, paint};
 use mullion_sip_host::supervisor::{Stop, Watch};
-use mullion_sip_host::{Configuration, Supervisor, map};
+use mullion_sip_host::{Supervisor, map};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Three processes here, and one in an OS process of its own, which all of them talk to.
@@ -56,11 +57,7 @@ struct Run {
 }
 
 fn run() -> Run {
-    let mut configuration = Configuration::parse(PROCESSES).expect("well formed");
-    for process in configuration.processes.values_mut() {
-        process.library = library(&process.library.to_string_lossy());
-    }
-    let supervisor = Supervisor::new(&configuration).expect("it is set up");
+    let supervisor = Supervisor::new(&configuration(PROCESSES)).expect("it is set up");
     let (watch, stop) = (supervisor.watch(), supervisor.stop());
     let running = std::thread::spawn(|| drop(supervisor.run()));
     let run = Run {
