@@ -44,6 +44,32 @@ fn every_end_is_the_one_that_a_linked_process_has() {
     every_end_is_told(odd);
 }
 
+/// 20, 40, 80 and 160 ms at least.
+#[test]
+fn waits_before_restarts_double() {
+    let supervisor = setup(
+        r#"
+        [processes.failing]
+        library = "odd"
+        arguments = ["fail"]
+        restart = "on-failure"
+        back-off = { first = "20 ms", most = "10 s" }
+        "#,
+    );
+    let (watch, stop) = (supervisor.watch(), supervisor.stop());
+    let begin = std::time::Instant::now();
+    let running = std::thread::spawn(|| supervisor.run());
+    let restarts = || watch.view().processes.first().map_or(0, |one| one.restarts);
+    while restarts() < 4 {
+        assert!(!running.is_finished());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let waited = begin.elapsed();
+    assert!(waited >= Duration::from_millis(300), "{waited:?}");
+    stop.stop();
+    running.join().expect("no panic");
+}
+
 #[test]
 fn a_service_and_its_clients_find_each_other() {
     let _one = ECHO.lock();
