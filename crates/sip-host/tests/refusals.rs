@@ -222,6 +222,63 @@ fn what_needs_other_libraries_or_is_resolved_by_code() {
     );
 }
 
+/// Segments that are written and executed, and a stack that is executed or of which nothing is said.
+#[test]
+fn what_could_be_written_and_run() {
+    const LOAD: u32 = 1;
+    const STACK: u32 = 0x6474_e551;
+    let all = bytes("odd");
+    let number = |at: usize, bytes: usize| {
+        let bytes = all[at..at + bytes].iter().rev();
+        bytes.fold(0, |value, byte| value << 8 | usize::from(*byte))
+    };
+    let (first, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    let segments = || (0..count).map(|index| first + index * size);
+    let is_refused = |at: usize, with: &[u8]| {
+        let mut changed = all.clone();
+        changed[at..at + with.len()].copy_from_slice(with);
+        let reason = judged(&changed).expect_err("code that can be written");
+        assert!(
+            matches!(reason, Reason::Elf(ElfError::WritableCode)),
+            "{reason}"
+        );
+    };
+    let mut kinds = [0, 0, 0];
+    for at in segments() {
+        let (kind, flags) = (number(at, 4) as u32, number(at + 4, 4) as u8);
+        match kind {
+            LOAD if flags & 1 != 0 => {
+                kinds[0] += 1;
+                is_refused(at + 4, &[flags | 2]);
+            }
+            LOAD if flags & 2 != 0 => {
+                kinds[1] += 1;
+                is_refused(at + 4, &[flags | 1]);
+            }
+            STACK => {
+                kinds[2] += 1;
+                is_refused(at + 4, &[flags | 1]);
+                is_refused(at, &[0; 4]);
+            }
+            _ => {}
+        }
+    }
+    assert!(kinds.iter().all(|kind| *kind > 0), "{kinds:?}");
+}
+
+/// Nobody waits for what a pipe would say.
+#[test]
+fn what_is_no_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("lib.so");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    for path in [&*pipe, directory.path(), Path::new("/dev/zero")] {
+        let refused = Image::read(path, None).expect_err("no file");
+        assert!(matches!(refused.reason, Reason::NotAFile), "{refused}");
+    }
+}
+
 #[test]
 fn libraries_with_different_contracts_of_one_name_do_not_start() {
     let echo = Image::read(&library("echo"), None).expect("taken");
