@@ -1,5 +1,5 @@
 //! Processes in an OS process of their own: `kind = "process"`. Its exchange heap is its own, or shares large vectors
-//! of plain values with others (`heap = "shared"`).
+//! of plain values with others (`heap = "shared"`, or `"remapped"`: only with who has them).
 //!
 //! ```text
 //!   supervisor -- Apart ---- orders, ends ----> first thread ---- Launch ----> process

@@ -83,7 +83,7 @@ fn only_blocks_of_pages_that_change_hands_are_taken() {
     assert!(share(commons.as_fd(), ME, Sharing::Remapped).expect("shared"));
     assert!(!share(commons.as_fd(), ME, Sharing::Open).expect("shared already"));
     let commons = File::from(commons);
-    let given = u32::from(ME.life) | u32::from(ME.life) << 16;
+    let given = u32::from(ME.life) | (u32::from(ME.life) << 16);
     let claim = |number: u32, word: u32| {
         let (span, place) = (number >> 27, u64::from(number & 0x7ff_ffff));
         let at = (9 << 33) + (u64::from(span - 22) << 25) + 4 * place;
@@ -92,14 +92,14 @@ fn only_blocks_of_pages_that_change_hands_are_taken() {
             .expect("written");
     };
     // Of a member with part 17: of 256 KiB, which is no size here; of 1 MiB, given to another, and to us.
-    let small = 26 << 27 | 17 * ((1 << 15) / 32);
-    let large = 27 << 27 | 17 * ((1 << 13) / 32);
+    let small = (26 << 27) | (17 * ((1 << 15) / 32));
+    let large = (27 << 27) | (17 * ((1 << 13) / 32));
     claim(small, given);
     assert!(lent(small).is_err());
-    claim(large, 8 | u32::from(ME.life) << 16);
+    claim(large, 8 | (u32::from(ME.life) << 16));
     assert!(lent(large).is_err());
     claim(large, given);
-    assert!(lent(30 << 27 | 0x7ff_ffff).is_err());
+    assert!(lent((30 << 27) | 0x7ff_ffff).is_err());
     let Ok(talk::AskMessage::Bytes(mut taken, _)) = lent(large) else {
         panic!("not taken")
     };
