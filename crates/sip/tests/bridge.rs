@@ -122,7 +122,7 @@ fn pair() -> (talk::Client<talk::Ask>, talk::Server<talk::Ask>, Pair) {
     (pair.client(), pair.server(), pair)
 }
 
-/// Waits for the blocks that bridges free on the workers.
+/// Waits for the blocks that bridges free on the workers. Every test does, or the next one counts what is about to go.
 fn settled(blocks: u64) {
     let begin = Instant::now();
     while census().in_use != blocks {
@@ -202,6 +202,7 @@ fn trees_texts_and_long_messages_cross() {
 #[test]
 fn what_was_sent_before_the_end_arrives() {
     let _alone = alone();
+    let before = census().in_use;
     let (client, server, _pair) = pair();
     drop(client.question(7).expect("alive"));
     let Ok(talk::AskMessage::Question(7, server)) = server.recv() else {
@@ -211,11 +212,13 @@ fn what_was_sent_before_the_end_arrives() {
     if let Ok(asked) = server.reply(1) {
         assert!(matches!(asked.recv(), Err(ChannelClosed)));
     }
+    settled(before);
 }
 
 #[test]
 fn a_waiting_peer_is_told_of_the_end() {
     let _alone = alone();
+    let before = census().in_use;
     for down in [false, true] {
         let (client, server, pair) = pair();
         let waits = std::thread::spawn({
@@ -230,6 +233,7 @@ fn a_waiting_peer_is_told_of_the_end() {
         }
         assert_eq!(waits.join().expect("no panic"), Err(ChannelClosed));
     }
+    settled(before);
 }
 
 #[test]
