@@ -333,3 +333,51 @@ impl Debtor {
 fn over_limit(error: HeapError) -> ! {
     std::panic::panic_any(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{ExBox, walk};
+    use std::collections::BTreeSet;
+
+    /// What the list says, beside what was made, dropped and leaked: the latest block first of all or long after others.
+    #[test]
+    fn every_block_of_an_owner_is_found_and_only_those() {
+        std::thread::spawn(|| {
+            let book = of(Owner::HOST);
+            let (mut kept, mut leaked) = (Vec::new(), BTreeSet::new());
+            let address = |block: &ExBox<u64>| std::ptr::from_ref::<u64>(block).addr();
+            let mut random = 1u32;
+            for step in 0..if cfg!(miri) { 300 } else { 2_000u32 } {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let which = (random >> 8) as usize;
+                match random >> 29 {
+                    0..=3 => kept.push(ExBox::new(u64::from(step))),
+                    4 if !kept.is_empty() => drop(kept.pop()),
+                    5 | 6 if !kept.is_empty() => drop(kept.swap_remove(which % kept.len())),
+                    7 if !kept.is_empty() => {
+                        let block = kept.swap_remove(which % kept.len());
+                        leaked.insert(address(&block));
+                        std::mem::forget(block);
+                    }
+                    _ => {}
+                }
+                if step.is_multiple_of(7) {
+                    let mut listed = Vec::new();
+                    book.each_block(|start, _| listed.push(start));
+                    let known: BTreeSet<_> =
+                        kept.iter().map(address).chain(leaked.clone()).collect();
+                    assert_eq!(listed.len(), known.len());
+                    assert_eq!(BTreeSet::from_iter(listed), known);
+                }
+            }
+            assert!(!leaked.is_empty() && !kept.is_empty());
+            drop(kept);
+            assert_eq!(book.share().held, leaked.len() as u64 * SMALLEST as u64);
+            walk::end(book);
+            assert_eq!((book.share().held, book.first()), (0, None));
+        })
+        .join()
+        .expect("no panic");
+    }
+}
