@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use mullion_hip::{Launch, Member, Output, Sharing, enter, launch};
 use mullion_sip::channel::Contract;
+use mullion_sip::exchange::commons::arrived;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Child, Options, Program, Rights, open, serve, spawn};
 use mullion_sip::{ExVec, Start, contract, start};
@@ -176,10 +177,6 @@ fn main() -> std::io::Result<()> {
     .expect("workers");
     let large_only = arguments.iter().any(|argument| argument == "--large");
     let places = cores::places();
-    let large_at = places.iter().find(|place| place.core != 0 && !place.asleep);
-    if let Some(place) = large_at.filter(|_| only.is_empty()) {
-        large::measure_all(*place);
-    }
     let some = places.iter().enumerate().filter(|_| !large_only);
     for (index, place) in some.filter(|(_, place)| place.name().ends_with(only)) {
         for share in [false, true] {
@@ -187,6 +184,8 @@ fn main() -> std::io::Result<()> {
             let what = (index as u64) << 1 | u64::from(share);
             let exit = process(ask, what).expect("a process").wait();
             assert!(exit.cause.is_success(), "{exit:?}");
+            // By pointer, as the row says: this program shares with whoever is the first to do so.
+            assert!(!share || arrived() > 0);
             server.kill();
             server.wait();
         }
@@ -194,6 +193,10 @@ fn main() -> std::io::Result<()> {
     }
     if let Some(program) = after("--iceoryx2").filter(|_| !large_only) {
         iceoryx2(program)?;
+    }
+    let large_at = places.iter().find(|place| place.core != 0 && !place.asleep);
+    if let Some(place) = large_at.filter(|_| only.is_empty()) {
+        large::measure_all(*place);
     }
     print!("{}", row::table());
     if let Some(file) = after("--json") {
