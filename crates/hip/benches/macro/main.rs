@@ -1,6 +1,6 @@
 //! The paper's Figure 5: two programs of three processes each, in every configuration that there is, and as plain
 //! processes of Linux. `make bench-sip`, or
-//! `cargo bench -p mullion-hip --bench macro -- [--json FILE] [--html FILE] [--quick]`.
+//! `cargo bench -p mullion-hip --bench macro -- [--json FILE] [--html FILE] [--quick] [--only CONFIGURATION]`.
 //!
 //! *WebFiles*: a client, a file system and a block device (memory). 50,000 files are read, in the mix that `mix`
 //! documents. *Pipeline*: a source of numbers, a process that sorts them by heapsort, and one that adds them up.
@@ -78,20 +78,21 @@ fn main() -> std::io::Result<()> {
         (true, true) => (3, 50),
         (true, false) => (5, 1),
     };
+    let after = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1)
+    };
+    let only = after("--only").map_or("", String::as_str);
     let workers = NonZeroUsize::new(2);
     mullion_sip::start(Start { workers }).expect("workers");
 
     let mut rows = Vec::new();
     for (kind, count) in [(Kind::Files, 50_000), (Kind::Compute, 2_000)] {
         for processors in [Processors::Two, Processors::One] {
-            rows.extend(measure(kind, count / part, processors, rounds));
+            rows.extend(measure(kind, count / part, processors, rounds, only));
         }
     }
     println!("{}", report::table(&rows));
-    let after = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)
-    };
     if let Some(file) = after("--json") {
         std::fs::write(file, report::json(&rows, rounds))?;
     }
@@ -101,11 +102,16 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn measure(kind: Kind, count: u64, processors: Processors, rounds: usize) -> Vec<Row> {
-    let mut rounds_of = vec![Vec::new(); CONFIGURATIONS.len()];
+fn measure(kind: Kind, count: u64, processors: Processors, rounds: usize, only: &str) -> Vec<Row> {
+    let chosen = || {
+        CONFIGURATIONS
+            .iter()
+            .filter(|(name, ..)| name.starts_with(only))
+    };
+    let mut rounds_of = vec![Vec::new(); chosen().count()];
     let mut sum = None;
     for _ in 0..rounds {
-        for ((name, checked, run), rounds) in CONFIGURATIONS.iter().zip(&mut rounds_of) {
+        for ((name, checked, run), rounds) in chosen().zip(&mut rounds_of) {
             let work = Work {
                 kind,
                 checked: *checked,
@@ -122,9 +128,12 @@ fn measure(kind: Kind, count: u64, processors: Processors, rounds: usize) -> Vec
             rounds.push(took.batches);
         }
     }
-    let base = report::time(&rounds_of[0], report::median);
-    let names = CONFIGURATIONS.iter().map(|(name, ..)| *name);
-    names
+    let Some(first) = rounds_of.first() else {
+        return Vec::new();
+    };
+    let base = report::time(first, report::median);
+    chosen()
+        .map(|(name, ..)| *name)
         .zip(rounds_of)
         .map(|(name, rounds)| Row::of(kind, name, processors, count, &rounds, base))
         .collect()
