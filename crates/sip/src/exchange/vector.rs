@@ -143,6 +143,10 @@ impl<T: Exchange> ExVec<T> {
 
     /// Drops the values from `count` on.
     pub fn truncate(&mut self, count: usize) {
+        if !std::mem::needs_drop::<T>() {
+            // SAFETY: there are as many, or fewer.
+            return unsafe { self.set_count(count.min(self.count())) };
+        }
         while self.count() > count {
             self.pop();
         }
@@ -382,5 +386,51 @@ impl<T: Exchange + fmt::Debug> fmt::Debug for ExVec<T> {
 impl<T: Exchange + PartialEq> PartialEq for ExVec<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{ExString, ledger, worker};
+    use super::*;
+
+    /// Does the same to both, and compares them.
+    fn follow<T: Exchange + PartialEq + fmt::Debug>(
+        steps: &[(u8, usize)],
+        make: impl Fn(usize) -> T,
+    ) {
+        let (mut vector, mut model) = (ExVec::new(), Vec::new());
+        for (what, number) in steps {
+            match what {
+                0..=2 => {
+                    vector.push(make(*number));
+                    model.push(make(*number));
+                }
+                3 => assert_eq!(vector.pop(), model.pop()),
+                4 => {
+                    vector.truncate(*number);
+                    model.truncate(*number);
+                }
+                _ => {
+                    vector.extend((0..*number).map(&make));
+                    model.extend((0..*number).map(&make));
+                }
+            }
+            assert_eq!(vector[..], model[..]);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+        #[test]
+        fn it_does_as_a_vector_and_loses_no_block(
+            steps in prop::collection::vec((0u8..6, 0usize..40), 0..40)
+        ) {
+            follow(&steps, |number| number as u64);
+            follow(&steps, |number| ExString::from(number.to_string().as_str()));
+            assert_eq!(ledger::of_thread(worker::current()).first(), None);
+        }
     }
 }
