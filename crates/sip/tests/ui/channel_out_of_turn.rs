@@ -7,9 +7,7 @@ mullion_sip::contract! {
 
 fn main() {
     let (client, server) = ask::channel().unwrap();
-    // A receive where one is to send, a send where one is to receive, and a second use of an endpoint.
+    // A receive where one is to send, and a send where one is to receive.
     client.recv();
     server.reply(1);
-    let waiting = client.question(1);
-    drop(waiting);
 }
