@@ -436,6 +436,49 @@ fn every_signal_is_an_end_that_peers_and_parent_hear_of() {
     }
 }
 
+/// In the environment of this program: it is a host that does nothing but to have a domain.
+const ONLY_HOST: &str = "MULLION_TEST_ONLY_HOST";
+
+/// A host with one domain, which is said; it is killed then.
+fn only_host() {
+    let server = started("server");
+    println!("{}", children()[0].as_raw_nonzero());
+    server.wait();
+}
+
+/// Whatever the domain does: this one is stopped, so it cannot see that its host is no more.
+fn a_domain_ends_with_its_host() {
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let program = std::env::current_exe().expect("this one");
+    let mut host = Command::new(program)
+        .env(ONLY_HOST, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a host");
+    let mut said = String::new();
+    let output = host.stdout.take().expect("piped");
+    BufReader::new(output).read_line(&mut said).expect("said");
+    let domain = Pid::from_raw(said.trim().parse().expect("a number")).expect("not 0");
+    kill_process(domain, Signal::STOP).expect("alive");
+    host.kill().expect("alive");
+    host.wait().expect("killed");
+    // Nobody may have waited for it yet.
+    let dead = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", domain.as_raw_nonzero()));
+        test_kill_process(domain).is_err() || status.is_ok_and(|text| text.contains("State:\tZ"))
+    };
+    let begin = Instant::now();
+    while !dead() {
+        if begin.elapsed() > Duration::from_secs(10) {
+            kill_process(domain, Signal::KILL).expect("alive");
+            panic!("it has outlived its host");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn a_domain_is_started_again_by_policy() {
     let mut lives = 0;
     let policy = Policy::OnFailure {
@@ -489,6 +532,9 @@ fn nothing_is_inherited() {
 fn main() {
     enter(load);
     start(Start::default()).expect("workers");
+    if std::env::var_os(ONLY_HOST).is_some() {
+        return only_host();
+    }
     on_notice(|_, notice| NOTICES.lock().expect("whole").push(notice.clone()));
     run(listed![
         the_host_talks_to_a_domain,
@@ -501,6 +547,7 @@ fn main() {
         rights_are_the_hosts_to_look_at,
         every_end_of_a_process_is_the_end_it_would_be,
         every_signal_is_an_end_that_peers_and_parent_hear_of,
+        a_domain_ends_with_its_host,
         a_domain_is_started_again_by_policy,
         what_cannot_begin_says_why,
         no_power_is_left,
