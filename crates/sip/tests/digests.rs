@@ -107,20 +107,36 @@ variants! {
     of_another_contract(
         contract! { pub mod talk { Say: client { Word(i32) -> end } } }
     ): c { pub mod c { Ask: client { Question(talk::Client<talk::Say>) -> end } } }
+    of_one_layout(
+        #[derive(Exchange)] pub(crate) struct Thing { one: u8, two: u32 }
+    ): c { pub mod c { Ask: client { Question(Thing) -> end } } }
+    of_the_layout_of_c(
+        #[derive(Exchange)] #[repr(C)] pub(crate) struct Thing { one: u8, two: u32 }
+    ): c { pub mod c { Ask: client { Question(Thing) -> end } } }
+    a_list(
+        #[derive(Exchange)] pub(crate) struct Thing { next: Option<mullion_sip::ExBox<Thing>> }
+    ): c { pub mod c { Ask: client { Question(Thing) -> end } } }
+    another_list(
+        #[derive(Exchange)] pub(crate) struct Thing { next: Option<mullion_sip::ExBox<Option<Thing>>> }
+    ): c { pub mod c { Ask: client { Question(Thing) -> end } } }
+    an_own_end: c { pub mod c { Ask: client { Give(Client<Ask>) -> Answer } Answer: server { Go -> end } } }
+    another_own_end: c { pub mod c { Ask: client { Give(Server<Answer>) -> Answer } Answer: server { Go -> end } } }
     forever: c { #[endless] pub mod c { Ask: client { Go -> Answer } Answer: server { Go -> Ask } } }
     not_quite: c { pub mod c { Ask: client { Go -> Answer } Answer: server { Go -> Ask, Stop -> end } } }
     one_step: c { pub mod c { Ask: client { Go -> Answer } Answer: server { Go -> end } } }
+    another_first_state: c { pub mod c { Begin: client { Go -> Answer } Answer: server { Go -> end } } }
     the_other_client: c { pub mod c { Ask: client { Go -> Answer } Answer: client { Go -> end } } }
 }
 
 #[test]
 fn whatever_is_changed_changes_the_digest() {
     let mut seen = HashMap::new();
-    for (variant, digest) in all() {
-        if let Some(other) = seen.insert(digest.0, variant) {
-            panic!("{variant} has the digest of {other}");
-        }
-    }
+    let same = all().into_iter().filter_map(|(variant, digest)| {
+        let other = seen.insert(digest.0, variant)?;
+        Some((other, variant))
+    });
+    let same: Vec<_> = same.collect();
+    assert!(same.is_empty(), "{same:?}");
 }
 
 contract! {
