@@ -43,7 +43,7 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
 	target/release/conformance torture --state build/torture.state
 
-check: fmt clippy doc deny test   ## what continuous integration runs
+check: fmt clippy features doc deny test   ## what continuous integration runs
 
 bench:            ## what each wall costs, side by side (BENCH=--quick for a first look)
 	@scripts/setup --build
@@ -59,7 +59,7 @@ bench-sip: setup  ## processes and messages beside Linux and other channels: tab
 	cargo bench --quiet -p mullion-hip --bench macro -- --json $(CURDIR)/build/sip-macro.json --html $(CURDIR)/build/sip-macro.html $(BENCH)
 
 # Workspaces of their own: SIPs are built with a feature that hosts are not, the models with loom.
-ASIDE := examples/sip crates/sip/model
+ASIDE := examples/sip crates/sip/model crates/runtime/model
 
 fmt:
 	cargo fmt --all --check
@@ -68,6 +68,14 @@ fmt:
 clippy:
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --manifest-path examples/sip/Cargo.toml --workspace --all-targets -- -D warnings
+
+features:         ## the combinations of features that hosts may choose
+	cargo check --quiet -p mullion-loader --no-default-features
+	cargo check --quiet -p mullion --no-default-features
+	cargo check --quiet -p mullion --no-default-features --features trust
+	cargo check --quiet -p mullion --no-default-features --features debug-information
+	cargo check --quiet -p mullion-symbols --no-default-features
+	cargo check --quiet -p mullion-trust --no-default-features
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
