@@ -78,6 +78,8 @@ pub const LABEL_NOP: [u8; 7] = [0x0f, 0x1f, 0x80, 0x4d, 0x75, 0x6c, 0x4e];
 pub const TRAP_LABEL: [u8; 3] = [0x0f, 0xb9, 0xc0];
 /// `ud1 %ecx, %eax`: in trap mode, an access outside the window.
 pub const TRAP_ACCESS: [u8; 3] = [0x0f, 0xb9, 0xc1];
+/// `ud1 %edx, %eax`: in an image that counts steps, none was left.
+pub const TRAP_STEPS: [u8; 3] = [0x0f, 0xb9, 0xc2];
 
 /// Name field of the image's note (`PT_NOTE`), with its terminating zero.
 pub const NOTE_NAME: [u8; 8] = *b"Mullion\0";
