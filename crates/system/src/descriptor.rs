@@ -8,17 +8,31 @@ use std::sync::Arc;
 /// Greatest number of descriptors.
 const LIMIT: usize = 256;
 
+/// What descriptors 0, 1 and 2 stand for.
+const STREAMS: [Stream; 3] = [Stream::Input, Stream::Output, Stream::Error];
+
 /// What a descriptor stands for.
 #[derive(Clone)]
 pub(crate) enum Handle {
-    /// Standard input, output or error of the host: 0, 1 or 2.
-    Stream(u8),
+    /// Standard input, output or error of the host.
+    Stream(Stream),
     /// The same of a program whose streams its host takes (`Streams::Taken`).
     Taken(Stream),
     /// A regular file.
     File(Arc<File>),
     /// A directory, by the program's own path.
     Directory(Arc<Directory>),
+}
+
+/// What a program does with a descriptor's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// To read where the descriptor is.
+    Read,
+    /// To write where the descriptor is.
+    Write,
+    /// To name a position: lseek, pread64, pwrite64.
+    Seek,
 }
 
 /// An open file.
@@ -40,21 +54,46 @@ impl Handle {
     /// The host's descriptor behind it, to read, write or ask.
     pub(crate) fn host(&self) -> BorrowedFd<'_> {
         match self {
-            Handle::Stream(0) => rustix::stdio::stdin(),
-            Handle::Stream(1) => rustix::stdio::stdout(),
-            Handle::Stream(_) => rustix::stdio::stderr(),
+            Handle::Stream(Stream::Input) => rustix::stdio::stdin(),
+            Handle::Stream(Stream::Output) => rustix::stdio::stdout(),
+            Handle::Stream(Stream::Error) => rustix::stdio::stderr(),
             Handle::Taken(_) => null(),
             Handle::File(file) => file.descriptor.as_fd(),
             Handle::Directory(directory) => directory.descriptor.as_fd(),
         }
     }
 
+    /// The stream that it is, if it is one.
+    fn stream(&self) -> Option<Stream> {
+        match self {
+            Handle::Stream(stream) | Handle::Taken(stream) => Some(*stream),
+            Handle::File(_) | Handle::Directory(_) => None,
+        }
+    }
+
+    /// Whether it is one of the three streams: to read from it may be to wait.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.stream().is_some()
+    }
+
     /// Whether it is standard output or error, of which a host may limit the bytes.
     pub(crate) fn is_output(&self) -> bool {
-        match self {
-            Handle::Stream(number) => *number != 0,
-            Handle::Taken(stream) => *stream != Stream::Input,
-            Handle::File(_) | Handle::Directory(_) => false,
+        self.stream().is_some_and(|stream| stream != Stream::Input)
+    }
+
+    /// Refuses what a stream is not for. The host's own descriptor may allow more: its
+    /// output may be a file in which the host has written before, open for reading too, and
+    /// a terminal can be read and written by each of the three.
+    pub(crate) fn permits(&self, wanted: Use) -> Result<(), Errno> {
+        let Some(stream) = self.stream() else {
+            return Ok(());
+        };
+        let input = stream == Stream::Input;
+        match wanted {
+            Use::Read if !input => Err(Errno::BADF),
+            Use::Write if input => Err(Errno::BADF),
+            Use::Seek if !input || matches!(self, Handle::Taken(_)) => Err(Errno::SPIPE),
+            _ => Ok(()),
         }
     }
 
@@ -76,10 +115,8 @@ impl Descriptors {
     /// The three streams.
     pub(crate) fn new(streams: &Streams) -> Self {
         let list = match streams {
-            Streams::Host => (0..3).map(Handle::Stream).map(Some).collect(),
-            Streams::Taken(_) => [Stream::Input, Stream::Output, Stream::Error]
-                .map(|stream| Some(Handle::Taken(stream)))
-                .into(),
+            Streams::Host => STREAMS.map(|stream| Some(Handle::Stream(stream))).into(),
+            Streams::Taken(_) => STREAMS.map(|stream| Some(Handle::Taken(stream))).into(),
         };
         Self { list }
     }
@@ -135,15 +172,21 @@ mod tests {
     #[test]
     fn numbers_are_the_lowest_free_ones_and_limited() {
         let mut table = Descriptors::new(&Streams::Host);
-        assert_eq!(table.add(Handle::Stream(1), 0), Ok(3));
+        assert_eq!(table.add(Handle::Stream(Stream::Output), 0), Ok(3));
         table.close(0).expect("open");
-        assert_eq!(table.add(Handle::Stream(1), 0), Ok(0));
-        assert_eq!(table.add(Handle::Stream(1), 10), Ok(10));
+        assert_eq!(table.add(Handle::Stream(Stream::Output), 0), Ok(0));
+        assert_eq!(table.add(Handle::Stream(Stream::Output), 10), Ok(10));
         assert_eq!(table.get(9).err(), Some(Errno::BADF));
         assert_eq!(table.get(-1).err(), Some(Errno::BADF));
         assert_eq!(table.close(9), Err(Errno::BADF));
-        while table.add(Handle::Stream(1), 0).is_ok() {}
-        assert_eq!(table.add(Handle::Stream(1), 0), Err(Errno::MFILE));
-        assert_eq!(table.replace(256, Handle::Stream(1)), Err(Errno::BADF));
+        while table.add(Handle::Stream(Stream::Output), 0).is_ok() {}
+        assert_eq!(
+            table.add(Handle::Stream(Stream::Output), 0),
+            Err(Errno::MFILE)
+        );
+        assert_eq!(
+            table.replace(256, Handle::Stream(Stream::Output)),
+            Err(Errno::BADF)
+        );
     }
 }

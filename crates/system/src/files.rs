@@ -1,15 +1,18 @@
 //! Calls on open descriptors.
 
 use crate::call::Call;
-use crate::descriptor::{Directory, File, Handle};
+use crate::descriptor::{Directory, File, Handle, Use};
 use crate::{Answer, Stop, stat};
-use mullion_runtime::Claimed;
+use mullion_runtime::{Claimed, quietly};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 /// Most bytes of one read or write, as Linux has it.
 const LONGEST: u64 = 0x7fff_f000;
+/// Most bytes that the kernel moves at a time: between two pieces the time limit is looked at,
+/// since a signal interrupts no copy between a file and memory.
+const PIECE: u64 = 1 << 20;
 /// Most pieces of one readv or writev, as Linux has it.
 const MOST_PIECES: u64 = 1024;
 
@@ -17,33 +20,76 @@ fn handle(call: &Call<'_, '_>) -> Result<Handle, Stop> {
     Ok(call.state().descriptors.get(call.int(0))?)
 }
 
-/// Moves bytes between a descriptor and the program's memory; the kernel does it
-/// directly, so that no length needs a buffer.
+/// What is done with the bytes of a descriptor.
+#[derive(Clone, Copy)]
+struct Way {
+    write: bool,
+    /// Where in the file; `None`: where the descriptor is.
+    position: Option<i64>,
+}
+
+/// Moves bytes between a descriptor and the program's memory, piece by piece, until one comes
+/// short, the time is up, or all are moved.
 fn transfer(
     call: &Call<'_, '_>,
     handle: &Handle,
     (at, length): (Claimed, u64),
-    position: Option<i64>,
-    write: bool,
-) -> Result<usize, Stop> {
-    if write && handle.is_output() {
-        call.charge_output(length.min(LONGEST))?;
+    way: Way,
+) -> Result<u64, Stop> {
+    let length = length.min(LONGEST);
+    handle.permits(if way.write { Use::Write } else { Use::Read })?;
+    if way.position.is_some() {
+        handle.permits(Use::Seek)?;
     }
-    if let Handle::Taken(stream) = handle {
-        if position.is_some() {
-            return Err(Errno::SPIPE.into());
+    if way.write && handle.is_output() {
+        call.charge_output(length)?;
+    }
+    // The whole range is checked, not only what is moved of it.
+    call.piece(at, length)?;
+    let mut done = 0;
+    while done < length {
+        let step = PIECE.min(length - done);
+        let place = Claimed(at.0.wrapping_add(done));
+        let moved = match transfer_piece(call, handle, (place, step), way, done) {
+            Ok(moved) => moved,
+            // What has been moved is moved; the error comes with the next call.
+            Err(_) if done > 0 => break,
+            Err(stop) => return Err(stop),
+        };
+        done += moved;
+        // To ask a stream for more would be to wait, while the program has something to work on.
+        let enough = moved < step || (!way.write && handle.is_stream());
+        if enough || call.is_out_of_time() {
+            break;
         }
+    }
+    Ok(done)
+}
+
+/// As [`transfer`], in one piece; the kernel moves the bytes, so that no buffer is needed.
+fn transfer_piece(
+    call: &Call<'_, '_>,
+    handle: &Handle,
+    (at, length): (Claimed, u64),
+    way: Way,
+    done: u64,
+) -> Result<u64, Stop> {
+    if let Handle::Taken(stream) = handle {
         let streams = &call.grants().streams;
-        return Ok(streams.transfer(call, *stream, (at, length), write)? as usize);
+        return streams.transfer(call, *stream, (at, length), way.write);
     }
     let descriptor = handle.bytes()?;
-    let piece = call.memory().piece(at, length.min(LONGEST))?;
-    call.retry(|| {
-        Ok(match write {
+    let piece = call.piece(at, length)?;
+    let position = way
+        .position
+        .map(|position| position.saturating_add(done as i64));
+    let moved = call.retry(|| {
+        Ok(match way.write {
             true => piece.drain_to(descriptor, position)?,
             false => piece.fill_from(descriptor, position)?,
         })
-    })
+    })?;
+    Ok(moved as u64)
 }
 
 fn single(call: &Call<'_, '_>, positioned: bool, write: bool) -> Answer {
@@ -56,7 +102,7 @@ fn single(call: &Call<'_, '_>, positioned: bool, write: bool) -> Answer {
         return Ok(0);
     }
     let place = (call.pointer(1), call.argument(2));
-    Ok(transfer(call, &handle, place, position, write)? as u64)
+    transfer(call, &handle, place, Way { write, position })
 }
 
 pub(crate) fn read(call: &Call<'_, '_>) -> Answer {
@@ -81,24 +127,29 @@ fn vector(call: &Call<'_, '_>, write: bool) -> Answer {
     if count > MOST_PIECES {
         return Err(Errno::INVAL.into());
     }
+    if count == 0 {
+        return Ok(0);
+    }
     let mut done: u64 = 0;
-    for index in 0..count {
-        let entry = call.argument(1).wrapping_add(16 * index);
-        let at = Claimed(call.memory().read_u64(Claimed(entry))?);
-        let length = call.memory().read_u64(Claimed(entry.wrapping_add(8)))?;
+    for [at, length] in call.records(1, count as usize)? {
+        let at = Claimed(at);
         if length == 0 {
             continue;
         }
-        let moved = match transfer(call, &handle, (at, length), None, write) {
-            Ok(moved) => moved as u64,
+        let way = Way {
+            write,
+            position: None,
+        };
+        let moved = match transfer(call, &handle, (at, length), way) {
+            Ok(moved) => moved,
             // What has been moved is moved; the error comes with the next call.
             Err(_) if done > 0 => break,
             Err(stop) => return Err(stop),
         };
         done += moved;
-        // What came short ends the call. So does what a stream gave: to ask it for more would be
-        // to wait, while the program has something to work on.
-        if moved < length || (!write && matches!(handle, Handle::Stream(_))) {
+        // What came short ends the call, and so does what a stream gave, as in `transfer`.
+        let enough = moved < length || (!write && handle.is_stream());
+        if enough || call.is_out_of_time() {
             break;
         }
     }
@@ -121,6 +172,7 @@ pub(crate) fn close(call: &Call<'_, '_>) -> Answer {
 pub(crate) fn lseek(call: &Call<'_, '_>) -> Answer {
     let offset = call.argument(1) as i64;
     let handle = handle(call)?;
+    handle.permits(Use::Seek)?;
     let from = match call.int(2) {
         0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::INVAL)?),
         1 => SeekFrom::Current(offset),
@@ -132,7 +184,7 @@ pub(crate) fn lseek(call: &Call<'_, '_>) -> Answer {
 
 pub(crate) fn fstat(call: &Call<'_, '_>) -> Answer {
     let stat = rustix::fs::fstat(handle(call)?.host())?;
-    call.memory().write(call.pointer(1), &stat::bytes(&stat))?;
+    call.write(call.pointer(1), &stat::bytes(&stat))?;
     Ok(0)
 }
 
@@ -152,7 +204,7 @@ pub(crate) fn ioctl(call: &Call<'_, '_>) -> Answer {
     {
         place.copy_from_slice(&value.to_le_bytes());
     }
-    call.memory().write(call.pointer(2), &bytes)?;
+    call.write(call.pointer(2), &bytes)?;
     Ok(0)
 }
 
@@ -193,10 +245,15 @@ pub(crate) fn dup3(call: &Call<'_, '_>) -> Answer {
 pub(crate) fn ftruncate(call: &Call<'_, '_>) -> Answer {
     let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
     match handle(call)? {
-        Handle::File(file) => rustix::fs::ftruncate(&file.descriptor, length)?,
+        Handle::File(file) => set_length(&file.descriptor, length)?,
         _ => return Err(Errno::INVAL.into()),
     }
     Ok(0)
+}
+
+/// ftruncate, for which more than the host's own files may have is an error and no signal.
+pub(crate) fn set_length(file: &OwnedFd, length: u64) -> Result<(), Stop> {
+    Ok(quietly(|| Ok(rustix::fs::ftruncate(file, length)?))?)
 }
 
 pub(crate) fn fsync(call: &Call<'_, '_>) -> Answer {
@@ -231,7 +288,7 @@ pub(crate) fn getdents64(call: &Call<'_, '_>) -> Answer {
             break;
         }
     }
-    call.memory().write(call.pointer(1), &bytes)?;
+    call.write(call.pointer(1), &bytes)?;
     Ok(bytes.len() as u64)
 }
 
@@ -245,16 +302,21 @@ fn kind(kind: FileType) -> u8 {
 }
 
 /// Refuses what is neither a file nor a directory: what waits for a peer, or is a device, is
-/// none of the program's. Nor is anything in /proc, where files are other processes' memory,
-/// and its host's. `found` may be a mere name of it (`O_PATH`): opening can have effects.
+/// none of the program's. Nor is anything in /proc. `found` may be a mere name of it (`O_PATH`):
+/// opening can have effects.
 pub(crate) fn permitted(found: &OwnedFd) -> Result<FileType, Errno> {
-    const PROC: u64 = 0x9fa0;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode);
     let usual = matches!(kind, FileType::RegularFile | FileType::Directory);
-    match usual && rustix::fs::fstatfs(found)?.f_type as u64 != PROC {
+    match usual && !is_of_processes(found)? {
         true => Ok(kind),
         false => Err(Errno::ACCESS),
     }
+}
+
+/// Whether it lies in /proc, where files are the memory of processes, and of the host.
+pub(crate) fn is_of_processes(found: &OwnedFd) -> Result<bool, Errno> {
+    const PROC: u64 = 0x9fa0;
+    Ok(rustix::fs::fstatfs(found)?.f_type as u64 == PROC)
 }
 
 /// A handle for what has just been opened.

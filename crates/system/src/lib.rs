@@ -176,7 +176,9 @@ impl From<mullion_runtime::MappingError> for Stop {
         use mullion_runtime::MappingError;
         Self::Error(match error {
             MappingError::Range => Errno::INVAL,
-            MappingError::NoMemory | MappingError::NotMapped => Errno::NOMEM,
+            MappingError::NoMemory | MappingError::Mappings { .. } | MappingError::NotMapped => {
+                Errno::NOMEM
+            }
             MappingError::Image => Errno::ACCESS,
         })
     }

@@ -17,7 +17,7 @@ const MADV_DONTNEED: i32 = 4;
 const PIECE: usize = 1 << 20;
 
 pub(crate) fn brk(call: &Call<'_, '_>) -> Answer {
-    Ok(call.memory().set_heap_end(call.pointer(0)))
+    Ok(call.mappings().set_heap_end(call.pointer(0)))
 }
 
 fn access(protection: u64) -> Result<Access, Stop> {
@@ -42,12 +42,12 @@ pub(crate) fn mmap(call: &Call<'_, '_>) -> Answer {
     // An address without MAP_FIXED is a hint, and hints may be ignored.
     let at = (flags & MAP_FIXED != 0).then(|| call.pointer(0));
     Ok(call
-        .memory()
+        .mappings()
         .map(at, call.argument(1), access(call.argument(2))?)?)
 }
 
 pub(crate) fn munmap(call: &Call<'_, '_>) -> Answer {
-    call.memory().unmap(call.pointer(0), call.argument(1))?;
+    call.mappings().unmap(call.pointer(0), call.argument(1))?;
     Ok(0)
 }
 
@@ -56,14 +56,14 @@ pub(crate) fn mprotect(call: &Call<'_, '_>) -> Answer {
         return Ok(0);
     }
     let access = access(call.argument(2))?;
-    call.memory()
+    call.mappings()
         .protect(call.pointer(0), call.argument(1), access)?;
     Ok(0)
 }
 
 pub(crate) fn madvise(call: &Call<'_, '_>) -> Answer {
     if call.int(2) == MADV_DONTNEED && call.argument(1) != 0 {
-        call.memory().discard(call.pointer(0), call.argument(1))?;
+        call.mappings().discard(call.pointer(0), call.argument(1))?;
     }
     // All other advice may be ignored.
     Ok(0)
@@ -79,7 +79,7 @@ pub(crate) fn mremap(call: &Call<'_, '_>) -> Answer {
     if call.argument(3) & !MREMAP_MAYMOVE != 0 {
         return Err(Errno::INVAL.into());
     }
-    let memory = call.memory();
+    let memory = call.mappings();
     let access = memory.mapped_as(old, from)?;
     if to <= from {
         if to < from {
@@ -114,9 +114,9 @@ fn copy(call: &Call<'_, '_>, from: Claimed, to: Claimed, length: u64) -> Result<
         let Some(bytes) = bytes.get_mut(..step) else {
             return Err(Errno::FAULT.into());
         };
-        let source = call.memory().piece(Claimed(from.0 + done), step as u64)?;
+        let source = call.piece(Claimed(from.0 + done), step as u64)?;
         source.read(bytes)?;
-        call.memory().write(Claimed(to.0 + done), bytes)?;
+        call.write(Claimed(to.0 + done), bytes)?;
         done += step as u64;
     }
     Ok(())

@@ -3,9 +3,13 @@
 //! A path is made absolute and its `.` and `..` are taken out by their names;
 //! the longest mount that is a prefix of it is chosen; the rest is left to the
 //! kernel, which resolves it beneath the mount's descriptor and refuses whatever
-//! would lead out: `..`, absolute links, links of /proc. So a race with somebody
-//! who changes the tree at the same time cannot be lost.
+//! would lead out: `..`, absolute links, links of /proc, and places where the host
+//! has mounted something else (`RESOLVE_NO_XDEV`). So a race with somebody who
+//! changes the tree at the same time cannot be lost, and a grant of `/` is one of
+//! files, not of what the kernel shows in /proc, /sys and /dev. A directory in
+//! which something else is mounted can be granted beside it.
 
+use crate::files;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -25,6 +29,12 @@ pub struct Mount {
 /// Why a directory cannot be granted.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
+    /// What the kernel shows there is not files, but the host itself.
+    #[error("{path} cannot be granted: it shows processes, the host among them, and no files")]
+    Processes {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Not HOST::GUEST or HOST::GUEST:ro.
     #[error("{0:?} is not of the form HOST::GUEST or HOST::GUEST:ro, with GUEST an absolute path")]
     Form(String),
@@ -64,6 +74,14 @@ impl Mount {
                 path: host.to_owned(),
                 cause: cause.into(),
             })?;
+        if files::is_of_processes(&root).map_err(|cause| MountError::Open {
+            path: host.to_owned(),
+            cause: cause.into(),
+        })? {
+            return Err(MountError::Processes {
+                path: host.to_owned(),
+            });
+        }
         let canonical = host.canonicalize().map_err(|cause| MountError::Open {
             path: host.to_owned(),
             cause,
@@ -113,7 +131,7 @@ impl Mount {
     /// Opens `rest`, a path beneath the mount.
     pub(crate) fn open(&self, rest: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let rest = if rest.is_empty() { "." } else { rest };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
         rustix::fs::openat2(&self.root, rest, flags | OFlags::CLOEXEC, mode, resolve)
             // What would lead out is, to the program, not there.
             .map_err(|error| {

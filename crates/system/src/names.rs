@@ -87,21 +87,25 @@ impl<'a> Name<'a> {
 
 /// The name in argument `path`, seen from the working directory.
 fn here<'a>(call: &'a Call<'_, '_>, path: usize) -> Result<Name<'a>, Stop> {
-    let from = call.state().directory.clone();
-    Name::of(call, from, &call.path(path)?)
+    named(call, AT_FDCWD, &call.path(path)?)
 }
 
 /// The name in argument `path`, seen from the directory in argument `directory`.
 fn at<'a>(call: &'a Call<'_, '_>, directory: usize, path: usize) -> Result<Name<'a>, Stop> {
-    let text = call.path(path)?;
-    let number = call.int(directory);
-    if number == AT_FDCWD || text.starts_with('/') {
-        return here(call, path);
-    }
-    match call.state().descriptors.get(number)? {
-        Handle::Directory(directory) => Name::of(call, directory.path.clone(), &text),
-        _ => Err(Errno::NOTDIR.into()),
-    }
+    named(call, call.int(directory), &call.path(path)?)
+}
+
+/// The name that a call has read, seen from a directory.
+fn named<'a>(call: &'a Call<'_, '_>, directory: i32, text: &str) -> Result<Name<'a>, Stop> {
+    let from = if directory == AT_FDCWD || text.starts_with('/') {
+        call.state().directory.clone()
+    } else {
+        match call.state().descriptors.get(directory)? {
+            Handle::Directory(directory) => directory.path.clone(),
+            _ => return Err(Errno::NOTDIR.into()),
+        }
+    };
+    Name::of(call, from, text)
 }
 
 fn mode(call: &Call<'_, '_>, index: usize) -> Mode {
@@ -148,8 +152,7 @@ fn stat_name(call: &Call<'_, '_>, name: &Name<'_>, follow: bool, to: Claimed) ->
         OFlags::NOFOLLOW
     };
     let found = name.open(OFlags::PATH | link)?;
-    call.memory()
-        .write(to, &stat::bytes(&rustix::fs::fstat(found)?))?;
+    call.write(to, &stat::bytes(&rustix::fs::fstat(found)?))?;
     Ok(0)
 }
 
@@ -162,16 +165,16 @@ pub(crate) fn lstat(call: &Call<'_, '_>) -> Answer {
 }
 
 pub(crate) fn newfstatat(call: &Call<'_, '_>) -> Answer {
-    let flags = call.argument(3);
-    if flags & AT_EMPTY_PATH != 0 && call.path(1)?.is_empty() {
+    let (flags, text) = (call.argument(3), call.path(1)?);
+    if flags & AT_EMPTY_PATH != 0 && text.is_empty() {
         let handle = call.state().descriptors.get(call.int(0))?;
         let stat = rustix::fs::fstat(handle.host())?;
-        call.memory().write(call.pointer(2), &stat::bytes(&stat))?;
+        call.write(call.pointer(2), &stat::bytes(&stat))?;
         return Ok(0);
     }
     stat_name(
         call,
-        &at(call, 0, 1)?,
+        &named(call, call.int(0), &text)?,
         flags & AT_SYMLINK_NOFOLLOW == 0,
         call.pointer(2),
     )
@@ -274,8 +277,7 @@ fn read_link(call: &Call<'_, '_>, name: &Name<'_>, to: Claimed, room: u64) -> An
     let (parent, last) = name.parent().map_err(|_| Errno::INVAL)?;
     let target = rustix::fs::readlinkat(parent, last, Vec::new())?.into_bytes();
     let length = target.len().min(room as usize);
-    call.memory()
-        .write(to, target.get(..length).unwrap_or_default())?;
+    call.write(to, target.get(..length).unwrap_or_default())?;
     Ok(length as u64)
 }
 
@@ -292,7 +294,7 @@ pub(crate) fn truncate(call: &Call<'_, '_>) -> Answer {
     let file = here(call, 0)?
         .writable()?
         .open_content(OFlags::WRONLY, Mode::empty())?;
-    rustix::fs::ftruncate(file, length)?;
+    files::set_length(&file, length)?;
     Ok(0)
 }
 
@@ -312,26 +314,16 @@ pub(crate) fn fchmodat(call: &Call<'_, '_>) -> Answer {
 }
 
 pub(crate) fn utimensat(call: &Call<'_, '_>) -> Answer {
-    let time = |index: u64| -> Result<Timespec, Stop> {
-        const NOW: i64 = 0x3fff_ffff;
-        if call.argument(2) == 0 {
-            return Ok(Timespec {
-                tv_sec: 0,
-                tv_nsec: NOW,
-            });
-        }
-        let at = |at: u64| {
-            call.memory()
-                .read_u64(Claimed(call.argument(2).wrapping_add(at)))
-        };
-        Ok(Timespec {
-            tv_sec: at(16 * index)? as i64,
-            tv_nsec: at(16 * index + 8)? as i64,
-        })
+    const NOW: u64 = 0x3fff_ffff;
+    let given = match call.argument(2) {
+        0 => [0, NOW, 0, NOW],
+        _ => call.record(2)?,
     };
+    let [access, access_part, change, change_part] = given.map(|word| word as i64);
+    let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
     let times = Timestamps {
-        last_access: time(0)?,
-        last_modification: time(1)?,
+        last_access: time(access, access_part),
+        last_modification: time(change, change_part),
     };
     if call.argument(1) == 0 {
         let handle = call.state().descriptors.get(call.int(0))?;
@@ -363,7 +355,7 @@ pub(crate) fn getcwd(call: &Call<'_, '_>) -> Answer {
     if (path.len() as u64) > call.argument(1) {
         return Err(Errno::RANGE.into());
     }
-    call.memory().write(call.pointer(0), &path)?;
+    call.write(call.pointer(0), &path)?;
     Ok(path.len() as u64)
 }
 

@@ -3,12 +3,15 @@
 
 use crate::call::Call;
 use crate::{Answer, Stop};
-use mullion_runtime::{Claimed, End};
+use mullion_runtime::{Claimed, End, Error, MAX_STACKS};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
-/// The number of the program and of its only thread.
+/// The number of the program and of its first thread.
 const SELF: u64 = 1;
+/// The numbers by which its C library knows its threads (`__mullion_extension_start.c`): that of the first,
+/// and one for each data stack.
+const THREADS: std::ops::RangeInclusive<i32> = SELF as i32..=MAX_STACKS as i32 + 1;
 /// "nobody", as the identity of everything.
 const NOBODY: u64 = 65534;
 const SIG_IGN: u64 = 1;
@@ -37,19 +40,24 @@ pub(crate) fn nothing(_: &Call<'_, '_>) -> Answer {
     Ok(0)
 }
 
-/// kill(process, signal), tkill(thread, signal).
+/// kill(process, signal).
 pub(crate) fn kill(call: &Call<'_, '_>) -> Answer {
-    raise(call, call.argument(0), call.int(1))
+    raise(call, call.int(0) == SELF as i32, call.int(1))
+}
+
+/// tkill(thread, signal).
+pub(crate) fn tkill(call: &Call<'_, '_>) -> Answer {
+    raise(call, THREADS.contains(&call.int(0)), call.int(1))
 }
 
 /// tgkill(process, thread, signal).
 pub(crate) fn tgkill(call: &Call<'_, '_>) -> Answer {
-    raise(call, call.argument(1), call.int(2))
+    raise(call, THREADS.contains(&call.int(1)), call.int(2))
 }
 
-fn raise(call: &Call<'_, '_>, target: u64, signal: i32) -> Answer {
+fn raise(call: &Call<'_, '_>, is_self: bool, signal: i32) -> Answer {
     match signal {
-        _ if target as i32 != SELF as i32 => Err(Errno::SRCH.into()),
+        _ if !is_self => Err(Errno::SRCH.into()),
         0 => Ok(0),
         1..=64 if HARMLESS.contains(&signal) || call.state().ignored >> signal & 1 != 0 => Ok(0),
         1..=64 => Err(Stop::End(End::Raised(signal))),
@@ -66,7 +74,7 @@ pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
     }
     let wanted = match call.argument(1) {
         0 => None,
-        _ => Some(call.memory().read_u64(call.pointer(1))?),
+        _ => Some(call.record::<1>(1)?[0]),
     };
     match wanted {
         Some(_) if matches!(signal, SIGKILL | SIGSTOP) => return Err(Errno::INVAL.into()),
@@ -77,7 +85,7 @@ pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
     if call.argument(2) != 0 {
         let mut action = [0; 32];
         action[0] = before as u8;
-        call.memory().write(call.pointer(2), &action)?;
+        call.write(call.pointer(2), &action)?;
     }
     if let Some(handler) = wanted {
         let mut state = call.state();
@@ -89,18 +97,20 @@ pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
 
 pub(crate) fn rt_sigprocmask(call: &Call<'_, '_>) -> Answer {
     if call.argument(2) != 0 {
-        call.memory().write(call.pointer(2), &[0; 8])?;
+        call.write(call.pointer(2), &[0; 8])?;
     }
     Ok(0)
 }
 
 /// Nobody sleeps here, so nobody is to be woken: who waits looks again, and lets
-/// other threads of the host run meanwhile.
+/// other threads of the host run meanwhile. In a domain that has ended nobody waits: the lock may be
+/// held by the very call that ended it.
 pub(crate) fn futex(call: &Call<'_, '_>) -> Answer {
     const FUTEX_WAKE: i32 = 1;
     const COMMAND: i32 = 127;
     match call.int(1) & COMMAND {
         FUTEX_WAKE => Ok(0),
+        _ if call.has_ended() => Err(Stop::End(End::Refused(Box::new(Error::Ended)))),
         _ => {
             std::thread::yield_now();
             Err(Errno::AGAIN.into())
@@ -119,7 +129,7 @@ pub(crate) fn getrandom(call: &Call<'_, '_>) -> Answer {
             )?)
         })?;
     }
-    call.memory().write(call.pointer(0), &bytes)?;
+    call.write(call.pointer(0), &bytes)?;
     Ok(bytes.len() as u64)
 }
 
@@ -134,7 +144,7 @@ pub(crate) fn uname(call: &Call<'_, '_>) -> Answer {
             start.copy_from_slice(text.as_bytes());
         }
         let at = call.argument(0).wrapping_add(FIELD * index as u64);
-        call.memory().write(Claimed(at), &field)?;
+        call.write(Claimed(at), &field)?;
     }
     Ok(0)
 }

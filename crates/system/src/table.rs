@@ -121,7 +121,7 @@ pub const TABLE: &[Row] = &[
     row(108, "getegid", Always, process::nobody, SELF),
     row(110, "getppid", Always, process::no_parent, SELF),
     row(186, "gettid", Always, process::own_number, SELF),
-    row(200, "tkill", Always, process::kill, SELF),
+    row(200, "tkill", Always, process::tkill, SELF),
     row(201, "time", Clock, time::time, TIME),
     row(202, "futex", Always, process::futex, SELF),
     row(217, "getdents64", Directory, files::getdents64, BENEATH),

@@ -23,12 +23,11 @@ fn write(call: &Call<'_, '_>, at: Claimed, seconds: i64, fraction: i64) -> Resul
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&seconds.to_le_bytes());
     bytes[8..].copy_from_slice(&fraction.to_le_bytes());
-    Ok(call.memory().write(at, &bytes)?)
+    call.write(at, &bytes)
 }
 
-fn read(call: &Call<'_, '_>, at: Claimed) -> Result<Timespec, Stop> {
-    let seconds = call.memory().read_u64(at)? as i64;
-    let fraction = call.memory().read_u64(Claimed(at.0.wrapping_add(8)))? as i64;
+fn read(call: &Call<'_, '_>, index: usize) -> Result<Timespec, Stop> {
+    let [seconds, fraction] = call.record(index)?.map(|word: u64| word as i64);
     if seconds < 0 || !(0..1_000_000_000).contains(&fraction) {
         return Err(Errno::INVAL.into());
     }
@@ -63,18 +62,18 @@ pub(crate) fn gettimeofday(call: &Call<'_, '_>) -> Answer {
 pub(crate) fn time(call: &Call<'_, '_>) -> Answer {
     let now = rustix::time::clock_gettime(ClockId::Realtime).tv_sec;
     if call.argument(0) != 0 {
-        call.memory().write(call.pointer(0), &now.to_le_bytes())?;
+        call.write(call.pointer(0), &now.to_le_bytes())?;
     }
     Ok(now as u64)
 }
 
 pub(crate) fn nanosleep(call: &Call<'_, '_>) -> Answer {
-    sleep(call, read(call, call.pointer(0))?)
+    sleep(call, read(call, 0)?)
 }
 
 pub(crate) fn clock_nanosleep(call: &Call<'_, '_>) -> Answer {
     const TIMER_ABSTIME: i32 = 1;
-    let wanted = read(call, call.pointer(2))?;
+    let wanted = read(call, 2)?;
     if call.int(1) & TIMER_ABSTIME == 0 {
         return sleep(call, wanted);
     }
