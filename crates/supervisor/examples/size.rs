@@ -195,6 +195,53 @@ fn revocation() {
     }
 }
 
+/// One region granted to many domains, one after the other, and then freed.
+fn crowd() {
+    println!("\none region of 4 KiB to many domains, ns for each of them:");
+    println!("{:>9} {:>9} {:>9}", "domains", "export", "perm_free");
+    for domains in [10, 100, 1_000, 10_000] {
+        let mut world = World::new(1_000, domains);
+        let (kernel, shared) = (world.kernel, words(4, 1024));
+        let (mut granted, mut freed) = (f64::MAX, f64::MAX);
+        for _ in 0..3 {
+            let start = Instant::now();
+            for domain in &world.domains {
+                world
+                    .supervisor
+                    .mprot_export(&kernel, *domain, shared, Permission::Read)
+                    .expect("the owner may");
+            }
+            granted = granted.min(start.elapsed().as_secs_f64() * 1e9);
+            let start = Instant::now();
+            world.supervisor.perm_free(&kernel, shared).expect("shared");
+            freed = freed.min(start.elapsed().as_secs_f64() * 1e9);
+        }
+        let each = domains as f64;
+        println!("{domains:>9} {:>9.0} {:>9.0}", granted / each, freed / each);
+    }
+}
+
+/// A buffer that is granted and revoked again and again, as at a call with an argument by address.
+fn common_case() {
+    let mut world = World::new(1_000, 10);
+    let kernel = world.kernel;
+    let domain = world.domains[3];
+    println!("\na grant and its revocation at one of so many places in turn, ns for both:");
+    for places in [1, 16, 200] {
+        let mut turn = 0;
+        let both = world.time(1, |w, _, _| {
+            turn = (turn + 1) % places;
+            let range = words(4 * turn + 2, 2);
+            for permission in [Permission::ReadWrite, Permission::None] {
+                w.supervisor
+                    .mprot_export(&kernel, domain, range, permission)
+                    .expect("the owner may");
+            }
+        });
+        println!("{places:>9} {both:>9.0}");
+    }
+}
+
 /// The cheapest call, without and with the log.
 fn audit() {
     let mut world = World::new(1000, 10);
@@ -216,6 +263,9 @@ fn audit() {
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("--common") {
+        return common_case();
+    }
     memory();
     println!("ns a call:");
     println!(
@@ -233,5 +283,7 @@ fn main() {
         row(regions, domains);
     }
     revocation();
+    crowd();
+    common_case();
     audit();
 }

@@ -51,6 +51,48 @@ pub enum Call {
     },
 }
 
+/// A call that sets permissions, for [`Supervisor::change_after`](crate::Supervisor::change_after).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    missing_docs,
+    reason = "the fields are the parameters of the methods, described there"
+)]
+pub enum Change {
+    /// [`Call::Mprot`].
+    Own {
+        range: Range,
+        permission: Permission,
+    },
+    /// [`Call::MprotExport`].
+    Export {
+        target: Subject,
+        range: Range,
+        permission: Permission,
+        export: Level,
+    },
+}
+
+impl Change {
+    /// The call that it is.
+    #[must_use]
+    pub fn call(self) -> Call {
+        match self {
+            Self::Own { range, permission } => Call::Mprot { range, permission },
+            Self::Export {
+                target,
+                range,
+                permission,
+                export,
+            } => Call::MprotExport {
+                target,
+                range,
+                permission,
+                export,
+            },
+        }
+    }
+}
+
 /// What a call that was not refused returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
@@ -60,4 +102,6 @@ pub enum Reply {
     Domain(DomainId),
     /// The group made by `group_create`.
     Group(GroupId),
+    /// What `perm_free` found: nobody but the owner had anything on the range, so nothing changed.
+    NothingToFree,
 }

@@ -109,8 +109,6 @@ pub enum Error {
         holder: Subject,
         at: Range,
     },
-    /// Nobody but the owner holds any of it: freed before, or never allocated.
-    NothingToFree { caller: DomainId, range: Range },
     /// What was asked would have no effect, because a group gives more, or the same in another kind.
     HeldThroughGroup {
         domain: DomainId,
@@ -213,7 +211,6 @@ impl Error {
             | Error::TargetIsCaller { .. }
             | Error::NoCaller { .. }
             | Error::Exhausted => Rule::Existence,
-            Error::NothingToFree { .. } => Rule::Row(12),
             Error::ForeignGate { .. }
             | Error::NotExecutable { .. }
             | Error::NotReturnGate { .. }
@@ -253,7 +250,6 @@ impl Error {
             Error::TargetOwns { .. } => "an owner sets its own permission with mprot",
             Error::WouldLower { .. } => "let the owner lower it, or the target itself",
             Error::Shared { .. } => "revoke it first, with perm_free",
-            Error::NothingToFree { .. } => "free once, what has been allocated or exported",
             Error::HeldThroughGroup { .. } => {
                 "leave the group, or change what the group is granted"
             }
@@ -344,9 +340,6 @@ impl fmt::Display for Error {
                 write!(f, "{target} has {held} on {at}, which {asked} would lower")
             }
             Error::Shared { holder, at, .. } => write!(f, "{holder} has access to {at}"),
-            Error::NothingToFree { caller, range } => {
-                write!(f, "nobody but {caller} has anything on {range}")
-            }
             Error::HeldThroughGroup {
                 domain,
                 group,

@@ -3,9 +3,7 @@
 use crate::policy::{JoinPolicy, JoinRequest};
 use crate::set::WordSet;
 use crate::state::{Domain, Group, Writes, carry_out};
-use crate::{
-    DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Reply, Subject, Supervisor,
-};
+use crate::{DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Reply, Supervisor};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -45,10 +43,8 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         let held: Vec<Range> = found.held.iter().collect();
         let mut writes = Writes::new();
         for range in held {
-            let subject = Subject::Group(group);
-            self.state.change(range, &mut writes, |holding| {
-                holding.set(subject, Grant::default())
-            });
+            self.state
+                .set(range, group.into(), Grant::default(), &mut writes);
         }
         for member in self.state.members(group) {
             if let Some(domain) = self.state.domains.get_mut(&member) {

@@ -1,5 +1,6 @@
 //! The rules of Table 1 and of `chown`: first every word is judged, then everything changes.
 
+use crate::few::Few;
 use crate::policy::JoinPolicy;
 use crate::region::Holding;
 use crate::state::{Domain, Writes, carry_out};
@@ -7,10 +8,9 @@ use crate::{
     DomainId, Error, Grant, GroupId, Level, Mechanism, Permission, Range, Reply, Rule, Subject,
     Supervisor,
 };
-use alloc::vec::Vec;
 
 /// What to set, piece by piece, once all pieces are allowed.
-type Plan = Vec<(Range, Grant)>;
+pub(crate) type Plan = Few<(Range, Grant)>;
 
 impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// Rows 1 and 2.
@@ -20,6 +20,18 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         range: Range,
         asked: Permission,
     ) -> Result<Reply, Error> {
+        let plan = self.plan_mprot(caller, range, asked)?;
+        self.set(caller.into(), plan);
+        Ok(Reply::Done)
+    }
+
+    /// What [`decide_mprot`](Self::decide_mprot) sets; nothing changes.
+    pub(crate) fn plan_mprot(
+        &self,
+        caller: DomainId,
+        range: Range,
+        asked: Permission,
+    ) -> Result<Plan, Error> {
         self.check_space(range)?;
         self.check_gate(caller, range, asked)?;
         let mut plan = Plan::new();
@@ -48,8 +60,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             self.check_through_group(at, holding, caller, asked, outlives)?;
             plan.push((at, Grant::new(asked, own.export)));
         }
-        self.set(caller.into(), plan);
-        Ok(Reply::Done)
+        Ok(plan)
     }
 
     /// Rows 3 to 5.
@@ -60,6 +71,28 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         range: Range,
         asked: Grant,
     ) -> Result<Reply, Error> {
+        let plan = self.plan_export(caller, target, range, asked)?;
+        self.export(target, range, asked.access, plan);
+        Ok(Reply::Done)
+    }
+
+    /// Carries out what [`plan_export`](Self::plan_export) has found.
+    pub(crate) fn export(&mut self, target: Subject, range: Range, access: Permission, plan: Plan) {
+        let written = self.set(target, plan);
+        match target {
+            Subject::Group(group) if written => self.hint(group, range, access),
+            _ => {}
+        }
+    }
+
+    /// What [`decide_export`](Self::decide_export) sets; nothing changes.
+    pub(crate) fn plan_export(
+        &self,
+        caller: DomainId,
+        target: Subject,
+        range: Range,
+        asked: Grant,
+    ) -> Result<Plan, Error> {
         self.check_space(range)?;
         self.check_target(caller, target)?;
         self.check_gate(caller, range, asked.access)?;
@@ -77,12 +110,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 ));
             }
         }
-        let written = self.set(target, plan);
-        match target {
-            Subject::Group(group) if written => self.hint(group, range, asked.access),
-            _ => {}
-        }
-        Ok(Reply::Done)
+        Ok(plan)
     }
 
     /// Rows 6 and 7.
@@ -144,9 +172,8 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             });
         }
         for held in gone.held.iter() {
-            self.state.change(held, &mut writes, |holding| {
-                holding.set(target.into(), Grant::default())
-            });
+            self.state
+                .set(held, target.into(), Grant::default(), &mut writes);
         }
         for entry in gone.entries.iter() {
             self.state.change(entry, &mut writes, |holding| {
@@ -212,7 +239,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 .any(|(subject, _)| *subject != caller.into());
         }
         if !held {
-            return Err(Error::NothingToFree { caller, range });
+            return Ok(Reply::NothingToFree);
         }
         let mut writes = Writes::new();
         self.state.change(range, &mut writes, |holding| {
@@ -308,11 +335,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 
     /// Sets what `subject` holds and has the mechanism write what that changes; whether it changed any
     /// domain's permission.
-    fn set(&mut self, subject: Subject, plan: Plan) -> bool {
+    pub(crate) fn set(&mut self, subject: Subject, plan: Plan) -> bool {
         let mut writes = Writes::new();
         for (range, grant) in plan {
-            self.state
-                .change(range, &mut writes, |holding| holding.set(subject, grant));
+            self.state.set(range, subject, grant, &mut writes);
         }
         let written = !writes.is_empty();
         carry_out(&mut self.mechanism, writes);

@@ -93,13 +93,14 @@ impl fmt::Display for Level {
 /// Which permissions compare as equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// None < read < read-write = execute-read = gate, as in the paper: who holds one of the last three
-    /// can turn it into another, so a gate that is given away can be turned into the right to write.
-    #[default]
-    Paper,
     /// None < read < read-write, read < execute-read, none < gate, and nothing else: no kind turns into
     /// another unless its owner says so.
+    #[default]
     Strict,
+    /// None < read < read-write = execute-read = gate, as in the paper: who holds one of the last three
+    /// can turn it into another. A gate that is given away can be turned into the right to write, even
+    /// where its export level is [`Level::None`]. For comparison with the paper.
+    Paper,
 }
 
 impl Order {

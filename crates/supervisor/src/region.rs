@@ -1,7 +1,8 @@
 //! The address space as one map: each word has an owner and the grants on it.
 
+use crate::holdings::{HoldingId, Holdings};
+use crate::sorted::{Place, Sorted};
 use crate::{DomainId, GroupId, Level, Permission, Range};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -82,6 +83,21 @@ impl Holding {
         }
     }
 
+    /// What groups were granted.
+    pub(crate) fn of_groups(&self) -> impl Iterator<Item = (GroupId, Grant)> {
+        let first = match self.grants.last() {
+            Some((Subject::Group(_), _)) => self
+                .grants
+                .partition_point(|(subject, _)| matches!(subject, Subject::Domain(_))),
+            _ => self.grants.len(),
+        };
+        let groups = self.grants[first..].iter();
+        groups.filter_map(|(subject, grant)| match subject {
+            Subject::Group(group) => Some((*group, *grant)),
+            Subject::Domain(_) => None,
+        })
+    }
+
     /// Replaces what `subject` holds.
     pub(crate) fn set(&mut self, subject: Subject, grant: Grant) {
         let found = self.grants.binary_search_by_key(&subject, |(s, _)| *s);
@@ -101,18 +117,24 @@ impl Holding {
 #[derive(Clone, Debug)]
 pub(crate) struct Regions {
     space: Range,
-    by_start: BTreeMap<u64, Holding>,
+    by_start: Sorted<HoldingId>,
+    holdings: Holdings,
 }
 
 impl Regions {
     pub(crate) fn new(space: Range, owner: DomainId) -> Regions {
-        let all = Holding {
+        let mut holdings = Holdings::new();
+        let all = holdings.intern(Holding {
             owner,
             grants: Vec::new(),
-        };
+        });
+        holdings.gain(all);
+        let mut by_start = Sorted::default();
+        by_start.insert_behind(None, space.start(), all);
         Regions {
             space,
-            by_start: BTreeMap::from([(space.start(), all)]),
+            by_start,
+            holdings,
         }
     }
 
@@ -126,76 +148,132 @@ impl Regions {
 
     /// The region around `word`, which lies in the space.
     pub(crate) fn at(&self, word: u64) -> Option<&Holding> {
-        let inside = self.space.holds(word);
-        self.by_start
-            .range(..=word)
-            .next_back()
-            .filter(|_| inside)
-            .map(|(_, holding)| holding)
+        if !self.space.holds(word) {
+            return None;
+        }
+        let (_, id) = self.by_start.get(self.by_start.floor(word)?);
+        Some(self.holdings.get(id))
     }
 
     /// The pieces of `range`, each of one region, in order.
     pub(crate) fn pieces(&self, range: Range) -> impl Iterator<Item = (Range, &Holding)> {
-        let first = self.by_start.range(..=range.start()).next_back();
-        let rest = self.by_start.range(range.start() + 1..range.end());
-        let mut starts = first.into_iter().chain(rest).peekable();
+        self.numbered(range)
+            .map(|(piece, id)| (piece, self.holdings.get(id)))
+    }
+
+    fn numbered(&self, range: Range) -> impl Iterator<Item = (Range, HoldingId)> {
+        let first = self.by_start.floor(range.start());
+        let mut starts = self
+            .by_start
+            .from(first)
+            .take_while(move |(start, _)| *start < range.end())
+            .peekable();
         core::iter::from_fn(move || {
-            let (start, holding) = starts.next()?;
-            let end = starts.peek().map_or(range.end(), |(next, _)| **next);
-            Some((Range::between(*start, end)?.overlap(range)?, holding))
+            let (start, id) = starts.next()?;
+            let end = starts.peek().map_or(range.end(), |(next, _)| *next);
+            Some((Range::between(start, end)?.overlap(range)?, id))
         })
     }
 
-    /// Edits every piece of `range`, tells `note` what became of those that changed, and joins neighbours
-    /// that have become alike.
+    /// Gives `subject` this grant on all of `range`, and tells `note` of each piece that changes by it what
+    /// was there before.
+    pub(crate) fn set(
+        &mut self,
+        range: Range,
+        subject: Subject,
+        grant: Grant,
+        mut note: impl FnMut(Range, &Holding),
+    ) {
+        let mut next = self.by_start.floor(range.start());
+        while let Some(place) = next {
+            let (region, id) = (self.region(place), self.by_start.get(place).1);
+            let Some(piece) = region.overlap(range) else {
+                break;
+            };
+            let holding = self.holdings.get(id);
+            let mut now = place;
+            if holding.direct(subject) != grant {
+                note(piece, holding);
+                let new = self.holdings.with(id, subject, grant, region == piece);
+                if new != id {
+                    now = self.replace(place, piece, new);
+                }
+            }
+            next = self.by_start.next(now);
+        }
+    }
+
+    /// Edits every piece of `range`, and tells `note` what becomes of those that change.
     pub(crate) fn change(
         &mut self,
         range: Range,
         mut edit: impl FnMut(&mut Holding),
         mut note: impl FnMut(Range, &Holding, &Holding),
     ) {
-        self.split(range.start());
-        self.split(range.end());
-        let mut starts: Vec<u64> = Vec::new();
-        let mut pieces = self
-            .by_start
-            .range_mut(range.start()..range.end())
-            .peekable();
-        while let Some((start, holding)) = pieces.next() {
-            let end = pieces.peek().map_or(range.end(), |(next, _)| **next);
-            starts.push(*start);
-            let before = holding.clone();
-            edit(holding);
-            if let Some(piece) = Range::between(*start, end).filter(|_| before != *holding) {
-                note(piece, &before, holding);
+        let mut next = self.by_start.floor(range.start());
+        while let Some(place) = next {
+            let (region, id) = (self.region(place), self.by_start.get(place).1);
+            let Some(piece) = region.overlap(range) else {
+                break;
+            };
+            let before = self.holdings.get(id);
+            let mut after = before.clone();
+            edit(&mut after);
+            let mut now = place;
+            if *before != after {
+                note(piece, before, &after);
+                let new = self.holdings.intern(after);
+                now = self.replace(place, piece, new);
             }
-        }
-        starts.push(range.end());
-        for start in starts {
-            self.join(start);
+            next = self.by_start.next(now);
         }
     }
 
-    /// Makes `word` the start of a region.
-    fn split(&mut self, word: u64) {
-        if !self.space.holds(word) {
-            return;
-        }
-        if let Some((start, holding)) = self.by_start.range(..=word).next_back()
-            && *start != word
-        {
-            let copy = holding.clone();
-            self.by_start.insert(word, copy);
-        }
+    /// The region that begins at `place`.
+    fn region(&self, place: Place) -> Range {
+        let start = self.by_start.get(place).0;
+        let next = self.by_start.next(place);
+        let end = next.map_or(self.space.end(), |next| self.by_start.get(next).0);
+        Range::between(start, end).unwrap_or(self.space)
     }
 
-    /// Joins the region that starts at `word` to the one before it when they are alike.
-    fn join(&mut self, word: u64) {
-        let before = self.by_start.range(..word).next_back();
-        if let (Some((_, before)), Some(here)) = (before, self.by_start.get(&word))
-            && before == here
-        {
-            self.by_start.remove(&word);
+    /// Gives `piece`, which lies in the region at `place`, another holding, and joins it to neighbours that have
+    /// the same. Says where the region is from then on that `piece` lies in.
+    fn replace(&mut self, place: Place, piece: Range, new: HoldingId) -> Place {
+        let (region, old) = (self.region(place), self.by_start.get(place).1);
+        let mut here = place;
+        // Who has it must be counted before anybody loses one: what nobody has may be forgotten.
+        self.holdings.gain(new);
+        if piece.start() > region.start() {
+            here = self.by_start.insert_behind(Some(here), piece.start(), new);
+        } else {
+            self.by_start.set(here, new);
+            self.holdings.lose(old);
         }
+        if piece.end() < region.end() {
+            self.holdings.gain(old);
+            let rest = self.by_start.insert_behind(Some(here), piece.end(), old);
+            // A chunk may have been cut in two in between.
+            here = self.by_start.previous(rest).unwrap_or(here);
+        } else if let Some(next) = self.by_start.next(here)
+            && self.by_start.get(next).1 == new
+        {
+            here = self.by_start.remove_behind(here);
+            self.holdings.lose(new);
+        }
+        if let Some(before) = self.by_start.previous(here)
+            && self.by_start.get(before).1 == new
+        {
+            here = self.by_start.remove_behind(before);
+            self.holdings.lose(new);
+        }
+        here
+    }
+
+    /// Whether neighbours differ and every holding is counted right.
+    pub(crate) fn check(&self) -> bool {
+        let ids = || self.by_start.iter().map(|(_, id)| id);
+        let mut differ = ids().zip(ids().skip(1));
+        differ.all(|(left, right)| left != right) && self.holdings.agrees(ids())
     }
 }

@@ -1,42 +1,67 @@
 //! Sets of words as disjoint, never touching ranges.
 
 use crate::Range;
-use alloc::collections::BTreeMap;
+use crate::sorted::Sorted;
 
-/// A set of words. Neighbouring ranges are always one, so equal sets are equal maps.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A set of words. Neighbouring ranges are always one, so equal sets have equal ranges.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WordSet {
     /// End of each range by its start.
-    ends: BTreeMap<u64, u64>,
+    ends: Sorted<u64>,
+}
+
+impl PartialEq for WordSet {
+    fn eq(&self, other: &WordSet) -> bool {
+        self.ends.len() == other.ends.len() && self.ends.iter().eq(other.ends.iter())
+    }
 }
 
 impl WordSet {
     /// Adds the words of `range`.
     pub(crate) fn insert(&mut self, range: Range) {
         let (mut start, mut end) = (range.start(), range.end());
-        while let Some((&s, &e)) = self.ends.range(..=end).next_back() {
+        let mut place = self.ends.floor(end);
+        while let Some(found) = place {
+            let (s, e) = self.ends.get(found);
             if e < start {
                 break;
             }
+            if s <= start && e >= end {
+                return;
+            }
             start = start.min(s);
             end = end.max(e);
-            self.ends.remove(&s);
+            self.ends.remove(found);
+            place = self.ends.floor(end);
         }
-        self.ends.insert(start, end);
+        self.ends.insert_behind(place, start, end);
     }
 
     /// Takes the words of `range` out.
     pub(crate) fn remove(&mut self, range: Range) {
-        while let Some((&s, &e)) = self.ends.range(..range.end()).next_back() {
+        while let Some(found) = self.ends.floor(range.end() - 1) {
+            let (s, e) = self.ends.get(found);
             if e <= range.start() {
                 break;
             }
-            self.ends.remove(&s);
+            let mut last = found;
+            if s < range.start() {
+                self.ends.set(found, range.start());
+            } else {
+                self.ends.remove(found);
+                match self.ends.floor(s) {
+                    Some(before) => last = before,
+                    None if e > range.end() => {
+                        self.ends.insert_behind(None, range.end(), e);
+                        break;
+                    }
+                    None => break,
+                }
+            }
             if e > range.end() {
-                self.ends.insert(range.end(), e);
+                self.ends.insert_behind(Some(last), range.end(), e);
             }
             if s < range.start() {
-                self.ends.insert(s, range.start());
                 break;
             }
         }
@@ -44,13 +69,13 @@ impl WordSet {
 
     /// The range around `word`, if it is in the set.
     pub(crate) fn around(&self, word: u64) -> Option<Range> {
-        let (&start, &end) = self.ends.range(..=word).next_back()?;
+        let (start, end) = self.ends.get(self.ends.floor(word)?);
         Range::between(start, end).filter(|range| range.holds(word))
     }
 
     /// Some range of the set that has a word in common with `range`.
     pub(crate) fn overlapping(&self, range: Range) -> Option<Range> {
-        let (&start, &end) = self.ends.range(..range.end()).next_back()?;
+        let (start, end) = self.ends.get(self.ends.floor(range.end() - 1)?);
         Range::between(start, end).filter(|found| found.overlap(range).is_some())
     }
 
@@ -58,7 +83,7 @@ impl WordSet {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
         self.ends
             .iter()
-            .filter_map(|(start, end)| Range::between(*start, *end))
+            .filter_map(|(start, end)| Range::between(start, end))
     }
 }
 

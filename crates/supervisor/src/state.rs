@@ -1,9 +1,10 @@
 //! What the supervisor knows: regions, the tree of domains, groups, and the indexes that make the cost of
 //! a call follow the holders of what it touches.
 
+use crate::few::Few;
 use crate::region::{Holding, Regions};
 use crate::set::WordSet;
-use crate::{DomainId, Error, Grant, GroupId, Level, Mechanism, Permission, Range, Subject};
+use crate::{DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Subject};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -36,13 +37,19 @@ pub(crate) struct Group {
 }
 
 /// What a call has decided that the mechanism must write.
-pub(crate) type Writes = Vec<(DomainId, Range, Permission)>;
+pub(crate) type Writes = Few<(DomainId, Range, Permission)>;
+
+/// The living domains.
+pub(crate) type Domains = BTreeMap<DomainId, Domain>;
+
+/// The living groups.
+pub(crate) type Groups = BTreeMap<GroupId, Group>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) regions: Regions,
-    pub(crate) domains: BTreeMap<DomainId, Domain>,
-    pub(crate) groups: BTreeMap<GroupId, Group>,
+    pub(crate) domains: Domains,
+    pub(crate) groups: Groups,
     pub(crate) next_domain: u32,
     pub(crate) next_group: u32,
 }
@@ -88,20 +95,12 @@ impl State {
     }
 
     pub(crate) fn is_member(&self, domain: DomainId, group: GroupId) -> bool {
-        group == GroupId::GLOBAL
-            || self
-                .domains
-                .get(&domain)
-                .is_some_and(|found| found.groups.contains(&group))
+        is_member(&self.domains, domain, group)
     }
 
     /// The members of `group`; all domains for the global one.
     pub(crate) fn members(&self, group: GroupId) -> Vec<DomainId> {
-        match self.groups.get(&group) {
-            Some(_) if group == GroupId::GLOBAL => self.domains.keys().copied().collect(),
-            Some(found) => found.members.iter().copied().collect(),
-            None => Vec::new(),
-        }
+        members(&self.domains, &self.groups, group)
     }
 
     /// The strongest that groups give `domain`, and the group that does; of equals, the lowest number.
@@ -111,44 +110,77 @@ impl State {
         holding: &Holding,
         domain: DomainId,
     ) -> Option<(GroupId, Permission)> {
-        if holding.owner == domain {
-            return None;
-        }
-        let mut best: Option<(GroupId, Permission)> = None;
-        for (subject, grant) in &holding.grants {
-            let Subject::Group(group) = *subject else {
-                continue;
-            };
-            let more = best.is_none_or(|(_, found)| grant.access.level() > found.level());
-            if more && self.is_member(domain, group) {
-                best = Some((group, grant.access));
-            }
-        }
-        best
+        through_groups(&self.domains, holding, domain)
     }
 
     /// What `domain` has: the stronger of its own grant and what groups give, its own of equals; and how
     /// far it may export, which is what any of these allows.
     pub(crate) fn effective(&self, holding: &Holding, domain: DomainId) -> Grant {
-        let own = holding.direct(domain.into());
-        match self.through_groups(holding, domain) {
-            None => own,
-            Some((_, through)) => {
-                let access = if through.level() > own.access.level() {
-                    through
-                } else {
-                    own.access
-                };
-                let export = holding
-                    .grants
-                    .iter()
-                    .filter_map(|(subject, grant)| match subject {
-                        Subject::Group(group) if self.is_member(domain, *group) => {
-                            Some(grant.export)
-                        }
-                        _ => None,
-                    });
-                Grant::new(access, export.fold(own.export, Level::max))
+        effective(&self.domains, holding, domain)
+    }
+
+    /// Gives `subject` this grant on `range` and keeps every index true; what changes for living domains
+    /// goes to `writes`.
+    pub(crate) fn set(
+        &mut self,
+        range: Range,
+        subject: Subject,
+        grant: Grant,
+        writes: &mut Writes,
+    ) {
+        let (domains, groups) = (&self.domains, &self.groups);
+        let mut gates: Few<(Range, DomainId)> = Few::new();
+        let mut held: Few<Range> = Few::new();
+        self.regions.set(range, subject, grant, |piece, before| {
+            let mut affect = |domain: DomainId| {
+                if !domains.contains_key(&domain) {
+                    return;
+                }
+                let was = effective(domains, before, domain).access;
+                let now = effective_after(domains, before, domain, subject, grant);
+                if was != now {
+                    writes.push((domain, piece, now));
+                }
+            };
+            match subject {
+                Subject::Domain(domain) => affect(domain),
+                Subject::Group(group) => {
+                    members(domains, groups, group).into_iter().for_each(affect)
+                }
+            }
+            let was = before.direct(subject).access;
+            if (was == Permission::None) != (grant.access == Permission::None) {
+                held.push(piece);
+            }
+            if let Permission::SwitchGate { to } = was
+                && was != grant.access
+            {
+                let others = before.grants.iter().filter(|(other, _)| *other != subject);
+                if others.into_iter().all(|(_, other)| other.access != was) {
+                    gates.push((piece, to));
+                }
+            }
+        });
+        for (piece, to) in gates {
+            if let Some(domain) = self.domains.get_mut(&to) {
+                domain.entries.remove(piece);
+            }
+        }
+        if let Permission::SwitchGate { to } = grant.access
+            && let Some(domain) = self.domains.get_mut(&to)
+        {
+            domain.entries.insert(range);
+        }
+        let set = match subject {
+            Subject::Domain(domain) => self.domains.get_mut(&domain).map(|found| &mut found.held),
+            Subject::Group(group) => self.groups.get_mut(&group).map(|found| &mut found.held),
+        };
+        if let Some(set) = set {
+            for piece in held {
+                match grant.access {
+                    Permission::None => set.remove(piece),
+                    _ => set.insert(piece),
+                }
             }
         }
     }
@@ -160,98 +192,209 @@ impl State {
         writes: &mut Writes,
         edit: impl FnMut(&mut Holding),
     ) {
-        let mut changed: Vec<(Range, Holding, Holding)> = Vec::new();
+        let (domains, groups) = (&mut self.domains, &mut self.groups);
         self.regions.change(range, edit, |piece, before, after| {
-            changed.push((piece, before.clone(), after.clone()));
-        });
-        for (piece, before, after) in changed {
-            for domain in self.affected(&before, &after) {
-                let now = self.effective(&after, domain).access;
-                if self.effective(&before, domain).access != now {
+            for domain in affected(domains, groups, before, after) {
+                let now = effective(domains, after, domain).access;
+                if effective(domains, before, domain).access != now {
                     writes.push((domain, piece, now));
                 }
             }
-            self.index(piece, &before, &after);
+            index(domains, groups, piece, before, after);
+        });
+    }
+}
+
+fn is_member(domains: &Domains, domain: DomainId, group: GroupId) -> bool {
+    let joined = |found: &Domain| found.groups.contains(&group);
+    group == GroupId::GLOBAL || domains.get(&domain).is_some_and(joined)
+}
+
+fn members(domains: &Domains, groups: &Groups, group: GroupId) -> Vec<DomainId> {
+    match groups.get(&group) {
+        Some(_) if group == GroupId::GLOBAL => domains.keys().copied().collect(),
+        Some(found) => found.members.iter().copied().collect(),
+        None => Vec::new(),
+    }
+}
+
+fn through_groups(
+    domains: &Domains,
+    holding: &Holding,
+    domain: DomainId,
+) -> Option<(GroupId, Permission)> {
+    if holding.owner == domain {
+        return None;
+    }
+    let mut best: Option<(GroupId, Permission)> = None;
+    for (group, grant) in holding.of_groups() {
+        let more = best.is_none_or(|(_, found)| grant.access.level() > found.level());
+        if more && is_member(domains, domain, group) {
+            best = Some((group, grant.access));
         }
     }
+    best
+}
 
-    /// The living domains whose permission may differ between `before` and `after`, in order.
-    fn affected(&self, before: &Holding, after: &Holding) -> Vec<DomainId> {
-        let mut domains = Vec::new();
-        if before.owner != after.owner {
-            domains.extend([before.owner, after.owner]);
-        }
-        let subjects = before
-            .grants
-            .iter()
-            .chain(&after.grants)
-            .map(|(subject, _)| *subject);
-        for subject in subjects.filter(|subject| before.direct(*subject) != after.direct(*subject))
-        {
-            match subject {
-                Subject::Domain(domain) => domains.push(domain),
-                Subject::Group(group) => domains.extend(self.members(group)),
-            }
-        }
-        domains.sort_unstable();
-        domains.dedup();
-        domains.retain(|domain| self.domains.contains_key(domain));
-        domains
-    }
+fn effective(domains: &Domains, holding: &Holding, domain: DomainId) -> Grant {
+    let own = holding.direct(domain.into());
+    let Some((_, through)) = through_groups(domains, holding, domain) else {
+        return own;
+    };
+    let export = holding
+        .of_groups()
+        .filter(|(group, _)| is_member(domains, domain, *group))
+        .fold(own.export, |most, (_, grant)| most.max(grant.export));
+    Grant::new(stronger(own.access, through), export)
+}
 
-    /// Brings the indexes from `before` to `after`.
-    fn index(&mut self, piece: Range, before: &Holding, after: &Holding) {
-        if before.owner != after.owner {
-            if let Some(domain) = self.domains.get_mut(&before.owner) {
-                domain.owned.remove(piece);
-            }
-            if let Some(domain) = self.domains.get_mut(&after.owner) {
-                domain.owned.insert(piece);
-            }
-        }
-        self.index_entries(piece, before, WordSet::remove);
-        self.index_entries(piece, after, WordSet::insert);
-        for (subject, _) in &before.grants {
-            if after.direct(*subject).access == Permission::None {
-                self.index_held(*subject, piece, WordSet::remove);
-            }
-        }
-        for (subject, _) in &after.grants {
-            if before.direct(*subject).access == Permission::None {
-                self.index_held(*subject, piece, WordSet::insert);
+/// What `domain` may do once `subject`, the domain itself or a group of it, holds `grant`.
+fn effective_after(
+    domains: &Domains,
+    before: &Holding,
+    domain: DomainId,
+    subject: Subject,
+    grant: Grant,
+) -> Permission {
+    match subject {
+        Subject::Domain(_) => match through_groups(domains, before, domain) {
+            Some((_, through)) => stronger(grant.access, through),
+            None => grant.access,
+        },
+        Subject::Group(_) => {
+            let groups = before.of_groups();
+            let mut after = Holding {
+                owner: before.owner,
+                grants: groups
+                    .map(|(group, grant)| (Subject::Group(group), grant))
+                    .collect(),
+            };
+            after.set(subject, grant);
+            let own = before.direct(domain.into()).access;
+            match through_groups(domains, &after, domain) {
+                Some((_, through)) => stronger(own, through),
+                None => own,
             }
         }
     }
+}
 
-    fn index_held(&mut self, subject: Subject, piece: Range, update: impl Fn(&mut WordSet, Range)) {
-        let held = match subject {
-            Subject::Domain(domain) => self.domains.get_mut(&domain).map(|found| &mut found.held),
-            Subject::Group(group) => self.groups.get_mut(&group).map(|found| &mut found.held),
+/// The one with the higher level, and of equals what a domain has itself.
+fn stronger(own: Permission, through: Permission) -> Permission {
+    match through.level() > own.level() {
+        true => through,
+        false => own,
+    }
+}
+
+/// The subjects whose grants differ, with what they have before and after, in order.
+fn differing<'a>(
+    before: &'a Holding,
+    after: &'a Holding,
+) -> impl Iterator<Item = (Subject, Grant, Grant)> + 'a {
+    let mut before = before.grants.iter().copied().peekable();
+    let mut after = after.grants.iter().copied().peekable();
+    let merged = core::iter::from_fn(move || {
+        let subject = match (before.peek(), after.peek()) {
+            (Some((left, _)), Some((right, _))) => *left.min(right),
+            (Some((only, _)), None) | (None, Some((only, _))) => *only,
+            (None, None) => return None,
         };
-        if let Some(set) = held {
-            update(set, piece)
+        let was = before.next_if(|(found, _)| *found == subject);
+        let is = after.next_if(|(found, _)| *found == subject);
+        let grant = |entry: Option<(Subject, Grant)>| entry.map_or(Grant::default(), |(_, g)| g);
+        Some((subject, grant(was), grant(is)))
+    });
+    merged.filter(|(_, was, is)| was != is)
+}
+
+/// The living domains whose permission may differ between `before` and `after`, in order.
+fn affected(
+    domains: &Domains,
+    groups: &Groups,
+    before: &Holding,
+    after: &Holding,
+) -> Vec<DomainId> {
+    let mut found = Vec::new();
+    if before.owner != after.owner {
+        found.extend([before.owner, after.owner]);
+    }
+    for (subject, _, _) in differing(before, after) {
+        match subject {
+            Subject::Domain(domain) => found.push(domain),
+            Subject::Group(group) => found.extend(members(domains, groups, group)),
         }
     }
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|domain| domains.contains_key(domain));
+    found
+}
 
-    fn index_entries(
-        &mut self,
-        piece: Range,
-        holding: &Holding,
-        update: impl Fn(&mut WordSet, Range),
-    ) {
-        for (_, grant) in &holding.grants {
-            if let Permission::SwitchGate { to } = grant.access
-                && let Some(domain) = self.domains.get_mut(&to)
-            {
-                update(&mut domain.entries, piece);
-            }
+/// Brings the indexes from `before` to `after`.
+fn index(
+    domains: &mut Domains,
+    groups: &mut Groups,
+    piece: Range,
+    before: &Holding,
+    after: &Holding,
+) {
+    if before.owner != after.owner {
+        if let Some(domain) = domains.get_mut(&before.owner) {
+            domain.owned.remove(piece);
+        }
+        if let Some(domain) = domains.get_mut(&after.owner) {
+            domain.owned.insert(piece);
+        }
+    }
+    let is_gate = |grant: Grant| matches!(grant.access, Permission::SwitchGate { .. });
+    let mut gates = false;
+    for (subject, was, is) in differing(before, after) {
+        gates |= is_gate(was) || is_gate(is);
+        let held = match subject {
+            Subject::Domain(domain) => domains.get_mut(&domain).map(|found| &mut found.held),
+            Subject::Group(group) => groups.get_mut(&group).map(|found| &mut found.held),
+        };
+        let Some(held) = held else { continue };
+        match (was.access, is.access) {
+            (Permission::None, _) => held.insert(piece),
+            (_, Permission::None) => held.remove(piece),
+            _ => {}
+        }
+    }
+    if gates {
+        index_entries(domains, piece, before, WordSet::remove);
+        index_entries(domains, piece, after, WordSet::insert);
+    }
+}
+
+fn index_entries(
+    domains: &mut Domains,
+    piece: Range,
+    holding: &Holding,
+    update: impl Fn(&mut WordSet, Range),
+) {
+    for (_, grant) in &holding.grants {
+        if let Permission::SwitchGate { to } = grant.access
+            && let Some(domain) = domains.get_mut(&to)
+        {
+            update(&mut domain.entries, piece);
         }
     }
 }
 
 /// Hands the writes of one call to the mechanism: in order of domain and address, neighbours with the same
 /// permission as one, then a flush for each connected piece.
-pub(crate) fn carry_out(mechanism: &mut impl Mechanism, mut writes: Writes) {
+pub(crate) fn carry_out(mechanism: &mut impl Mechanism, writes: Writes) {
+    if let Some((domain, range, permission)) = writes.only() {
+        mechanism.write(*domain, *range, *permission);
+        mechanism.flush(*domain, *range);
+        return;
+    }
+    if writes.is_empty() {
+        return;
+    }
+    let mut writes = writes.into_vec();
     writes.sort_unstable();
     let joined = join(&writes, |a, b| a == b);
     for (domain, range, permission) in &joined {
@@ -266,8 +409,8 @@ pub(crate) fn carry_out(mechanism: &mut impl Mechanism, mut writes: Writes) {
 fn join(
     writes: &[(DomainId, Range, Permission)],
     alike: impl Fn(Permission, Permission) -> bool,
-) -> Writes {
-    let mut joined: Writes = Vec::new();
+) -> Vec<(DomainId, Range, Permission)> {
+    let mut joined: Vec<(DomainId, Range, Permission)> = Vec::new();
     for (domain, range, permission) in writes {
         if let Some((last_domain, last, last_permission)) = joined.last_mut()
             && last_domain == domain
@@ -312,6 +455,9 @@ impl Rebuilt {
 
     pub(crate) fn matches(mut self, state: &State) -> Result<(), &'static str> {
         let space = state.regions.space();
+        if !state.regions.check() {
+            return Err("the regions and their holdings do not agree");
+        }
         if self.gap || self.end != Some(space.end()) {
             return Err("the regions do not cover the space once");
         }

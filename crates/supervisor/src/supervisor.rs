@@ -5,8 +5,8 @@ use crate::policy::{Family, JoinPolicy};
 use crate::set::WordSet;
 use crate::state::State;
 use crate::{
-    Call, CallStack, DomainId, Error, Grant, GroupId, Holding, Level, Mechanism, Order, Permission,
-    Range, Reply, Subject,
+    Call, CallStack, Change, DomainId, Error, Grant, GroupId, Holding, Level, Mechanism, Order,
+    Permission, Range, Reply, Subject,
 };
 use alloc::vec::Vec;
 
@@ -31,10 +31,10 @@ pub struct Supervisor<M, P = Family> {
 }
 
 impl<M: Mechanism> Supervisor<M> {
-    /// A supervisor over `space`, which it owns whole and in which nobody has any permission, with the
-    /// paper's order and the default policy for groups.
+    /// A supervisor over `space`, which it owns whole and in which nobody has any permission, with
+    /// [`Order::Strict`] and the default policy for groups.
     pub fn new(space: Range, mechanism: M) -> Supervisor<M> {
-        Supervisor::with(space, mechanism, Family, Order::Paper)
+        Supervisor::with(space, mechanism, Family, Order::Strict)
     }
 }
 
@@ -59,6 +59,55 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         let caller = stack.current();
         let outcome = self.decide(caller, stack.previous(), call);
         self.record(caller, call, outcome)
+    }
+
+    /// Makes changes that are all allowed, after `work` has succeeded that makes them so elsewhere: ask, do,
+    /// commit. Where one of them is refused, `work` is not done; where `work` fails, none is made. Each is
+    /// judged by what is so now: none may be allowed by another one alone.
+    pub fn change_after<T, E: From<Error>>(
+        &mut self,
+        changes: &[(DomainId, Change)],
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut plans = Vec::with_capacity(changes.len());
+        for (caller, change) in changes {
+            match self.plan(*caller, *change) {
+                Ok(plan) => plans.push(plan),
+                Err(error) => {
+                    let refused = self.record(*caller, change.call(), Err(error));
+                    return Err(refused.err().unwrap_or(error).into());
+                }
+            }
+        }
+        let done = work()?;
+        for ((caller, change), plan) in changes.iter().zip(plans) {
+            match *change {
+                Change::Own { .. } => {
+                    self.set((*caller).into(), plan);
+                }
+                Change::Export {
+                    target,
+                    range,
+                    permission,
+                    ..
+                } => self.export(target, range, permission, plan),
+            }
+            let _recorded = self.record(*caller, change.call(), Ok(Reply::Done));
+        }
+        Ok(done)
+    }
+
+    fn plan(&self, caller: DomainId, change: Change) -> Result<crate::memory::Plan, Error> {
+        self.state.domain(caller)?;
+        match change {
+            Change::Own { range, permission } => self.plan_mprot(caller, range, permission),
+            Change::Export {
+                target,
+                range,
+                permission,
+                export,
+            } => self.plan_export(caller, target, range, Grant::new(permission, export)),
+        }
     }
 
     pub(crate) fn record(
@@ -175,7 +224,8 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     }
 
     /// Revokes everybody's permission on `range` but the caller's, who owns it (Table 1, rows 12 and 13).
-    /// Where nobody has any, it has been freed before: that is an error.
+    /// Where nobody else has any there is nothing to do, which [`call`](Self::call) tells as
+    /// [`Reply::NothingToFree`].
     pub fn perm_free(&mut self, stack: &impl CallStack, range: Range) -> Result<(), Error> {
         self.call(stack, Call::PermFree { range }).map(drop)
     }

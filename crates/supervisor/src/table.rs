@@ -63,7 +63,7 @@ pub const TABLE_1: [Row; 13] = [
         "memory is not allocated to its owner"),
     row(11, "perm_alloc",    ["other, F", "other, G", "G at most F",      "other, F",   "other, F"],
         "who does not own allocates with what it has, and never less than the target has"),
-    row(12, "perm_free",     ["own, X",   "other, Y", "somebody else has access", "own, X", "other, none"],
+    row(12, "perm_free",     ["own, X",   "other, Y", "always",            "own, X",     "other, none"],
         "a free revokes from everybody but the owner"),
     row(13, "perm_free",     ["other, X", "",        "never",             "other, X",   ""],
         "only an owner frees"),

@@ -243,16 +243,45 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             });
         }
         self.state.domain(call.domain)?;
-        if let Some(gone) = Range::between(thread.stack.start(), thread.frame)
+        self.leave(thread, thread.calls.len() - 1, call);
+        Ok(call.domain)
+    }
+
+    /// Leaves the current frame without a return instruction, and the frames of domains that are gone: for a
+    /// call that has been ended, and for a thread whose domain, or whose caller, was deleted. What these frames
+    /// opened is closed. Returns the living domain that it is in then.
+    ///
+    /// # Errors
+    /// [`Error::NothingToReturn`] if no domain on the call stack lives; then nothing changes, and the thread is
+    /// to be ended.
+    pub fn thread_unwind(&mut self, thread: &mut Thread) -> Result<DomainId, Error> {
+        let lives = |call: &Frame| self.state.domain(call.domain).is_ok();
+        let depth = thread
+            .calls
+            .iter()
+            .rposition(lives)
+            .ok_or(Error::NothingToReturn { thread: thread.id })?;
+        let call = thread.calls[depth];
+        self.leave(thread, depth, call);
+        Ok(call.domain)
+    }
+
+    /// Goes back to the call at `depth` of the call stack.
+    fn leave(&mut self, thread: &mut Thread, depth: usize, call: Frame) {
+        // What was opened in the frames that end here lies below the frame base of the call before the last.
+        let end = match thread.calls.get(depth + 1) {
+            Some(later) => later.frame,
+            None => thread.frame,
+        };
+        if let Some(gone) = Range::between(thread.stack.start(), end)
             && thread.writable.overlapping(gone).is_some()
         {
             self.write_stack(thread, gone, false);
         }
-        thread.calls.pop();
+        thread.calls.truncate(depth);
         thread.domain = call.domain;
         thread.frame = call.frame;
-        self.mechanism.load_stack(id, thread.registers());
-        Ok(call.domain)
+        self.mechanism.load_stack(thread.id, thread.registers());
     }
 
     /// A context switch: what caches know of the stack of `from` is flushed, and the registers of `to`

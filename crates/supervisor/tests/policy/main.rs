@@ -1,5 +1,5 @@
 //! The policy as a whole: Table 1 row by row, every refusal, a small world completely, large worlds at
-//! random, and threads.
+//! random, one with thousands of regions, and threads.
 
 mod exhaustive;
 mod groups;
@@ -8,6 +8,7 @@ mod random;
 mod refusals;
 mod table1;
 mod threads;
+mod wide;
 
 use mullion_supervisor::{CallStack, DomainId, Permission, Range};
 

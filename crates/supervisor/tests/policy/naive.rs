@@ -175,7 +175,7 @@ impl Naive {
             }
             Call::PdFree { target } => self.pd_free(caller, target)?,
             Call::PermAlloc { range } => self.perm_alloc(caller, previous, range)?,
-            Call::PermFree { range } => self.perm_free(caller, range)?,
+            Call::PermFree { range } => return self.perm_free(caller, range),
             Call::Chown { range, target } => self.chown(caller, range, target)?,
             Call::GroupCreate => {
                 let group = GroupId::new(self.next.1);
@@ -377,7 +377,7 @@ impl Naive {
         Ok(())
     }
 
-    fn perm_free(&mut self, caller: DomainId, range: Range) -> Result<(), Rule> {
+    fn perm_free(&mut self, caller: DomainId, range: Range) -> Result<Reply, Rule> {
         let words = self.span(range)?;
         if words.iter().any(|word| self.owner[*word] != caller) {
             return Err(Rule::Row(13));
@@ -385,9 +385,10 @@ impl Naive {
         let before = self.cells.len();
         self.cells
             .retain(|(subject, word), _| !words.contains(word) || *subject == caller.into());
-        (self.cells.len() < before)
-            .then_some(())
-            .ok_or(Rule::Row(12))
+        Ok(match self.cells.len() < before {
+            true => Reply::Done,
+            false => Reply::NothingToFree,
+        })
     }
 
     fn chown(&mut self, caller: DomainId, range: Range, target: DomainId) -> Result<(), Rule> {

@@ -234,14 +234,6 @@ fn refusals() -> Vec<(Stack, Call, Error)> {
             },
         ),
         (
-            alone(KERNEL),
-            Call::PermFree { range: words(4, 2) },
-            Error::NothingToFree {
-                caller: KERNEL,
-                range: words(4, 2),
-            },
-        ),
-        (
             alone(STRANGER),
             Call::PermFree { range: words(1, 1) },
             Error::NotOwner {

@@ -142,7 +142,6 @@ fn allowed(row: &Row, scene: &Scene, order: Order) -> bool {
         "always" => true,
         "never" => false,
         "nobody else has access" => !shared,
-        "somebody else has access" => shared,
         chain => {
             let values: Vec<Permission> = chain
                 .split(" at most ")

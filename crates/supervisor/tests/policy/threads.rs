@@ -112,6 +112,54 @@ fn a_thread_does_not_return_into_a_domain_that_is_gone() {
 }
 
 #[test]
+fn a_thread_unwinds_to_the_nearest_frame_that_lives() {
+    let (mut s, kernel, module) = world();
+    // From the module into the kernel, and from there into a helper of the kernel's.
+    let helper = s
+        .pd_subdivide(&kernel, words(24, 4), Permission::ExecuteRead)
+        .unwrap();
+    let gate = Permission::SwitchGate { to: helper };
+    s.mprot(&helper, words(24, 1), gate).unwrap();
+    s.mprot_export(&helper, kernel, words(24, 1), gate).unwrap();
+    let mut thread = s.thread_create(&module, words(48, 16)).unwrap();
+    s.stack_grant(&mut thread, words(62, 1), true).unwrap();
+    s.thread_call(&mut thread, ENTRY, 0x90, 60).unwrap();
+    s.stack_grant(&mut thread, words(57, 1), true).unwrap();
+    s.thread_call(&mut thread, 24, 0xa0, 56).unwrap();
+    assert_eq!(thread.current(), helper);
+    // The helper is deleted while the thread is in it: the kernel is next.
+    s.pd_free(&kernel, helper).unwrap();
+    assert!(s.thread_return(&mut thread, RETURN, 0xa0).is_err());
+    assert_eq!(s.thread_unwind(&mut thread), Ok(kernel));
+    assert_eq!((thread.calls().len(), thread.registers().frame), (1, 60));
+    assert!(thread.may_write(57) && thread.may_write(62));
+    // Then the thread leaves the kernel, which lives; what was open in its frame is closed.
+    assert_eq!(s.thread_unwind(&mut thread), Ok(module));
+    assert_eq!((thread.current(), thread.registers().frame), (module, 64));
+    assert!(!s.mechanism().stack_writable(thread.id(), 57));
+    assert!(s.mechanism().stack_writable(thread.id(), 62));
+    let nothing = Error::NothingToReturn {
+        thread: thread.id(),
+    };
+    assert_eq!(s.thread_unwind(&mut thread), Err(nothing));
+}
+
+#[test]
+fn a_thread_unwinds_past_frames_of_domains_that_are_gone() {
+    let (mut s, kernel, module) = world();
+    let mut thread = s.thread_create(&module, words(48, 16)).unwrap();
+    s.thread_call(&mut thread, ENTRY, 0x90, 60).unwrap();
+    // The kernel calls itself through its gate; then the module, the first caller, is deleted.
+    s.thread_call(&mut thread, ENTRY, 0x94, 58).unwrap();
+    s.pd_free(&kernel, module).unwrap();
+    assert_eq!(s.thread_unwind(&mut thread), Ok(kernel));
+    let before = thread.registers();
+    assert!(s.thread_unwind(&mut thread).is_err());
+    assert_eq!((thread.current(), thread.registers()), (kernel, before));
+    s.thread_end(thread);
+}
+
+#[test]
 fn a_gate_into_a_deleted_domain_goes_with_it() {
     let (mut s, kernel, module) = world();
     let gate = Permission::SwitchGate { to: module };
