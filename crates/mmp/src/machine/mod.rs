@@ -22,7 +22,7 @@ use crate::gates::Glb;
 use crate::plb::Plb;
 use crate::report::{Crossings, Cycles, Report};
 use crate::table::Walk;
-use mullion_supervisor::{DomainId, GroupId, Permission, Range, Supervisor, Thread};
+use mullion_supervisor::{DomainId, Family, GroupId, Order, Permission, Range, Supervisor, Thread};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -200,7 +200,7 @@ impl Machine {
         let space = Range::words(0, 1 << (address_bits - 2)).unwrap_or(Range::everything());
         Ok(Machine {
             address_bits,
-            supervisor: Supervisor::new(space, bottom),
+            supervisor: Supervisor::with(space, bottom, Family, Order::Paper),
             caches: Hierarchy::new(&config.caches)?,
             plain: match config.report.baseline {
                 true => Some(Hierarchy::new(&config.caches)?),

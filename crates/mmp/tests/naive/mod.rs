@@ -3,7 +3,8 @@
 
 use mullion_mmp::event::{Event, MAX_GATE_WORDS, MAX_STACK_BYTES, Request, Span, Target};
 use mullion_supervisor::{
-    CallStack, DomainId, Error, GroupId, Permission, Range, Recorder, Subject, Supervisor, Thread,
+    CallStack, DomainId, Error, Family, GroupId, Order, Permission, Range, Recorder, Subject,
+    Supervisor, Thread,
 };
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ impl Naive {
     pub(crate) fn new(address_bits: u32) -> Self {
         let space = Range::words(0, 1 << (address_bits - 2)).unwrap();
         Naive {
-            supervisor: Supervisor::new(space, Recorder::new()),
+            supervisor: Supervisor::with(space, Recorder::new(), Family, Order::Paper),
             threads: BTreeMap::new(),
             running: None,
             domains: BTreeMap::from([(0, DomainId::SUPERVISOR)]),
