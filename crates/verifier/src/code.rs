@@ -541,10 +541,11 @@ impl Pass<'_> {
         if !(access.gs | rip | free | (near & (stack | offset | pointer))) {
             return Err(self.denial(*access));
         }
-        if free {
-            self.stats.reads_unconfined += 1;
-        } else if access.gs {
+        if access.gs {
+            // Whether or not it must be confined: `Verified::needs_gs_base` relies on this.
             self.stats.gs += 1;
+        } else if free {
+            self.stats.reads_unconfined += 1;
         } else if offset {
             self.rely(index, at);
             self.stats.offset += 1;

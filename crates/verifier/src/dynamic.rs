@@ -71,9 +71,12 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    pub(crate) fn length(&self) -> usize {
+        self.rela.len().saturating_add(self.relr.len())
+    }
+
     pub(crate) fn iter<'a>(&'a self, image: &'a Image) -> impl Iterator<Item = Relocation> + 'a {
-        let rela = entries(image, &self.rela, RELA_ENTRY).filter_map(|(at, _)| rela(image, at));
-        let relr = relr_places(image, &self.relr).map(|(_, offset)| Relocation {
+        let packed = self.packed(image).map(|offset| Relocation {
             offset,
             // What lies behind a segment's content in the file is zero.
             addend: image
@@ -81,7 +84,18 @@ impl Tables {
                 .and_then(|bytes| read_u64(bytes, 0))
                 .unwrap_or(0),
         });
-        rela.chain(relr)
+        self.explicit(image).chain(packed)
+    }
+
+    pub(crate) fn explicit<'a>(
+        &'a self,
+        image: &'a Image,
+    ) -> impl Iterator<Item = Relocation> + 'a {
+        entries(image, &self.rela, RELA_ENTRY).filter_map(|(at, _)| rela(image, at))
+    }
+
+    pub(crate) fn packed<'a>(&'a self, image: &'a Image) -> impl Iterator<Item = u64> + 'a {
+        relr_places(image, &self.relr).map(|(_, offset)| offset)
     }
 }
 
@@ -221,8 +235,13 @@ fn check(image: &Image, tables: &Tables, report: &mut Report) {
         }
     }
     report.next_phase();
+    // Ascending, and none across another: there are no more of them than words in the image, and
+    // each word is relocated once.
+    let mut free = 0;
     for (at, offset) in relr_places(image, &tables.relr) {
-        if !place(offset) {
+        let ascends = offset >= free;
+        free = offset.saturating_add(8);
+        if !ascends || !place(offset) {
             report.add(|| breach(Rule::RelocationPlace, at as u64));
         }
     }

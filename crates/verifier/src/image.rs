@@ -308,6 +308,14 @@ impl Image {
         {
             return Err(Rule::SegmentOverlap);
         }
+        // Otherwise a short file is a large image in memory: each segment's content is copied.
+        let shares = |other: &Segment| {
+            let other = &other.file;
+            !file.is_empty() && other.start < file.end && file.start < other.end
+        };
+        if self.segments.iter().any(shares) {
+            return Err(Rule::SegmentOverlap);
+        }
         self.segments.push(Segment {
             offset: header.address,
             size: header.size,
@@ -400,6 +408,13 @@ impl Image {
         self.note.growth
     }
 
+    /// Offset of the number of steps that is left, as the builder claims; `None` if the image counts
+    /// none. Nothing is known about what lies there.
+    #[must_use]
+    pub const fn steps(&self) -> Option<u64> {
+        self.note.steps
+    }
+
     /// The thread-local template, if there is one.
     #[must_use]
     pub const fn tls(&self) -> Option<&TlsTemplate> {
@@ -409,6 +424,24 @@ impl Image {
     /// The relocations. Each is to be written once, in this order.
     pub fn relocations(&self) -> impl Iterator<Item = dynamic::Relocation> + '_ {
         self.relocations.iter(self)
+    }
+
+    /// Those of [`Image::relocations`] that have an addend in the file's table (`DT_RELA`): they
+    /// take a third of the table's length.
+    pub fn explicit_relocations(&self) -> impl Iterator<Item = dynamic::Relocation> + '_ {
+        self.relocations.explicit(self)
+    }
+
+    /// The others (`DT_RELR`): offsets of words whose contents are the addends, in ascending order,
+    /// none across another. There may be eight times as many as the table has bytes.
+    pub fn packed_relocations(&self) -> impl Iterator<Item = u64> + '_ {
+        self.relocations.packed(self)
+    }
+
+    /// Bytes of the relocation tables in the file.
+    #[must_use]
+    pub fn relocation_tables(&self) -> usize {
+        self.relocations.length()
     }
 
     /// Whether `offset` is a target that indirect branches accept: an

@@ -39,6 +39,14 @@ mod label;
 mod line;
 mod marks;
 mod note;
+#[cfg(test)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
+mod processor_tests;
 mod report;
 #[allow(
     clippy::indexing_slicing,
@@ -76,6 +84,15 @@ impl Verified {
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Whether the `%gs` base must be the window's whenever this code runs. With another domain's, or
+    /// an old one, a label check would look at other memory than the branch goes to.
+    ///
+    /// Without such an access nothing in the code can tell what the base is.
+    #[must_use]
+    pub const fn needs_gs_base(&self) -> bool {
+        self.stats.gs > 0
     }
 }
 

@@ -7,7 +7,9 @@ use mullion_abi as abi;
 use std::collections::HashSet;
 use std::ops::Range;
 
-const WORDS: usize = 9;
+/// Words of the note; the last one came later, and is 0 in images without it.
+const WORDS: usize = 10;
+const FIRST_WORDS: usize = 9;
 
 /// What the entry point does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,6 +50,8 @@ pub(crate) struct Note {
     imports: Range<u64>,
     exports: Range<u64>,
     pub(crate) growth: (u32, u32),
+    /// Offset of a number.
+    pub(crate) steps: Option<u64>,
 }
 
 impl Default for Note {
@@ -58,6 +62,7 @@ impl Default for Note {
             imports: 0..0,
             exports: 0..0,
             growth: (0, 0),
+            steps: None,
         }
     }
 }
@@ -71,18 +76,20 @@ pub(crate) fn find(bytes: &[u8], segments: &[Range<usize>]) -> Result<Note, Viol
             let malformed = || breach(Rule::NoteMalformed, at as u64);
             let (name, kind, description) = one(bytes, at, segment.end).ok_or_else(malformed)?;
             if bytes.get(name) == Some(&abi::NOTE_NAME) {
-                if kind != abi::NOTE_TYPE || description.len() != WORDS * 4 || found.is_some() {
+                let known = [WORDS * 4, FIRST_WORDS * 4].contains(&description.len());
+                if kind != abi::NOTE_TYPE || !known || found.is_some() {
                     return Err(malformed());
                 }
-                found = Some(description.start);
+                found = Some(description.clone());
             }
             // Padded to 4 bytes, except that the last note may do without.
             at = description.end.next_multiple_of(4);
         }
     }
-    let at = found.ok_or(breach(Rule::NoteMissing, bytes.len() as u64))?;
+    let found = found.ok_or(breach(Rule::NoteMissing, bytes.len() as u64))?;
+    let (at, length) = (found.start, found.len() / 4);
     let mut words = [0; WORDS];
-    for (number, word) in words.iter_mut().enumerate() {
+    for (number, word) in words.iter_mut().enumerate().take(length) {
         *word = read_u32(bytes, at.saturating_add(number * 4))
             .ok_or(breach(Rule::NoteMalformed, at as u64))?;
     }
@@ -110,6 +117,7 @@ fn understand(words: [u32; WORDS]) -> Result<Note, (u64, Rule)> {
         export_end,
         before,
         after,
+        steps,
     ] = words;
     if version != abi::ABI_VERSION {
         return Err((0, Rule::NoteVersion));
@@ -124,6 +132,7 @@ fn understand(words: [u32; WORDS]) -> Result<Note, (u64, Rule)> {
         imports: u64::from(import_start)..u64::from(import_end),
         exports: u64::from(export_start)..u64::from(export_end),
         growth: (before, after),
+        steps: (steps != 0).then_some(steps as u64),
     })
 }
 

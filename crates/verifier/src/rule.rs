@@ -56,7 +56,7 @@ rules! {
         "Segments lie between offsets 0x20000 and 0xd0000000 of the window."
         "The image is larger than a window allows, or was linked at another address.";
     SegmentOverlap "segment-overlap"
-        "Segments are in ascending order and share no page."
+        "Segments are in ascending order and share no page, nor content in the file."
         "Use the linker script that `mullion cc` passes.";
     SegmentSize "segment-size"
         "A segment's content in the file is not longer than the segment, and an executable segment is wholly in the file."
@@ -77,7 +77,7 @@ rules! {
         "The only dynamic relocation is R_X86_64_RELATIVE."
         "An undefined symbol, or a thread-local of the general-dynamic model, is left: declare it as an import or define it.";
     RelocationPlace "relocation-place"
-        "A relocation changes 8 bytes within one read or read + write segment."
+        "A relocation changes 8 bytes within one read or read + write segment; those of a DT_RELR table are in ascending order, none across another."
         "A relocation in code: compile with -fPIE, and keep jump tables out of the text.";
     NoteMissing "note-missing"
         "A PT_NOTE segment holds the note named Mullion."

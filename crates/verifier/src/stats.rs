@@ -3,7 +3,7 @@
 use mullion_abi::{GATE_BUILTIN_END, GATE_FIRST_IMPORT};
 
 /// Counts over all executable segments. They describe; nothing relies on them,
-/// except on [`Stats::x87`] and [`Stats::mxcsr`].
+/// except on [`Stats::gs`], [`Stats::x87`] and [`Stats::mxcsr`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Instructions, as far as they were decoded.
@@ -12,7 +12,8 @@ pub struct Stats {
     pub labels: u64,
     /// Indirect calls and jumps.
     pub indirect: u64,
-    /// Accesses of form 1, `%gs:` with 32-bit addressing.
+    /// Accesses of form 1, `%gs:` with 32-bit addressing: all of them, reads that need not be confined
+    /// and those of label checks included. See [`crate::Verified::needs_gs_base`].
     pub gs: u64,
     /// Accesses of form 2, `disp(%r14,%rN)`.
     pub offset: u64,
@@ -22,7 +23,7 @@ pub struct Stats {
     pub stack: u64,
     /// Accesses of form 5, relative to `%rip`.
     pub rip: u64,
-    /// Reads that nothing confines (`write-call` only).
+    /// Reads that nothing confines (`write-call` only, and not through `%gs`).
     pub reads_unconfined: u64,
     /// String instructions.
     pub strings: u64,

@@ -87,3 +87,40 @@ fn a_wild_write_is_rejected() {
         )
     );
 }
+
+/// Forms of access through `%gs`, and whether they must be confined where reads are free.
+const THROUGH_GS: [&str; 6] = [
+    "movl %gs:8(%edi), %eax",
+    "movl %eax, %gs:8(%edi)",
+    "movzbl %gs:(%edi,%esi,2), %ecx",
+    "prefetcht0 %gs:(%edi)",
+    "addsd %gs:(%edi), %xmm0",
+    "movl $-LABEL, %r11d\n addl %gs:-4(%eax), %r11d\n jne 1f\n movl %eax, %r11d\n addq %r14, %r11\n call *%r11\n 1: nop",
+];
+
+/// A stale base would have another domain's memory looked at: whoever sets it asks this.
+#[test]
+fn what_needs_the_gs_base() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let image = |protection: u32, code: &str| {
+        let text = format!(".globl PROTECTION\n.set PROTECTION, {protection}\n{code}\n ret\n");
+        let bytes = support::assemble(directory.path(), &text);
+        verify(bytes).unwrap_or_else(|rejected| panic!("{protection}: {code}: {rejected}"))
+    };
+    for protection in [0, 1] {
+        for code in THROUGH_GS {
+            let image = image(protection, code);
+            assert!(image.needs_gs_base(), "{protection}: {code}");
+            assert_eq!(
+                (image.stats().gs, image.stats().reads_unconfined),
+                (1, 0),
+                "{protection}: {code}"
+            );
+        }
+        let without = "movl %edi, %r11d\n movl 8(%r14,%r11), %eax\n movl 4(%r15), %ecx";
+        assert!(!image(protection, without).needs_gs_base());
+    }
+    // Reads that nothing confines are no reason to set it.
+    let free = image(0, "movl (%rdi), %eax");
+    assert!(!free.needs_gs_base() && free.stats().reads_unconfined == 1);
+}
