@@ -2,7 +2,7 @@
 //! control flow of the file.
 
 use crate::operand::{FLAGS, Operand, Set, number};
-use crate::table::Class;
+use crate::table::{Class, Effects};
 use crate::unit::{Instruction, Position, Unit};
 use std::collections::{HashMap, HashSet};
 
@@ -93,7 +93,7 @@ impl Liveness {
 }
 
 fn live_before(unit: &Unit<'_>, position: Position, arguments: Set, after: Set) -> Set {
-    let (reads, _, kills) = unit.instructions[position].effects();
+    let Effects { reads, kills, .. } = unit.instructions[position].effects();
     let (reads, kills) = match unit.instructions[position].row.class {
         Class::Call => (reads | arguments, kills | FLAGS | (0xffff & !PRESERVED)),
         Class::Ret => (reads | RESULTS | PRESERVED, 0),
@@ -199,7 +199,7 @@ pub(crate) fn solve(
 fn written(unit: &Unit<'_>) -> HashMap<usize, Set> {
     let mut written: HashMap<usize, Set> = HashMap::new();
     for (instruction, function) in unit.instructions.iter().zip(&unit.functions) {
-        *written.entry(*function).or_default() |= instruction.effects().1;
+        *written.entry(*function).or_default() |= instruction.effects().writes;
     }
     written
 }
@@ -216,7 +216,7 @@ fn switches(unit: &Unit<'_>) -> HashSet<Position> {
         return HashSet::new();
     }
     for (position, instruction) in unit.instructions.iter().enumerate() {
-        let (_, writes, _) = instruction.effects();
+        let writes = instruction.effects().writes;
         let table = is_table_address(instruction);
         for register in (0..16).filter(|r| writes & (1 << r) != 0) {
             let only_tables = bases
@@ -250,7 +250,7 @@ fn is_reached_unwritten(unit: &Unit<'_>, position: Position, register: u8) -> bo
             return true;
         }
         let instruction = &unit.instructions[at];
-        if !seen.insert(at) || instruction.effects().1 & (1 << register) != 0 {
+        if !seen.insert(at) || instruction.effects().writes & (1 << register) != 0 {
             continue;
         }
         match instruction.row.class {
@@ -297,7 +297,7 @@ fn last_write(unit: &Unit<'_>, position: Position, register: u8) -> Option<Posit
         if instruction.ends_path() || instruction.row.class == Class::Call {
             return None;
         }
-        if instruction.effects().1 & (1 << register) != 0 {
+        if instruction.effects().writes & (1 << register) != 0 {
             return Some(at);
         }
     }

@@ -24,6 +24,10 @@ mod narrow;
 mod operand;
 mod pad;
 mod parser;
+#[cfg(test)]
+mod processor_tests;
+#[cfg(test)]
+mod random_tests;
 mod stack;
 mod table;
 mod unit;
@@ -65,6 +69,8 @@ pub struct Options {
     pub protection: Protection,
     /// From where.
     pub base: Base,
+    /// Counts steps, and traps where none is left (`docs/window.md`, "Steps").
+    pub count: bool,
 }
 
 impl Default for Options {
@@ -72,6 +78,7 @@ impl Default for Options {
         Self {
             protection: Protection::ReadWriteCall,
             base: Base::Segment,
+            count: false,
         }
     }
 }
@@ -112,12 +119,18 @@ pub struct Stats {
     pub trap_checks: u64,
     /// Places where the flags had to be saved.
     pub flags_saved: u64,
+    /// Places where a step is counted.
+    pub steps: u64,
+    /// Functions, and those about whose stack there is no certainty (`stack`).
+    pub functions: u64,
+    /// See there.
+    pub unsettled: u64,
 }
 
 impl Stats {
     /// Every count with its name.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 12] {
+    pub fn rows(&self) -> [(&'static str, u64); 15] {
         [
             ("accesses by segment", self.segment),
             ("accesses by zero-extended register", self.register),
@@ -131,6 +144,9 @@ impl Stats {
             ("stack probes", self.probes),
             ("checks of addresses", self.trap_checks),
             ("flags saved", self.flags_saved),
+            ("steps counted", self.steps),
+            ("functions", self.functions),
+            ("unsettled functions", self.unsettled),
         ]
     }
 }
@@ -192,12 +208,6 @@ pub enum Reason {
     /// Flags of an adjustment of the stack are read later.
     #[error("the flags of a stack adjustment are used behind it")]
     StackFlags,
-    /// Paths that meet do not agree on whether the stack has moved.
-    #[error("the stack has moved on one path to this place and not on another")]
-    DepthDiffers,
-    /// A return or tail call with something left on the stack.
-    #[error("the function is left while its stack is not released")]
-    NotReleased,
     /// A branch to something other than a symbol or local label.
     #[error("a branch goes to a symbol or a local label only")]
     BranchTarget,
@@ -272,7 +282,7 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
     let live = flow::liveness(&unit);
     narrow::narrow(&mut unit, &live, options.protection);
     let plans = stack::plan(&unit, refusals);
-    let (text, stats) = emit::emit(
+    let (text, mut stats) = emit::emit(
         &unit,
         &plans,
         &live,
@@ -280,6 +290,7 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         source.len() * 5 / 4,
         refusals,
     );
+    (stats.functions, stats.unsettled) = stack::count(&unit, &plans);
     Rewritten {
         text: pad::pad(&text),
         stats,

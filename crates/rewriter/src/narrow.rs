@@ -7,7 +7,7 @@
 
 use crate::flow::{ARGUMENTS, Liveness, PRESERVED, RESULTS, solve};
 use crate::operand::{FLAGS, Gpr, Operand, Set, integer, number};
-use crate::table::{self, Class, Role};
+use crate::table::{self, Class, Effects, Role};
 use crate::unit::{Instruction, Unit};
 use mullion_abi::Protection;
 
@@ -47,7 +47,7 @@ fn upper_before(
     after: Set,
     protection: Protection,
 ) -> Set {
-    let (_, _, kills) = instruction.effects();
+    let Effects { whole, kills, .. } = instruction.effects();
     let addresses = addresses(instruction, protection);
     match instruction.row.class {
         Class::Call => return after & PRESERVED | WHOLE_ARGUMENTS | addresses,
@@ -56,31 +56,10 @@ fn upper_before(
     }
     if let Some(to) = narrowable(instruction, live_after) {
         // The upper half of the result is made of those of the sources.
-        let sources = if after & to.bit() == 0 {
-            0
-        } else {
-            registers_read(instruction)
-        };
+        let sources = if after & to.bit() == 0 { 0 } else { whole };
         return after & !to.bit() | sources | addresses;
     }
-    after & !kills & REGISTERS | registers_read(instruction) | addresses
-}
-
-/// Registers read as a whole, but for those that address memory.
-fn registers_read(instruction: &Instruction<'_>) -> Set {
-    let mut read = instruction.row.reads & REGISTERS;
-    let computes = instruction
-        .operands
-        .iter()
-        .any(|o| matches!(o, Operand::Gpr(r) if r.width == 8));
-    for (operand, role) in instruction.roles() {
-        match operand {
-            Operand::Gpr(r) if r.width == 8 && role.reads() => read |= r.bit(),
-            Operand::Mem(mem) if role == Role::Address && computes => read |= mem.registers(),
-            _ => {}
-        }
-    }
-    read
+    after & !kills & REGISTERS | whole | addresses
 }
 
 /// Registers that address memory as a whole: where the access is not confined.
@@ -90,7 +69,7 @@ fn addresses(instruction: &Instruction<'_>, protection: Protection) -> Set {
         let confined = match role {
             Role::Address => continue,
             Role::Read => protection == Protection::ReadWriteCall,
-            Role::Write | Role::ReadWrite => true,
+            Role::Write | Role::ReadWrite | Role::Maybe => true,
         };
         if let Operand::Mem(mem) | Operand::ThroughMem(mem) = operand
             && (!confined || mem.segment.is_some())

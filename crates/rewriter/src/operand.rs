@@ -4,16 +4,19 @@ use std::fmt;
 
 /// A set of general registers (bits 0 to 15, by their hardware numbers) and status flags.
 pub(crate) type Set = u32;
-/// The carry flag as a member of a [`Set`].
-pub(crate) const CARRY: Set = 1 << 16;
-/// The other status flags.
-pub(crate) const OTHERS: Set = 1 << 17;
+/// The status flags as members of a [`Set`], in this order from bit 16 on: carry, parity, adjust,
+/// zero, sign, overflow.
+pub(crate) const FLAG_LETTERS: &str = "cpazso";
+/// Two of them.
+pub(crate) const ADJUST: Set = 1 << 18;
+pub(crate) const OVERFLOW: Set = 1 << 21;
 /// All status flags.
-pub(crate) const FLAGS: Set = CARRY | OTHERS;
+pub(crate) const FLAGS: Set = 0x3f << 16;
 
 /// Hardware numbers of the registers that the rewriter names.
 pub(crate) mod number {
     pub(crate) const RAX: u8 = 0;
+    pub(crate) const RCX: u8 = 1;
     pub(crate) const RSP: u8 = 4;
     pub(crate) const RBP: u8 = 5;
     pub(crate) const R10: u8 = 10;
@@ -165,6 +168,12 @@ impl Mem<'_> {
     /// The general registers that the address is made of.
     pub(crate) fn registers(&self) -> Set {
         self.base.map_or(0, Gpr::bit) | self.index.map_or(0, Gpr::bit)
+    }
+
+    /// The function that `*f@GOTPCREL(%rip)` means: the image has no other copy of it.
+    pub(crate) fn got_symbol(&self) -> Option<&str> {
+        let plain = self.rip && self.segment != Some(Segment::Fs);
+        self.disp.strip_suffix("@GOTPCREL").filter(|_| plain)
     }
 
     /// The displacement if it is a plain number.

@@ -55,17 +55,27 @@ enum Statement<'a> {
     Stop(u32, Option<&'a str>),
     Call,
     Alignment,
-    /// Whatever may lead to another section.
+    /// Another section, or a directive.
     Break,
 }
 
 fn statements(text: &str) -> Vec<Statement<'_>> {
     let mut statements = Vec::new();
     let mut at = 0;
+    let mut sections = Sections::default();
     for line in text.split_inclusive('\n') {
         let place = at;
         at += line.len();
         let statement = line.trim();
+        if let Some(other) = sections.enter(statement) {
+            if other {
+                statements.push(Statement::Break);
+            }
+            continue;
+        }
+        if !sections.code() {
+            continue;
+        }
         let next = if let Some(name) = statement.strip_suffix(':') {
             match statements.last() {
                 Some(Statement::Label(_, first)) => Statement::Label(name, *first),
@@ -76,7 +86,7 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
         } else if statement.starts_with('.') {
             match statement.split_whitespace().next().unwrap_or_default() {
                 ".p2align" | ".balign" | ".align" => Statement::Alignment,
-                name if name.starts_with(".cfi") || name == ".loc" => continue,
+                name if name.starts_with(".cfi") || matches!(name, ".loc" | ".file") => continue,
                 _ => Statement::Break,
             }
         } else if statement.starts_with("call") {
@@ -92,6 +102,60 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
         statements.push(next);
     }
     statements
+}
+
+/// Follows the sections of a text: what stands in one without code is no concern of the code.
+struct Sections<'a> {
+    current: &'a str,
+    previous: &'a str,
+    stack: Vec<(&'a str, &'a str)>,
+    /// The section with code that was in force last.
+    last_code: &'a str,
+}
+
+impl Default for Sections<'_> {
+    fn default() -> Self {
+        Self {
+            current: ".text",
+            previous: ".text",
+            stack: Vec::new(),
+            last_code: ".text",
+        }
+    }
+}
+
+impl<'a> Sections<'a> {
+    /// Whether the directive, if it is one of sections, leads to code of another section.
+    fn enter(&mut self, statement: &'a str) -> Option<bool> {
+        let (name, arguments) = statement.split_once(['\t', ' ']).unwrap_or((statement, ""));
+        let before = (self.current, self.previous);
+        match name {
+            ".text" | ".data" | ".bss" => (self.current, self.previous) = (statement, before.0),
+            ".section" => (self.current, self.previous) = (arguments, before.0),
+            ".pushsection" => {
+                self.stack.push(before);
+                (self.current, self.previous) = (arguments, before.0);
+            }
+            ".popsection" => (self.current, self.previous) = self.stack.pop().unwrap_or(before),
+            ".previous" => (self.current, self.previous) = (before.1, before.0),
+            _ => return None,
+        }
+        let other = self.code() && self.current != self.last_code;
+        if other {
+            self.last_code = self.current;
+        }
+        Some(other)
+    }
+
+    fn code(&self) -> bool {
+        let (name, flags) = self.current.split_once(',').unwrap_or((self.current, ""));
+        match flags.split('"').nth(1) {
+            Some(flags) => flags.contains('x'),
+            None => [".text", ".init", ".fini"]
+                .iter()
+                .any(|code| name.trim().starts_with(code)),
+        }
+    }
 }
 
 /// A label that may turn out to be the head of a loop.

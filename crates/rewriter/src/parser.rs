@@ -3,7 +3,7 @@
 use crate::cfi;
 use crate::lexer::{self, StatementKind, is_symbol_byte, symbol_length};
 use crate::operand::{Operand, number, operand, split_operands};
-use crate::table::{self, Class, DirectiveClass, Role};
+use crate::table::{self, Class, DirectiveClass};
 use crate::unit::{Instruction, Item, Label, LabelId, Position, Section, Unit, prefix};
 use crate::{Reason, Refusal};
 use std::collections::HashMap;
@@ -413,7 +413,7 @@ impl<'a, 'r> Parser<'a, 'r> {
         for part in split_operands(rest) {
             operands.push(operand(part, direct).map_err(Reason::Operand)?);
         }
-        let row = table::instruction(mnemonic, operands.len()).ok_or(Reason::UnknownInstruction)?;
+        let row = table::row_for(mnemonic, &operands).ok_or(Reason::UnknownInstruction)?;
         let mut instruction = Instruction {
             line,
             section: self.section,
@@ -587,13 +587,13 @@ fn check(instruction: &Instruction<'_>) -> Result<(), Reason> {
                     && memories == 1
                     && instruction
                         .roles()
-                        .any(|(o, r)| matches!(o, Operand::Mem(_)) && r == Role::ReadWrite))
+                        .any(|(o, r)| matches!(o, Operand::Mem(_)) && r.reads() && r.writes()))
         }
     };
     if !fits {
         return Err(Reason::Prefix);
     }
-    if memories > 1 {
+    if memories > 1 || is_another(instruction) {
         return Err(Reason::UnknownInstruction);
     }
     if instruction.row.class == Class::Bit
@@ -603,4 +603,18 @@ fn check(instruction: &Instruction<'_>) -> Result<(), Reason> {
         return Err(Reason::BitString);
     }
     Ok(())
+}
+
+/// The assembler takes `crc32q %al, %rcx` and `bextrq $5, %rax, %rcx` for other instructions.
+fn is_another(instruction: &Instruction<'_>) -> bool {
+    let name = instruction.mnemonic;
+    match (instruction.operands.first(), name.strip_prefix("crc32")) {
+        (Some(Operand::Gpr(from)), Some(suffix)) => {
+            let suffixes = ["b", "w", "l", "q"];
+            let at = suffixes.iter().position(|s| *s == suffix);
+            at.is_some_and(|at| from.width != 1 << at)
+        }
+        (Some(Operand::Imm(_)), _) => name.starts_with("bextr"),
+        _ => false,
+    }
 }

@@ -6,6 +6,13 @@
 //! `delta` is 8 at depth 0 and 0 elsewhere (`docs/window.md`, "Calling
 //! convention"). Within a straight line, steps of one direction are taken all at
 //! once by the first of them, so that pushes and pops become plain moves.
+//!
+//! A function in which that is not certain everywhere (paths that meet do not
+//! agree, call frame information says something else, it is left at another depth)
+//! is *unsettled*: there `delta` is 0 from its first instruction to its last,
+//! whatever the depth, and `%r15` moves with each move of the source. Only where an
+//! indirect jump may arrive, which may come from another function, and at entries
+//! and ends is `delta` 8. So nothing of the analysis is relied on.
 
 use crate::cfi::{Cfa, DWARF_RBP, DWARF_RSP};
 use crate::operand::{Operand, integer, number};
@@ -28,6 +35,11 @@ const ENTRY: State = State {
     frame: None,
 };
 
+const UNKNOWN: State = State {
+    depth: None,
+    frame: None,
+};
+
 /// What an instruction does to the virtual stack pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
@@ -41,8 +53,14 @@ enum Move {
 /// What to emit for an instruction's effect on the stack pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Plan {
-    /// `%r15 - V` before the instruction, and before `lead`.
+    /// `%r15 - V` before the instruction, and before `lead`, but behind `enter`.
     pub(crate) delta: i64,
+    /// To be added to `%r15` first of all; counted in `delta`.
+    pub(crate) enter: i64,
+    /// To be added in front of a branch that leaves the function, or may.
+    pub(crate) leave: i64,
+    /// To be added behind the instruction, where control goes on to such a place.
+    pub(crate) fall: i64,
     /// To be added to `%r15` before the instruction; its memory operands see `delta + lead`.
     pub(crate) lead: i64,
     /// `%r15 - V` behind it.
@@ -53,12 +71,16 @@ pub(crate) struct Plan {
     pub(crate) unknown: bool,
     /// `%rbp - V` before the instruction, if known.
     pub(crate) frame: Option<i64>,
+    /// Its function is unsettled.
+    pub(crate) unsettled: bool,
 }
 
 /// Plans the whole file.
 pub(crate) fn plan(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<Plan> {
-    let states = depths(unit, refusals);
+    let (states, mut unsettled) = depths(unit, refusals);
+    unsettled.extend(doubtful(unit, &states));
     let unused = unused_frames(unit, &states);
+    let gates = gates(unit);
     let mut plans = vec![Plan::default(); unit.instructions.len()];
     let mut start = 0;
     while start < plans.len() {
@@ -70,10 +92,89 @@ pub(crate) fn plan(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<Plan> {
         {
             end += 1;
         }
-        straight_line(unit, &states, &unused, &mut plans, start..end);
+        if unsettled.contains(&unit.functions[start]) {
+            for (position, plan) in (start..end).zip(&mut plans[start..end]) {
+                *plan = unsettled_plan(unit, &gates, position);
+            }
+        } else {
+            straight_line(unit, &states, &unused, &mut plans, start..end);
+        }
         start = end;
     }
     plans
+}
+
+/// `%r15` follows every move of the stack pointer, which it equals.
+fn unsettled_plan(unit: &Unit<'_>, gates: &HashSet<Position>, position: Position) -> Plan {
+    let instruction = &unit.instructions[position];
+    let class = instruction.row.class;
+    let target = unit.branch_target(position);
+    let leaves = unit.leaves(position)
+        || (class == Class::Jmp && instruction.target.is_none())
+        || (class != Class::Call && target.is_some_and(|t| gates.contains(&t)));
+    let falls = !instruction.ends_path() && unit.next(position).is_some_and(|n| gates.contains(&n));
+    let step = match movement(unit, position, UNKNOWN) {
+        Move::Step(step) => Some(step),
+        Move::None | Move::Set(_) => None,
+    };
+    Plan {
+        enter: if gates.contains(&position) { -8 } else { 0 },
+        leave: if leaves { 8 } else { 0 },
+        fall: if falls { 8 } else { 0 },
+        delta: 0,
+        lead: -step.unwrap_or(0),
+        after: 0,
+        step,
+        unknown: true,
+        frame: None,
+        unsettled: true,
+    }
+}
+
+/// How many functions there are, and how many of them are unsettled.
+pub(crate) fn count(unit: &Unit<'_>, plans: &[Plan]) -> (u64, u64) {
+    let all: HashSet<usize> = unit.functions.iter().copied().collect();
+    let places = unit.functions.iter().zip(plans);
+    let unsettled: HashSet<usize> = places
+        .filter_map(|(function, plan)| plan.unsettled.then_some(*function))
+        .collect();
+    (all.len() as u64, unsettled.len() as u64)
+}
+
+/// Where control arrives with `delta` 8: entries, and whatever an indirect jump may go to.
+/// (To a landing pad none does; the unwinder knows the stack there.)
+fn gates(unit: &Unit<'_>) -> HashSet<Position> {
+    let pads: HashSet<Position> = unit
+        .landing_pads
+        .iter()
+        .filter_map(|&(_, pad)| unit.labels[pad].at)
+        .collect();
+    let indirect = |position: &Position| {
+        let mut labels = unit.labels_at[*position].iter();
+        !pads.contains(position) && labels.any(|&l| unit.labels[l].is_indirect_target())
+    };
+    (0..unit.instructions.len())
+        .filter(|position| unit.is_entry(*position) || indirect(position))
+        .collect()
+}
+
+/// Functions about which call frame information, or an end of theirs, says something else.
+fn doubtful(unit: &Unit<'_>, states: &[State]) -> HashSet<usize> {
+    let doubtful = (0..states.len()).filter(|&position| {
+        let (state, instruction) = (states[position], &unit.instructions[position]);
+        let (surely, bottom) = (state.depth.is_some(), state.depth == Some(0));
+        let told_otherwise = match from_cfi(instruction.cfa) {
+            Some(State {
+                depth: Some(depth), ..
+            }) => (surely && state.depth != Some(depth)) || bottom != (depth == 0),
+            Some(_) => bottom,
+            None => false,
+        };
+        let left =
+            unit.leaves(position) && !bottom && (surely || instruction.row.class == Class::Jcc);
+        told_otherwise || left
+    });
+    doubtful.map(|position| unit.functions[position]).collect()
 }
 
 /// Functions that lower the stack only to align it for their calls: nothing is in their
@@ -136,11 +237,9 @@ fn straight_line(
             );
             plans[position] = Plan {
                 delta,
-                lead: 0,
                 after,
                 step,
-                unknown: false,
-                frame: None,
+                ..Plan::default()
             };
         }
         return;
@@ -182,6 +281,9 @@ fn straight_line(
             }
         }
         plan.after = delta;
+        if unit.leaves(position) {
+            plan.leave = 8 - plan.delta;
+        }
     }
 }
 
@@ -200,8 +302,9 @@ fn joins(unit: &Unit<'_>, states: &[State], position: Position, start: Position)
     false
 }
 
-/// Depths by a forward pass over the control flow.
-fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<State> {
+/// Depths by a forward pass over the control flow, and the functions in which paths that meet
+/// do not agree on whether the stack has moved.
+fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> (Vec<State>, HashSet<usize>) {
     let count = unit.instructions.len();
     let mut states: Vec<Option<State>> = vec![None; count];
     let mut work: Vec<Position> = Vec::new();
@@ -222,6 +325,7 @@ fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<State> {
     }
     let mut weak: Vec<(Position, State)> = Vec::new();
     let mut unvisited = 0;
+    let mut unsettled = HashSet::new();
     loop {
         while let Some(position) = work.pop() {
             let Some(state) = states[position] else {
@@ -235,6 +339,7 @@ fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<State> {
                 &mut states,
                 &mut work,
                 &mut weak,
+                &mut unsettled,
                 refusals,
             );
         }
@@ -256,7 +361,8 @@ fn depths(unit: &Unit<'_>, refusals: &mut Vec<Refusal>) -> Vec<State> {
             None => break,
         }
     }
-    states.into_iter().map(|s| s.unwrap_or(ENTRY)).collect()
+    let states = states.into_iter().map(|s| s.unwrap_or(ENTRY)).collect();
+    (states, unsettled)
 }
 
 /// Edges that no direct branch shows, to places whose depth call frame information does not tell.
@@ -333,6 +439,7 @@ fn flow(
     states: &mut [Option<State>],
     work: &mut Vec<Position>,
     weak: &mut Vec<(Position, State)>,
+    unsettled: &mut HashSet<usize>,
     refusals: &mut Vec<Refusal>,
 ) {
     let instruction = &unit.instructions[position];
@@ -363,9 +470,9 @@ fn flow(
                 .filter(|d| **d == Some(0))
                 .count();
             if zero == 1 {
-                let line = &unit.instructions[to];
-                refusals.push(Refusal::new(line.line, line.text, Reason::DepthDiffers));
-            } else if met != old {
+                unsettled.extend([unit.functions[position], unit.functions[to]]);
+            }
+            if met != old {
                 states[to] = Some(met);
                 work.push(to);
             }
@@ -401,7 +508,7 @@ fn flow(
     let Some(next) = unit.next(position) else {
         return;
     };
-    if instruction.row.class == Class::Call && !unit.labels_at[next].is_empty() {
+    if instruction.row.class == Class::Call && unit.is_target(next) {
         weak.push((next, after));
     } else {
         join(next, after);
@@ -418,7 +525,7 @@ fn transfer(unit: &Unit<'_>, position: Position, state: State) -> State {
             .or_else(|| before_return(unit, position)),
         Move::Set(depth) => depth,
     };
-    let (_, writes, _) = instruction.effects();
+    let writes = instruction.effects().writes;
     let frame = if instruction.row.class == Class::Leave {
         None
     } else if writes & (1 << number::RBP) != 0 {
@@ -494,13 +601,8 @@ fn movement(unit: &Unit<'_>, position: Position, state: State) -> Move {
 /// cannot be left otherwise.
 fn before_return(unit: &Unit<'_>, position: Position) -> Option<i64> {
     let next = unit.next(position)?;
-    let instruction = &unit.instructions[next];
-    let leaves = match instruction.row.class {
-        Class::Ret => true,
-        Class::Jmp => unit.branch_target(next).is_none_or(|t| unit.is_entry(t)),
-        _ => false,
-    };
-    leaves.then_some(0)
+    let goes_on = unit.instructions[next].row.class == Class::Jcc;
+    (unit.leaves(next) && !goes_on).then_some(0)
 }
 
 /// What no translation exists for.

@@ -1,6 +1,6 @@
 //! The tables in `data/`: what is known about instructions and directives.
 
-use crate::operand::{CARRY, FLAGS, OTHERS, Set, gpr};
+use crate::operand::{FLAG_LETTERS, FLAGS, Gpr, Operand, Set, gpr};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -10,17 +10,19 @@ pub(crate) enum Role {
     Read,
     Write,
     ReadWrite,
+    /// Read, and written or not.
+    Maybe,
     /// The address is computed, nothing is accessed.
     Address,
 }
 
 impl Role {
     pub(crate) fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::ReadWrite)
+        matches!(self, Self::Read | Self::ReadWrite | Self::Maybe)
     }
 
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::ReadWrite)
+        matches!(self, Self::Write | Self::ReadWrite | Self::Maybe)
     }
 }
 
@@ -51,25 +53,81 @@ pub(crate) struct Row {
     /// In AT&T order.
     pub(crate) roles: Vec<Role>,
     pub(crate) class: Class,
-    /// Registers and flags read and written beside the operands.
+    /// Registers and flags beside the operands.
+    pub(crate) implicit: Effects,
+}
+
+/// What an instruction does with registers and flags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Effects {
+    /// What the result may depend on.
     pub(crate) reads: Set,
+    /// Registers of which the upper half is read, too.
+    pub(crate) whole: Set,
+    /// What may change.
     pub(crate) writes: Set,
-    /// What of `writes` is certainly overwritten as a whole.
+    /// What is overwritten as a whole whatever happens: nothing is left of what it was.
     pub(crate) kills: Set,
 }
 
-/// The row for this mnemonic with so many operands.
-pub(crate) fn instruction(mnemonic: &str, operands: usize) -> Option<&'static Row> {
-    static TABLE: LazyLock<HashMap<String, Vec<Row>>> =
-        LazyLock::new(|| instructions(include_str!("data/instructions.txt")));
-    TABLE
-        .get(mnemonic)?
-        .iter()
-        .find(|row| row.roles.len() == operands)
+impl Effects {
+    /// A general register is read at its width.
+    pub(crate) fn read(&mut self, register: Gpr) {
+        self.reads |= register.bit();
+        if register.width == 8 {
+            self.whole |= register.bit();
+        }
+    }
+
+    /// A general register is written at its width.
+    pub(crate) fn write(&mut self, register: Gpr) {
+        self.writes |= register.bit();
+        if register.width >= 4 {
+            self.kills |= register.bit();
+        } else {
+            // The rest stays what it was.
+            self.reads |= register.bit();
+        }
+    }
 }
 
-fn instructions(text: &str) -> HashMap<String, Vec<Row>> {
-    let mut table: HashMap<String, Vec<Row>> = HashMap::new();
+type Table = HashMap<String, Vec<Row>>;
+
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| instructions(include_str!("data/instructions.txt")));
+
+/// The row for this mnemonic with so many operands.
+pub(crate) fn instruction(mnemonic: &str, operands: usize) -> Option<&'static Row> {
+    let rows = TABLE.get(mnemonic)?;
+    rows.iter().find(|row| row.roles.len() == operands)
+}
+
+/// The row for this mnemonic with these operands: their registers stand for a missing suffix.
+pub(crate) fn row_for(mnemonic: &str, operands: &[Operand<'_>]) -> Option<&'static Row> {
+    instruction(mnemonic, operands.len()).or_else(|| {
+        let width = operands.iter().rev().find_map(|operand| match operand {
+            Operand::Gpr(register) => Some(register.width),
+            _ => None,
+        })?;
+        let suffix = ["b", "w", "l", "q"][width.trailing_zeros() as usize];
+        instruction(&format!("{mnemonic}{suffix}"), operands.len())
+    })
+}
+
+/// All names.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.keys().map(String::as_str)
+}
+
+/// The rows of a name.
+#[cfg(test)]
+pub(crate) fn rows_of(name: &str) -> &'static [Row] {
+    TABLE.get(name).map_or(&[], Vec::as_slice)
+}
+
+fn instructions(text: &str) -> Table {
+    let mut table = Table::new();
     for line in rows(text) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [names, operands, flags, class, implicit @ ..] = fields.as_slice() else {
@@ -111,31 +169,22 @@ fn row(operands: &str, flags: &str, class: &str, implicit: &[&str]) -> Row {
             'r' => Role::Read,
             'w' => Role::Write,
             'x' => Role::ReadWrite,
+            'm' => Role::Maybe,
             'a' => Role::Address,
             _ => unreachable!("no such operand role: {c}"),
         })
         .collect();
-    let (mut reads, mut writes, mut kills) = match flags {
-        "-" => (0, 0, 0),
-        "w" => (0, FLAGS, FLAGS),
-        "p" => (0, FLAGS, 0),
-        "k" => (0, CARRY, CARRY),
-        "o" => (0, OTHERS, OTHERS),
-        "r" => (FLAGS, 0, 0),
-        "c" => (CARRY, 0, 0),
-        "z" => (OTHERS, 0, 0),
-        "m" => (CARRY, FLAGS, FLAGS),
-        "q" => (FLAGS, FLAGS, 0),
-        _ => unreachable!("no such effect on the flags: {flags}"),
-    };
+    let mut effects = flag_effects(flags);
     for register in implicit {
         let (effect, name) = register.split_at(1);
-        let bit = gpr(name).map_or(0, crate::operand::Gpr::bit);
-        if effect == "+" {
-            reads |= bit;
-        } else {
-            writes |= bit;
-            kills |= bit;
+        let Some(register) = gpr(name) else {
+            unreachable!("no such register: {name}");
+        };
+        match effect {
+            "+" => effects.read(register),
+            "=" => effects.write(register),
+            "?" => effects.writes |= register.bit(),
+            _ => unreachable!("no such effect on a register: {effect}"),
         }
     }
     let class = match class {
@@ -158,10 +207,34 @@ fn row(operands: &str, flags: &str, class: &str, implicit: &[&str]) -> Row {
     Row {
         roles,
         class,
-        reads,
-        writes,
-        kills,
+        implicit: effects,
     }
+}
+
+/// `+c=zs?*` and its like.
+fn flag_effects(text: &str) -> Effects {
+    let mut effects = Effects::default();
+    let mut mark = '-';
+    for letter in text.chars() {
+        let flags = match (letter, FLAG_LETTERS.find(letter)) {
+            (_, Some(at)) => 1 << (16 + at),
+            ('*', _) => FLAGS,
+            _ => {
+                mark = letter;
+                continue;
+            }
+        };
+        match mark {
+            '+' => effects.reads |= flags,
+            '=' => {
+                effects.writes |= flags;
+                effects.kills |= flags;
+            }
+            '?' => effects.writes |= flags,
+            _ => unreachable!("no such effect on the flags: {text}"),
+        }
+    }
+    effects
 }
 
 /// `a{b,c}[de]` to `ab`, `abd`, `abe`, `ac`, ...

@@ -2,8 +2,8 @@
 //! the order of their sections, labels with all that is known of them.
 
 use crate::cfi::Cfa;
-use crate::operand::{FLAGS, Operand, Set, integer};
-use crate::table::{Class, Role, Row};
+use crate::operand::{ADJUST, FLAGS, Gpr, OVERFLOW, Operand, Set, integer, number};
+use crate::table::{Class, Effects, Role, Row};
 use std::collections::{HashMap, HashSet};
 
 /// Index of an instruction in [`Unit::instructions`].
@@ -17,6 +17,9 @@ pub(crate) mod prefix {
     pub(crate) const REP: u8 = 2;
     pub(crate) const REPNE: u8 = 4;
 }
+
+/// What repeated string instructions count in.
+const COUNT: Gpr = Gpr::new(number::RCX, 8);
 
 /// One instruction.
 #[derive(Debug)]
@@ -55,65 +58,86 @@ impl Instruction<'_> {
         self.mnemonic.strip_suffix('q').unwrap_or(self.mnemonic)
     }
 
-    /// Registers and flags read, written, and written as a whole.
-    pub(crate) fn effects(&self) -> (Set, Set, Set) {
-        let (mut reads, mut writes, mut kills) = (self.row.reads, self.row.writes, self.row.kills);
+    /// What it does with registers and flags: the table's word, and what these operands and
+    /// prefixes make of that. Of an address that is accessed or jumped to it depends on the
+    /// protection whether the upper half counts (`narrow`).
+    pub(crate) fn effects(&self) -> Effects {
+        let mut effects = self.row.implicit;
         for (operand, role) in self.roles() {
             match operand {
                 Operand::Gpr(register) => {
-                    if role.reads() || (role.writes() && register.width < 4) {
-                        reads |= register.bit();
+                    if role.reads() {
+                        effects.read(*register);
                     }
-                    if role.writes() {
-                        writes |= register.bit();
-                        kills |= if register.width >= 4 {
-                            register.bit()
-                        } else {
-                            0
-                        };
+                    match role {
+                        Role::Write | Role::ReadWrite => effects.write(*register),
+                        Role::Maybe => effects.writes |= register.bit(),
+                        Role::Read | Role::Address => {}
                     }
                 }
-                Operand::Mem(mem) | Operand::ThroughMem(mem) => reads |= mem.registers(),
-                Operand::ThroughGpr(register) => reads |= register.bit(),
+                Operand::Mem(mem) | Operand::ThroughMem(mem) => {
+                    effects.reads |= mem.registers();
+                    if role == Role::Address && self.computes() {
+                        effects.whole |= mem.registers();
+                    }
+                }
+                Operand::ThroughGpr(register) => effects.reads |= register.bit(),
                 Operand::Other(_) | Operand::Imm(_) | Operand::Target(_) => {}
             }
         }
-        if self.prefixes & (prefix::REP | prefix::REPNE) != 0 {
-            // With a count of zero nothing is written.
-            kills = 0;
+        if self.row.class == Class::String {
+            // Without a prefix, too, the verifier takes the count for written.
+            effects.writes |= COUNT.bit();
         }
-        if self.shifts_by_constant() {
-            kills |= writes & crate::operand::FLAGS;
+        if self.repeats() {
+            effects.read(COUNT);
+            effects.write(COUNT);
+            // With a count of zero nothing is written.
+            effects.kills = 0;
         }
         if self.clears() {
-            reads &= FLAGS;
+            effects.reads &= FLAGS;
+            effects.whole = 0;
         }
-        if self.shifts_surely() {
-            kills |= FLAGS;
-        }
-        (reads, writes, kills)
+        effects.kills |= self.flags_of_a_shift_by_constant();
+        effects
     }
 
-    /// A shift by a count that is known not to be zero, which writes all flags.
-    fn shifts_by_constant(&self) -> bool {
-        let shift = ["sal", "shl", "sar", "shr"].iter().any(|name| {
-            let suffix = self.mnemonic.strip_prefix(name);
-            suffix.is_some_and(|s| matches!(s, "" | "b" | "w" | "l" | "q"))
-        });
-        shift
-            && match self.operands.as_slice() {
-                [_] => true,
-                [Operand::Imm(count), _] => count.parse::<u8>().is_ok_and(|c| (1..32).contains(&c)),
-                _ => false,
-            }
+    /// Whether it names a whole register.
+    fn computes(&self) -> bool {
+        let whole = |o: &Operand<'_>| matches!(o, Operand::Gpr(r) if r.width == 8);
+        self.operands.iter().any(whole)
     }
 
-    /// A shift by a constant other than 0 writes every flag; one by `%cl` may write none.
-    fn shifts_surely(&self) -> bool {
-        let name = self.mnemonic.trim_end_matches(['b', 'w', 'l', 'q']);
-        matches!(name, "sa" | "sh" | "sal" | "shl" | "sar" | "shr")
-            && self.operands.len() == 2
-            && matches!(self.operands[0], Operand::Imm(text) if integer(text).is_some_and(|n| (1..32).contains(&n)))
+    /// A string instruction that counts in `%rcx`.
+    fn repeats(&self) -> bool {
+        self.row.class == Class::String && self.prefixes & (prefix::REP | prefix::REPNE) != 0
+    }
+
+    /// Flags that a shift by `%cl` may leave alone, and one by a constant other than 0 writes.
+    fn flags_of_a_shift_by_constant(&self) -> Set {
+        let stem = self.mnemonic.trim_end_matches(['b', 'w', 'l', 'q']);
+        let [Operand::Imm(count), to] = self.operands.as_slice() else {
+            return 0;
+        };
+        if !matches!(stem, "sa" | "sh" | "sar" | "shr") {
+            return 0;
+        }
+        let width = match to {
+            Operand::Gpr(register) => register.width,
+            _ => match self.mnemonic.as_bytes().last() {
+                Some(b'b') => 1,
+                Some(b'w') => 2,
+                _ => 4,
+            },
+        };
+        let surely = integer(count).is_some_and(|n| (1..8 * i64::from(width)).contains(&n));
+        // What remains is undefined.
+        if surely {
+            FLAGS & !(ADJUST | OVERFLOW)
+        } else {
+            0
+        }
     }
 
     /// `xorl %eax, %eax` and its like, whose result does not depend on the register.
@@ -229,6 +253,19 @@ impl Unit<'_> {
         self.labels_at[position]
             .iter()
             .any(|&l| self.labels[l].is_entry())
+    }
+
+    /// Whether the instruction leaves its function: it returns, or goes where one is entered.
+    pub(crate) fn leaves(&self, position: Position) -> bool {
+        let instruction = &self.instructions[position];
+        match (instruction.row.class, instruction.operands.first()) {
+            (Class::Ret, _) => true,
+            (Class::Jmp | Class::Jcc, Some(Operand::Target(_))) => self
+                .branch_target(position)
+                .is_none_or(|target| self.is_entry(target)),
+            (Class::Jmp, Some(Operand::ThroughMem(mem))) => mem.got_symbol().is_some(),
+            _ => false,
+        }
     }
 
     /// The label with its aliases resolved.

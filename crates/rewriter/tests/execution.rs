@@ -80,13 +80,27 @@ fn check(program: &str) {
     for level in LEVELS.iter().copied().chain(avx.then_some(AVX)) {
         let expected = work.native(program, level);
         let source = work.compile(&format!("programs/{program}"), level);
-        for (protection, base) in PROTECTIONS
+        let forms = [
+            (Base::Segment, false),
+            (Base::Register, false),
+            (Base::Register, true),
+        ];
+        for (protection, (base, count)) in PROTECTIONS
             .into_iter()
-            .flat_map(|protection| Base::ALL.map(|base| (protection, base)))
+            .flat_map(|protection| forms.map(|form| (protection, form)))
         {
-            let options = Options { protection, base };
+            let options = Options {
+                protection,
+                base,
+                count,
+            };
             let image = work.image(&[("program", &source), ("support", &support)], &options);
-            let case = format!("{program} {level:?} {} {}", protection.name(), base.name());
+            let counted = if count { "counted" } else { "" };
+            let case = format!(
+                "{program} {level:?} {} {} {counted}",
+                protection.name(),
+                base.name()
+            );
             let bytes = std::fs::read(&image).expect("the image");
             let verified = mullion_verifier::verify(bytes)
                 .unwrap_or_else(|rejected| panic!("{case}: {rejected}"));

@@ -59,6 +59,10 @@ fn parse(text: &str) -> Golden {
     let name = first
         .strip_prefix("#### protection ")
         .expect("the first line names the protection");
+    let (name, count) = match name.strip_suffix(" count") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
     let (name, base) = match name.strip_suffix(" base register") {
         Some(name) => (name, Base::Register),
         None => (name, Base::Segment),
@@ -77,7 +81,11 @@ fn parse(text: &str) -> Golden {
         .unwrap_or(rest.len());
     Golden {
         first: first.to_owned(),
-        options: Options { protection, base },
+        options: Options {
+            protection,
+            base,
+            count,
+        },
         input: rest[..end].to_owned(),
         expected: rest[end..].to_owned(),
     }

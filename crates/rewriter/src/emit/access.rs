@@ -17,7 +17,7 @@ impl<'u> Emitter<'u> {
         match role {
             Role::Address => false,
             Role::Read => self.options.protection != Protection::WriteCall,
-            Role::Write | Role::ReadWrite => true,
+            Role::Write | Role::ReadWrite | Role::Maybe => true,
         }
     }
 
@@ -34,6 +34,16 @@ impl<'u> Emitter<'u> {
             && delta != 0
         {
             put!(self, "leaq\t{}(%r15), {to}", -delta);
+            return Ok(());
+        }
+        if let ("xchg", [Operand::Gpr(a), Operand::Gpr(b)]) = (
+            instruction.mnemonic.trim_end_matches(['w', 'l', 'q']),
+            instruction.operands.as_slice(),
+        ) && a.width > 1
+            && a.number.min(b.number) == number::RAX
+            && a.number.max(b.number) >= 8
+        {
+            self.exchange(*a, *b);
             return Ok(());
         }
         // An address or its check may want the scratch register that would hold the stack pointer's
@@ -101,6 +111,15 @@ impl<'u> Emitter<'u> {
         }
         self.step(-lead);
         Ok(())
+    }
+
+    /// `xchgq %rax, %r8` and its like, for which assemblers write a `nop` with a prefix.
+    fn exchange(&mut self, a: Gpr, b: Gpr) {
+        let scratch = Gpr::new(number::R11, a.width);
+        put!(self, "mov\t{a}, {scratch}");
+        put!(self, "mov\t{b}, {a}");
+        put!(self, "mov\t{scratch}, {b}");
+        self.facts.forget(number::R11);
     }
 
     /// The two low bytes of a register change places, and back.
@@ -174,7 +193,9 @@ impl<'u> Emitter<'u> {
             Operand::Gpr(r) => r != &high && r.number == high.number,
             _ => false,
         });
-        if shared {
+        // `cmpxchgb` finds the other byte in its place by itself.
+        let implicit = instruction.row.implicit;
+        if shared || (implicit.reads | implicit.writes) & high.bit() != 0 {
             Err(Reason::HighByte)
         } else {
             Ok(Some(Gpr::new(high.number, 1)))
@@ -387,7 +408,7 @@ impl<'u> Emitter<'u> {
                     uses += 1;
                 }
             }
-            let (_, writes, _) = instruction.effects();
+            let writes = instruction.effects().writes;
             let ends = writes & (1 << base | 1 << number::R11) != 0
                 || instruction.ends_path()
                 || instruction.row.class == Class::Call;
@@ -553,7 +574,7 @@ impl<'u> Emitter<'u> {
         if flags {
             self.save_flags(delta);
         }
-        let trap = self.access_trap(position);
+        let trap = self.trap_of(position, "ud1\t%ecx, %eax");
         match base {
             Some(base) => {
                 put!(self, "movl\t{}, %r11d", Gpr::new(base, 4));
@@ -588,13 +609,14 @@ impl<'u> Emitter<'u> {
         Ok(())
     }
 
-    /// The label of a trap for this access alone, which is written where its function ends:
+    /// The label of a trap for this instruction alone, which is written where its function ends:
     /// the branch there is never taken, and what is known of registers stays true behind it.
-    fn access_trap(&mut self, position: Position) -> usize {
+    pub(super) fn trap_of(&mut self, position: Position, instruction: &'static str) -> usize {
         self.labels += 1;
         let section = self.unit.instructions[position].section;
         self.access_traps[section].push(AccessTrap {
             label: self.labels,
+            instruction,
             place: self.place[section],
             cfa: self.cfi.written(),
         });
@@ -636,8 +658,8 @@ impl<'u> Emitter<'u> {
 
     /// Keeps a register that the instruction does not name below the red zone.
     fn spill_one(&mut self, instruction: &Instruction<'_>, delta: i64) -> Result<u8, Reason> {
-        let (reads, writes, _) = instruction.effects();
-        let free = |r: &u8| (reads | writes) & (1 << r) == 0;
+        let effects = instruction.effects();
+        let free = |r: &u8| (effects.reads | effects.writes) & (1 << r) == 0;
         let register = [number::RAX, 1, 2].into_iter().find(free);
         let register = register.ok_or(Reason::Scratch)?;
         self.spill(register, delta);

@@ -1,7 +1,7 @@
 //! Calls, jumps and returns.
 
 use super::{Emitter, put};
-use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, number};
+use crate::operand::{FLAGS, Gpr, Operand, number};
 use crate::table::{Class, Role};
 use crate::unit::{Position, prefix};
 use crate::{Base, Reason};
@@ -24,23 +24,8 @@ impl<'u> Emitter<'u> {
         let unit = self.unit;
         let instruction = &unit.instructions[position];
         let plan = self.plans[position];
-        let leaves = match instruction.row.class {
-            Class::Ret => true,
-            Class::Jmp | Class::Jcc => match instruction.operands.first() {
-                Some(Operand::Target(_)) => unit
-                    .branch_target(position)
-                    .is_none_or(|t| unit.is_entry(t)),
-                Some(Operand::ThroughMem(mem)) => got_symbol(mem).is_some(),
-                _ => false,
-            },
-            _ => false,
-        };
-        if leaves && plan.delta != 8 {
-            if !plan.unknown || instruction.row.class == Class::Jcc {
-                return Err(Reason::NotReleased);
-            }
-            self.step(8);
-        }
+        self.step(plan.leave);
+        let delta = plan.delta + plan.leave;
         self.probe();
         match (instruction.row.class, instruction.operands.first()) {
             (Class::Ret, _) => put!(self, "ret"),
@@ -57,22 +42,32 @@ impl<'u> Emitter<'u> {
                     && RETURNS_TWICE.contains(&target.trim_end_matches("@PLT"))
                 {
                     self.put_label();
+                    if self.options.count {
+                        self.count_step(position);
+                    }
                 }
             }
             (_, Some(Operand::ThroughGpr(register))) => self.checked(position, Some(*register)),
             (_, Some(Operand::ThroughMem(mem))) => {
-                let symbol = got_symbol(mem).filter(|symbol| !unit.may_be_absent(symbol));
+                let symbol = mem
+                    .got_symbol()
+                    .filter(|symbol| !unit.may_be_absent(symbol));
                 if let Some(symbol) = symbol {
                     put!(self, "{}\t{symbol}@PLT", instruction.mnemonic);
                 } else {
                     // Only the offset is wanted, and a 32-bit load leaves it zero-extended.
-                    self.trap_check(position, mem, plan.delta)?;
-                    let place = self.confined(position, mem, Role::Read, plan.delta)?;
+                    self.trap_check(position, mem, delta)?;
+                    let place = self.confined(position, mem, Role::Read, delta)?;
                     put!(self, "movl\t{place}, %r11d");
                     self.checked(position, None);
                 }
             }
             _ => return Err(Reason::BranchTarget),
+        }
+        if instruction.row.class == Class::Jcc {
+            self.step(-plan.leave);
+        } else if plan.leave != 0 {
+            self.cfi.stepped(&mut self.out, -plan.leave);
         }
         Ok(())
     }
@@ -95,7 +90,8 @@ impl<'u> Emitter<'u> {
         // jump. (No function looks at the flags of its caller.)
         let flags = self.unit.instructions[position].row.class == Class::Jmp
             && self.live.after(position) & FLAGS != 0;
-        let delta = self.plans[position].delta;
+        let plan = &self.plans[position];
+        let delta = plan.delta + plan.leave;
         if flags {
             self.save_flags(delta);
         }
@@ -208,12 +204,6 @@ impl<'u> Emitter<'u> {
         self.stats.strings += 1;
         Ok(())
     }
-}
-
-/// The function that `*f@GOTPCREL(%rip)` means: the image has no other copy of it.
-fn got_symbol<'a>(mem: &Mem<'a>) -> Option<&'a str> {
-    let plain = mem.rip && mem.segment != Some(Segment::Fs);
-    mem.disp.strip_suffix("@GOTPCREL").filter(|_| plain)
 }
 
 /// The prefixes as text.

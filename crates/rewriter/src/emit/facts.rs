@@ -167,7 +167,7 @@ impl Facts {
         if let Some((register, by)) = constant_step(instruction) {
             return self.moved(register.number, by, register.width == 8);
         }
-        let (_, writes, _) = instruction.effects();
+        let writes = instruction.effects().writes;
         for register in (0..16_u8).filter(|r| writes & (1 << r) != 0) {
             self.forget(register);
         }

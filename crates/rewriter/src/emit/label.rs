@@ -10,10 +10,12 @@ use std::fmt::Write;
 /// Length of the label instruction, in bytes.
 const LABEL_LENGTH: u32 = mullion_abi::LABEL_NOP.len() as u32;
 
-/// Where the check of an access goes to if it fails, in trap mode.
+/// Where the check of an access goes to if it fails, in trap mode, and where no step is left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccessTrap<'u> {
     pub(super) label: usize,
+    /// `ud1` with the registers that say which trap it is.
+    pub(super) instruction: &'static str,
     /// The arguments of the `.loc` of the access.
     pub(super) place: Option<&'u str>,
     /// Where the canonical frame address is at the access.
@@ -21,7 +23,7 @@ pub(super) struct AccessTrap<'u> {
 }
 
 impl Emitter<'_> {
-    pub(super) fn label(&mut self, id: LabelId, section: usize) {
+    pub(super) fn label(&mut self, index: usize, id: LabelId, section: usize) {
         let label = &self.unit.labels[id];
         if self.unit.sections[section].executable {
             self.mark_start(section);
@@ -29,8 +31,13 @@ impl Emitter<'_> {
                 self.probe();
                 self.facts.forget_all();
             }
+            let opening = self.opening(index, label.function);
             if label.is_indirect_target() && !self.labelled {
+                self.begin_line_early(opening);
                 self.put_label();
+            } else if opening.is_some() && !self.labelled {
+                self.begin_line_early(opening);
+                put!(self, "nop");
             }
         }
         // Writing to a string cannot fail.
@@ -51,9 +58,10 @@ impl Emitter<'_> {
         self.labelled = false;
         match alignment(name, arguments).filter(|_| self.labelled_function_follows(index)) {
             Some(alignment) => {
+                let start = self.start_number(section);
                 put!(
                     self,
-                    ".skip\t(-{LABEL_LENGTH}-(.-.Lmullion_start{section}))&{}, 0x90",
+                    ".skip\t(-{LABEL_LENGTH}-(.-.Lmullion_start{start}))&{}, 0x90",
                     alignment - 1
                 );
                 put!(self, ".balign\t1");
@@ -85,22 +93,20 @@ impl Emitter<'_> {
     /// Alignment is computed from the start of the section, which is aligned as strictly as anything in it.
     fn mark_start(&mut self, section: usize) {
         if !std::mem::replace(&mut self.section_starts[section], true) {
-            let _ = writeln!(self.out, ".Lmullion_start{section}:");
+            let start = self.start_number(section);
+            let _ = writeln!(self.out, ".Lmullion_start{start}:");
         }
     }
 
-    /// At the end of a function or of a stretch of a section: the place where failed checks go.
-    pub(super) fn end_of_piece(&mut self, _index: usize, name: &str, section: usize) {
-        if !self.unit.sections[section].executable {
-            return;
-        }
-        if self.last[section].is_none() {
-            return;
-        }
-        if name != ".size" {
-            self.probe();
-            self.facts.forget_all();
-        } else if self.stops(section) {
+    /// The number of a section among those with code: others must not be seen in code.
+    fn start_number(&self, section: usize) -> usize {
+        let before = self.unit.sections.iter().take(section);
+        before.filter(|section| section.executable).count()
+    }
+
+    /// At the end of a function: the place where failed checks go.
+    pub(super) fn end_of_function(&mut self, section: usize) {
+        if self.unit.sections[section].executable && self.stops(section) {
             self.pending_traps(section);
         }
     }
@@ -129,20 +135,20 @@ impl Emitter<'_> {
         }
     }
 
-    /// `ud1 %ecx, %eax` for each access that was checked in trap mode: a debugger and a report
-    /// find it at the place of the access in the source.
+    /// A trap for each access that was checked in trap mode, and for each step: a debugger and a
+    /// report find it at the place of the access in the source.
     fn put_access_traps(&mut self, section: usize) {
         for trap in std::mem::take(&mut self.access_traps[section]) {
             if let Some(place) = trap.place {
                 // A view's name cannot be defined twice.
                 let place = place.split(" view ").next().unwrap_or_default();
-                put!(self, ".loc\t{place}");
+                self.put_line_number(place);
             }
             if self.cfi.is_open() {
                 self.cfi.at(&mut self.out, trap.cfa);
             }
             let _ = writeln!(self.out, ".Lmullion{}:", trap.label);
-            put!(self, "ud1\t%ecx, %eax");
+            put!(self, "{}", trap.instruction);
         }
     }
 }

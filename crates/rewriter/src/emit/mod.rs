@@ -5,7 +5,9 @@ mod branch;
 mod conditional;
 mod facts;
 mod label;
+mod lines;
 mod stack;
+mod steps;
 
 use crate::cfi;
 use crate::flow::Liveness;
@@ -35,15 +37,22 @@ pub(crate) fn emit(
         cfi: cfi::Writer::default(),
         unprobed: 0,
         facts: facts::Facts::default(),
+        section: 0,
+        interrupted: unit.sections.iter().map(|_| Line::default()).collect(),
         labels: 0,
         traps: vec![None; unit.sections.len()],
         access_traps: vec![Vec::new(); unit.sections.len()],
         place: vec![None; unit.sections.len()],
+        lines: lines::Lines::default(),
         section_starts: vec![false; unit.sections.len()],
         labelled: false,
         first: first_instructions(unit),
         last: vec![None; unit.sections.len()],
         block: None,
+        counted: match options.count {
+            true => steps::places(unit),
+            false => Vec::new(),
+        },
     };
     for (index, (item, section, line)) in unit.items.iter().enumerate() {
         if let Err(reason) = emitter.item(index, item, *section) {
@@ -79,6 +88,10 @@ struct Emitter<'u> {
     unprobed: i64,
     /// What is known about registers in this straight line.
     facts: facts::Facts,
+    /// The executable section that is being written, and what the straight line that each of the
+    /// others was left in is like.
+    section: usize,
+    interrupted: Vec<Line>,
     /// Labels made so far.
     labels: usize,
     /// By section: the label that failed checks of the current function go to.
@@ -87,6 +100,7 @@ struct Emitter<'u> {
     access_traps: Vec<Vec<label::AccessTrap<'u>>>,
     /// By section: the arguments of the last `.loc`.
     place: Vec<Option<&'u str>>,
+    lines: lines::Lines,
     /// By section: whether its start has been marked (`.Lmullion_start`).
     section_starts: Vec<bool>,
     /// A label for indirect branches stands right here.
@@ -97,6 +111,17 @@ struct Emitter<'u> {
     last: Vec<Option<Position>>,
     /// The block that conditional moves are made into.
     block: Option<conditional::Block>,
+    /// By position: where a step is counted; nowhere if it is empty.
+    counted: Vec<bool>,
+}
+
+/// What a straight line goes on with when its section is taken up again: other sections in
+/// between change nothing.
+#[derive(Default)]
+struct Line {
+    unprobed: i64,
+    facts: facts::Facts,
+    labelled: bool,
 }
 
 /// Appends a line of assembler.
@@ -126,23 +151,25 @@ impl<'u> Emitter<'u> {
     }
 
     fn item(&mut self, index: usize, item: &Item<'u>, section: usize) -> Result<(), Reason> {
+        self.enter_section(section);
         match item {
             Item::Marker(text) => {
                 self.out.push_str(text);
                 self.out.push('\n');
             }
-            Item::Label(id) => self.label(*id, section),
+            Item::Label(id) => self.label(index, *id, section),
             Item::Directive(name, arguments) => {
-                if matches!(
-                    *name,
-                    ".size" | ".text" | ".section" | ".pushsection" | ".popsection" | ".previous"
-                ) {
-                    self.end_of_piece(index, name, section);
+                if *name == ".size" {
+                    self.end_of_function(section);
                 }
                 if *name == ".loc" {
                     self.place[section] = Some(arguments);
                 }
-                self.directive(name, arguments);
+                match *name {
+                    _ if self.is_written(index) => {}
+                    ".loc" => self.put_line_number(arguments),
+                    name => self.directive(name, arguments),
+                }
             }
             Item::Align(name, arguments) => self.align(index, name, arguments, section),
             Item::Cfi(name, arguments) => {
@@ -156,13 +183,30 @@ impl<'u> Emitter<'u> {
             Item::Instruction(position) => {
                 self.labelled = false;
                 self.last[section] = Some(*position);
+                self.step_at(*position);
+                self.step(self.plans[*position].enter);
                 self.begin_block(*position);
                 self.instruction(*position)?;
                 self.facts.note(&self.unit.instructions[*position]);
                 self.end_block(*position);
+                self.step(self.plans[*position].fall);
             }
         }
         Ok(())
+    }
+
+    /// Takes up the straight line of another executable section.
+    fn enter_section(&mut self, section: usize) {
+        if section == self.section || !self.unit.sections[section].executable {
+            return;
+        }
+        let line = std::mem::take(&mut self.interrupted[section]);
+        self.interrupted[self.section] = Line {
+            unprobed: std::mem::replace(&mut self.unprobed, line.unprobed),
+            facts: std::mem::replace(&mut self.facts, line.facts),
+            labelled: std::mem::replace(&mut self.labelled, line.labelled),
+        };
+        self.section = section;
     }
 
     /// `%r15 - V` where the item stands: as the next instruction of its section finds it.
@@ -172,7 +216,7 @@ impl<'u> Emitter<'u> {
             None => self.first[section],
         };
         match (next, self.last[section]) {
-            (Some(next), _) => self.plans[next].delta,
+            (Some(next), _) => self.plans[next].delta - self.plans[next].enter,
             (None, Some(last)) => self.plans[last].after,
             (None, None) => 8,
         }
@@ -226,8 +270,8 @@ impl<'u> Emitter<'u> {
         let mut at = position;
         while let Some(next) = self.unit.next(at).filter(|_| left != 0) {
             let instruction = &self.unit.instructions[next];
-            let (reads, writes, _) = instruction.effects();
-            if reads & left != 0 {
+            let effects = instruction.effects();
+            if effects.reads & left != 0 {
                 return true;
             }
             if instruction.ends_path()
@@ -235,7 +279,7 @@ impl<'u> Emitter<'u> {
             {
                 return false;
             }
-            left &= !writes;
+            left &= !effects.kills;
             at = next;
         }
         false
@@ -249,6 +293,7 @@ impl<'u> Emitter<'u> {
                 self.pending_traps(section);
             }
         }
+        self.define_steps();
     }
 }
 

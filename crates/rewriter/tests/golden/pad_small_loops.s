@@ -33,7 +33,7 @@ f:
 f:
 	.p2align	4,,10
 	.p2align	3
-	.p2align	6,,22
+	.p2align	6,,18
 .L3:
 	movl	%gs:(%edi,%eax,4), %ecx
 	addl	%ecx, %gs:(%esi,%eax,4)
@@ -48,7 +48,7 @@ f:
 	jne	.L4
 	.p2align	4,,10
 	.p2align	3
-	.p2align	6,,14
+	.p2align	6,,10
 .L5:
 	call	g@PLT
 	subq	$1, %rax

@@ -4,7 +4,7 @@
  * own stack serves as the control stack. Walls are not the point here: nothing
  * is verified, nobody is kept out.
  *
- *   harness IMAGE     calls uint64_t entry(void), prints the result in hexadecimal
+ *   harness IMAGE [N]   calls uint64_t entry(N), prints the result in hexadecimal; N is 0 if it is not given
  *
  * Exit status: 0, or what the image gave to exit(); 1 if the image cannot be loaded; 128 + signal if it faults. */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@
 #define STACK_FIRST 0xff000000ull
 #define STACK_REGION (8ull << 20)
 
-uint64_t enter(void *entry, void *base, void *stack);
+uint64_t enter(void *entry, void *base, void *stack, uint64_t argument);
 __asm__(".text\n"
         ".globl enter\n"
         "enter:\n"
@@ -35,6 +35,7 @@ __asm__(".text\n"
         "  movq %rsi, %r14\n"
         "  movq %rdx, %r15\n"
         "  movq %rdi, %rax\n"
+        "  movq %rcx, %rdi\n"
         "  movq $0x1111, %rbx\n  movq $0x2222, %rbp\n  movq $0x3333, %r12\n  movq $0x4444, %r13\n"
         "  movq %rdx, (%rsp)\n"
         "  call *%rax\n"
@@ -106,7 +107,7 @@ static void load(const char *file, Elf64_Ehdr *header, char *thread_pointer) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2)
+    if (argc != 2 && argc != 3)
         return 1;
     int fd = open(argv[1], O_RDONLY);
     struct stat status;
@@ -138,7 +139,7 @@ int main(int argc, char **argv) {
         sigaction(*s, &action, NULL);
 
     syscall(SYS_arch_prctl, ARCH_SET_GS, base);
-    uint64_t result = enter(base + header->e_entry, base, top);
+    uint64_t result = enter(base + header->e_entry, base, top, argc == 3 ? strtoull(argv[2], NULL, 0) : 0);
     printf("%llx\n", (unsigned long long)result);
     return 0;
 }

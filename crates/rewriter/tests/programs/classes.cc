@@ -49,6 +49,14 @@ template <typename T> void sort(T *a, int low, int high) {
 }
 
 APART uint64_t measure(const shape &s, const named *n) { return s.twice(5) + s.area(3) + (n ? static_cast<uint64_t>(n->first()) : 0); }
+
+/* An 8-bit multiplication stands between the sum and where it came from. */
+APART uint64_t fifths(const unsigned char *bytes, const unsigned char *end, const uint64_t *start) {
+    uint64_t sum = *start;
+    for (; bytes != end; ++bytes)
+        sum += *bytes / 5;
+    return sum;
+}
 } // namespace
 
 extern "C" uint64_t entry() {
@@ -66,6 +74,9 @@ extern "C" uint64_t entry() {
     sort(values, 0, 299);
     for (int v : values)
         sum = mix(sum, static_cast<uint64_t>(v));
+    const unsigned char bytes[] = {250, 17, 5, 4, 99};
+    const uint64_t start = 0x123456780fffffff;
+    sum = mix(sum, fifths(bytes, bytes + 5, &start));
     unsigned factor = 3;
     auto f = [&](int a, int b) { return static_cast<int>(static_cast<unsigned>(a) * factor + static_cast<unsigned>(b)); };
     return mix(sum, static_cast<uint64_t>(fold(values, 300, f)));
