@@ -12,7 +12,8 @@ const REGISTERS: usize = 6;
 /// name, and the beginning of the names that are made.
 ///
 /// # Errors
-/// A structure has pointers in it: in C they would look like the host's own.
+/// A structure has pointers in it: in C they would look like the host's own. A name is one of
+/// the made header's own.
 pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
     for structure in &interface.structs {
         let pointer = |kind: &Type| matches!(kind, Type::Pointer(_));
@@ -24,6 +25,7 @@ pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
             });
         }
     }
+    interface.functions.iter().try_for_each(check_names)?;
     let stem: String = header
         .strip_suffix(".h")
         .unwrap_or(header)
@@ -36,8 +38,9 @@ pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
         .partition(|function| function.is_hosts);
     let guard = format!("MULLION_BIND_{}_HOST", stem.to_uppercase());
     let mut text = format!(
-        "/* Made by mullion bind from {header}; do not edit. */\n#ifndef {guard}\n#define {guard}\n\n\
-         #include <mullion.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include \"{header}\"\n{FITS}"
+        "/* Made by mullion bind from {header}; do not edit.\n *\n{} */\n#ifndef {guard}\n#define {guard}\n\n\
+         #include <mullion.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include \"{header}\"\n{FITS}",
+        names(&stem, &exports, &hosts)
     );
     if !exports.is_empty() {
         text.push_str(&find(&stem, &exports));
@@ -56,6 +59,69 @@ pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
     Ok(text + "\n#endif\n")
 }
 
+/// Names that the header has for itself: of the extension's functions, and of the host's.
+const OWN_OF_EXTENSIONS: [&str; 3] = ["domain", "find", "offer"];
+const OWN_OF_HOSTS: [&str; 1] = ["user"];
+
+/// Whether the function can have its name, and its parameters theirs, in the header.
+fn check_names(function: &Function) -> Result<(), BindError> {
+    let own = match function.is_hosts {
+        true => &OWN_OF_HOSTS[..],
+        false => &OWN_OF_EXTENSIONS[..],
+    };
+    let is_own = own.contains(&function.name.as_str());
+    let parameters = function.parameters.iter().map(|parameter| &parameter.name);
+    let mut names = parameters.chain([&function.name]);
+    let reserved = names.find(|name| name.starts_with("mullion_"));
+    match reserved.or(is_own.then_some(&function.name)) {
+        None => Ok(()),
+        Some(name) => Err(BindError::Unsupported {
+            place: function.name.clone(),
+            reason: format!("`{name}` is a name of the made header's own; take another one"),
+        }),
+    }
+}
+
+/// What the header names, for its reader.
+fn names(stem: &str, exports: &[&Function], hosts: &[&Function]) -> String {
+    let mut text = String::new();
+    let mut line = |name: String, what: &str| {
+        let _written = writeln!(text, " * {name}\n *     {what}");
+    };
+    if !exports.is_empty() {
+        line(
+            format!("struct {stem}_extension"),
+            "the extension's functions, in one domain",
+        );
+        line(
+            format!("{stem}_find(domain, &extension)"),
+            "fills it, or says which function is missing or has another type",
+        );
+    }
+    for function in exports {
+        let result = match function.result {
+            Type::Void => "calls it",
+            _ => "calls it; its result is in *mullion_result, unless that is NULL",
+        };
+        line(format!("{stem}_{}(&extension, ...)", function.name), result);
+    }
+    if !hosts.is_empty() {
+        line(
+            format!("struct {stem}_host"),
+            "the host's functions, to be filled in; each is given `user`",
+        );
+        line(
+            format!("{stem}_offer(imports, &host)"),
+            "has extensions find them, before a domain is made with these imports",
+        );
+        line(
+            format!("{}_LONGEST", stem.to_uppercase()),
+            "most bytes that are copied for one argument of theirs",
+        );
+    }
+    text
+}
+
 /// The structure of handles, and the function that fills it.
 fn find(stem: &str, functions: &[&Function]) -> String {
     let mut text = format!(
@@ -66,7 +132,7 @@ fn find(stem: &str, functions: &[&Function]) -> String {
     }
     let _written = write!(
         text,
-        "}};\n\nstatic inline mullion_status {stem}_find(mullion_domain domain, struct {stem}_extension *extension)\n{{\n\
+        "}};\n\n/* Finds them all, and compares their types with those of the header. */\nstatic inline mullion_status {stem}_find(mullion_domain domain, struct {stem}_extension *extension)\n{{\n\
          \tmullion_status status = MULLION_OK;\n\textension->domain = domain;\n"
     );
     for function in functions {
@@ -235,7 +301,7 @@ fn host(stem: &str, functions: &[&Function]) -> String {
 }
 
 fn host_parameters(function: &Function) -> String {
-    let mut parameters = "void *user".to_owned();
+    let mut parameters = "void *mullion_user".to_owned();
     if function.result != Type::Void {
         let _written = write!(
             parameters,

@@ -103,7 +103,10 @@ impl Reader {
             };
             if is_typedef {
                 // System headers have many that no stub needs: those are left out.
-                if let Ok(kind) = self.declared(&name, types(&specifiers), declarator) {
+                if is_function(declarator) {
+                    // By pointer, an address like any other.
+                    self.typedefs.insert(name, Type::Void);
+                } else if let Ok(kind) = self.declared(&name, types(&specifiers), declarator) {
                     self.typedefs.insert(name, kind);
                 }
                 continue;
@@ -198,7 +201,11 @@ impl Reader {
             return unsupported(function, "each parameter must have a name");
         };
         let place = format!("{function}, {name}");
-        let kind = self.declared(&place, types(&specifiers), &declarator.node)?;
+        let kind = match self.declared(&place, types(&specifiers), &declarator.node)? {
+            // A function as a parameter is a pointer to one.
+            Type::Void => Type::Pointer(Box::new(Type::Void)),
+            kind => kind,
+        };
         let lists = [&declarator.node.extensions, &given.extensions];
         let mut direction = None;
         for mark in attributes(lists) {
@@ -394,6 +401,16 @@ impl Reader {
         }
         Ok(Field { name, kind, length })
     }
+}
+
+/// Whether that is a function, and not a pointer to one.
+fn is_function(declarator: &Declarator) -> bool {
+    let last = declarator.derived.last().map(|part| &part.node);
+    matches!(declarator.kind.node, DeclaratorKind::Identifier(_))
+        && matches!(
+            last,
+            Some(DerivedDeclarator::Function(_) | DerivedDeclarator::KRFunction(_))
+        )
 }
 
 fn types<'a>(specifiers: &[&'a DeclarationSpecifier]) -> impl Iterator<Item = &'a TypeSpecifier> {

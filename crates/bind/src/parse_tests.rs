@@ -226,6 +226,32 @@ fn the_stubs_for_c_compile() {
     assert!(output.status.success(), "{said}");
 }
 
+/// The head of the header lists all that a host is to use of it.
+#[test]
+fn the_stubs_for_c_say_what_they_name() {
+    let interface = read_text(EVERYTHING).expect("it can be read");
+    let stubs = c(&interface, "every-thing.h").expect("no pointers in structures");
+    let (head, rest) = stubs.split_once("*/").expect("a comment");
+    let mut named = 0;
+    for line in rest.lines() {
+        let function = line.strip_prefix("static inline mullion_status ");
+        let name = function.and_then(|text| text.split_once('('));
+        let own = line
+            .strip_prefix("struct ")
+            .and_then(|text| text.strip_suffix(" {"));
+        let name = match (name, own) {
+            // What the library calls for a function of the host's is nobody else's to call.
+            (Some((name, _)), _) if name.starts_with("every_thing_host_") => continue,
+            (Some((name, _)), _) => format!("{name}("),
+            (None, Some(name)) => format!("struct {name}\n"),
+            (None, None) => continue,
+        };
+        assert!(head.contains(&name), "{name} is not in:\n{head}");
+        named += 1;
+    }
+    assert!(named > 5 && head.contains("EVERY_THING_LONGEST"), "{head}");
+}
+
 #[test]
 fn pointers_in_structures_are_not_for_c() {
     let text = "struct s { char *p; }; MULLION_EXTENSION void f(struct s *p);";
@@ -234,4 +260,51 @@ fn pointers_in_structures_are_not_for_c() {
         c(&interface, "s.h"),
         Err(BindError::Unsupported { .. })
     ));
+}
+
+/// Whatever a callback, its type or the parameter is called, the host's header compiles or says why not.
+#[test]
+fn callbacks_have_any_name() {
+    for name in [
+        "user", "find", "domain", "offer", "spell", "host", "visit", "imports", "value",
+    ] {
+        for form in [
+            "typedef int (*NAME)(int); MULLION_EXTENSION int each(NAME NAME); MULLION_HOST int all(NAME NAME);",
+            "typedef int NAME(int); MULLION_EXTENSION int each(NAME *f); MULLION_HOST int all(NAME *f);",
+            "typedef int NAME(int); MULLION_EXTENSION int each(NAME f);",
+            "typedef int (*NAME_f)(int); MULLION_EXTENSION int NAME(NAME_f NAME);",
+            "typedef int (*NAME_f)(int); MULLION_HOST int NAME(NAME_f NAME);",
+        ] {
+            let text = form.replace("NAME", name);
+            let interface = read_text(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert!(rust(&interface, "spell.h").contains("Ptr<u8>"), "{text}");
+            match c(&interface, "spell.h") {
+                Ok(stubs) => compiles(&text, &stubs),
+                Err(error) => assert!(
+                    error.to_string().contains("the made header's own")
+                        && form.contains(" NAME(NAME_f"),
+                    "{text}: {error}"
+                ),
+            }
+        }
+    }
+}
+
+/// gcc takes a header with this text, and the one made from it.
+#[track_caller]
+fn compiles(text: &str, stubs: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let header = format!("#include <mullion/bind.h>\n#include <stdint.h>\n{text}\n");
+    std::fs::write(directory.path().join("spell.h"), header).expect("written");
+    std::fs::write(directory.path().join("stubs.h"), stubs).expect("written");
+    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let output = Command::new("gcc")
+        .args(["-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+        .arg(format!("{top}/include"))
+        .arg(format!("-I{top}/sysroot/include"))
+        .arg(directory.path().join("stubs.h"))
+        .output()
+        .expect("the compiler");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{said}\n{stubs}");
 }
