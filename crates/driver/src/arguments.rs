@@ -3,7 +3,7 @@
 
 use crate::{DriverError, response};
 use mullion_abi::Protection;
-use mullion_rewriter::Base;
+use mullion_rewriter::{Base, Options};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
                               reached through %gs. Without that, calls between
                               domains are faster, and most computing a little slower;
                               it counts for an image if all that is linked has it
+  --mullion-count             counts steps, so that a run can be limited to a number of them
+                              and the same input ends at the same instruction
+                              (mullion run --max-steps); slower; a tool for replaying, no wall
   --mullion-kind=KIND         program (the default): has main, is run once;
                               extension: has exports that a host calls
   --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
@@ -34,6 +37,7 @@ Environment:
   MULLION_PROTECTION          the protection, where the option is not given
                               (otherwise the module type's, if there is one)
   MULLION_BASE                the base, where the option is not given
+  MULLION_COUNT               1: as --mullion-count
   MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
   MULLION_PASSPHRASE_FILE     the passphrase of the key, where no terminal is
   MULLION_CC, MULLION_CXX     the compilers to use instead of gcc-12 and g++-12, or
@@ -50,7 +54,8 @@ by autoconf start what they build and have it write a file:
 
 Not possible in a domain: shared libraries (-shared), 32-bit code (-m32),
 -fsplit-stack, the sanitizers, large code models. -flto, -fstack-protector,
--fcf-protection and -fPIC are accepted and have no effect.
+-fcf-protection and -fPIC are accepted and have no effect. -march=native and its
+like are taken without AVX-512 (and AVX-VNNI, FMA4, XOP, TBM), which -v tells.
 ";
 
 /// What an image is: the note's third word.
@@ -85,6 +90,8 @@ pub struct Arguments {
     pub protection_given: bool,
     /// Whether memory may be reached through `%gs`.
     pub base: Base,
+    /// Whether steps are counted.
+    pub count: bool,
     /// The file of the module type that a record is to be signed for.
     pub module_type: Option<PathBuf>,
     /// The name of the key that signs.
@@ -109,6 +116,10 @@ pub struct Arguments {
     pub cxx: bool,
     /// Whether our help was asked for.
     pub help: bool,
+    /// `-v`
+    pub verbose: bool,
+    /// Whether code is asked for that some processors alone can run.
+    pub names_processor: bool,
 }
 
 /// gcc options whose value is the next argument: it must not be taken for an option.
@@ -244,6 +255,7 @@ impl Arguments {
             protection: protection.unwrap_or(Protection::ReadWriteCall),
             protection_given: protection.is_some(),
             base: base_from_environment()?,
+            count: count_from_environment(),
             module_type: None,
             key: None,
             inputs: Vec::new(),
@@ -256,6 +268,8 @@ impl Arguments {
             standard_cxx_headers: true,
             cxx: false,
             help: false,
+            verbose: false,
+            names_processor: false,
         };
         let mut scan = Scan::default();
         let mut arguments = arguments.iter();
@@ -284,6 +298,24 @@ impl Arguments {
         Ok(sorted)
     }
 
+    /// What the rewriter is to do.
+    pub(crate) fn rewriting(&self) -> Options {
+        Options {
+            protection: self.protection,
+            base: self.base,
+            count: self.count,
+        }
+    }
+
+    /// Whether gcc will print its help.
+    pub(crate) fn asks_for_help(&self) -> bool {
+        self.task == Task::Question
+            && self
+                .forwarded
+                .iter()
+                .any(|argument| argument.as_bytes().starts_with(b"--help"))
+    }
+
     /// One of our own options, without its prefix.
     fn own(&mut self, option: &str) -> Result<(), DriverError> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
@@ -293,6 +325,7 @@ impl Arguments {
                 self.protection_given = true;
             }
             "base" => self.base = base("--mullion-base", value)?,
+            "count" if value.is_empty() => self.count = true,
             "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
             "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
@@ -379,6 +412,14 @@ pub(crate) fn base_from_environment() -> Result<Base, DriverError> {
 /// Environment variable of the base, of the user's and from the driver to assembler and linker.
 pub(crate) const BASE: &str = "MULLION_BASE";
 
+/// Whether the environment asks for steps to be counted.
+pub(crate) fn count_from_environment() -> bool {
+    std::env::var_os(COUNT).is_some_and(|value| !value.is_empty())
+}
+
+/// Environment variable that hands `--mullion-count` from the driver to the assembler.
+pub(crate) const COUNT: &str = "MULLION_COUNT";
+
 fn kind(value: &str) -> Result<Kind, DriverError> {
     match value {
         "program" => Ok(Kind::Program),
@@ -449,13 +490,25 @@ impl Scan {
             "-nostdinc++" => sorted.standard_cxx_headers = false,
             "-o" => self.expects_output = true,
             "-x" => self.expects_language = true,
+            "-v" => sorted.verbose = true,
             _ => {}
         }
         if let Some(output) = text.strip_prefix("-o").filter(|output| !output.is_empty()) {
             sorted.output = Some(PathBuf::from(output));
         }
         sorted.cxx |= text.starts_with("-xc++");
+        sorted.names_processor |= [
+            "-march=",
+            "-mavx512",
+            "-mavxvnni",
+            "-mfma4",
+            "-mxop",
+            "-mtbm",
+        ]
+        .iter()
+        .any(|option| text.starts_with(option));
         self.questions |= QUESTIONS.contains(&text.as_ref())
+            || text.starts_with("--help=")
             || text.contains("-print-file-name=")
             || text.contains("-print-prog-name=");
         self.inputs |= text.starts_with("-l");
@@ -538,6 +591,21 @@ mod tests {
     }
 
     #[test]
+    fn a_named_processor_is_noticed() {
+        let sorted = parse("-v -O3 -march=native a.c").unwrap();
+        assert!(sorted.verbose && sorted.names_processor);
+        assert!(!parse("-O3 -mtune=native a.c").unwrap().names_processor);
+    }
+
+    #[test]
+    fn gccs_help_is_told_from_ours() {
+        assert!(parse("--help").unwrap().asks_for_help());
+        assert!(parse("--help=target").unwrap().asks_for_help());
+        assert!(!parse("--mullion-help").unwrap().asks_for_help());
+        assert!(!parse("-c a.c").unwrap().asks_for_help());
+    }
+
+    #[test]
     fn the_base_is_read() {
         assert_eq!(parse("a.c").unwrap().base, Base::Segment);
         let asked = parse("--mullion-base=register a.c").unwrap();
@@ -545,6 +613,16 @@ mod tests {
         assert!(matches!(
             parse("--mullion-base=gs a.c"),
             Err(DriverError::Value { value, .. }) if value == "gs"
+        ));
+    }
+
+    #[test]
+    fn counting_is_read() {
+        assert!(!parse("a.c").unwrap().count);
+        assert!(parse("--mullion-count a.c").unwrap().rewriting().count);
+        assert!(matches!(
+            parse("--mullion-count=5 a.c"),
+            Err(DriverError::Unknown(_))
         ));
     }
 

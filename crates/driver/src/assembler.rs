@@ -83,6 +83,7 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
     let options = Options {
         protection,
         base: crate::arguments::base_from_environment()?,
+        count: crate::arguments::count_from_environment(),
     };
     let rewritten = rewrite(&text, name, &options)?;
     if let Some(directory) = std::env::var_os(KEEP) {

@@ -1,6 +1,6 @@
 //! Calls gcc or g++ with what a domain needs.
 
-use crate::arguments::{Arguments, BASE, Kind, OPTIONS_HELP, Task};
+use crate::arguments::{Arguments, BASE, COUNT, Kind, OPTIONS_HELP, Task};
 use crate::assembler::{KEEP, PROTECTION};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
@@ -40,6 +40,12 @@ pub(crate) const CODE: &[&str] = &[
     "-fcf-protection=none",
     "-masm=att",
     "-fno-lto",
+    // What no image may hold (EVEX instructions and masks, and AMD's of before), and `-march=native` asks for.
+    "-mno-avx512f",
+    "-mno-avxvnni",
+    "-mno-fma4",
+    "-mno-xop",
+    "-mno-tbm",
 ];
 
 /// Options that every compilation starts with; the user's own win.
@@ -47,6 +53,10 @@ pub(crate) const CODE: &[&str] = &[
 /// A jump through a table ends in the check of its target, and each case begins with a label: a
 /// `switch` needs more cases than gcc believes before that is cheaper than to compare.
 pub(crate) const TUNING: &[&str] = &["--param=case-values-threshold=20"];
+
+/// What `-v` says where options name a processor or AVX-512.
+const NARROWED: &str = "mullion: a domain has no AVX-512, AVX-VNNI, FMA4, XOP and TBM: -mno-avx512f -mno-avxvnni -mno-fma4 -mno-xop -mno-tbm \
+     follow the options of the command line; AVX2, FMA and BMI2 remain";
 
 /// What became of a command line.
 #[derive(Debug)]
@@ -77,11 +87,14 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         Language::C => tools::compiler("MULLION_CC", "gcc"),
         Language::Cxx => tools::compiler("MULLION_CXX", "g++"),
     });
+    if arguments.verbose && arguments.names_processor {
+        eprintln!("{NARROWED}");
+    }
     let scratch;
     if arguments.task == Task::Question {
         gcc.args(&arguments.forwarded);
     } else {
-        let sysroot = Sysroot::prepare(arguments.protection, arguments.base)?;
+        let sysroot = Sysroot::prepare(&arguments.rewriting())?;
         let tools = Tools::prepare(&sysroot.overlay())?;
         scratch =
             tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -97,6 +110,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         gcc.args(CODE);
         gcc.env(PROTECTION, arguments.protection.name());
         gcc.env(BASE, arguments.base.name());
+        gcc.env(COUNT, if arguments.count { "1" } else { "" });
         if let Some(directory) = &arguments.keep {
             gcc.env(KEEP, directory);
         }
@@ -107,6 +121,11 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    if code == 0 && arguments.asks_for_help() {
+        println!(
+            "\nThese are gcc's own. Mullion's options and environment variables: --mullion-help"
+        );
+    }
     let signed = code == 0 && arguments.task == Task::Link && arguments.key.is_some();
     Ok(Compiled {
         code: u8::try_from(code).unwrap_or(1),

@@ -10,6 +10,7 @@ use mullion_rewriter::{Base, Options};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -214,7 +215,11 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
 }
 
 /// A bar on a terminal, nothing elsewhere: what a compiler says is read by scripts.
+/// A bar; where there is no terminal, a line, so that nobody waits without knowing for what.
 fn progress(what: &str, length: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        eprintln!("mullion: {what}: {length} files, which takes a while, once");
+    }
     let style = ProgressStyle::with_template("mullion: {msg} [{bar:30}] {pos}/{len}");
     let bar = ProgressBar::new(length as u64).with_message(what.to_owned());
     if let Ok(style) = style {

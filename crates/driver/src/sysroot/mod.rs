@@ -10,6 +10,7 @@
 //!    read-write-call/         rewritten, assembled, archived; made when first
 //!    write-call/   trap/      asked for
 //!    read-write-call-register/ ...  the same without %gs
+//!    read-write-call-counted/ ...   the same with steps counted
 //! ```
 //!
 //! KEY covers this tree's files, the rewriter and the compilers.
@@ -22,7 +23,6 @@ mod musl;
 
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
-use mullion_abi::Protection;
 use mullion_rewriter::{Base, Options};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -37,22 +37,31 @@ pub struct Sysroot {
     compiler_headers: PathBuf,
 }
 
+/// The name of the library's directory.
+fn directory_of(options: &Options) -> String {
+    let mut name = options.protection.name().to_owned();
+    if options.base != Base::Segment {
+        name = name + "-" + options.base.name();
+    }
+    if options.count {
+        name += "-counted";
+    }
+    name
+}
+
 impl Sysroot {
-    /// The sysroot of `protection` with `base`, built if the cache does not have it.
+    /// The sysroot of these options, built if the cache does not have it.
     ///
     /// # Errors
     /// No sources, no compiler, a step that failed, a full disk.
-    pub fn prepare(protection: Protection, base: Base) -> Result<Self, DriverError> {
+    pub fn prepare(options: &Options) -> Result<Self, DriverError> {
         let gcc = tools::compiler("MULLION_CC", "gcc");
         let place = mullion_fetch::cache_directory()?
             .join("sysroot")
             .join(key(&gcc));
         let sysroot = Self {
             common: place.join("common"),
-            library: place.join(match base {
-                Base::Segment => protection.name().to_owned(),
-                Base::Register => format!("{}-{}", protection.name(), base.name()),
-            }),
+            library: place.join(directory_of(options)),
             compiler_headers: place.join("common/compiler-headers"),
         };
         if !sysroot.library.is_dir() {
@@ -61,8 +70,7 @@ impl Sysroot {
                 build::common(&gcc, &place, &sysroot.common)?;
             }
             if !sysroot.library.is_dir() {
-                let options = Options { protection, base };
-                build::library(&options, &place, &sysroot.common, &sysroot.library)?;
+                build::library(options, &place, &sysroot.common, &sysroot.library)?;
             }
         }
         Ok(sysroot)
