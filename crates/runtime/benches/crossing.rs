@@ -5,7 +5,9 @@ mod peer;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use mullion_runtime::{Access, Arguments, Claimed, Domain, Limits, LinkOptions, PAGE, Shared};
+use mullion_runtime::{
+    Access, Arguments, Claimed, Clock, Domain, Limits, LinkOptions, PAGE, Shared,
+};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use support::{Program, host};
@@ -85,6 +87,22 @@ fn main() {
     row("host -> domain -> host, with a time limit", 10_000, || {
         black_box(timed.domain.call(timed_null, &arguments)).unwrap();
     });
+    for (clock, name) in [
+        (Clock::Wall, "host -> domain -> host, time measured"),
+        (
+            Clock::Processor,
+            "host -> domain -> host, time on a processor",
+        ),
+    ] {
+        let measured = load(Limits {
+            measured: Some(clock),
+            ..Limits::default()
+        });
+        let null = entry(&measured, "null");
+        row(name, 10_000, || {
+            black_box(measured.domain.call(null, &arguments)).unwrap();
+        });
+    }
     let calls = entry(&one, "calls");
     row("domain -> host -> domain", 10, || {
         one.domain.call(calls, &Arguments::new(&[1000])).unwrap();

@@ -1,30 +1,41 @@
-//! The time that all calls of a domain have together.
+//! The time that all calls of a domain have together, by one of the clocks.
 //!
-//! Every call is charged for as long as it runs, by the clock; calls that run at
-//! the same time, on several threads, are charged each. The watchdog adds up at
+//! Every call is charged for as long as it runs; calls that run at the same time,
+//! on several threads, are charged each. The watchdog adds up at
 //! every tick, and when nothing is left it stops all of them: so together they
 //! have what was granted, and each at most two ticks more and what the kernel takes
 //! to wake the watchdog and the thread. None is stopped early.
 
+use crate::clock::Clock;
 use crate::control::Tcb;
-use crate::watchdog::elapsed;
+use crate::watchdog::Granted;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// One domain's, until it is restarted.
 #[derive(Debug)]
 pub(crate) struct Account {
+    clock: Clock,
     granted: Duration,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Nanoseconds used until `since`, on the watchdog's clock.
+    /// Nanoseconds that calls which have ended took.
     spent: u64,
+    /// Calls that run.
+    running: Vec<Running>,
+}
+
+/// A thread that runs a call.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    /// The address of its block, and its number.
+    block: usize,
+    thread: libc::pid_t,
+    /// What its clock showed when the call began.
     since: u64,
-    /// Addresses of the blocks of the threads that run a call.
-    running: Vec<usize>,
 }
 
 /// Those of domains that live.
@@ -33,12 +44,13 @@ static ACCOUNTS: Mutex<Vec<Weak<Account>>> = Mutex::new(Vec::new());
 /// A thread that runs a call of a domain whose time is up.
 pub(crate) struct Overdrawn {
     pub(crate) block: usize,
-    pub(crate) granted: Duration,
+    pub(crate) granted: Granted,
 }
 
 impl Account {
-    pub(crate) fn new(granted: Duration) -> Arc<Self> {
+    pub(crate) fn new(clock: Clock, granted: Duration) -> Arc<Self> {
         let account = Arc::new(Self {
+            clock,
             granted,
             state: Mutex::default(),
         });
@@ -48,6 +60,7 @@ impl Account {
         account
     }
 
+    /// What all calls have.
     pub(crate) fn granted(&self) -> Duration {
         self.granted
     }
@@ -55,24 +68,27 @@ impl Account {
     /// A call begins on the thread; what it has left if no other one runs.
     pub(crate) fn begin(&self, tcb: &Tcb) -> Option<Duration> {
         let mut state = lock(&self.state);
-        state.add_up(elapsed());
-        let spent = Duration::from_nanos(state.spent);
-        let left = self.granted.checked_sub(spent)?;
+        let left = self.granted.checked_sub(state.total(self.clock))?;
         if left.is_zero() {
             return None;
         }
-        state.running.push(address(tcb));
+        state.running.push(Running {
+            block: address(tcb),
+            thread: tcb.thread,
+            since: self.clock.of(tcb.thread),
+        });
         Some(left)
     }
 
     /// It ends.
     pub(crate) fn end(&self, tcb: &Tcb) {
+        let now = self.clock.of(tcb.thread);
         let mut state = lock(&self.state);
-        state.add_up(elapsed());
         let block = address(tcb);
-        let place = state.running.iter().rposition(|running| *running == block);
+        let place = state.running.iter().rposition(|call| call.block == block);
         if let Some(place) = place {
-            state.running.swap_remove(place);
+            let call = state.running.swap_remove(place);
+            state.spent = state.spent.saturating_add(now.saturating_sub(call.since));
         }
     }
 
@@ -83,15 +99,14 @@ impl Account {
 }
 
 /// The threads that run calls of domains whose time is up. For the watchdog.
-pub(crate) fn overdrawn(now: u64) -> Vec<Overdrawn> {
+pub(crate) fn overdrawn() -> Vec<Overdrawn> {
     let mut threads = Vec::new();
     for account in lock(&ACCOUNTS).iter().filter_map(Weak::upgrade) {
-        let mut state = lock(&account.state);
-        state.add_up(now);
-        if Duration::from_nanos(state.spent) >= account.granted {
-            threads.extend(state.running.iter().map(|block| Overdrawn {
-                block: *block,
-                granted: account.granted,
+        let state = lock(&account.state);
+        if !state.running.is_empty() && state.total(account.clock) >= account.granted {
+            threads.extend(state.running.iter().map(|call| Overdrawn {
+                block: call.block,
+                granted: Granted::total(account.clock, account.granted),
             }));
         }
     }
@@ -99,11 +114,12 @@ pub(crate) fn overdrawn(now: u64) -> Vec<Overdrawn> {
 }
 
 impl State {
-    fn add_up(&mut self, now: u64) {
-        let passed = now.saturating_sub(self.since);
-        let used = passed.saturating_mul(self.running.len() as u64);
-        self.spent = self.spent.saturating_add(used);
-        self.since = self.since.max(now);
+    /// What calls have taken, those that run too.
+    fn total(&self, clock: Clock) -> Duration {
+        let running = self.running.iter().fold(0, |sum: u64, call| {
+            sum.saturating_add(clock.of(call.thread).saturating_sub(call.since))
+        });
+        Duration::from_nanos(self.spent.saturating_add(running))
     }
 }
 
@@ -121,18 +137,20 @@ mod tests {
 
     #[test]
     fn calls_that_run_together_are_charged_each() {
-        let mut state = State::default();
-        state.add_up(10);
-        assert_eq!(state.spent, 0);
-        state.running.push(1);
-        state.add_up(15);
-        state.running.push(2);
-        state.add_up(25);
-        assert_eq!(state.spent, 5 + 20);
-        state.add_up(20);
-        assert_eq!(state.spent, 25, "a clock that was read before");
+        let mut state = State {
+            spent: 5,
+            running: Vec::new(),
+        };
+        assert_eq!(state.total(Clock::Wall), Duration::from_nanos(5));
+        let call = Running {
+            block: 1,
+            thread: 0,
+            since: Clock::Wall.of(0),
+        };
+        state.running = vec![call; 3];
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(state.total(Clock::Wall) >= Duration::from_millis(6));
         state.running.clear();
-        state.add_up(1000);
-        assert_eq!(state.spent, 25);
+        assert_eq!(state.total(Clock::Wall), Duration::from_nanos(5));
     }
 }

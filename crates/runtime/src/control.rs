@@ -3,7 +3,9 @@
 //! ```text
 //! 4 MiB  ->  +-----------------------+
 //!            | control stack         |  grows down
-//! 64 KiB     +-----------------------+
+//! 256 KiB    +-----------------------+
+//!            | reserve, 192 KiB      |  closed, but for a handler of the host's that
+//!  64 KiB    +-----------------------+  does not fit above (`reserve`)
 //!            | guard, 8 KiB          |
 //! 56 KiB     +-----------------------+
 //!            | alternate stack for   |  signals arrive here, unless the host's
@@ -17,11 +19,14 @@
 //! Each thread that enters a domain gets one such region and keeps it until it
 //! ends; then the region waits for the next thread.
 
+use crate::alternate::{AlternateStack, Retired};
 use crate::call::NotReturned;
 use crate::domain::Inner;
 use crate::error::Error;
 use crate::fault::Record;
 use crate::invoke::Request;
+use crate::meter::Tally;
+use crate::reserve::Reserve;
 use crate::signals;
 use crate::stacks::Leases;
 use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW, frame_at};
@@ -29,22 +34,27 @@ use crate::watchdog::Granted;
 use crate::{runtime, thread_end, watchdog};
 use mullion_abi::CONTROL_REGION;
 use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 const BLOCK: u64 = 0x1000;
 /// Bytes of control stack that an invocation must have to begin.
 const LEAST_ROOM: u64 = 0x1000;
-const ALTERNATE: std::ops::Range<u64> = 0x2000..0xe000;
+const ALTERNATE: Range<u64> = 0x2000..0xe000;
+/// Below the control stack, for handlers of the host's.
+pub(crate) const RESERVE: Range<u64> = 0x1_0000..CONTROL_LOW;
 /// Lowest offset of the control stack itself.
-pub(crate) const CONTROL_LOW: u64 = 0x1_0000;
+pub(crate) const CONTROL_LOW: u64 = 0x4_0000;
 
 /// Greatest size of a control stack, in bytes.
 pub const MAX_CONTROL_STACK: u64 = CONTROL_REGION - CONTROL_LOW - TOP;
 /// Bytes left alone at its top.
 const TOP: u64 = 64;
+/// Greatest size in an invocation with limits: less than the greatest, so that `is_outside` tells the two
+/// apart. Whoever leaves it by a jump leaves its limits behind.
+const MAX_LIMITED: u64 = MAX_CONTROL_STACK - 64;
 /// Smallest size that is kept to.
 const MIN_CONTROL_STACK: u64 = 2 * LEAST_ROOM;
 
@@ -66,6 +76,8 @@ pub(crate) struct Tcb {
     /// When the running invocation must end (see `watchdog`); 0: never.
     pub(crate) deadline: AtomicU64,
     // So far, what every call needs: one cache line.
+    /// What the thread counts in for the domain of `lease`.
+    tally: Cell<*const Tally>,
     /// The thread's identifier for `tgkill`.
     pub(crate) thread: libc::pid_t,
     /// The limit on gate calls that holds now.
@@ -74,18 +86,24 @@ pub(crate) struct Tcb {
     pub(crate) most_nested: Cell<u32>,
     /// What `deadline` comes from.
     pub(crate) granted: Cell<Granted>,
-    /// The deadline of an invocation whose domain's time for all calls is up, and
-    /// that time in nanoseconds: set by the watchdog before it stops the invocation.
+    /// What the thread's processor time may not reach (`Clock::Processor`); 0: anything.
+    pub(crate) processor: AtomicU64,
+    /// What `processor` comes from, in bits.
+    pub(crate) processor_granted: AtomicU64,
+    /// The deadline of an invocation that is stopped for another limit than its deadline's, and
+    /// that limit in bits: set by the watchdog before it stops the invocation.
     pub(crate) overdrawn: AtomicU64,
     pub(crate) overdrawn_of: AtomicU64,
     /// Counts limited invocations, so that no two deadlines are alike.
     pub(crate) limited: Cell<u64>,
-    /// The alternate stack that the thread had before.
-    previous_alternate: Cell<libc::stack_t>,
+    /// At ALTERNATE, in the region.
+    alternate: AlternateStack,
     /// Written by the fault handler, read when the invocation has ended.
     pub(crate) fault: UnsafeCell<Record>,
     /// Why a host function ended the invocation.
     pub(crate) end: Cell<Option<Box<crate::dispatch::Ending>>>,
+    /// Of RESERVE, in the region.
+    pub(crate) reserve: Reserve,
     pub(crate) leases: UnsafeCell<Leases>,
 }
 
@@ -120,14 +138,27 @@ struct Owner;
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // A thread like any other, until that is done.
-        if let Some(tcb) = current() {
-            thread_end::run(tcb);
-        }
-        let tcb = CURRENT.replace(ptr::null());
-        if let Some(tcb) = NonNull::new(tcb.cast_mut()) {
-            release(tcb);
-        }
+        leave();
+    }
+}
+
+fn leave() {
+    // A thread like any other, until that is done.
+    if let Some(tcb) = current() {
+        thread_end::run(tcb);
+    }
+    let tcb = CURRENT.replace(ptr::null());
+    if let Some(tcb) = NonNull::new(tcb.cast_mut()) {
+        release(tcb);
+    }
+}
+
+/// Gives back what the calling thread has of domains, and calls those that want to know, as the thread's
+/// end does: for a thread that is about to end, before it says that it has done its work. A call
+/// that comes nevertheless is the thread's first again. Nothing happens within a call.
+pub fn leave_thread() {
+    if current().is_some_and(Tcb::is_outside) {
+        leave();
     }
 }
 
@@ -190,8 +221,7 @@ impl Tcb {
     /// Why the invocation is stopped.
     pub(crate) fn limit(&self) -> Granted {
         if self.overdrawn.load(Ordering::Acquire) == self.deadline.load(Ordering::Relaxed) {
-            let granted = self.overdrawn_of.load(Ordering::Relaxed);
-            return Granted::total(Duration::from_nanos(granted));
+            return Granted::from_bits(self.overdrawn_of.load(Ordering::Relaxed));
         }
         self.granted.get()
     }
@@ -200,7 +230,7 @@ impl Tcb {
     /// of it, or less if there is less. Returns CONTROL as it was, to be set again.
     pub(crate) fn lower(&self, size: u64) -> u64 {
         let control = self.control.get();
-        let size = size.clamp(MIN_CONTROL_STACK, MAX_CONTROL_STACK) & !15;
+        let size = size.clamp(MIN_CONTROL_STACK, MAX_LIMITED) & !15;
         let lower = self.foot() + CONTROL_LOW + size;
         if lower < control {
             let frame = frame_at(control).map_or(0, |frame| ptr::from_ref(frame).addr() as u64);
@@ -213,6 +243,13 @@ impl Tcb {
         control
     }
 
+    /// For a thread on which an invocation was left by a jump.
+    pub(crate) fn forget_limits(&self) {
+        self.gates.set(GateLimit::NONE);
+        self.most_nested.set(u32::MAX);
+        watchdog::forget(self);
+    }
+
     /// Whether nothing runs in a domain on the thread, nor was told to be short of
     /// control stack.
     #[inline]
@@ -222,28 +259,60 @@ impl Tcb {
 
     /// Where the data stack begins that this thread has in the present life of a domain,
     /// if it has one. Not that of an invocation nested in another one of the domain.
+    /// `serial` is the number of that life, which callers have at hand.
     #[inline]
-    pub(crate) fn own_stack(&self, domain: &Inner) -> Option<u64> {
-        let (serial, top) = self.lease.get();
-        if serial == domain.serial() {
+    pub(crate) fn own_stack(&self, domain: &Inner, serial: u64) -> Option<u64> {
+        let (last, top) = self.lease.get();
+        if last == serial {
             return Some(top);
         }
-        self.other_stack(domain)
+        self.other_stack(domain, serial)
+    }
+
+    /// As [`Tcb::own_stack`], for a call that will be made: it is counted.
+    #[inline]
+    pub(crate) fn own_stack_called(&self, domain: &Inner, serial: u64) -> Option<u64> {
+        let top = self.own_stack(domain, serial)?;
+        // SAFETY: `own_stack` has noted the domain's tally with its lease: see `count`.
+        unsafe { &*self.tally.get() }.call();
+        Some(top)
     }
 
     /// For a domain that is not the last one called.
     #[inline(never)]
-    fn other_stack(&self, domain: &Inner) -> Option<u64> {
+    fn other_stack(&self, domain: &Inner, serial: u64) -> Option<u64> {
         // SAFETY: the leases are this thread's; the reference ends in this line.
-        let top = unsafe { &*self.leases.get() }.top(domain)?;
-        self.lease.set((domain.serial(), top));
+        let (top, tally) = unsafe { &*self.leases.get() }.top(domain, serial)?;
+        self.tally.set(Arc::as_ptr(tally));
+        self.lease.set((serial, top));
         Some(top)
+    }
+
+    /// Counts for a domain of which the thread has a stack, as one has that it runs.
+    #[inline]
+    pub(crate) fn count(&self, domain: &Inner, count: impl FnOnce(&Tally)) {
+        if self.lease.get().0 == domain.serial() {
+            // SAFETY: noted together with the lease, of which the tally is; the leases keep it
+            // until the thread leases from another life, which that number is not.
+            count(unsafe { &*self.tally.get() });
+        } else {
+            self.count_other(domain, count);
+        }
+    }
+
+    /// For a domain that is not the last one called.
+    #[inline(never)]
+    fn count_other(&self, domain: &Inner, count: impl FnOnce(&Tally)) {
+        // SAFETY: as in `other_stack`.
+        if let Some((_, tally)) = unsafe { &*self.leases.get() }.top(domain, domain.serial()) {
+            count(tally);
+        }
     }
 
     /// As [`Tcb::own_stack`]; the thread takes one if it has none.
     #[inline]
     pub(crate) fn stack_top(&self, domain: &Inner) -> Result<u64, NotReturned> {
-        match self.own_stack(domain) {
+        match self.own_stack(domain, domain.serial()) {
             Some(top) => Ok(top),
             None => self.first_call(domain),
         }
@@ -253,9 +322,12 @@ impl Tcb {
     #[cold]
     #[inline(never)]
     fn first_call(&self, domain: &Inner) -> Result<u64, NotReturned> {
+        // What the host has changed since the thread called another one.
+        self.alternate.install_if_none()?;
+        signals::open()?;
         // SAFETY: as above.
         let leased = unsafe { &mut *self.leases.get() }.lease(domain);
-        let (top, index) = leased?;
+        let (top, index) = leased.map_err(|error| domain.not_made(error))?;
         let target = domain.thread_start();
         if target != 0 {
             let request = Request {
@@ -264,13 +336,27 @@ impl Tcb {
                 vectors: ptr::null(),
                 stacked: &[],
             };
-            if let Err(error) = domain.invoke(self, request, None) {
+            let started = match domain.invoke(self, request, None) {
+                // As system calls report errors: the other numbers are none.
+                Ok(returned) => match returned.integer.wrapping_neg() {
+                    code @ 1..4096 => {
+                        Err(domain.not_made(Error::ThreadStart { code: code as i32 }))
+                    }
+                    _ => Ok(()),
+                },
+                Err(error) => Err(error),
+            };
+            if let Err(error) = started {
                 // SAFETY: as above.
                 unsafe { &mut *self.leases.get() }.give_back(domain);
+                // The set-up's own invocation has noted the stack.
+                self.lease.set((0, 0));
                 return Err(error);
             }
         }
-        self.lease.set((domain.serial(), top));
+        // Notes it.
+        let noted = self.other_stack(domain, domain.serial());
+        debug_assert_eq!(noted, Some(top));
         Ok(top)
     }
 
@@ -293,25 +379,61 @@ impl Tcb {
         unsafe { &*self.fault.get() }
     }
 
-    /// The alternate stack's addresses.
-    fn alternate(&self) -> libc::stack_t {
-        libc::stack_t {
-            ss_sp: ptr::with_exposed_provenance_mut((self.foot() + ALTERNATE.start) as usize),
-            ss_flags: 0,
-            ss_size: (ALTERNATE.end - ALTERNATE.start) as usize,
-        }
+    /// Sees to it that the thread can be interrupted whatever a domain does: the
+    /// block's own alternate stack is in force, and the signals that the run time
+    /// needs are open.
+    pub(crate) fn prepare(&self) -> Result<(), Error> {
+        self.alternate.install()?;
+        signals::open()
+    }
+}
+
+/// Makes the calling thread ready to enter domains, as its first call does: its
+/// alternate signal stack is in force, and the signals that the run time needs are
+/// open (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the one of time limits).
+/// SIGSEGV is opened in the process's handlers without SA_ONSTACK too, as when the
+/// first domain is made.
+///
+/// For a host that changes either after the thread's first call, before the next one.
+///
+/// # Errors
+/// [`Error::InHandler`], or one of the kernel's.
+pub fn prepare_thread() -> Result<(), Error> {
+    current_or_new()?.prepare()?;
+    signals::open_in_handlers();
+    Ok(())
+}
+
+/// Whether the host functions that run on this thread are still there: for who keeps something of
+/// theirs on its stack.
+///
+/// # Errors
+/// [`Error::Abandoned`]: one was left by `longjmp` or the like, and not by its return.
+#[inline]
+pub fn check_thread() -> Result<(), Error> {
+    current().map_or(Ok(()), Tcb::check_nesting)
+}
+
+/// Has no domain entered on this thread any more ([`Error::Abandoned`]), if it is in a gate call: for who sees that
+/// the host function is being left by `longjmp` or the like.
+pub fn abandon_thread() {
+    if let Some(tcb) = current() {
+        tcb.abandon();
     }
 }
 
 #[cold]
 fn register() -> Result<&'static Tcb, Error> {
     let runtime = runtime::get()?;
-    let reused = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let reused = free().pop();
     let foot = match reused {
         Some(foot) => foot,
         None => reserve()?,
     };
     let place: *mut Tcb = ptr::with_exposed_provenance_mut(foot as usize);
+    // SAFETY: the part of the region that is for this; only the thread that has the
+    // region uses it, and it goes to another one only when it is free (`release`).
+    let alternate = unsafe { AlternateStack::new(foot + ALTERNATE.start..foot + ALTERNATE.end) };
     // SAFETY: gettid cannot fail and touches no memory.
     let thread = unsafe { libc::gettid() };
     // SAFETY: the first page of the region is readable, writable, large enough
@@ -323,29 +445,31 @@ fn register() -> Result<&'static Tcb, Error> {
             gs: Cell::new(0),
             enter: runtime.kind.enter,
             lease: Cell::new((0, 0)),
+            tally: Cell::new(ptr::null()),
             stop: AtomicU64::new(1),
             deadline: AtomicU64::new(0),
             thread,
             gates: Cell::new(GateLimit::NONE),
             most_nested: Cell::new(u32::MAX),
             granted: Cell::new(Granted::default()),
+            processor: AtomicU64::new(0),
+            processor_granted: AtomicU64::new(0),
             overdrawn: AtomicU64::new(0),
             overdrawn_of: AtomicU64::new(0),
             limited: Cell::new(0),
-            previous_alternate: Cell::new(std::mem::zeroed()),
+            alternate,
             fault: UnsafeCell::new(Record::default()),
             end: Cell::new(None),
+            reserve: Reserve::default(),
             leases: UnsafeCell::new(Leases::default()),
         });
         &*place
     };
-    let mut previous = tcb.previous_alternate.get();
-    // SAFETY: both structures are valid; the new stack is this thread's own memory.
-    if unsafe { libc::sigaltstack(&tcb.alternate(), &mut previous) } != 0 {
-        return Err(Error::last("installing an alternate signal stack"));
+    if let Err(error) = tcb.prepare() {
+        // Nobody has seen the block, and nothing of it owns anything.
+        free().push(foot);
+        return Err(error);
     }
-    tcb.previous_alternate.set(previous);
-    signals::prepare_thread();
     watchdog::add(tcb);
     CURRENT.set(tcb);
     // Not there any more if the thread is ending: then its region is not used again.
@@ -359,10 +483,9 @@ fn release(tcb: NonNull<Tcb>) {
     // more, as its local variables are being dropped.
     let block = unsafe { tcb.as_ref() };
     watchdog::remove(block);
-    let previous = block.previous_alternate.get();
-    // SAFETY: what the kernel gave us when the thread registered.
-    unsafe { libc::sigaltstack(&previous, ptr::null_mut()) };
+    let retired = block.alternate.retire();
     let foot = block.foot();
+    block.close_reserve();
     // SAFETY: nobody refers to the block any more: CURRENT is null and the
     // watchdog has forgotten it.
     unsafe { ptr::drop_in_place(tcb.as_ptr()) };
@@ -375,9 +498,13 @@ fn release(tcb: NonNull<Tcb>) {
             libc::MADV_DONTNEED,
         )
     };
-    FREE.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(foot);
+    if retired == Retired::Free {
+        free().push(foot);
+    }
+}
+
+fn free() -> MutexGuard<'static, Vec<u64>> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A new region with its guards; the address of its foot.
@@ -423,7 +550,11 @@ fn reserve() -> Result<u64, Error> {
             )
         };
         if result != 0 {
-            return Err(Error::last(what));
+            let error = Error::last(what);
+            let region = ptr::with_exposed_provenance_mut(foot as usize);
+            // SAFETY: the region just reserved, of which nobody knows.
+            unsafe { libc::munmap(region, CONTROL_REGION as usize) };
+            return Err(error);
         }
     }
     Ok(foot)

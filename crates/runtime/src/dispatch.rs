@@ -3,9 +3,11 @@
 use crate::call::{Arguments, CallError, Returned};
 use crate::control::{GateLimit, Tcb};
 use crate::domain::{DomainNumber, Entry, Inner};
+use crate::error::Error;
 use crate::fault::Cause;
 use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
+use crate::meter::Tally;
 use crate::trampoline::{GateFrame, Outcome, ended, frame_at};
 use mullion_abi::GATE_FIRST_IMPORT;
 use std::any::Any;
@@ -167,7 +169,13 @@ impl Caller<'_> {
         self.frame.domain().charge_output(bytes)
     }
 
-    /// Whether the time limit has passed, so that the invocation ends when the
+    /// Whether the domain has ended, by another call: what it would wait for may never come.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.frame.domain().life.has_ended()
+    }
+
+    /// Whether the time limit has passed, or the call was cancelled, so that the invocation ends when the
     /// host function returns. Its signal interrupts system calls that wait: a
     /// host function that would try again looks here first.
     #[must_use]
@@ -194,7 +202,11 @@ pub(crate) unsafe extern "C" fn dispatch(
     // references to them exist.
     let (tcb, domain) = unsafe { (&*tcb, &*domain) };
     frame.begin();
-    match run(tcb, frame, domain, slot) {
+    let ran = run(tcb, frame, domain, slot);
+    if tcb.control.get() != frame.control {
+        return jumped_to(tcb, frame);
+    }
+    match ran {
         Ok(value) if !tcb.is_stopped() => Outcome {
             value,
             ended: u64::from(if frame.has_more() {
@@ -212,6 +224,7 @@ pub(crate) unsafe extern "C" fn dispatch(
 fn run(tcb: &Tcb, frame: &GateFrame, domain: &Inner, slot: u32) -> Result<u64, Ending> {
     let import = slot.wrapping_sub(GATE_FIRST_IMPORT as u32) as usize;
     let import = domain.imports().get(import).ok_or_else(unknown)?;
+    tcb.count(domain, Tally::host_call);
     let limit = tcb.gates.get();
     if std::ptr::eq(limit.domain, domain) {
         let granted = limit.granted;
@@ -270,15 +283,25 @@ impl Tcb {
     /// last, if it is in one.
     #[inline]
     pub(crate) fn innermost(&self, domain: &Inner) -> Option<u64> {
-        let mut next = frame_at(self.control.get());
-        while let Some(frame) = next {
-            if std::ptr::eq(frame.domain(), domain) {
-                return Some(frame.r15);
-            }
-            next = frame.outer();
-        }
-        None
+        let mut frames = self.frames();
+        let frame = frames.find(|frame| std::ptr::eq(frame.domain(), domain));
+        frame.map(|frame| frame.r15)
     }
+
+    /// The gate calls that the thread is in, the innermost first.
+    #[inline]
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &GateFrame> {
+        std::iter::successors(frame_at(self.control.get()), |frame| frame.outer())
+    }
+}
+
+/// A host function that the domain has called was left by a jump to this one, which has returned. What
+/// lies between them has not ended: its limits do here.
+#[cold]
+fn jumped_to(tcb: &Tcb, frame: &GateFrame) -> Outcome {
+    tcb.control.set(frame.control);
+    tcb.forget_limits();
+    stop(tcb, frame, Ending::Refused(Box::new(Error::Abandoned)))
 }
 
 #[cold]

@@ -2,20 +2,26 @@
 
 use crate::account::Account;
 use crate::call::{Arguments, CallError, Returned};
+use crate::cancel::{self, Canceller};
+use crate::clock::Clock;
 use crate::control::MAX_CONTROL_STACK;
 use crate::dispatch::{End, HostFunction};
 use crate::error::Error;
 use crate::image::{Image, Parked};
+use crate::life::{self, Life, NotTaken};
 use crate::limits::{CallLimits, Limits};
 use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
+use crate::meter::Meter;
+use crate::news;
 use crate::signals;
 use crate::stacks::{MAX_STACKS, Stacks};
 use crate::thread_end::AroundThreadEnd;
 use crate::window::Access;
 use mullion_abi::{LABEL, STACK_FIRST, STACK_REGION};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 /// A protection domain: it can be called, from several threads at once.
 #[derive(Debug)]
@@ -36,13 +42,10 @@ pub(crate) struct Inner {
     pub(crate) uses: u32,
     /// Whether invocations are limited in time, gate calls or control stack.
     pub(crate) is_limited: bool,
-    ended: AtomicBool,
     /// The window's base.
     pub(crate) window: u64,
-    /// `serial`, if it has not ended and no limit needs to be looked at; else 0.
-    ready: AtomicU64,
-    /// Of this life of the domain; 0 in none. Entries and leases carry it.
-    serial: AtomicU64,
+    /// What it is at, and the number of this life. Entries and leases carry the number.
+    pub(crate) life: Life,
     imports: Vec<Import>,
     // So far, one line.
     pub(crate) number: DomainNumber,
@@ -50,8 +53,9 @@ pub(crate) struct Inner {
     stacks: Mutex<Arc<Stacks>>,
     image: Arc<Image>,
     limits: Limits,
+    pub(crate) meter: Arc<Meter>,
     /// Of `Limits::total_time`.
-    pub(crate) account: Option<Arc<Account>>,
+    pub(crate) accounts: [Option<Arc<Account>>; Clock::ALL.len()],
     /// Bytes of `Limits::output` that have been used.
     written: AtomicU64,
     /// What every thread calls before its first call: an address, 0 for nothing.
@@ -79,7 +83,9 @@ pub struct Entry {
 }
 
 impl Domain {
-    /// A new domain of `image`: `imports` in the order of the image's own list.
+    /// A new domain of `image`: `imports` in the order of the image's own list. Its host
+    /// may call it at once; other domains, and threads that end, once it is open: by
+    /// [`Domain::start`], or [`Domain::open`] if it has no constructors.
     pub fn new(
         image: Arc<Image>,
         imports: Vec<HostFunction>,
@@ -91,35 +97,50 @@ impl Domain {
         if needed > limit {
             return Err(Error::Memory { needed, limit });
         }
+        let (needed, limit) = (image.regions().mappings(), limits.mappings);
+        if needed > limit {
+            return Err(Error::Mappings { needed, limit });
+        }
         let Parked { window, mut stacks } = image.window()?;
         stacks.resize(&window, Stacks::mapped_size(limits.stack))?;
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
-        let serial = next_number();
+        let number = next_number();
         let base = window.base();
-        let memory = Memory::new(window, &image, limits.memory, limits.regions)?;
+        let meter = Meter::new(&limits);
+        let memory = Memory::new(
+            window,
+            &image,
+            limits.memory,
+            limits.mappings,
+            meter.clone(),
+        )?;
+        let is_limited = limits.has_time()
+            || limits.measured.is_some()
+            || limits.gate_calls.is_some()
+            || limits.control_stack < MAX_CONTROL_STACK;
         let inner = Arc::new_cyclic(|this| Inner {
             uses: image.uses(),
-            is_limited: limits.time.is_some()
-                || limits.total_time.is_some()
-                || limits.gate_calls.is_some()
-                || limits.control_stack < MAX_CONTROL_STACK,
-            ended: AtomicBool::new(true),
+            is_limited,
             window: base,
-            ready: AtomicU64::new(0),
-            serial: AtomicU64::new(serial),
+            life: Life::new(number, is_limited),
             imports: imports.into_iter().map(Import::new).collect(),
-            number: DomainNumber(serial),
+            number: DomainNumber(number / life::NUMBER),
             memory,
             stacks: Mutex::new(Arc::new(stacks)),
             image,
-            account: limits.total_time.map(Account::new),
+            accounts: Clock::ALL.map(|clock| {
+                let granted = limits.of_all_calls(clock)?;
+                Some(Account::new(clock, granted))
+            }),
             limits,
+            meter,
             written: AtomicU64::new(0),
             thread_start: AtomicU64::new(0),
             around_thread_end: OnceLock::new(),
             this: this.clone(),
         });
         inner.begin();
+        inner.grant_steps()?;
         Ok(Self { inner })
     }
 
@@ -142,6 +163,17 @@ impl Domain {
         &self.inner.memory
     }
 
+    /// What counts its calls, faults, restarts and memory, over all its lives; it may be read when
+    /// the domain is in use, or gone.
+    #[must_use]
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.inner.meter
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Its limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
@@ -156,13 +188,58 @@ impl Domain {
     /// Whether the domain has faulted or exited, and takes no calls.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.inner.has_ended()
+        self.inner.life.has_ended()
+    }
+
+    /// Calls what sets the domain up, its constructors, and opens it to others when that
+    /// has returned. Others wait meanwhile, or are refused ([`Limits::start_wait`]). If it
+    /// does not return, the domain has ended.
+    ///
+    /// # Errors
+    /// As [`Domain::call`]; [`Error::NotOpen`]: it was started before.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub fn start(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, CallError> {
+        let inner = &*self.inner;
+        if entry.serial != inner.serial() {
+            return Err(Error::WrongDomain.into());
+        }
+        if !inner.life.start() {
+            return Err(Error::NotOpen.into());
+        }
+        // However the constructors end, by a panic of a host function too.
+        let ended = EndedUnlessOpen(inner);
+        let returned = inner.call_first(entry, arguments).map_err(|error| *error)?;
+        inner.life.open();
+        drop(ended);
+        Ok(returned)
+    }
+
+    /// Opens a domain that has no constructors to others.
+    pub fn open(&self) {
+        self.inner.life.open();
+        news::tell();
     }
 
     /// Lets the domain take no calls from now on, until it is restarted. Calls that
     /// are in it go on.
     pub fn end(&self) {
         self.inner.end();
+    }
+
+    /// Closes it to others, who wait or are refused ([`Limits::start_wait`]); calls that are
+    /// in it go on, with all that they nest. Whether it was open: until [`Domain::reopen`]
+    /// or [`Domain::restart`], then.
+    #[must_use]
+    pub fn close(&self) -> bool {
+        self.inner.life.close()
+    }
+
+    /// Opens it again, as it was; not if it has ended meanwhile.
+    pub fn reopen(&self) {
+        self.inner.life.reopen();
+        news::tell();
     }
 
     /// Calls a function of the domain and waits until it returns.
@@ -211,10 +288,29 @@ impl Domain {
         called.map_err(|error| *error)
     }
 
+    /// As [`Domain::call`], with limits of its own if there are any, as long as none of the cancellers
+    /// is told to cancel.
+    /// Cancelled, it ends by a fault, [`Cause::Cancelled`](crate::Cause::Cancelled), and the domain with
+    /// it; or it is not made ([`Error::Cancelled`]). What it calls of other domains ends likewise.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub fn call_cancellable(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+        cancellers: &[Canceller],
+    ) -> Result<Returned, Box<CallError>> {
+        let mut call = || self.inner.call_limited(entry, arguments, limits);
+        cancel::over(cancellers, &mut call)
+    }
+
     /// From now on every thread calls `entry` before its first call of this
     /// domain, with the number of its data stack (from 0) as the argument: there
     /// the domain sets up what belongs to the thread, its thread pointer above
-    /// all. Until the domain is restarted.
+    /// all. If it returns a negative error number (-4095 to -1), the thread's call is not
+    /// made ([`Error::ThreadStart`]). Until the domain is restarted.
     ///
     /// # Errors
     /// [`Error::WrongDomain`].
@@ -253,9 +349,9 @@ impl Domain {
         }
         let place = self.inner.imports.get(import);
         let place = place.ok_or(Error::NoImport { import })?;
-        place.link(Link::new(&callee.inner, entry.address, options))?;
+        let link = Link::new(&callee.inner, entry.address, options);
         let (caller, callee) = (self.inner.memory.record(), callee.inner.memory.record());
-        Ok(callee.link(caller, entry.address)?)
+        callee.link_after(caller, entry.address, || place.link(link))
     }
 
     /// The imports that are other domains' functions: with [`Domain::number`] of
@@ -269,23 +365,55 @@ impl Domain {
     }
 
     /// Gives the domain the state that it had when it was new, in the same
-    /// window, with its whole time. Entries made before are void.
+    /// window, with its whole time. Entries made before are void. It is to be started or
+    /// opened again.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another domain's call is in it. Others, which the
-    /// kernel must be very short of memory for, leave a domain that takes no calls.
+    /// [`Error::Busy`] while another domain's call is in it, or that of a thread that ends:
+    /// then it is as it was, and no call has seen anything of it. Others, which the kernel
+    /// must be very short of memory for, leave a domain that takes no calls.
     pub fn restart(&mut self) -> Result<(), Error> {
         let inner = &self.inner;
-        // The handshake with `Link::call`: there, a reference is counted before
-        // ENDED is read; here, ENDED is written before references are counted.
-        // Both first steps are locked instructions, full barriers on this
-        // architecture. Calls of the host borrow `self`.
-        let ended = inner.ended.swap(true, Ordering::SeqCst);
-        if Arc::strong_count(inner) > 1 {
-            inner.ended.store(ended, Ordering::SeqCst);
-            return Err(Error::Busy);
+        // Calls of the host borrow `self`; the others hold a reference. See `life`.
+        let taken = inner.life.take(|| Arc::strong_count(inner) > 1);
+        match taken {
+            Ok(()) => inner.restart(),
+            Err(NotTaken::Inside) => Err(Error::Busy),
+            // Neither can be: this borrows the domain.
+            Err(NotTaken::Never) => Err(Error::NotOpen),
         }
-        inner.restart()
+    }
+}
+
+impl Domain {
+    /// As [`Domain::restart`], when the calls that are in it have left, and `at_most` so long:
+    /// meanwhile others wait or are refused ([`Limits::start_wait`]).
+    ///
+    /// # Errors
+    /// As [`Domain::restart`]. If it is busy for so long, it is open again as it was.
+    pub fn restart_when_idle(&mut self, at_most: Duration) -> Result<(), Error> {
+        let closed = self.close();
+        let tried = news::until(at_most, || match self.restart() {
+            Err(Error::Busy) => None,
+            tried => Some(tried),
+        });
+        let tried = tried.unwrap_or(Err(Error::Busy));
+        if closed && matches!(tried, Err(Error::Busy)) {
+            self.reopen();
+        }
+        tried
+    }
+}
+
+/// Constructors that have not returned leave a domain that has ended.
+struct EndedUnlessOpen<'a>(&'a Inner);
+
+impl Drop for EndedUnlessOpen<'_> {
+    fn drop(&mut self) {
+        if !self.0.life.is_open() {
+            self.0.life.end();
+        }
+        news::tell();
     }
 }
 
@@ -293,7 +421,8 @@ impl Drop for Domain {
     /// Calls that other domains make are refused from now on; one in flight keeps
     /// the window until it returns.
     fn drop(&mut self) {
-        self.inner.end();
+        self.inner.life.leave();
+        news::tell();
     }
 }
 
@@ -306,16 +435,24 @@ impl Drop for Inner {
         let stacks = self.stacks().mapped();
         let reset = self.memory.reset(&self.image);
         let window = self.memory.take_window();
-        if reset.and_then(|()| stacks.clear(&window)).is_ok() {
+        // Of mappings that are short nothing waits.
+        if matches!(reset, Ok(true)) && stacks.clear(&window).is_ok() {
             self.image.park(Parked { window, stacks });
         }
     }
 }
 
 impl Inner {
-    /// Nobody is in the domain, and nobody comes, as it has ended.
+    /// Nobody is in the domain, and nobody comes, as its life is taken.
     fn restart(&self) -> Result<(), Error> {
-        self.ready.store(0, Ordering::Relaxed);
+        let renewed = self.renew();
+        if renewed.is_err() {
+            self.end();
+        }
+        renewed
+    }
+
+    fn renew(&self) -> Result<(), Error> {
         self.memory.reset(&self.image)?;
         let mapped = self.stacks().mapped();
         mapped.clear(self.memory.window())?;
@@ -326,24 +463,24 @@ impl Inner {
         // The leases of the old ones are void: their threads take stacks anew.
         *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(Stacks::new(limits.threads, limits.stack, mapped));
-        if let Some(account) = &self.account {
+        for account in self.accounts.iter().flatten() {
             account.reset();
         }
         self.written.store(0, Ordering::Relaxed);
-        self.serial.store(next_number(), Ordering::Relaxed);
+        self.grant_steps()?;
         self.begin();
-        Ok(())
+        self.meter.restarted();
+        match self.life.renew(next_number()) {
+            true => Ok(()),
+            false => Err(Error::Ended),
+        }
     }
 
-    /// The domain takes calls from now on, with what every thread calls first as the
-    /// image says.
+    /// What every thread calls first is what the image says.
     fn begin(&self) {
         let offset = self.image.thread_start();
         let address = offset.map_or(0, |offset| self.window + offset);
         self.thread_start.store(address, Ordering::Relaxed);
-        let ready = if self.is_limited { 0 } else { self.serial() };
-        self.ready.store(ready, Ordering::Relaxed);
-        self.ended.store(false, Ordering::SeqCst);
     }
 
     #[inline]
@@ -356,6 +493,10 @@ impl Inner {
         stacks.clone()
     }
 
+    pub(crate) fn image(&self) -> &Image {
+        &self.image
+    }
+
     #[inline]
     pub(crate) fn imports(&self) -> &[Import] {
         &self.imports
@@ -366,15 +507,10 @@ impl Inner {
         &self.limits
     }
 
+    /// The number of this life.
     #[inline]
     pub(crate) fn serial(&self) -> u64 {
-        self.serial.load(Ordering::Relaxed)
-    }
-
-    /// The serial number that an entry must have to be called with nothing else asked.
-    #[inline]
-    pub(crate) fn ready(&self) -> u64 {
-        self.ready.load(Ordering::Relaxed)
+        self.life.number()
     }
 
     /// What a thread calls that ends: an address.
@@ -395,15 +531,10 @@ impl Inner {
         self.thread_start.load(Ordering::Relaxed)
     }
 
-    #[inline]
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::SeqCst)
-    }
-
     /// The domain takes no calls from now on.
     pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
-        self.ready.store(0, Ordering::Relaxed);
+        self.life.end();
+        news::tell();
     }
 
     /// Counts output.
@@ -443,9 +574,10 @@ impl Inner {
     }
 }
 
-/// Numbers are never used again, so that nothing of a domain that has gone is
-/// taken for another one's. 0 is nobody's.
+/// Numbers of lives are never used again, so that nothing of a domain that has gone is
+/// taken for another one's. 0 is nobody's. (There are 2^60: at a million restarts in a
+/// second they last for 36,000 years.)
 fn next_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    static NEXT: AtomicU64 = AtomicU64::new(life::NUMBER);
+    NEXT.fetch_add(life::NUMBER, Ordering::Relaxed)
 }

@@ -5,10 +5,11 @@ use std::io;
 /// The run time could not do what the host asked. No domain is to blame.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The processor or kernel does not let user code write the `%gs` base.
+    /// User code may not write the `%gs` base, or so it is told.
     #[error(
-        "this processor or kernel does not offer FSGSBASE (AT_HWCAP2 bit 1), which entering a domain needs; \
-         a kernel from 5.9 on a processor from 2012 (Intel) or 2015 (AMD) on has it, unless started with `nofsgsbase`"
+        "this process is told (AT_HWCAP2 bit 1) that it may not use FSGSBASE, which entering a domain needs; \
+         a kernel from 5.9 on a processor from 2012 (Intel) or 2015 (AMD) on has it, unless started with `nofsgsbase`; \
+         under valgrind, and other programs that run a process's instructions in the processor's place, it is never there: run without"
     )]
     NoFsgsbase,
     /// A system call failed.
@@ -19,6 +20,18 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// The thread runs a signal's handler, on an alternate stack.
+    #[error(
+        "a signal handler must not enter a domain: a fault there would overwrite the handler's own stack; \
+         have the handler note what is to be done, and the thread do it when the handler has returned"
+    )]
+    InHandler,
+    /// A host function on this thread was left by `longjmp` or the like, and not by its return.
+    #[error(
+        "a host function on this thread was left by a jump (longjmp) and did not return: no domain can be entered on the thread any more, \
+         and what its calls had begun is not ended; have host functions return an error"
+    )]
+    Abandoned,
     /// An offset or length lies where a domain may have nothing mapped, or is no multiple of a page.
     #[error(
         "offsets {start:#x} to {end:#x} are not whole pages of the part of a window that may be mapped"
@@ -55,10 +68,18 @@ pub enum Error {
     /// The domain has faulted or ended by itself; restart it.
     #[error("the domain has ended and takes no calls until it is restarted")]
     Ended,
+    /// The domain is being started or restarted, or waits for that until it is empty.
+    #[error(
+        "the domain is not open: it is being started or restarted (a caller may wait for that, see Limits::start_wait)"
+    )]
+    NotOpen,
+    /// The call was cancelled before it entered the domain, which is as it was.
+    #[error("the call was cancelled before it began")]
+    Cancelled,
     /// The supervisor refuses what the run time would record.
     #[error("the supervisor refuses: {0}")]
     Record(#[from] mullion_supervisor::Error),
-    /// Another domain's call is in the domain.
+    /// Another domain's call is in the domain, or that of a thread that ends.
     #[error("another domain is calling this one: restart it when that call has returned")]
     Busy,
     /// The domain has no import with this index.
@@ -76,11 +97,29 @@ pub enum Error {
         /// What it was granted.
         granted: std::time::Duration,
     },
+    /// The domain has used up its time on processors for all calls.
+    #[error(
+        "the domain has used its {granted:?} of processor time for all calls; a restart gives them anew"
+    )]
+    ProcessorTimeSpent {
+        /// What it was granted.
+        granted: std::time::Duration,
+    },
     /// As many threads as there are data stacks are in the domain, or were and live on.
     #[error("all {count} data stacks of the domain are in use by threads")]
     NoStack {
         /// The number of data stacks that the limits allow.
         count: u32,
+    },
+    /// The domain's own set-up for a thread failed; it is as it was, for other threads too.
+    #[error(
+        "the domain could not set up what it needs for this thread: its C library reports error {code}{}; \
+         give it more memory, or call it from threads that have called it before",
+        if *.code == libc::ENOMEM { " (no memory)" } else { "" }
+    )]
+    ThreadStart {
+        /// The error number that it returned.
+        code: i32,
     },
     /// Invocations are nested too deep.
     #[error("{depth} invocations are nested on this thread: that is the limit")]
@@ -88,6 +127,21 @@ pub enum Error {
         /// The limit.
         depth: u32,
     },
+    /// The domain would take more of the kernel's mappings than its limits grant.
+    #[error(
+        "the domain needs {needed} mappings of memory; its limit is {limit} (see --max-mappings)"
+    )]
+    Mappings {
+        /// What is needed.
+        needed: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Steps are limited, and the image does not count any.
+    #[error(
+        "the image counts no steps that could be limited; build it with mullion cc --mullion-count"
+    )]
+    NotCounted,
     /// The domain would have more memory than its limits grant.
     #[error("the domain needs {needed} bytes of memory; its limit is {limit} (see --max-memory)")]
     Memory {

@@ -1,12 +1,15 @@
 //! Faults of domains, as typed data.
 
-use crate::control::{CONTROL_LOW, Tcb};
+use crate::control::{CONTROL_LOW, RESERVE, Tcb};
 use crate::domain::Inner;
 use crate::memory::Claimed;
+use crate::reserve;
 use crate::trampoline::{self, RETURN_GATE_BELOW};
 use crate::watchdog::Granted;
 use crate::window::Access;
-use mullion_abi::{GUARD_SIZE, TRAP_ACCESS, TRAP_LABEL};
+use mullion_abi::{
+    GATE_BASE, GATE_SLOT_SIZE, GATE_SLOTS, GUARD_SIZE, TRAP_ACCESS, TRAP_LABEL, TRAP_STEPS,
+};
 use std::fmt;
 use std::time::Duration;
 
@@ -64,8 +67,26 @@ pub enum Cause {
         /// What was granted.
         granted: Duration,
     },
+    /// Its time on a processor, or that of a call that this one was nested in, was up.
+    ProcessorTimeLimit {
+        /// What was granted.
+        granted: Duration,
+    },
+    /// Its time on processors for all calls was up.
+    TotalProcessorTimeLimit {
+        /// What was granted.
+        granted: Duration,
+    },
+    /// Its host has cancelled it, or a call that it was nested in
+    /// ([`Canceller`](crate::Canceller)).
+    Cancelled,
     /// It made more gate calls than it was granted.
     GateLimit {
+        /// What was granted.
+        granted: u64,
+    },
+    /// It made more steps than it was granted.
+    StepLimit {
         /// What was granted.
         granted: u64,
     },
@@ -122,6 +143,13 @@ pub(crate) const ORDER: [libc::c_int; 18] = [
     libc::REG_EFL,
 ];
 
+/// Places in this order.
+const RAX: usize = 0;
+const RCX: usize = 2;
+const RSP: usize = 7;
+const R10: usize = 10;
+const R11: usize = 11;
+const R14: usize = 14;
 const RIP: usize = 16;
 
 impl Registers {
@@ -142,9 +170,11 @@ pub struct Fault {
     pub base: u64,
     /// The address that was accessed, if an access is to blame.
     pub address: Option<u64>,
-    /// The instruction; of the gate's call, if the domain was in a host function.
+    /// The instruction, in the window; what follows the gate's call, if the domain was
+    /// in a host function or a built-in gate.
     pub instruction: u64,
-    /// The registers, unless the domain was in a host function.
+    /// The registers, unless the domain was in a host function. Those that a built-in
+    /// gate has changed are 0.
     pub registers: Option<Registers>,
     /// Return addresses, the innermost first, read from the control stack.
     pub backtrace: Vec<u64>,
@@ -234,8 +264,21 @@ impl fmt::Display for Cause {
                     "time limit of {granted:?} for all calls exceeded"
                 );
             }
+            Self::ProcessorTimeLimit { granted } => {
+                return write!(formatter, "limit of {granted:?} on a processor exceeded");
+            }
+            Self::TotalProcessorTimeLimit { granted } => {
+                return write!(
+                    formatter,
+                    "limit of {granted:?} on processors for all calls exceeded"
+                );
+            }
+            Self::Cancelled => "cancelled by the host",
             Self::GateLimit { granted } => {
                 return write!(formatter, "limit of {granted} gate calls exceeded");
+            }
+            Self::StepLimit { granted } => {
+                return write!(formatter, "limit of {granted} steps exceeded");
             }
             Self::OutputLimit { granted } => {
                 return write!(formatter, "output limit of {granted} bytes exceeded");
@@ -254,7 +297,7 @@ pub const OUTERMOST: usize = 8;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Record {
-    /// 0 if the time limit ended the invocation.
+    /// 0 if a limit of time ended the invocation, or its host did.
     pub(crate) signal: libc::c_int,
     /// The limit that was in force.
     pub(crate) granted: Granted,
@@ -290,7 +333,7 @@ impl Record {
     /// its return gate, which lies below its CONTROL.
     pub(crate) fn walk(&mut self, tcb: &Tcb, stack: u64, control: u64) {
         let gate = control - RETURN_GATE_BELOW;
-        let inside = (tcb.foot() + CONTROL_LOW..=gate).contains(&stack);
+        let inside = (tcb.foot() + RESERVE.start..=gate).contains(&stack);
         let total = if inside { (gate - stack) / 8 } else { 0 };
         let first = total.min(INNERMOST as u64);
         let last = (total - first).min(OUTERMOST as u64);
@@ -320,7 +363,7 @@ impl Record {
         );
         // A general protection fault (an address that is none) comes without one.
         let known = self.trap != TRAP_GENERAL_PROTECTION;
-        Fault {
+        let fault = Fault {
             cause,
             base: domain.memory().base(),
             address: (access && known).then_some(self.address),
@@ -330,7 +373,36 @@ impl Record {
             }),
             backtrace: self.returns[..self.count].to_vec(),
             omitted: self.omitted,
+        };
+        match fault.offset(instruction) {
+            Some(_) => fault,
+            None => self.as_the_domain_sees(fault),
         }
+    }
+
+    /// A fault in code of the run time's on the domain's behalf (a built-in gate, or
+    /// what hands it its arguments), by addresses of the domain's own.
+    fn as_the_domain_sees(&self, mut fault: Fault) -> Fault {
+        let mut values = self.registers;
+        values[R14] = fault.base;
+        for changed in [RAX, RCX, R10, R11] {
+            values[changed] = 0;
+        }
+        // Who has not been called, but jumped to, has no caller: then the gate's slot, or
+        // the function that was to begin.
+        fault.instruction = if fault.backtrace.is_empty() {
+            let (target, area) = (self.registers[R11], fault.base + GATE_BASE);
+            match target {
+                _ if fault.offset(target).is_some() => target,
+                ..GATE_SLOTS => area + target * GATE_SLOT_SIZE,
+                _ => area,
+            }
+        } else {
+            fault.backtrace.remove(0)
+        };
+        values[RIP] = fault.instruction;
+        fault.registers = Some(Registers { values });
+        fault
     }
 
     /// As [`Record::explain`], for a domain that was in a host function.
@@ -363,7 +435,9 @@ impl Record {
 
     fn access(&self, tcb: &Tcb, domain: &Inner) -> Cause {
         let guard = tcb.foot()..tcb.foot() + CONTROL_LOW;
-        if guard.contains(&self.address) {
+        let undelivered =
+            self.code == reserve::BY_KERNEL && tcb.is_short_of_room(self.registers[RSP]);
+        if undelivered || guard.contains(&self.address) {
             return Cause::ControlStackOverflow;
         }
         let offset = domain.memory().offset(Claimed(self.address));
@@ -406,6 +480,7 @@ fn illegal(domain: &Inner, instruction: u64) -> Cause {
     match domain.memory().read::<3>(Claimed(instruction)) {
         Ok(TRAP_LABEL) => Cause::FailedLabel,
         Ok(TRAP_ACCESS) => Cause::TrappedAccess,
+        Ok(TRAP_STEPS) => domain.no_step(),
         Ok([0x0f, 0x0b, _]) => Cause::Trap,
         _ => Cause::IllegalInstruction,
     }

@@ -22,6 +22,7 @@
 
 use crate::error::Error;
 use crate::gates;
+use crate::packed::Packed;
 use crate::regions::{Owner, Regions};
 use crate::sealed;
 use crate::stacks::Mapped;
@@ -84,6 +85,8 @@ pub struct Image {
     /// Offset of what every thread calls before its first call: a labelled instruction.
     thread_start: Option<u64>,
     thread_end: Option<u64>,
+    /// Offset of the number of steps.
+    steps: Option<u64>,
 }
 
 /// Whether instructions of an image can see or change floating-point control.
@@ -115,6 +118,8 @@ struct Part {
     rewritten: Option<Rewritten>,
     /// Those within `range`; none in code.
     relocations: Vec<Relocation>,
+    /// The same, of words whose contents are the addends.
+    packed: Packed,
 }
 
 /// The first bytes of a writable segment, as they are at first.
@@ -142,6 +147,7 @@ impl Image {
             access: Access::ReadExecute,
             rewritten: None,
             relocations: Vec::new(),
+            packed: Packed::default(),
         }];
         let mut contents = vec![(0, gates::contents())];
         let mut regions = Regions::default();
@@ -175,6 +181,7 @@ impl Image {
                 access: segment.access,
                 rewritten,
                 relocations: Vec::new(),
+                packed: Packed::default(),
             });
             end = range.end;
             position += in_file;
@@ -196,7 +203,34 @@ impl Image {
             uses: uses::X87 | uses::MXCSR | uses::GS,
             thread_start: None,
             thread_end: None,
+            steps: None,
         })
+    }
+
+    /// Adds relocations of words whose contents are the addends: offsets of 8-byte words, not in
+    /// code, in ascending order, none across another. They take no more memory than in an ELF
+    /// file's `DT_RELR` table, however many there are.
+    ///
+    /// # Errors
+    /// [`Error::Relocation`] for a place that is not so.
+    pub fn with_packed(mut self, places: impl Iterator<Item = u32>) -> Result<Self, Error> {
+        let mut index = 0;
+        for place in places {
+            let refused = Error::Relocation { offset: place };
+            let start = u64::from(place);
+            while self
+                .parts
+                .get(index)
+                .is_some_and(|part| part.range.end <= start)
+            {
+                index += 1;
+            }
+            let part = self.parts.get_mut(index).filter(|part| part.holds(start));
+            if !part.is_some_and(|part| part.packed.push(start)) {
+                return Err(refused);
+            }
+        }
+        Ok(self)
     }
 
     /// Says what the image's instructions can do with floating-point control:
@@ -251,6 +285,17 @@ impl Image {
     pub fn with_thread_end(mut self, offset: u64) -> Self {
         self.thread_end = self.is_labelled(offset).then_some(offset);
         self
+    }
+
+    /// The image counts steps: the number that it has left lies at `offset`, in 8 bytes of its data.
+    #[must_use]
+    pub fn with_steps(mut self, offset: u64) -> Self {
+        self.steps = Some(offset);
+        self
+    }
+
+    pub(crate) fn steps(&self) -> Option<u64> {
+        self.steps
     }
 
     /// Whether the instruction at `offset`, in code, has a label in front.
@@ -464,6 +509,24 @@ impl Part {
             // good), and nobody runs in the window.
             unsafe { place.write_unaligned(window.base() + u64::from(relocation.addend)) };
         }
+        for place in self.packed.iter() {
+            let place: *mut u64 =
+                ptr::with_exposed_provenance_mut((window.base() + place) as usize);
+            // SAFETY: as above; `with_packed` found the word within this segment. It holds what the
+            // image's file has there, the addend: no place is added twice, and the segment's
+            // contents are fresh, here as at each relocation.
+            unsafe {
+                let addend = place.cast::<u32>().read_unaligned();
+                place.write_unaligned(window.base() + u64::from(addend));
+            }
+        }
+    }
+
+    /// Whether a relocation may lie at `start`.
+    fn holds(&self, start: u64) -> bool {
+        self.access != Access::ReadExecute
+            && self.range.start <= start
+            && start + 8 <= self.range.end
     }
 }
 
@@ -501,11 +564,7 @@ impl Rewritten {
 /// Gives a relocation to the segment that it lies in.
 fn place(parts: &mut [Part], relocation: Relocation) -> Result<(), Error> {
     let start = u64::from(relocation.place);
-    let holds = |part: &&mut Part| {
-        part.access != Access::ReadExecute
-            && part.range.start <= start
-            && start + 8 <= part.range.end
-    };
+    let holds = |part: &&mut Part| part.holds(start);
     let part = parts.iter_mut().find(holds).ok_or(Error::Relocation {
         offset: relocation.place,
     })?;

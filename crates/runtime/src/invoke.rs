@@ -1,18 +1,19 @@
 //! Invocations: from a checked request through the trampoline, and what came of it.
 
 use crate::call::{Arguments, CallError, NotReturned, Returned};
+use crate::clock::Clock;
 use crate::control::{self, GateLimit, Tcb};
 use crate::dispatch::Ending;
 use crate::domain::{Entry, Inner};
 use crate::error::Error;
 use crate::fault::Cause;
 use crate::limits::{CallLimits, least};
+use crate::meter::Tally;
 use crate::stacks::RED_ZONE;
 use crate::trampoline::{self, Extra, Left, ended};
-use crate::watchdog::{self, Granted};
+use crate::watchdog::{self, Bound, Granted};
 use std::panic::resume_unwind;
 use std::ptr;
-use std::time::Duration;
 
 /// Registers and stack words that an invocation begins with.
 #[derive(Clone, Copy)]
@@ -37,8 +38,10 @@ impl Inner {
         entry: Entry,
         arguments: &Arguments,
     ) -> Result<Returned, NotReturned> {
-        let tcb = control::current().filter(|tcb| entry.serial == self.ready() && tcb.is_outside());
-        let Some((tcb, top)) = tcb.and_then(|tcb| Some((tcb, tcb.own_stack(self)?))) else {
+        let tcb =
+            control::current().filter(|tcb| self.life.is_plainly(entry.serial) && tcb.is_outside());
+        let leased = |tcb: &'static Tcb| Some((tcb, tcb.own_stack_called(self, entry.serial)?));
+        let Some((tcb, top)) = tcb.and_then(leased) else {
             return self.call_limited(entry, arguments, None);
         };
         let (stacked, vectors) = (arguments.stacked(), arguments.vectors());
@@ -88,11 +91,33 @@ impl Inner {
             vectors: arguments.vectors(),
             stacked: arguments.stacked(),
         };
-        *place = self.invoke(control::current_or_new()?, request, limits)?;
+        let tcb = control::current_or_new()?;
+        tcb.check_nesting()?;
+        if !self.life.is_open() {
+            self.admit_host(tcb).map_err(|error| self.not_made(error))?;
+        }
+        *place = self.invoke(tcb, request, limits)?;
         Ok(())
     }
 
-    /// Runs what an entry of this domain or a link to it names.
+    /// Runs the constructors, for who has begun that.
+    pub(crate) fn call_first(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+    ) -> Result<Returned, NotReturned> {
+        let request = Request {
+            target: entry.address,
+            integers: arguments.integers(),
+            vectors: arguments.vectors(),
+            stacked: arguments.stacked(),
+        };
+        let tcb = control::current_or_new()?;
+        tcb.check_nesting()?;
+        self.invoke(tcb, request, None)
+    }
+
+    /// Runs what an entry of this domain or a link to it names. Callers have been admitted.
     #[expect(clippy::inline_always, reason = "as `call`")]
     #[inline(always)]
     pub(crate) fn invoke(
@@ -101,17 +126,15 @@ impl Inner {
         request: Request<'_>,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, NotReturned> {
-        if self.has_ended() {
-            return Err(Error::Ended.into());
-        }
         let depth = tcb.depth();
         if depth != 0 {
             let most = self.limits().depth.min(tcb.most_nested.get());
             if depth >= most || !tcb.has_room() {
-                return Err(Error::Depth { depth }.into());
+                return Err(self.not_made(Error::Depth { depth }));
             }
         }
         let stack = self.stack(tcb, request.stacked.len() as u32)?;
+        tcb.count(self, Tally::call);
         let extra;
         let has_extra = !request.stacked.is_empty() || !request.vectors.is_null();
         let extra = if has_extra {
@@ -200,10 +223,11 @@ impl Inner {
             let (most, outer) = (tcb.depth().saturating_add(depth), tcb.most_nested.get());
             tcb.most_nested.replace(most.min(outer))
         });
-        let time = least(self.limits().time, limits.time);
-        let outcome = self.enter_timed(tcb, time, || {
+        let outcome = self.enter_timed(tcb, &limits, || {
             let control = tcb.lower(self.limits().control_stack);
-            *place = self.enter(tcb, extra, request.target, request.integers, stack);
+            self.measured(tcb, || {
+                *place = self.enter(tcb, extra, request.target, request.integers, stack);
+            });
             tcb.control.set(control);
         });
         if let Some(gates) = outer_gates {
@@ -215,53 +239,106 @@ impl Inner {
         outcome
     }
 
+    /// Counts the time of an invocation that is not nested in another one of the domain.
+    fn measured(&self, tcb: &Tcb, enter: impl FnOnce()) {
+        let clock = self.limits().measured;
+        let Some(clock) = clock.filter(|_| tcb.innermost(self).is_none()) else {
+            return enter();
+        };
+        let begun = clock.of(tcb.thread);
+        enter();
+        let time = clock.of(tcb.thread).saturating_sub(begun);
+        tcb.count(self, |tally| tally.time(time));
+    }
+
     /// With limits on its time, or on all calls' time.
     fn enter_timed(
         &self,
         tcb: &Tcb,
-        time: Option<Duration>,
+        limits: &CallLimits,
         enter: impl FnOnce(),
     ) -> Result<(), NotReturned> {
-        // A call within a call of the same domain is in that one's account.
-        let account = self.account.as_deref();
-        let account = account.filter(|_| tcb.innermost(self).is_none());
-        let left = match account {
-            None => None,
-            Some(account) => {
-                let granted = account.granted();
-                let left = account.begin(tcb).ok_or(Error::TimeSpent { granted })?;
-                Some((left, granted))
+        // A call within a call of the same domain is in that one's account: then that one's
+        // limit holds.
+        let charges = tcb.innermost(self).is_none();
+        let charged = if charges {
+            self.charge(tcb)?
+        } else {
+            [None; 2]
+        };
+        let bounds = Clock::ALL.map(|clock| {
+            let time = least(self.limits().of_call(clock), limits.of_call(clock));
+            let call = time.map(|time| (time, Granted::call(clock, time)));
+            match (call, charged[clock as usize]) {
+                (Some(call), Some(all)) if call.0 > all.0 => Some(all),
+                (call, all) => call.or(all),
             }
-        };
-        let granted = match (time, left) {
-            (Some(time), Some((left, _))) if time <= left => Some((time, Granted::call(time))),
-            (_, Some((left, all))) => Some((left, Granted::total(all))),
-            (Some(time), None) => Some((time, Granted::call(time))),
-            // Within a call of the same domain: that one's limit holds.
-            (None, None) => None,
-        };
-        let Some((time, granted)) = granted else {
+        });
+        if bounds.iter().all(Option::is_none) {
             enter();
             return Ok(());
-        };
-        let outer = watchdog::arm(tcb, time, granted);
+        }
+        let outer = watchdog::arm(tcb, bounds);
         enter();
-        watchdog::disarm(tcb, outer);
-        if let Some(account) = account {
-            account.end(tcb);
+        watchdog::disarm(tcb, &outer);
+        if charges {
+            self.discharge(tcb, Clock::ALL.len());
         }
         Ok(())
     }
 
-    /// Why the invocation did not return.
+    /// Begins a call in the accounts of all calls' time; what is left by each clock.
+    fn charge(&self, tcb: &Tcb) -> Result<[Option<Bound>; 2], NotReturned> {
+        let mut left = [None; 2];
+        for (index, clock) in Clock::ALL.into_iter().enumerate() {
+            let Some(account) = &self.accounts[index] else {
+                continue;
+            };
+            let granted = account.granted();
+            let Some(time) = account.begin(tcb) else {
+                self.discharge(tcb, index);
+                return Err(self.not_made(match clock {
+                    Clock::Wall => Error::TimeSpent { granted },
+                    Clock::Processor => Error::ProcessorTimeSpent { granted },
+                }));
+            };
+            left[index] = Some((time, Granted::total(clock, granted)));
+        }
+        Ok(left)
+    }
+
+    /// Ends it in the first `count` of the accounts.
+    fn discharge(&self, tcb: &Tcb, count: usize) {
+        for account in self.accounts.iter().take(count).flatten() {
+            account.end(tcb);
+        }
+    }
+
+    /// A call that is not made, counted.
+    #[cold]
+    pub(crate) fn not_made(&self, error: Error) -> NotReturned {
+        self.meter.not_made(&error);
+        error.into()
+    }
+
+    /// Why the invocation did not return, counted.
     #[cold]
     #[inline(never)]
     fn explain(&self, tcb: &Tcb, how: u32) -> NotReturned {
+        let why = self.why(tcb, how);
+        self.meter.ended(&why);
+        why
+    }
+
+    fn why(&self, tcb: &Tcb, how: u32) -> NotReturned {
         let fault = if how == ended::FAULT {
             tcb.record().explain(tcb, self)
         } else {
             match tcb.end.take().map(|ending| *ending) {
-                Some(Ending::Panic(payload)) => resume_unwind(payload),
+                Some(Ending::Panic(payload)) => {
+                    self.meter.refused();
+                    resume_unwind(payload)
+                }
                 Some(Ending::Refused(error)) => return Box::new(CallError::Refused(error)),
                 Some(Ending::Exit(status)) => {
                     self.end();

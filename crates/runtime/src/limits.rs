@@ -1,5 +1,6 @@
 //! What a domain may use.
 
+use crate::clock::Clock;
 use crate::{MAX_CONTROL_STACK, MAX_STACK_SIZE, MAX_STACKS};
 use std::time::Duration;
 
@@ -16,9 +17,10 @@ pub struct Limits {
     pub control_stack: u64,
     /// Threads that may have a data stack at the same time, at most [`MAX_STACKS`].
     pub threads: u32,
-    /// Pieces of memory with protections of their own: each is a mapping, of
-    /// which the whole process has 65,530 unless vm.max_map_count says otherwise.
-    pub regions: usize,
+    /// Mappings of the kernel that image and heap may take: pieces of memory with
+    /// protections of their own, and the gaps between them. The whole process has 65,530
+    /// of them, unless `vm.max_map_count` says otherwise.
+    pub mappings: usize,
     /// Invocations nested on one thread, of this and other domains.
     pub depth: u32,
     /// Time by the clock for each call from the host.
@@ -29,11 +31,31 @@ pub struct Limits {
     /// is left, all of them are stopped: each at most two [`TICK`](crate::TICK)s late, and by what
     /// the kernel takes to wake threads.
     pub total_time: Option<Duration>,
+    /// Time on a processor for each call from the host: what the call's thread runs, in host
+    /// functions and in the kernel too. What it waits, for a processor as well, does not count,
+    /// so that the limit means the same on a busy machine. To look at the clock takes a
+    /// system call for each call.
+    pub processor_time: Option<Duration>,
+    /// Time on a processor for all calls together, as [`Limits::total_time`] is by the clock.
+    pub total_processor_time: Option<Duration>,
     /// Gate calls of each invocation; those of nested invocations are their own.
     pub gate_calls: Option<u64>,
     /// Bytes that it may hand to its host as output, until it is restarted: what is
     /// charged by [`Caller::charge_output`](crate::Caller::charge_output).
     pub output: Option<u64>,
+    /// Steps of all calls together, until the domain is restarted, of an image that counts them
+    /// (`mullion cc --mullion-count`): entries of functions, backward branches, and targets of
+    /// indirect ones. One more, and the call ends, for the same input at the same instruction, on
+    /// any machine, as long as one thread at a time calls. The count lies in the domain's memory, and
+    /// code that is hostile can change it: this limit is for replaying, those of time are walls.
+    pub steps: Option<u64>,
+    /// How long a call waits, at most, for a domain that is being started or restarted. Zero,
+    /// the default: it is refused at once, as [`Error::NotOpen`](crate::Error::NotOpen).
+    pub start_wait: Duration,
+    /// No limit: the clock by which [`Counts::time`](crate::Counts::time) is measured. `None`, the
+    /// default: it is not. To look at the clock twice makes each call longer: by about 90 ns on the
+    /// wall, by two system calls (1.2 µs) on a processor.
+    pub measured: Option<Clock>,
 }
 
 /// Limits of one call, beside the domain's: of each the stricter holds.
@@ -41,6 +63,8 @@ pub struct Limits {
 pub struct CallLimits {
     /// Time by the clock.
     pub time: Option<Duration>,
+    /// Time on a processor ([`Limits::processor_time`]).
+    pub processor_time: Option<Duration>,
     /// Gate calls; those of invocations of the same domain that are nested in this one
     /// count as well, unless these have limits of their own.
     pub gate_calls: Option<u64>,
@@ -56,8 +80,42 @@ pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     }
 }
 
+impl Limits {
+    /// The limit on each call's time, by this clock.
+    pub(crate) fn of_call(&self, clock: Clock) -> Option<Duration> {
+        match clock {
+            Clock::Wall => self.time,
+            Clock::Processor => self.processor_time,
+        }
+    }
+
+    /// The limit on all calls' time, by this clock.
+    pub(crate) fn of_all_calls(&self, clock: Clock) -> Option<Duration> {
+        match clock {
+            Clock::Wall => self.total_time,
+            Clock::Processor => self.total_processor_time,
+        }
+    }
+
+    /// Whether a call must be limited in time, by any clock.
+    pub(crate) fn has_time(&self) -> bool {
+        let mut clocks = Clock::ALL.into_iter();
+        clocks.any(|clock| self.of_call(clock).is_some() || self.of_all_calls(clock).is_some())
+    }
+}
+
+impl CallLimits {
+    /// The limit on time, by this clock.
+    pub(crate) fn of_call(&self, clock: Clock) -> Option<Duration> {
+        match clock {
+            Clock::Wall => self.time,
+            Clock::Processor => self.processor_time,
+        }
+    }
+}
+
 impl Default for Limits {
-    /// 1 GiB of memory, stacks of nearly 8 MiB, control stacks of nearly 4 MiB, 95 threads, 1000 regions,
+    /// 1 GiB of memory, stacks of nearly 8 MiB, control stacks of nearly 4 MiB, 95 threads, 2000 mappings,
     /// 100 nested invocations, any time, any number of gate calls, any output.
     fn default() -> Self {
         Self {
@@ -65,12 +123,17 @@ impl Default for Limits {
             stack: MAX_STACK_SIZE,
             control_stack: MAX_CONTROL_STACK,
             threads: MAX_STACKS,
-            regions: 1000,
+            mappings: 2000,
             depth: 100,
             time: None,
             total_time: None,
+            processor_time: None,
+            total_processor_time: None,
             gate_calls: None,
             output: None,
+            steps: None,
+            start_wait: Duration::ZERO,
+            measured: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Imports: functions of the host, or of other domains.
 
+use crate::admission;
 use crate::call::{CallError, MAX_ARGUMENTS, NotReturned, REGISTERS, Returned};
 use crate::control::Tcb;
 use crate::dispatch::{Ending, HostFunction};
@@ -121,11 +122,15 @@ impl Link {
         // long as a part of the call.
         let calls = self.calls.load(Ordering::Relaxed);
         self.calls.store(calls + 1, Ordering::Relaxed);
-        let result = match self.callee.upgrade() {
-            None => Err(Error::Ended.into()),
-            // From here on `restart` finds the domain busy, or `invoke` finds it ended. (Two
-            // locked instructions; a note as `Used` takes it was measured to take longer here.)
-            Some(callee) => {
+        // A reference is counted before the state is looked at: see `life`. (Two locked
+        // instructions; a note as `Used` takes it was measured to take longer here.)
+        let callee = match self.callee.upgrade() {
+            Some(callee) if callee.life.is_open() => Ok(callee),
+            other => admission::guest(tcb, &self.callee, other),
+        };
+        let result = match callee {
+            Err(error) => Err(self.not_made(error)),
+            Ok(callee) => {
                 let vectors = if self.options.doubles {
                     frame.vectors.as_ptr().cast()
                 } else {
@@ -171,6 +176,15 @@ impl Link {
         };
         let words: Result<_, _> = (0..count).map(word).collect();
         words.map_err(|bad| Ending::Refused(Box::new(bad)))
+    }
+
+    /// Counted where the called domain's figures are, if it is still there.
+    #[cold]
+    fn not_made(&self, error: Error) -> NotReturned {
+        match self.callee.upgrade() {
+            Some(callee) => callee.not_made(error),
+            None => error.into(),
+        }
     }
 
     #[cold]

@@ -9,8 +9,11 @@
 
 use crate::error::Error;
 use crate::image::Image;
+use crate::kinds::LimitKind;
+use crate::meter::Meter;
+use crate::quiet::quietly_in_part;
 use crate::records::Record;
-use crate::regions::{Owner, Regions};
+use crate::regions::{Owner, Region, Regions};
 use crate::shared::{Object, SHARED_START};
 use crate::trampoline;
 use crate::window::{Access, PAGE, Window};
@@ -49,9 +52,17 @@ pub enum MappingError {
     /// Not whole pages of the part of the window for image and heap. \[EINVAL\]
     #[error("not whole pages between the image and the data stacks")]
     Range,
-    /// The memory limit or the number of regions would be exceeded, or the kernel has no more. \[ENOMEM\]
+    /// The memory limit would be exceeded, or the kernel has no more. \[ENOMEM\]
     #[error("no memory left for the domain")]
     NoMemory,
+    /// The limit of mappings would be exceeded. \[ENOMEM\]
+    #[error("the domain would take {needed} mappings; its limit is {limit} (see --max-mappings)")]
+    Mappings {
+        /// What is needed.
+        needed: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Part of the range is not mapped. \[ENOMEM\]
     #[error("part of the range is not mapped")]
     NotMapped,
@@ -69,16 +80,23 @@ pub struct Memory {
     state: Mutex<State>,
     /// Greatest number of accessible bytes, of image and heap together.
     limit: u64,
-    /// Greatest number of regions.
-    max_regions: usize,
+    /// Greatest number of the kernel's mappings, of image and heap together.
+    max_mappings: usize,
+    meter: Arc<Meter>,
 }
 
 #[derive(Debug)]
 struct State {
     regions: Regions,
+    /// Where the image ends: the domain maps nothing below. Then what it maps begins and ends with mappings
+    /// of the kernel's, but where it is one with the image's last.
+    image_end: u64,
     /// Where the heap began, and where it ends now: offsets.
     heap_start: u64,
     heap_end: u64,
+    /// One past what of the life before is still mapped behind the image, fresh, for `extend` and the
+    /// heap to take first: an offset, the image's end if there is nothing.
+    ready: u64,
     /// The objects of which the domain has pages: they keep their offsets meanwhile.
     shared: Vec<Arc<Object>>,
 }
@@ -88,15 +106,18 @@ impl Memory {
         window: Window,
         image: &Image,
         limit: u64,
-        max_regions: usize,
+        max_mappings: usize,
+        meter: Arc<Meter>,
     ) -> Result<Self, Error> {
+        meter.has_memory(image.regions().accessible());
         let record = Record::new(window.base(), image.regions(), image.end())?;
         Ok(Self {
             window,
             record,
             state: Mutex::new(State::of(image)),
             limit,
-            max_regions,
+            max_mappings,
+            meter,
         })
     }
 
@@ -106,24 +127,43 @@ impl Memory {
     }
 
     /// Takes away what the domain has mapped and gives the image's pages their
-    /// first contents. On failure the domain must not run again.
-    pub(crate) fn reset(&self, image: &Image) -> Result<(), Error> {
+    /// first contents. On failure the domain must not run again. That needs no mapping; whether all
+    /// that there were are given back.
+    pub(crate) fn reset(&self, image: &Image) -> Result<bool, Error> {
         let mut state = self.state();
-        for mapped in state.regions.domains_own(image.end()) {
-            self.window.unmap(mapped.clone())?;
-            self.record.follow(&mapped, image.regions())?;
+        let mut fresh = State::of(image);
+        let mut all = true;
+        if let Some(behind) = state.regions.behind(image.end()) {
+            all = self.window.unmap(behind.clone()).is_ok();
+            if !all {
+                let joined = state.joined();
+                let rest = joined.as_ref().map_or(behind.start, |one| one.range.end)..behind.end;
+                if let Some(joined) = joined {
+                    self.window.discard(joined.range.clone())?;
+                    fresh.keep(joined);
+                }
+                if !rest.is_empty() {
+                    self.window.take_away(rest)?;
+                }
+            }
+            self.record.follow(&behind, &fresh.regions)?;
         }
         for object in &state.shared {
-            self.record.share(object.host(), Access::None)?;
+            let taken = || Ok::<_, Error>(());
+            self.record
+                .share_after(object.host(), Access::None, taken)?;
         }
-        *state = State::of(image);
-        image.reset(&self.window)
+        *state = fresh;
+        self.meter.has_memory(state.regions.accessible());
+        image.reset(&self.window)?;
+        Ok(all)
     }
 
     /// Takes the window out, for whoever has it next. Nothing of the memory may be
     /// used afterwards.
     pub(crate) fn take_window(&mut self) -> Window {
         self.record.close();
+        self.meter.has_memory(0);
         std::mem::replace(&mut self.window, Window::nowhere())
     }
 
@@ -140,12 +180,10 @@ impl Memory {
         let mut state = self.state();
         let start = state.heap_start;
         let range = state.range(start, length)?;
-        if state.heap_end != start || state.regions.overlaps(&range) {
+        if state.heap_end != start || !state.is_free_behind(&range) {
             return Err(MappingError::Range);
         }
-        self.change(&mut state, &range, Some(Access::ReadWrite), |window| {
-            window.map_zeroed(range.clone(), Access::ReadWrite)
-        })?;
+        self.map_behind(&mut state, &range)?;
         state.heap_start = range.end;
         state.heap_end = range.end;
         Ok(self.base() + start)
@@ -163,6 +201,12 @@ impl Memory {
             .0
             .checked_sub(self.base())
             .filter(|offset| *offset < WINDOW_SIZE)
+    }
+
+    /// The kernel's mappings that image and heap take now, at most: what `Limits::mappings` bounds.
+    #[must_use]
+    pub fn mappings(&self) -> usize {
+        self.state().regions.mappings()
     }
 
     /// Bytes of image and heap that the domain can access now.
@@ -342,11 +386,9 @@ impl Memory {
             .filter(|wanted| (state.heap_start..=HEAP_END).contains(wanted));
         if let Some(new) = wanted {
             let (from, to) = (old.next_multiple_of(PAGE), new.next_multiple_of(PAGE));
-            let free = from >= to || state.regions.find_free(&(from..to), to - from).is_some();
+            let free = from >= to || state.is_free_behind(&(from..to));
             let changed = if from < to && free {
-                self.change(&mut state, &(from..to), Some(Access::ReadWrite), |window| {
-                    window.map_zeroed(from..to, Access::ReadWrite)
-                })
+                self.map_behind(&mut state, &(from..to))
             } else if from > to {
                 self.change(&mut state, &(to..from), None, |window| {
                     window.unmap(to..from)
@@ -361,6 +403,20 @@ impl Memory {
             }
         }
         self.base() + state.heap_end
+    }
+
+    /// Fresh memory at the heap's end: of what is ready first.
+    fn map_behind(&self, state: &mut State, range: &Range<u64>) -> Result<(), MappingError> {
+        let ready = state.ready;
+        let rest = range.start.max(ready.min(range.end))..range.end;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.change(state, &rest, Some(Access::ReadWrite), |window| {
+            window.map_zeroed(rest.clone(), Access::ReadWrite)
+        })?;
+        state.ready = ready;
+        Ok(())
     }
 
     /// Gives the domain pages of a shared object, at the object's offsets, or
@@ -379,26 +435,23 @@ impl Memory {
         }
         let mut regions = state.regions.clone();
         regions.insert(range.clone(), access, Owner::Shared);
-        if regions.count() > state.regions.count() && regions.count() > self.max_regions {
-            return Err(MappingError::NoMemory);
-        }
-        // What is mapped is changed in place: threads that run there go on.
-        let result = if state.regions.covers(&range) {
-            self.window.protect(range, access)
-        } else {
+        self.check_mappings(&state.regions, &regions)?;
+        let host = object.host().start;
+        let addresses = host + bytes.start..host + bytes.end;
+        let shared = self.record.share_after(addresses, access, || {
+            // What is mapped is changed in place: threads that run there go on.
+            if state.regions.covers(&range) {
+                return self.window.protect(range, access);
+            }
             let file = object.file();
             self.window.map_shared(range, access, file, bytes.start)
-        };
-        result.map_err(|_| MappingError::NoMemory)?;
-        let host = object.host().start;
-        let recorded = self
-            .record
-            .share(host + bytes.start..host + bytes.end, access);
-        recorded.map_err(|_| MappingError::NoMemory)?;
+        });
+        shared.map_err(|_: Error| MappingError::NoMemory)?;
         if !state.shared.iter().any(|known| Arc::ptr_eq(known, object)) {
             state.shared.push(object.clone());
         }
         state.regions = regions;
+        self.meter.has_memory(state.regions.accessible());
         Ok(())
     }
 
@@ -411,8 +464,27 @@ impl Memory {
         access: Option<Access>,
         make: impl FnOnce(&Window) -> Result<(), Error>,
     ) -> Result<(), MappingError> {
+        let changed = self.try_to_change(state, range, access, make);
+        match changed {
+            Err(MappingError::NoMemory) => self.meter.hit(LimitKind::Memory),
+            Err(MappingError::Mappings { .. }) => self.meter.hit(LimitKind::Mappings),
+            _ => {}
+        }
+        changed
+    }
+
+    fn try_to_change(
+        &self,
+        state: &mut State,
+        range: &Range<u64>,
+        access: Option<Access>,
+        make: impl FnOnce(&Window) -> Result<(), Error>,
+    ) -> Result<(), MappingError> {
         if !state.regions.is_the_domains(range) {
             return Err(MappingError::Image);
+        }
+        if range.start < state.image_end {
+            return Err(MappingError::Range);
         }
         let mut regions = state.regions.clone();
         match access {
@@ -421,17 +493,28 @@ impl Memory {
         }
         let grows =
             regions.accessible() > state.regions.accessible() && regions.accessible() > self.limit;
-        let splits = regions.count() > state.regions.count() && regions.count() > self.max_regions;
-        if grows || splits {
+        if grows {
             return Err(MappingError::NoMemory);
         }
-        make(&self.window).map_err(|_| MappingError::NoMemory)?;
-        state.regions = regions;
-        // The domain is the owner of its window: nothing to refuse.
-        let recorded = self
+        self.check_mappings(&state.regions, &regions)?;
+        let recorded = access.unwrap_or(Access::None);
+        let made = self
             .record
-            .set(range.clone(), access.unwrap_or(Access::None));
-        recorded.map_err(|_| MappingError::NoMemory)
+            .set_after(range.clone(), recorded, || make(&self.window));
+        made.map_err(|_: Error| MappingError::NoMemory)?;
+        state.regions = regions;
+        state.ready = state.ready.min(range.start);
+        self.meter.has_memory(state.regions.accessible());
+        Ok(())
+    }
+
+    /// More of them than before, and than may be?
+    fn check_mappings(&self, before: &Regions, after: &Regions) -> Result<(), MappingError> {
+        let (needed, limit) = (after.mappings(), self.max_mappings);
+        match needed > limit && needed > before.mappings() {
+            true => Err(MappingError::Mappings { needed, limit }),
+            false => Ok(()),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -444,10 +527,35 @@ impl State {
     fn of(image: &Image) -> Self {
         Self {
             regions: image.regions().clone(),
+            image_end: image.end(),
             heap_start: image.end(),
             heap_end: image.end(),
+            ready: image.end(),
             shared: Vec::new(),
         }
+    }
+
+    /// What the domain has mapped right behind the image, alike: to the kernel it is one with the image's last
+    /// pages, and to take it away could need a mapping.
+    fn joined(&self) -> Option<Region> {
+        let last = self.regions.at(self.image_end - 1)?;
+        let first = self.regions.at(self.image_end)?;
+        (last.access == first.access).then(|| first.clone())
+    }
+
+    /// In a new life: this holds zeros and stays.
+    fn keep(&mut self, joined: Region) {
+        let Region { range, access, .. } = joined;
+        if access == Access::ReadWrite {
+            self.ready = range.end;
+        }
+        self.regions.insert(range, access, Owner::Domain);
+    }
+
+    /// Whether nothing lies at `range`, or only what is ready.
+    fn is_free_behind(&self, range: &Range<u64>) -> bool {
+        let rest = range.start.max(self.ready.min(range.end))..range.end;
+        !self.regions.overlaps(&rest)
     }
 
     /// Whole pages between the image's start and the data stacks.
@@ -529,16 +637,22 @@ impl Piece<'_> {
     }
 
     /// Lets the kernel write the piece to a file, at `position` or where the
-    /// file is. It answers `EFAULT` for what is not mapped.
+    /// file is. It answers `EFAULT` for what is not mapped, `EFBIG` and `EPIPE`
+    /// without their signals ([`crate::quietly`]).
     pub fn drain_to(&self, file: BorrowedFd<'_>, position: Option<i64>) -> io::Result<usize> {
         let (descriptor, length) = (file.as_raw_fd(), self.length as usize);
-        // SAFETY: the kernel reads `length` bytes that lie in the window.
-        let count = unsafe {
-            match position {
-                Some(position) => libc::pwrite(descriptor, self.address().cast(), length, position),
-                None => libc::write(descriptor, self.address().cast(), length),
-            }
+        let write = || {
+            // SAFETY: the kernel reads `length` bytes that lie in the window.
+            let count = unsafe {
+                match position {
+                    Some(position) => {
+                        libc::pwrite(descriptor, self.address().cast(), length, position)
+                    }
+                    None => libc::write(descriptor, self.address().cast(), length),
+                }
+            };
+            usize::try_from(count).map_err(|_| io::Error::last_os_error())
         };
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+        quietly_in_part(write, |count| *count == length)
     }
 }

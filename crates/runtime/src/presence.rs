@@ -14,9 +14,13 @@
 //!
 //! Of the two, one sees the other: where the thread passes the barrier before its note,
 //! it looks later than that and sees the change; where behind, the change sees the note.
+//! Who wants to wait for users to leave closes it first ([`Used::close`]): new users are refused, those who
+//! use it already may use it again.
+//!
 //! Without membarrier (a kernel before 4.14, or a filter of system calls) every use has a
 //! full barrier of its own.
 
+use crate::news;
 use crate::watchdog::membarrier;
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
@@ -24,6 +28,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// What a thread can use at the same time with a place for each. One cache line, with
 /// what is behind them.
@@ -33,7 +38,7 @@ const PLACES: usize = 7;
 #[derive(Debug, Default)]
 pub struct Used<T> {
     value: UnsafeCell<T>,
-    /// `IDLE`, `ASKED` or `CHANGED`.
+    /// `IDLE`, `ASKED`, `CHANGED` or `CLOSED`.
     state: AtomicU32,
     /// Uses that have no place.
     others: AtomicUsize,
@@ -44,6 +49,8 @@ const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 /// Somebody changes it.
 const CHANGED: u32 = 2;
+/// Somebody waits to change it: for those alone who use it already.
+const CLOSED: u32 = 3;
 
 // SAFETY: it hands out shared references to several threads, and an exclusive one to
 // one thread at a time, which need not be the one that made the value.
@@ -100,7 +107,7 @@ impl<T> Used<T> {
         }
     }
 
-    /// Uses the value; `None` while it is being changed.
+    /// Uses the value; `None` while it is being changed, or is closed and this thread does not use it.
     #[inline]
     pub fn enter(&self) -> Option<Using<'_, T>> {
         let Some(places) = HERE.get() else {
@@ -126,17 +133,73 @@ impl<T> Used<T> {
         }
     }
 
-    /// Changes the value; `None` while somebody uses or changes it.
+    /// As [`Used::enter`], waiting for a change to end, `at_most` so long, unless `give_up` says otherwise.
+    pub fn enter_within(
+        &self,
+        at_most: Duration,
+        mut give_up: impl FnMut() -> bool,
+    ) -> Option<Using<'_, T>> {
+        let look = || match self.enter() {
+            None if give_up() => Some(None),
+            None => None,
+            entered => Some(entered),
+        };
+        news::wait(at_most, look).flatten()
+    }
+
+    /// As [`Used::enter`], and while it is closed too: for who keeps its users from leaving.
+    pub fn enter_closed(&self) -> Option<Using<'_, T>> {
+        loop {
+            self.others.fetch_add(1, Ordering::SeqCst);
+            let using = self.using(None);
+            match self.state.load(Ordering::SeqCst) {
+                IDLE | CLOSED => return Some(using),
+                CHANGED => return None,
+                _ => {
+                    drop(using);
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
+    /// Changes the value; `None` while somebody uses or changes it, or waits to.
     pub fn change(&self) -> Option<Changing<'_, T>> {
-        let (idle, asked) = (IDLE, ASKED);
+        self.change_from(IDLE)
+    }
+
+    /// Closes the value to all but those who use it already, until the answer is dropped. `None` while
+    /// somebody changes it, or has closed it.
+    pub fn close(&self) -> Option<Closed<'_, T>> {
+        self.leave_for(IDLE, CLOSED).then(|| Closed { of: self })
+    }
+
+    /// Whether this thread uses it, as far as it has had a place for that.
+    #[must_use]
+    pub fn is_used_here(&self) -> bool {
+        let name = self.name();
+        let is_there = |place: &AtomicPtr<()>| place.load(Ordering::Relaxed) == name;
+        HERE.get()
+            .is_some_and(|places| places.used.iter().any(is_there))
+    }
+
+    /// From one state to another; whether it was there. While somebody asks, nothing is known.
+    fn leave_for(&self, from: u32, to: u32) -> bool {
         while let Err(state) =
             self.state
-                .compare_exchange(idle, asked, Ordering::SeqCst, Ordering::Acquire)
+                .compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire)
         {
-            if state == CHANGED {
-                return None;
+            if state != ASKED {
+                return false;
             }
             std::thread::yield_now();
+        }
+        true
+    }
+
+    fn change_from(&self, before: u32) -> Option<Changing<'_, T>> {
+        if !self.leave_for(before, ASKED) {
+            return None;
         }
         // Asking failed only if it is not what this process has registered for: then
         // nothing is known, and the answer must be no.
@@ -150,9 +213,9 @@ impl<T> Used<T> {
                 .all
                 .iter()
                 .any(|places| places.used.iter().any(is_there));
-        let state = if used { IDLE } else { CHANGED };
+        let state = if used { before } else { CHANGED };
         self.state.store(state, Ordering::Release);
-        (!used).then_some(Changing { of: self })
+        (!used).then(|| Changing { of: self, before })
     }
 
     /// What stands in places for it. A value that moves has been changed, and is not used.
@@ -189,6 +252,9 @@ impl<T> Used<T> {
         }
         match self.state.load(Ordering::Acquire) {
             CHANGED => None,
+            // Nobody changes it before this thread has left it.
+            CLOSED if self.is_used_here() => self.enter_closed(),
+            CLOSED => None,
             _ => self.enter(),
         }
     }
@@ -200,6 +266,8 @@ impl<T> Used<T> {
         match self.state.load(Ordering::SeqCst) {
             IDLE => Some(using),
             CHANGED => None,
+            CLOSED if self.is_used_here() => Some(using),
+            CLOSED => None,
             _ => {
                 drop(using);
                 std::thread::yield_now();
@@ -263,6 +331,29 @@ impl<T> Drop for Using<'_, T> {
 #[derive(Debug)]
 pub struct Changing<'a, T> {
     of: &'a Used<T>,
+    /// The state to be in again.
+    before: u32,
+}
+
+/// Nobody begins to use the value but those who use it already.
+#[derive(Debug)]
+pub struct Closed<'a, T> {
+    of: &'a Used<T>,
+}
+
+impl<T> Closed<'_, T> {
+    /// Changes the value, which is closed again afterwards; `None` while somebody uses it.
+    #[must_use]
+    pub fn change(&self) -> Option<Changing<'_, T>> {
+        self.of.change_from(CLOSED)
+    }
+}
+
+impl<T> Drop for Closed<'_, T> {
+    fn drop(&mut self) {
+        self.of.leave_for(CLOSED, IDLE);
+        news::tell();
+    }
 }
 
 impl<T> Deref for Changing<'_, T> {
@@ -283,7 +374,8 @@ impl<T> DerefMut for Changing<'_, T> {
 
 impl<T> Drop for Changing<'_, T> {
     fn drop(&mut self) {
-        self.of.state.store(IDLE, Ordering::Release);
+        self.of.state.store(self.before, Ordering::SeqCst);
+        news::tell();
     }
 }
 
@@ -340,6 +432,50 @@ mod tests {
             .unwrap()));
         drop(changing);
         assert_eq!(*value.enter().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_closed_value_is_for_those_who_use_it() {
+        let value = Used::new(1);
+        let using = value.enter().unwrap();
+        let closed = value.close().unwrap();
+        assert!(value.close().is_none() && value.change().is_none());
+        let again = value.enter().expect("nested");
+        let enters = || value.enter().is_some();
+        let other = || std::thread::scope(|scope| scope.spawn(enters).join().unwrap());
+        assert!(!other());
+        assert!(closed.change().is_none(), "in use");
+        drop((using, again));
+        assert!(!value.is_used_here());
+        assert!(value.enter().is_none(), "this thread has left it");
+        *closed.change().expect("nobody is there") = 2;
+        assert!(!other(), "closed again");
+        drop(closed);
+        assert!(other());
+        assert_eq!(*value.enter().unwrap(), 2);
+    }
+
+    /// A change that is refused leaves alone what another thread is changing by then.
+    #[test]
+    fn changes_by_several_threads_exclude_each_other() {
+        let value = Used::new(0u64);
+        let inside = AtomicUsize::new(0);
+        let changes = || {
+            for round in 0..20 * CHANGES {
+                if round % 3 == 0 {
+                    drop(value.enter());
+                }
+                if let Some(mut changing) = value.change() {
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                    *changing += 1;
+                    std::thread::yield_now();
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|_| drop(scope.spawn(changes)));
+        });
     }
 
     #[test]

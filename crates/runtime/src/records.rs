@@ -10,7 +10,8 @@ use crate::regions::Regions;
 use crate::window::Access;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, WINDOW_SIZE};
 use mullion_supervisor::{
-    DomainId, Error, Family, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,
+    Change, DomainId, Error, Family, Level, Mechanism, Order, Permission, Range, Snapshot,
+    Supervisor,
 };
 use std::ops::Range as Offsets;
 use std::sync::{Mutex, PoisonError};
@@ -80,9 +81,23 @@ impl Record {
         Ok(record)
     }
 
-    /// The domain's own memory at these offsets.
+    /// The domain's own memory at these offsets, as it is already.
     pub(crate) fn set(&self, offsets: Offsets<u64>, access: Access) -> Result<(), Error> {
         with_books(|books| books.mprot(&self.id, bytes(self.base, offsets)?, permission(access)))
+    }
+
+    /// The domain's own memory at these offsets, once `work` has made it so: if it may be.
+    pub(crate) fn set_after<T, E: From<Error>>(
+        &self,
+        offsets: Offsets<u64>,
+        access: Access,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let change = Change::Own {
+            range: bytes(self.base, offsets)?,
+            permission: permission(access),
+        };
+        after(&[(self.id, change)], work)
     }
 
     /// As [`Record::set`] for all offsets, as the regions say.
@@ -94,22 +109,40 @@ impl Record {
         Ok(())
     }
 
-    /// Bytes of a shared object, at the host's addresses.
-    pub(crate) fn share(&self, addresses: Offsets<u64>, access: Access) -> Result<(), Error> {
-        with_books(|books| {
-            let range = bytes(0, addresses)?;
-            books.mprot_export_up_to(&HOST, self.id, range, permission(access), Level::None)
-        })
+    /// Bytes of a shared object, at the host's addresses, once `work` has made it so: if it
+    /// may be.
+    pub(crate) fn share_after<T, E: From<Error>>(
+        &self,
+        addresses: Offsets<u64>,
+        access: Access,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let change = Change::Export {
+            target: self.id.into(),
+            range: bytes(0, addresses)?,
+            permission: permission(access),
+            export: Level::None,
+        };
+        after(&[(HOST, change)], work)
     }
 
-    /// `caller` may enter this domain at this address.
-    pub(crate) fn link(&self, caller: &Self, address: u64) -> Result<(), Error> {
-        let gate = Permission::SwitchGate { to: self.id };
-        with_books(|books| {
-            let entry = bytes(0, address & !3..(address & !3) + 4)?;
-            books.mprot(&self.id, entry, gate)?;
-            books.mprot_export_up_to(&self.id, caller.id, entry, gate, Level::None)
-        })
+    /// `caller` may enter this domain at this address, once `work` has made it so: if it may.
+    pub(crate) fn link_after<T, E: From<Error>>(
+        &self,
+        caller: &Self,
+        address: u64,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let permission = Permission::SwitchGate { to: self.id };
+        let range = bytes(0, address & !3..(address & !3) + 4)?;
+        let own = Change::Own { range, permission };
+        let export = Change::Export {
+            target: caller.id.into(),
+            range,
+            permission,
+            export: Level::None,
+        };
+        after(&[(self.id, own), (self.id, export)], work)
     }
 }
 
@@ -130,6 +163,16 @@ impl Drop for Record {
     }
 }
 
+/// Ask, do, commit: nothing of a change that is refused is ever in force.
+fn after<T, E: From<Error>>(
+    changes: &[(DomainId, Change)],
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    #[cfg(test)]
+    refusing::ask()?;
+    with_books(|books| books.change_after(changes, work))
+}
+
 fn bytes(base: u64, offsets: Offsets<u64>) -> Result<Range, Error> {
     Range::bytes(base + offsets.start, offsets.end - offsets.start).map_err(Into::into)
 }
@@ -140,5 +183,34 @@ fn permission(access: Access) -> Permission {
         Access::Read => Permission::Read,
         Access::ReadWrite => Permission::ReadWrite,
         Access::ReadExecute => Permission::ExecuteRead,
+    }
+}
+
+/// Tests have a question refused, whatever it is: the supervisor's own rules leave little to refuse.
+#[cfg(test)]
+pub(crate) mod refusing {
+    use super::Error;
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    /// Refuses the question after so many on this thread; then no more.
+    pub(crate) fn after(questions: Option<u32>) {
+        LEFT.set(questions);
+    }
+
+    pub(super) fn ask() -> Result<(), Error> {
+        match LEFT.get() {
+            Some(0) => {
+                LEFT.set(None);
+                Err(Error::Exhausted)
+            }
+            left => {
+                LEFT.set(left.map(|left| left - 1));
+                Ok(())
+            }
+        }
     }
 }

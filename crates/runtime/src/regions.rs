@@ -1,7 +1,7 @@
 //! Which offsets of a window are mapped, and how: bookkeeping without a machine.
 //!
 //! Regions are sorted, do not overlap, and neighbours that are alike are one.
-//! Their number is limited, because a process may have 65,530 mappings by
+//! The number of mappings that they take is limited, because a process may have 65,530 mappings by
 //! default (vm.max_map_count), and a domain must not use up its host's.
 
 use crate::window::Access;
@@ -46,9 +46,11 @@ impl Regions {
             .sum()
     }
 
-    /// How many regions there are.
-    pub(crate) fn count(&self) -> usize {
-        self.list.len()
+    /// How many mappings of the kernel they take at most: each region, and each gap in front of one.
+    pub(crate) fn mappings(&self) -> usize {
+        let gaps = self.list.windows(2);
+        let gaps = gaps.filter(|pair| pair[0].range.end < pair[1].range.start);
+        self.list.len() + gaps.count()
     }
 
     /// The region with this offset.
@@ -73,20 +75,11 @@ impl Regions {
             .all(|region| region.owner == Owner::Shared)
     }
 
-    /// What the domain has mapped itself: in pieces below `end`, in one range above it.
-    pub(crate) fn domains_own(&self, end: u64) -> Vec<Range<u64>> {
-        let own = self
-            .list
-            .iter()
-            .filter(|region| region.owner != Owner::Image);
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for region in own {
-            match ranges.last_mut() {
-                Some(last) if last.start >= end => last.end = region.range.end,
-                _ => ranges.push(region.range.clone()),
-            }
-        }
-        ranges
+    /// From the first region behind the image, which is all below `end`, to the last one.
+    pub(crate) fn behind(&self, end: u64) -> Option<Range<u64>> {
+        let first = self.list.iter().find(|region| region.range.start >= end)?;
+        let last = self.list.last()?;
+        Some(first.range.start..last.range.end)
     }
 
     /// Whether some region has a part of `range`.

@@ -1,6 +1,7 @@
 //! Files in memory whose contents, or whose length, can never change again.
 
 use crate::error::Error;
+use crate::quiet::quietly;
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,7 +13,9 @@ const MFD_EXEC: libc::c_uint = 0x10;
 /// A sealed file of `length` bytes, zero but for the given pieces (position, content).
 pub(crate) fn file(name: &CStr, pieces: &[(u64, &[u8])], length: u64) -> Result<OwnedFd, Error> {
     let file = File::from(create(name)?);
-    let written = file.set_len(length).and_then(|()| {
+    // The limit on the size of files (`ulimit -f`) holds for files in memory too.
+    let written = quietly(|| {
+        file.set_len(length)?;
         pieces
             .iter()
             .try_for_each(|(position, content)| file.write_all_at(content, *position))
@@ -29,7 +32,7 @@ pub(crate) fn file(name: &CStr, pieces: &[(u64, &[u8])], length: u64) -> Result<
 /// of it can fail.
 pub(crate) fn shared(name: &CStr, length: u64) -> Result<OwnedFd, Error> {
     let file = File::from(create(name)?);
-    file.set_len(length).map_err(|source| Error::System {
+    quietly(|| file.set_len(length)).map_err(|source| Error::System {
         what: "making a shared object",
         source,
     })?;

@@ -4,8 +4,8 @@
 use crate::control::{self, Tcb};
 use crate::error::Error;
 use crate::fault::Record;
-use crate::runtime;
 use crate::trampoline::{self, ended};
+use crate::{reserve, runtime};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -43,7 +43,28 @@ pub(crate) fn install() -> Result<(), Error> {
     let signal = free.unwrap_or(libc::SIGRTMAX() - 1);
     set_handler(signal, on_time)?;
     TIME_SIGNAL.store(signal, Ordering::Relaxed);
+    open_in_handlers();
     Ok(())
+}
+
+/// Opens SIGSEGV in the host's handlers that may run on a control stack: where one does not
+/// fit, the fault handler makes room (`reserve.rs`).
+pub(crate) fn open_in_handlers() {
+    for signal in 1..=libc::SIGRTMAX() {
+        let Ok(mut action) = current_action(signal) else {
+            continue;
+        };
+        let is_function = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+        // SAFETY: the set is one that the kernel has filled.
+        let blocks = unsafe { libc::sigismember(&action.sa_mask, libc::SIGSEGV) } == 1;
+        if is_function && blocks && action.sa_flags & libc::SA_ONSTACK == 0 {
+            // SAFETY: as above; the handler is the one that is installed, with all else as it was.
+            unsafe {
+                libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV);
+                libc::sigaction(signal, &action, ptr::null_mut());
+            }
+        }
+    }
 }
 
 /// Puts the fault handlers in front again, if the host installed others since.
@@ -60,14 +81,25 @@ pub(crate) fn install_faults() -> Result<(), Error> {
     Ok(())
 }
 
-/// The time limit's signal must reach a thread that enters domains.
-pub(crate) fn prepare_thread() {
+/// Opens, for the calling thread, the signals that end invocations. A fault that is
+/// blocked would end the process, and a time limit would not be kept.
+pub(crate) fn open() -> Result<(), Error> {
     // SAFETY: an empty set is a valid one, and the calls only write to it.
-    unsafe {
+    let failed = unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
+        for signal in FAULTS {
+            libc::sigaddset(&mut set, signal);
+        }
         libc::sigaddset(&mut set, time_signal());
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut())
+    };
+    match failed {
+        0 => Ok(()),
+        error => Err(Error::System {
+            what: "opening the signals that end invocations",
+            source: std::io::Error::from_raw_os_error(error),
+        }),
     }
 }
 
@@ -80,6 +112,11 @@ fn set_handler(signal: libc::c_int, handler: Handler) -> Result<libc::sigaction,
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // A handler of the host's would have what ours leave of the alternate stack.
+        libc::sigfillset(&mut action.sa_mask);
+        for fault in FAULTS {
+            libc::sigdelset(&mut action.sa_mask, fault);
+        }
         let mut previous = std::mem::zeroed();
         if libc::sigaction(signal, &action, &mut previous) != 0 {
             return Err(Error::last("installing a signal handler"));
@@ -129,6 +166,9 @@ extern "C" fn on_fault(
             end_invocation(tcb, host, registers, signal, code, address);
             return;
         }
+        if signal == libc::SIGSEGV && reserve::is_needed(address, interrupted) {
+            return;
+        }
     }
     chain(signal, info, context);
 }
@@ -139,8 +179,14 @@ extern "C" fn on_time(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
     let interrupted = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let registers = &mut interrupted.uc_mcontext.gregs;
     let instruction = registers[libc::REG_RIP as usize] as u64;
-    if let Some((tcb, host)) = invocation_at(instruction).filter(|(tcb, _)| tcb.is_stopped()) {
-        end_invocation(tcb, host, registers, 0, 0, 0);
+    match invocation_at(instruction) {
+        Some((tcb, host)) if tcb.reserve_is_open() => {
+            let (code, address) = (reserve::SEGV_MAPERR, tcb.end_of_control_stack());
+            end_invocation(tcb, host, registers, libc::SIGSEGV, code, address);
+        }
+        Some((tcb, host)) if tcb.is_stopped() => end_invocation(tcb, host, registers, 0, 0, 0),
+        Some(_) => {}
+        None => reserve::wait_for_handler(interrupted),
     }
 }
 
@@ -152,9 +198,8 @@ fn invocation_at(instruction: u64) -> Option<(&'static Tcb, u64)> {
     let builtin = trampoline::mullion_builtin_begin as *const () as u64
         ..trampoline::mullion_builtin_end as *const () as u64;
     let inside = instruction.wrapping_sub(domain.window) < mullion_abi::WINDOW_SIZE;
-    let at_gate = runtime::if_set_up()
-        .is_some_and(|runtime| instruction == runtime.kind.gate as usize as u64);
-    (inside || at_gate || builtin.contains(&instruction)).then_some((tcb, host))
+    let on_its_way = runtime::if_set_up().is_some_and(|set_up| set_up.kind.is_inside(instruction));
+    (inside || on_its_way || builtin.contains(&instruction)).then_some((tcb, host))
 }
 
 type Registers = [libc::greg_t; 23];
@@ -181,6 +226,7 @@ fn end_invocation(
     registers[libc::REG_R10 as usize] = tcb.foot() as i64;
     registers[libc::REG_RCX as usize] = i64::from(ended::FAULT);
     registers[libc::REG_EFL as usize] &= FLAGS_KEPT;
+    tcb.close_reserve();
 }
 
 /// Does what would have happened without us.
@@ -198,15 +244,35 @@ fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_
             }
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            block_as(signal, previous, context);
             // SAFETY: the host installed this address as a handler of this signature.
             let handler: Handler = unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
+            block_as(signal, previous, context);
             // SAFETY: as above, with the older signature.
             let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }
+    }
+}
+
+/// Blocks the signals that the kernel would have blocked for the host's handler.
+fn block_as(signal: libc::c_int, previous: &libc::sigaction, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid context, and both sets are valid ones.
+    unsafe {
+        let mut set = previous.sa_mask;
+        if previous.sa_flags & libc::SA_NODEFER == 0 {
+            libc::sigaddset(&mut set, signal);
+        }
+        let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;
+        for blocked in 1..=libc::SIGRTMAX() {
+            if libc::sigismember(interrupted, blocked) == 1 {
+                libc::sigaddset(&mut set, blocked);
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &set, ptr::null_mut());
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::domain::Inner;
 use crate::error::Error;
+use crate::meter::Tally;
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
@@ -130,18 +131,22 @@ impl Stacks {
         if index == self.count {
             return Err(Error::NoStack { count: self.count });
         }
-        if index >= state.mapped.count {
-            let region = Self::region(index);
-            window.map_stack(region.end - self.size..region.end)?;
+        let region = Self::region(index);
+        let range = region.end - self.size..region.end;
+        let is_mapped = index < state.mapped.count;
+        let map = || match is_mapped {
+            true => Ok(()),
+            false => window.map_stack(range.clone()),
+        };
+        let record = domain.memory().record();
+        record.set_after(range.clone(), Access::ReadWrite, map)?;
+        if !is_mapped {
             state.mapped = Mapped {
                 count: index + 1,
                 size: self.size,
             };
         }
         state.handed_out += 1;
-        let region = Self::region(index);
-        let mapped = region.end - self.size..region.end;
-        domain.memory().record().set(mapped, Access::ReadWrite)?;
         Ok(index)
     }
 }
@@ -150,7 +155,9 @@ impl Stacks {
 #[derive(Debug, Default)]
 pub(crate) struct Leases(Vec<Lease>);
 
+/// In a line of its own: calls of several domains in turn read one after the other.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Lease {
     /// The domain's serial number; 0: none.
     serial: u64,
@@ -158,16 +165,21 @@ struct Lease {
     top: u64,
     index: u32,
     stacks: Weak<Stacks>,
+    /// What the thread counts in.
+    tally: Option<Arc<Tally>>,
     /// Who is to be called when the thread ends.
     end: Option<Weak<Inner>>,
 }
 
 impl Leases {
-    /// `%r15` for an invocation of `domain`, if the thread has a stack of it.
+    /// `%r15` for an invocation of `domain`, and what the thread counts in, if it has a stack of
+    /// it. The tally lives as long as this life of the domain is the last one in its window that
+    /// the thread has leased from.
     #[inline]
-    pub(crate) fn top(&self, domain: &Inner) -> Option<u64> {
+    pub(crate) fn top(&self, domain: &Inner, serial: u64) -> Option<(u64, &Arc<Tally>)> {
         let lease = self.0.get(domain.place())?;
-        (lease.serial == domain.serial()).then_some(lease.top)
+        let tally = lease.tally.as_ref()?;
+        (lease.serial == serial).then_some((lease.top, tally))
     }
 
     /// Takes a stack: `%r15`, and the stack's number.
@@ -186,6 +198,7 @@ impl Leases {
             top,
             index,
             stacks: Arc::downgrade(&stacks),
+            tally: Some(domain.meter.tally()),
             end: domain.thread_end().map(|_| domain.this()),
         };
         Ok((top, index))

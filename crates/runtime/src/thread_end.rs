@@ -36,6 +36,12 @@ pub(crate) fn run(tcb: &Tcb) {
     if !tcb.is_outside() || thread != tcb.thread {
         return;
     }
+    // Whoever gave the thread its alternate stack may have taken it back by now, and
+    // with it ours out of force: the Rust standard library does. A thread that ends in
+    // a signal's handler enters no domain.
+    if tcb.prepare().is_err() {
+        return;
+    }
     let begun = Instant::now();
     // Domains that are called for the first time from one of these calls come, too.
     while let Some((domain, serial)) = tcb.next_to_end() {
@@ -54,7 +60,7 @@ impl Inner {
         let Some(target) = self.thread_end() else {
             return;
         };
-        if self.has_ended() || self.serial() != serial {
+        if !self.admits_guest() || self.serial() != serial {
             return;
         }
         let limits = CallLimits {

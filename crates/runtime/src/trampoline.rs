@@ -34,8 +34,7 @@ pub(crate) mod uses {
 
 /// MXCSR at the start of a process: all exceptions masked, round to nearest.
 static INITIAL_MXCSR: u32 = 0x1f80;
-/// The x87 control word at the start of a process.
-static INITIAL_X87: u16 = DEFAULT_X87;
+/// The x87 control word at the start of a process, and after `fninit`.
 const DEFAULT_X87: u16 = 0x37f;
 
 /// Arguments beyond the six in registers.
@@ -173,11 +172,31 @@ impl GateFrame {
 /// The gate call with this CONTROL; none at the control stack's top.
 #[inline]
 pub(crate) fn frame_at<'a>(control: u64) -> Option<&'a GateFrame> {
+    let frame = ptr::with_exposed_provenance::<GateFrame>(frame_address(control) as usize);
+    // SAFETY: it is the address of the gate's frame, or zero at the top. Callers use the frame
+    // while that gate call lasts: that it does, `Tcb::check_nesting` has seen before a domain is entered.
+    unsafe { frame.as_ref() }
+}
+
+/// Where the frame of the gate call with this CONTROL is, or was; 0 at the top.
+#[inline]
+pub(crate) fn frame_address(control: u64) -> u64 {
     let place: *const u64 = ptr::with_exposed_provenance((control - FRAME_BELOW) as usize);
-    // SAFETY: the word below a CONTROL is mapped and is the address of the gate's
-    // frame, or zero at the top, which nobody writes. Callers use the frame while
-    // that gate call lasts.
-    unsafe { ptr::with_exposed_provenance::<GateFrame>(place.read() as usize).as_ref() }
+    // SAFETY: the word below a CONTROL is mapped, and at the top nobody writes it.
+    unsafe { place.read() }
+}
+
+/// Puts another FRAME at this CONTROL.
+pub(crate) fn set_frame(control: u64, frame: u64) {
+    let place: *mut u64 = ptr::with_exposed_provenance_mut((control - FRAME_BELOW) as usize);
+    // SAFETY: the word is mapped, and only this thread uses it.
+    unsafe { place.write(frame) };
+}
+
+/// Whether `address` is where `dispatch` returns to.
+pub(crate) fn gates_return_to(address: u64) -> bool {
+    let gates = [mullion_dispatched_sse, mullion_dispatched_avx];
+    gates.map(|place| place as usize as u64).contains(&address)
 }
 
 /// Where FRAME, DOMAIN, HOST and the return gate lie, below CONTROL.
@@ -216,7 +235,6 @@ core::arch::global_asm!(
     CONTROL_DEPTH = const abi::CONTROL_REGION / 8,
     default_x87 = const DEFAULT_X87,
     initial_mxcsr = sym INITIAL_MXCSR,
-    initial_x87 = sym INITIAL_X87,
     dispatch = sym dispatch,
     options(att_syntax)
 );
@@ -289,6 +307,7 @@ pub(crate) struct Kind {
     pub(crate) enter: unsafe extern "C" fn(),
     pub(crate) gate: unsafe extern "C" fn(),
     pub(crate) abort: unsafe extern "C" fn(),
+    inside: &'static [[u64; 2]; 3],
 }
 
 impl Kind {
@@ -299,14 +318,24 @@ impl Kind {
                 enter: mullion_enter_avx,
                 gate: mullion_gate_avx,
                 abort: mullion_abort_avx,
+                // SAFETY: constant data of this type.
+                inside: unsafe { &mullion_inside_avx },
             }
         } else {
             Self {
                 enter: mullion_enter_sse,
                 gate: mullion_gate_sse,
                 abort: mullion_abort_sse,
+                // SAFETY: as above.
+                inside: unsafe { &mullion_inside_sse },
             }
         }
+    }
+
+    /// Whether a signal at this instruction finds the trampolines on the control stack.
+    pub(crate) fn is_inside(&self, instruction: u64) -> bool {
+        let mut ranges = self.inside.iter();
+        ranges.any(|[begin, end]| (*begin..*end).contains(&instruction))
     }
 }
 
@@ -320,8 +349,12 @@ unsafe extern "C" {
     fn mullion_enter_avx();
     fn mullion_gate_sse();
     fn mullion_gate_avx();
+    fn mullion_dispatched_sse();
+    fn mullion_dispatched_avx();
     fn mullion_abort_sse();
     fn mullion_abort_avx();
+    static mullion_inside_sse: [[u64; 2]; 3];
+    static mullion_inside_avx: [[u64; 2]; 3];
     /// 0, or something else if not all could be copied.
     pub(crate) fn mullion_copy(to: *mut u8, from: *const u8, length: usize) -> usize;
     pub(crate) fn mullion_copy_begin();

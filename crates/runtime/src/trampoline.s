@@ -22,8 +22,8 @@
 #     %rax                         number of vector arguments
 #     %r11                         the target itself
 #     all others and the vectors: 0
-#   if the image has x87 instructions (USES_X87): x87 registers 0, control word
-#   as at the start of a process; the host's word is kept on its stack.
+#   if the image has x87 instructions (USES_X87): x87 registers 0, and all else as
+#   at the start of a process; the host's control word is kept on its stack.
 #   if the image has instructions on MXCSR (USES_MXCSR): as at the start of a
 #   process; the host's is kept likewise. (Reading MXCSR takes as long as the rest
 #   of a call.) Without such instructions a domain can neither see nor change
@@ -83,9 +83,9 @@
 #       CONTROL - 16                   invocation: it may be ended by going to
 #                                      mullion_abort with %rsp = HOST.
 #   in [mullion_builtin_begin,         the same: %rsp is the control stack, and
-#       mullion_builtin_end), or at    nothing of the host's has been touched. (In
-#       a gate's first instruction     mullion_stacked, %rsp is 8 below HOST.) The
-#                                      gate's first one faults on a full stack.
+#       mullion_builtin_end), or in    nothing of the host's is to be lost. (In
+#       a range of mullion_inside      mullion_stacked, %rsp is 8 below HOST.) A
+#                                      gate's first instruction faults on a full stack.
 #   anywhere else in this file         the invocation is never ended. A time
 #                                      limit is seen when `dispatch` returns; if the
 #                                      signal came behind that check, the watchdog
@@ -94,7 +94,7 @@
 #   A host's own handler without an alternate stack may be delivered on the
 #   control stack (in the window, or where %rsp is already or still the control
 #   stack): that is memory no domain can reach, and below %rsp it holds nothing.
-#   Handlers must not enter domains.
+#   If there is too little of it, see `reserve.rs`. Handlers must not enter domains.
 #
 #   GS is written after the %gs base itself, so a handler that interrupts in
 #   between sees the older value; nobody but this file acts on it.
@@ -123,12 +123,15 @@
 .macro clean_upper_avx
     vzeroupper
 .endm
-# The x87 registers can be read as MMX registers whatever their tags say.
+# The x87 registers can be read as MMX registers whatever their tags say, and
+# `fnstenv` tells where the last x87 instruction was and its operand: addresses of the
+# host's. `fninit` clears these, the tags and the status, and sets the control word
+# as at the start of a process.
 .macro scrub_x87
     .irp n, 0,1,2,3,4,5,6,7
     pxor    %mm\n, %mm\n
     .endr
-    emms
+    fninit
 .endm
 # Gives the host its floating-point control state back, from the frame at HOST,
 # which is \host above %rsp, and keeps the domain's words at \own(%rsp) and
@@ -198,6 +201,7 @@ mullion_enter_\kind:
     testq   %r10, %r10
     jnz     3f
 2:  movq    %rbp, %rsp
+.Lentering_\kind:
     movq    0(%r9), %rdi
     movq    8(%r9), %rsi
     movq    16(%r9), %rdx
@@ -216,6 +220,7 @@ mullion_enter_\kind:
     movq    %rsp, %r10
     andq    $-{CONTROL_REGION}, %r10
     movq    (%rsp), %rsp
+.Lleft_\kind:
     .cfi_def_cfa %rsp, 48
     xorl    %ecx, %ecx
 mullion_leave_\kind:
@@ -249,7 +254,6 @@ mullion_leave_\kind:
     jz      6b
     fnstcw  20(%rsp)
     scrub_x87
-    fldcw   {initial_x87}(%rip)
     jmp     6b
     # Behind all that: a fault in mullion_stacked restores what has been saved.
 3:  movl    {EXTRA_COUNT}(%r10), %ebx
@@ -300,6 +304,7 @@ mullion_gate_\kind:
     movq    %rsp, %r14
     movq    {CONTROL}(%r10), %r10
     movq    -24(%r10), %rsp
+.Lcalling_\kind:
     subq    $256, %rsp
     movq    %r14, 208(%rsp)
     movq    %r10, 240(%rsp)
@@ -337,6 +342,9 @@ mullion_gate_\kind:
 5:  movq    %rsp, %rdi
     movl    %r11d, %edx
     call    {dispatch}
+    # `nesting` looks for this address below a gate frame.
+    .globl  mullion_dispatched_\kind
+mullion_dispatched_\kind:
     movq    208(%rsp), %r10
     andq    $-{CONTROL_REGION}, %r10
     movq    %r14, {CONTROL}(%r10)
@@ -365,6 +373,7 @@ mullion_gate_\kind:
 6:  testl   %edx, %edx
     jnz     2f
 7:  movq    208(%rsp), %rsp
+.Lreturning_\kind:
     .cfi_remember_state
     .cfi_def_cfa %rsp, 8
     xorl    %ecx, %ecx
@@ -375,6 +384,7 @@ mullion_gate_\kind:
     xorl    %r10d, %r10d
     xorl    %r11d, %r11d
     ret
+.Lreturned_\kind:
     .cfi_restore_state
     # A result in more than %rax.
 2:  movq    216(%rsp), %rdx
@@ -388,6 +398,16 @@ mullion_gate_\kind:
     jmp     mullion_leave_\kind
     .cfi_endproc
     .size   mullion_gate_\kind, . - mullion_gate_\kind
+
+    # Where %rsp is the control stack, from each first address up to the next.
+    .pushsection .data.rel.ro, "aw"
+    .balign 8
+    .globl  mullion_inside_\kind
+mullion_inside_\kind:
+    .quad   .Lentering_\kind, .Lleft_\kind
+    .quad   mullion_gate_\kind, .Lcalling_\kind
+    .quad   .Lreturning_\kind, .Lreturned_\kind
+    .popsection
 .endm
 
     trampolines sse
@@ -419,7 +439,13 @@ mullion_trap_gate:
 # int __mullion_setjmp(uint64_t buf[8])
 #   buf: rbx rbp r12 r13 r15, distance of %rsp after return from the region's
 #   end, address of what stands behind the label behind the call.
-10: movl    %edi, %edi
+#   Come to by a jump of the invocation's outermost function, it would return by the
+#   return gate, whose address is the host's: the domain does not get to see it.
+10: movq    {CONTROL}(%r10), %rcx
+    subq    $32, %rcx
+    cmpq    %rcx, %rsp
+    jae     mullion_trap_control
+    movl    %edi, %edi
     movq    %rbx, (%r14,%rdi)
     movq    %rbp, 8(%r14,%rdi)
     movq    %r12, 16(%r14,%rdi)

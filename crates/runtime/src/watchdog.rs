@@ -13,6 +13,20 @@
 //! where the invocation cannot be ended (`trampoline.s`). No two deadlines of a
 //! thread are alike, so one that has been stopped cannot be mistaken for the next.
 //!
+//! A limit on processor time is noted as what the thread's own clock may not reach. The
+//! watchdog reads that clock from its side. Such an invocation always has a deadline
+//! too, if need be one that never comes: by its number it is known and stopped.
+//!
+//! | invocation | watchdog |
+//! | --- | --- |
+//! | begins: store the deadline, then the bound | load the deadline |
+//! | ends: store the outer bound, then the outer deadline | load the bound, read the clock |
+//! | | load the deadline again; if it is another one, look at the next tick |
+//!
+//! So a deadline is never taken together with the bound of what was nested in it.
+//!
+//! An invocation that its host may cancel (`cancel`) has a deadline too, for its number.
+//!
 //! Without any deadline the watchdog sleeps, with `NOW` 0. The handshake:
 //!
 //! | invocation | watchdog |
@@ -22,13 +36,15 @@
 //! | load `NOW`; if 0, wake the watchdog | look at all deadlines; if there is one, go on |
 
 use crate::account::overdrawn;
+use crate::cancel;
+use crate::clock::{Clock, elapsed, nanoseconds};
 use crate::control::Tcb;
 use crate::fault::Cause;
 use crate::signals;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// How often the watchdog looks while some invocation has a limit.
 pub const TICK: Duration = Duration::from_millis(2);
@@ -64,80 +80,170 @@ fn lock() -> std::sync::MutexGuard<'static, Vec<Watched>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The limit that a deadline comes from: nanoseconds, of one call or, with the
-/// highest bit, of all calls of the domain. One word, as it is kept and restored
-/// around every limited call.
-#[derive(Clone, Copy, Debug, Default)]
+/// The limit that an invocation is stopped for: nanoseconds, and in the two highest bits
+/// whether it is one of all calls of the domain, and by which clock. One word, as it is kept and
+/// restored around every limited call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Granted(u64);
 
 const OF_ALL: u64 = 1 << 63;
+const BY_PROCESSOR: u64 = 1 << 62;
+/// No limit at all: the host has cancelled the call. Durations are below it (73 years).
+const CANCELLED: u64 = 1 << 61;
 
 impl Granted {
     /// On one call.
-    pub(crate) fn call(time: Duration) -> Self {
-        Self(nanoseconds(time).min(OF_ALL - 1))
+    pub(crate) fn call(clock: Clock, time: Duration) -> Self {
+        let by = match clock {
+            Clock::Wall => 0,
+            Clock::Processor => BY_PROCESSOR,
+        };
+        Self(nanoseconds(time).min(CANCELLED - 1) | by)
+    }
+
+    /// By the host, whatever the limits are.
+    pub(crate) fn cancelled() -> Self {
+        Self(CANCELLED)
     }
 
     /// On all calls of the domain.
-    pub(crate) fn total(time: Duration) -> Self {
-        Self(nanoseconds(time) | OF_ALL)
+    pub(crate) fn total(clock: Clock, time: Duration) -> Self {
+        Self(Self::call(clock, time).0 | OF_ALL)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 
     /// What it is when the time is up.
     pub(crate) fn cause(self) -> Cause {
-        let granted = Duration::from_nanos(self.0 & !OF_ALL);
-        match self.0 & OF_ALL {
-            0 => Cause::TimeLimit { granted },
-            _ => Cause::TotalTimeLimit { granted },
+        if self.0 & CANCELLED != 0 {
+            return Cause::Cancelled;
+        }
+        let granted = Duration::from_nanos(self.0 & (CANCELLED - 1));
+        match (self.0 & BY_PROCESSOR != 0, self.0 & OF_ALL != 0) {
+            (false, false) => Cause::TimeLimit { granted },
+            (false, true) => Cause::TotalTimeLimit { granted },
+            (true, false) => Cause::ProcessorTimeLimit { granted },
+            (true, true) => Cause::TotalProcessorTimeLimit { granted },
         }
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+/// The time that an invocation has by one clock, and why.
+pub(crate) type Bound = (Duration, Granted);
+
+/// The limits of the outer invocation.
+pub(crate) struct Outer {
+    /// 0: none.
+    deadline: u64,
+    granted: Granted,
+    /// 0: none.
+    processor: u64,
+    processor_granted: u64,
 }
 
-/// The limit of the outer invocation: 0 is none.
-pub(crate) type Outer = (u64, Granted);
+/// Limits what follows on this thread, or less if an outer invocation has less left: by each of
+/// [`Clock::ALL`]. Returns the outer limits, for [`disarm`].
+pub(crate) fn arm(tcb: &Tcb, bounds: [Option<Bound>; 2]) -> Outer {
+    let [_, processor] = &bounds;
+    begin(tcb, bounds, processor.is_some())
+}
 
-/// Limits what follows on this thread to `time`, or less if an outer invocation
-/// has less left. Returns the outer limit, for [`disarm`].
-pub(crate) fn arm(tcb: &Tcb, time: Duration, granted: Granted) -> Outer {
-    let outer = tcb.deadline.load(Ordering::Relaxed);
-    let outer_granted = tcb.granted.get();
+/// Gives what follows on this thread a deadline of its own, by which it can be [`stop`]ped, and
+/// no limit. As [`arm`].
+pub(crate) fn mark(tcb: &Tcb) -> Outer {
+    begin(tcb, [None, None], true)
+}
+
+/// `named`: with a deadline that no outer invocation has.
+fn begin(tcb: &Tcb, [wall, processor]: [Option<Bound>; 2], named: bool) -> Outer {
+    let outer = Outer {
+        deadline: tcb.deadline.load(Ordering::Relaxed),
+        granted: tcb.granted.get(),
+        processor: tcb.processor.load(Ordering::Relaxed),
+        processor_granted: tcb.processor_granted.load(Ordering::Relaxed),
+    };
     let number = tcb.limited.get().wrapping_add(1);
     tcb.limited.set(number);
     let mut now = NOW.load(Ordering::Relaxed);
     if now == 0 {
         now = elapsed();
     }
+    let (time, granted) = wall.unwrap_or((Duration::MAX, Granted::default()));
     let end = now.saturating_add(time.as_nanos().try_into().unwrap_or(u64::MAX >> 1));
-    let deadline = (end.saturating_add(NUMBER_MASK) & !NUMBER_MASK) | (number & NUMBER_MASK);
-    let deadline = if outer == 0 || deadline < outer {
+    let numbered = |end: u64| (end & !NUMBER_MASK) | (number & NUMBER_MASK);
+    let own = numbered(end.saturating_add(NUMBER_MASK));
+    let deadline = if outer.deadline == 0 || own < outer.deadline {
         tcb.granted.set(granted);
-        deadline
+        own
+    } else if named {
+        // The outer one's end, but not its number: what is stopped for its processor time, or
+        // cancelled, is this invocation.
+        numbered(outer.deadline)
     } else {
-        outer
+        outer.deadline
     };
-    tcb.deadline.store(deadline, Ordering::Relaxed);
+    tcb.deadline.store(deadline, Ordering::Release);
+    if let Some((time, granted)) = processor {
+        let end = Clock::Processor
+            .of(tcb.thread)
+            .saturating_add(nanoseconds(time));
+        if outer.processor == 0 || end < outer.processor {
+            tcb.processor_granted.store(granted.0, Ordering::Relaxed);
+            tcb.processor.store(end.max(1), Ordering::Release);
+        }
+    }
     compiler_fence(Ordering::SeqCst);
     if NOW.load(Ordering::Relaxed) == 0 {
         wake();
     }
-    (outer, outer_granted)
+    outer
 }
 
-/// Ends the limit; `outer` is what [`arm`] returned.
-pub(crate) fn disarm(tcb: &Tcb, (outer, granted): Outer) {
-    tcb.deadline.store(outer, Ordering::Relaxed);
-    tcb.granted.set(granted);
+/// Ends the limits; `outer` is what [`arm`] returned.
+pub(crate) fn disarm(tcb: &Tcb, outer: &Outer) {
+    tcb.processor.store(outer.processor, Ordering::Relaxed);
+    tcb.processor_granted
+        .store(outer.processor_granted, Ordering::Relaxed);
+    tcb.deadline.store(outer.deadline, Ordering::Release);
+    tcb.granted.set(outer.granted);
 }
 
-/// Nanoseconds since the first use, plus one.
-pub(crate) fn elapsed() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let elapsed = START.get_or_init(Instant::now).elapsed().as_nanos();
-    u64::try_from(elapsed).unwrap_or(u64::MAX >> 2) + 1
+/// Ends all limits of the thread, whoever has begun them. What runs on sets its own again when the
+/// invocation within it has ended.
+pub(crate) fn forget(tcb: &Tcb) {
+    disarm(
+        tcb,
+        &Outer {
+            deadline: 0,
+            granted: Granted::default(),
+            processor: 0,
+            processor_granted: 0,
+        },
+    );
+}
+
+/// Stops what runs under a limit on a thread now, for this reason. It may go on, if it could not be
+/// ended where it was, or if it was nested and has ended: whoever wants more asks again.
+///
+/// # Safety
+/// The block lives meanwhile, and its thread too.
+pub(crate) unsafe fn stop(block: *const Tcb, why: Granted) {
+    // The watchdog writes the same fields.
+    let _threads = lock();
+    // SAFETY: by the caller's promise.
+    let tcb = unsafe { Fields::of(block) };
+    let deadline = tcb.deadline.load(Ordering::Acquire);
+    tcb.stop_for(deadline, why);
+    tcb.interrupt(deadline);
+}
+
+/// As [`disarm`], for what [`mark`] began and was stopped: nothing is any more.
+pub(crate) fn unmark(tcb: &Tcb, outer: &Outer) {
+    // No deadline is 1: its upper bits are never 0.
+    tcb.stop.store(1, Ordering::Relaxed);
+    disarm(tcb, outer);
 }
 
 #[cold]
@@ -180,6 +286,7 @@ fn watch() {
         let wakes = WAKE.load(Ordering::SeqCst);
         let now = elapsed();
         NOW.store(now, Ordering::Relaxed);
+        cancel::again();
         let active = look(&mut seen, now, now - previous);
         previous = now;
         idle = if active { 0 } else { idle + 1 };
@@ -199,31 +306,22 @@ fn watch() {
 
 /// Looks at all deadlines, stops what is past its own; whether there are any.
 fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
-    let overdrawn = overdrawn(now);
+    let overdrawn = overdrawn();
     let threads = lock();
     seen.retain(|block, _| threads.iter().any(|watched| watched.0.addr() == *block));
     let mut active = false;
     for watched in threads.iter() {
+        let block = watched.0.addr();
         // SAFETY: blocks are removed from the list before they go away, and the
         // list is locked; only fields as said at `Watched` are used.
-        let (tcb, thread) = unsafe {
-            let tcb = watched.0;
-            let shared = (
-                &(*tcb).deadline,
-                &(*tcb).stop,
-                &(*tcb).overdrawn,
-                &(*tcb).overdrawn_of,
-            );
-            (shared, (*tcb).thread)
-        };
-        let (deadline, stop, is_overdrawn, overdrawn_of) = tcb;
-        let deadline = deadline.load(Ordering::Relaxed);
+        let tcb = unsafe { Fields::of(watched.0) };
+        let deadline = tcb.deadline.load(Ordering::Acquire);
         if deadline == 0 {
-            seen.remove(&watched.0.addr());
+            seen.remove(&block);
             continue;
         }
         active = true;
-        let entry = seen.entry(watched.0.addr()).or_insert(Seen {
+        let entry = seen.entry(block).or_insert(Seen {
             deadline: 0,
             granted: 0,
         });
@@ -233,26 +331,79 @@ fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
                 granted: deadline.saturating_add(age),
             };
         }
-        let mut overdrawn = overdrawn.iter();
-        let all = overdrawn.find(|thread| thread.block == watched.0.addr());
-        if let Some(all) = all {
-            overdrawn_of.store(nanoseconds(all.granted), Ordering::Relaxed);
-            is_overdrawn.store(deadline, Ordering::Release);
+        let of_all = overdrawn.iter().find(|thread| thread.block == block);
+        let other = of_all.map(|thread| thread.granted);
+        let other = other.or_else(|| tcb.processor_time_is_up(deadline));
+        if let Some(granted) = other {
+            tcb.stop_for(deadline, granted);
         }
-        if now >= entry.granted || all.is_some() {
-            stop.store(deadline, Ordering::Relaxed);
-            // SAFETY: the thread is alive, as its block is in the list.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_tgkill,
-                    libc::getpid(),
-                    thread,
-                    signals::time_signal(),
-                )
-            };
+        if now >= entry.granted || other.is_some() {
+            // The thread is alive, as its block is in the list.
+            tcb.interrupt(deadline);
         }
     }
     active
+}
+
+/// What of a thread control block the watchdog uses.
+struct Fields<'a> {
+    deadline: &'a AtomicU64,
+    stop: &'a AtomicU64,
+    overdrawn: &'a AtomicU64,
+    overdrawn_of: &'a AtomicU64,
+    processor: &'a AtomicU64,
+    processor_granted: &'a AtomicU64,
+    thread: libc::pid_t,
+}
+
+impl Fields<'_> {
+    /// # Safety
+    /// The block lives as long as what is returned.
+    unsafe fn of(block: *const Tcb) -> Self {
+        // SAFETY: by the caller's promise; other fields than these are not touched.
+        unsafe {
+            Self {
+                deadline: &(*block).deadline,
+                stop: &(*block).stop,
+                overdrawn: &(*block).overdrawn,
+                overdrawn_of: &(*block).overdrawn_of,
+                processor: &(*block).processor,
+                processor_granted: &(*block).processor_granted,
+                thread: (*block).thread,
+            }
+        }
+    }
+
+    /// Notes what the invocation with this deadline is stopped for, if not for the deadline.
+    fn stop_for(&self, deadline: u64, why: Granted) {
+        self.overdrawn_of.store(why.0, Ordering::Relaxed);
+        self.overdrawn.store(deadline, Ordering::Release);
+    }
+
+    /// Has the thread, which lives, end the invocation with this deadline.
+    fn interrupt(&self, deadline: u64) {
+        self.stop.store(deadline, Ordering::Relaxed);
+        // SAFETY: the call has no memory operand.
+        unsafe {
+            libc::syscall(
+                libc::SYS_tgkill,
+                libc::getpid(),
+                self.thread,
+                signals::time_signal(),
+            )
+        };
+    }
+
+    /// The limit, if the invocation with this deadline has used its processor time.
+    fn processor_time_is_up(&self, deadline: u64) -> Option<Granted> {
+        let bound = self.processor.load(Ordering::Acquire);
+        if bound == 0 || Clock::Processor.of(self.thread) < bound {
+            return None;
+        }
+        let granted = self.processor_granted.load(Ordering::Acquire);
+        let same = self.deadline.load(Ordering::Relaxed) == deadline;
+        same.then_some(Granted(granted))
+    }
 }
 
 fn sleep_until_woken(wakes: u32) {

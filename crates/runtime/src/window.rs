@@ -7,6 +7,13 @@
 //! ```
 //! The pads and the guards at both ends of each window make sure that what
 //! reaches a little beyond a window is a fault and never a neighbour's memory.
+//! Memory is given back by mapping the reservation over it. Linux refuses that to a process
+//! that has as many mappings as it may have (`vm.max_map_count`), even where fewer would be left. Two
+//! things it never refuses for that, as they split no mapping: to take the access of whole mappings
+//! away, and to unmap them. So a life's memory is closed then (`take_away`), and a window's is unmapped
+//! (`Drop`). What is unmapped is anybody's: the window waits, and is used again when it could be
+//! reserved again.
+//!
 //! Reserved address space costs no memory and, as neighbours without access are
 //! one mapping to the kernel, next to nothing of the limit on mappings.
 
@@ -50,11 +57,14 @@ impl Access {
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     free: Vec::new(),
+    unmapped: Vec::new(),
     reserved: 0,
 });
 
 struct Pool {
     free: Vec<Place>,
+    /// Of which what may be mapped is no reservation any more, and may be another one's.
+    unmapped: Vec<Place>,
     /// Windows reserved so far; the next one's number.
     reserved: u32,
 }
@@ -76,6 +86,9 @@ impl Window {
     /// A window from the pool.
     pub(crate) fn new() -> Result<Self, Error> {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.free.is_empty() {
+            pool.reserve_again();
+        }
         if pool.free.is_empty() {
             pool.reserve(CHUNK).or_else(|_| pool.reserve(1))?;
         }
@@ -209,6 +222,17 @@ impl Window {
         Ok(())
     }
 
+    /// Takes away all pages of `range` (offsets), which begins and ends with a mapping or among pages
+    /// without access. It needs no mapping: if the reservation cannot be mapped over them, the pages
+    /// hold nothing and nobody may access them, but they are as many mappings as before, or fewer.
+    pub(crate) fn take_away(&self, range: Range<u64>) -> Result<(), Error> {
+        self.protect(range.clone(), Access::None)?;
+        self.discard(range.clone())?;
+        // Some may have become one, so that there is one for this.
+        let _at_the_next_reset = self.unmap(range);
+        Ok(())
+    }
+
     /// Takes the pages of `range` (offsets) away.
     pub(crate) fn unmap(&self, range: Range<u64>) -> Result<(), Error> {
         self.map_zeroed(range, Access::None)
@@ -256,18 +280,65 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // A window that could not be emptied is not used again.
-        if self.base != 0 && self.unmap(GUARD_SIZE..MAPPABLE_END).is_ok() {
-            let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-            pool.free.push(Place {
-                base: self.base,
-                number: self.number,
-            });
+        if self.base == 0 {
+            return;
+        }
+        let is_reserved = self.unmap(GUARD_SIZE..MAPPABLE_END).is_ok();
+        let place = Place {
+            base: self.base,
+            number: self.number,
+        };
+        let is_free = is_reserved || {
+            place.unmap();
+            place.reserve()
+        };
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_free {
+            true => pool.free.push(place),
+            false => pool.unmapped.push(place),
         }
     }
 }
 
+impl Place {
+    fn mappable(self) -> (*mut libc::c_void, usize) {
+        let address = ptr::with_exposed_provenance_mut((self.base + GUARD_SIZE) as usize);
+        (address, (MAPPABLE_END - GUARD_SIZE) as usize)
+    }
+
+    /// Leaves nothing between the guards, for a window that nobody uses.
+    fn unmap(self) {
+        let (address, length) = self.mappable();
+        // SAFETY: the place was a window, of which nobody has anything any more; only what `Window::place`
+        // lets be mapped goes. The guards stay, so what others map here is out of the neighbours' reach.
+        unsafe { libc::munmap(address, length) };
+    }
+
+    /// Reserves what was unmapped, if that can be and nobody has mapped anything there.
+    fn reserve(self) -> bool {
+        let (address, length) = self.mappable();
+        let flags = libc::MAP_PRIVATE
+            | libc::MAP_ANONYMOUS
+            | libc::MAP_NORESERVE
+            | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: nothing that exists is replaced; kernels before 4.17 take the address for a wish.
+        let start = unsafe { libc::mmap(address, length, libc::PROT_NONE, flags, -1, 0) };
+        if start != address && start != libc::MAP_FAILED {
+            // SAFETY: the mapping that has just been made, elsewhere.
+            unsafe { libc::munmap(start, length) };
+        }
+        start == address
+    }
+}
+
 impl Pool {
+    /// Reserves those that had to be unmapped, if that can be now.
+    fn reserve_again(&mut self) {
+        let unmapped = std::mem::take(&mut self.unmapped);
+        let (free, unmapped) = unmapped.into_iter().partition(|place| place.reserve());
+        (self.free, self.unmapped) = (free, unmapped);
+    }
+
     /// Reserves `count` more windows.
     fn reserve(&mut self, count: u64) -> Result<(), Error> {
         // One window more than asked for is what alignment may cost; the two pads

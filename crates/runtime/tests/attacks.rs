@@ -73,6 +73,18 @@ buffer: .skip 64
         call setjmp
         label
         ret
+    # A gate as the end of the function that the host has called.
+    export set_at_the_end
+        leaq buffer(%rip), %rdi
+        jmp setjmp
+    export no_buffer_at_the_end
+        movl $16, %edi
+        jmp longjmp
+    export saved
+        leaq buffer(%rip), %rdx
+        movl %edx, %r11d
+        movq 48(%r14,%r11), %rax
+        ret
     export across
         leaq buffer(%rip), %rdi
         call setjmp
@@ -217,6 +229,45 @@ fn a_bad_buffer_is_the_domains_fault() {
         fault.cause
     );
     assert_eq!(fault.offset(fault.address.unwrap()), Some(16));
+}
+
+/// Faults in built-in gates are reported by addresses of the domain's own.
+#[test]
+fn a_fault_in_a_gate_is_where_the_domain_called_it() {
+    let loaded = jumps();
+    let fault = loaded.fault("no_buffer", &[]);
+    let call = loaded.address("no_buffer") + 5;
+    assert_eq!((fault.instruction, fault.backtrace.len()), (call + 5, 0));
+    let registers = fault.registers.as_ref().unwrap();
+    assert_eq!(registers.get("rip"), Some(fault.instruction));
+    assert_eq!(registers.get("rdi"), Some(16));
+    for changed in ["rax", "rcx", "r10", "r11"] {
+        assert_eq!(registers.get(changed), Some(0), "{changed}");
+    }
+    assert!(fault.to_string().ends_with(&format!(
+        "by the instruction at offset {:#x}",
+        fault.offset(fault.instruction).unwrap()
+    )));
+    // Jumped to by a function that the host has called, it has no caller in the domain.
+    let fault = jumps().fault("no_buffer_at_the_end", &[]);
+    let offset = fault.offset(fault.instruction).unwrap();
+    assert_eq!(
+        offset,
+        mullion_abi::GATE_BASE + 2 * mullion_abi::GATE_SLOT_SIZE
+    );
+    let fault = jumps().fault("unwind_too_far", &[9]);
+    assert!(fault.offset(fault.instruction).is_some(), "{fault:?}");
+}
+
+/// What stands below the outermost function's frame is an address of the host's.
+#[test]
+fn setjmp_does_not_tell_where_the_host_is() {
+    let mut loaded = jumps();
+    let fault = loaded.fault("set_at_the_end", &[]);
+    assert_eq!(fault.cause, Cause::BadUnwind);
+    assert!(fault.offset(fault.instruction).is_some(), "{fault:?}");
+    loaded.domain.restart().unwrap();
+    assert_eq!(loaded.call("saved", &[]).unwrap().integer, 0);
 }
 
 #[test]
@@ -367,6 +418,55 @@ fn nothing_of_the_hosts_is_left_in_registers() {
         0
     );
     assert_eq!(loaded.call("after_gate", &[]).unwrap().integer, 0);
+}
+
+/// The x87 unit's environment has the addresses of the last instruction and of its operand.
+#[test]
+fn the_x87_unit_does_not_tell_where_the_host_is() {
+    let program = Program::new(
+        "
+        import secret
+        .bss
+        .balign 16
+        words: .skip 32
+        export at_entry
+            jmp store
+        export after_gate
+            call secret
+        store:
+            leaq words(%rip), %rdx
+            movl %edx, %r11d
+            fnstenv (%r14,%r11)
+            movl 12(%r14,%r11), %eax
+            orl 20(%r14,%r11), %eax
+            shlq $32, %rax
+            movzwl 4(%r14,%r11), %ecx
+            orq %rcx, %rax
+            movl 16(%r14,%r11), %edx
+            movzwl 24(%r14,%r11), %ecx
+            orl %ecx, %edx
+            ret
+        ",
+    );
+    let last = || {
+        let mut one = 0_f64;
+        // SAFETY: pushes a number, divides it, and takes it off again.
+        unsafe { asm!("fld1", "fdiv st(0), st(0)", "fstp qword ptr [{}]", in(reg) &mut one) };
+        assert_eq!(one, 1.0);
+    };
+    let secret = host(move |_| {
+        last();
+        Ok(0)
+    });
+    let loaded = program.load_with(vec![secret], Limits::default());
+    for name in ["at_entry", "after_gate"] {
+        let entry = mullion_runtime::Claimed(loaded.address(name));
+        let entry = loaded.domain.entry(entry).unwrap();
+        last();
+        let called = loaded.domain.call(entry, &Arguments::default()).unwrap();
+        // Addresses and status; segments and the operation.
+        assert_eq!((called.integer, called.high), (0, 0), "{name}");
+    }
 }
 
 /// Built-in gates of an image that does not use %gs do not, either: the base is

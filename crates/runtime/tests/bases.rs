@@ -234,6 +234,7 @@ impl Chain {
     fn restart(&mut self) {
         for one in &mut self.all {
             one.domain.restart().unwrap();
+            one.domain.open();
         }
     }
 }
@@ -257,7 +258,9 @@ fn every_order_of_both_kinds_finds_its_own_memory() {
                 for _call in 0..2 {
                     chain.call();
                     if matches!(end, End::Faults | End::TimesOut) {
-                        chain.all[LENGTH - 1].domain.restart().unwrap();
+                        let last = &mut chain.all[LENGTH - 1].domain;
+                        last.restart().unwrap();
+                        last.open();
                     }
                 }
                 chain.restart();

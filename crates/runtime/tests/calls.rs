@@ -293,12 +293,12 @@ fn a_full_control_stack_is_the_domains_fault_at_gates_too() {
     let mut loaded = program.load_with(vec![again], Limits::default());
     let fault = loaded.fault("at_the_gate", &[0]);
     assert_eq!(fault.cause, mullion_runtime::Cause::ControlStackOverflow);
-    // (4 MiB - 64 KiB) / 8 return addresses, less what an invocation needs: near
+    // MAX_CONTROL_STACK / 8 return addresses, less what an invocation needs: near
     // the end either the domain overflows or the host's call back is refused.
     for left in (0..600).step_by(7) {
         loaded.domain.restart().unwrap();
         let other = loaded.address("other");
-        let depth = ((4 << 20) - (64 << 10)) / 8 - left;
+        let depth = (mullion_runtime::MAX_CONTROL_STACK + 64) / 8 - left;
         let result = loaded.call("deep", &[other, depth]);
         match result {
             Ok(_) => assert!(left > 500, "{left}"),

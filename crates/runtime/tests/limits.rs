@@ -6,29 +6,7 @@ use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, End, Err
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::{Loaded, Program, host};
-
-const LOOP: &str = "
-    import wait
-    export forever
-        jmp forever
-    export wait_forever
-        call wait
-        jmp wait_forever
-    export count
-        movl $0, %eax
-    1:  addl $1, %eax
-        cmpl %edi, %eax
-        jne 1b
-        ret
-";
-
-fn limited(milliseconds: u64) -> Limits {
-    Limits {
-        time: Some(Duration::from_millis(milliseconds)),
-        ..Limits::default()
-    }
-}
+use support::{LOOP, Loaded, Program, host, limited};
 
 /// How long the call took beyond its budget, which it must have exceeded.
 fn overrun(loaded: &support::Loaded, name: &str, budget: u64) -> Duration {
@@ -199,39 +177,6 @@ fn a_fault_on_one_thread_leaves_the_others_alone() {
     });
     let entry = good.domain.entry(Claimed(good.address("spin"))).unwrap();
     good.domain.call(entry, &Arguments::default()).unwrap();
-}
-
-#[test]
-fn the_time_for_all_calls_runs_out_and_a_restart_gives_it_anew() {
-    let program = Program::new(LOOP);
-    let granted = Duration::from_millis(60);
-    let limits = Limits {
-        total_time: Some(granted),
-        ..Limits::default()
-    };
-    let mut loaded = program.load_with(vec![host(|_| Ok(0))], limits);
-    for _ in 0..2 {
-        let start = Instant::now();
-        let mut calls = 0;
-        loop {
-            match loaded.call("count", &[3_000_000]) {
-                Ok(_) => calls += 1,
-                Err(CallError::Fault(fault)) => {
-                    assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
-                    break;
-                }
-                // The last call returned just when the time was up.
-                Err(CallError::NotMade(Error::TimeSpent { granted: all })) => {
-                    assert_eq!(all, granted);
-                    break;
-                }
-                Err(error) => panic!("{error}"),
-            }
-        }
-        assert!(calls > 1, "it is the sum that exceeds the limit");
-        assert!(start.elapsed() >= granted);
-        loaded.domain.restart().unwrap();
-    }
 }
 
 #[test]
@@ -483,35 +428,6 @@ fn every_thread_starts_in_the_domain_before_its_first_call() {
     loaded.domain.restart().unwrap();
     assert_eq!(loaded.call("pointer", &[]).unwrap().integer, 0, "void");
     loaded.domain.set_thread_start(entry(&loaded)).unwrap();
-}
-
-#[test]
-fn calls_at_the_same_time_share_the_time_for_all_calls() {
-    const THREADS: u32 = 8;
-    let program = Program::new(LOOP);
-    let granted = Duration::from_secs(2);
-    let limits = Limits {
-        total_time: Some(granted),
-        ..Limits::default()
-    };
-    let loaded = program.load_with(vec![host(|_| Ok(0))], limits);
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| match loaded.call("forever", &[]) {
-                Err(CallError::Fault(fault)) => {
-                    assert_eq!(fault.cause, Cause::TotalTimeLimit { granted });
-                }
-                // One that comes late on a busy machine.
-                Err(CallError::NotMade(Error::TimeSpent { .. } | Error::Ended)) => {}
-                other => panic!("{other:?}"),
-            });
-        }
-    });
-    let elapsed = start.elapsed();
-    println!("{THREADS} calls with {granted:?} in all took {elapsed:?}");
-    assert!(elapsed >= granted / THREADS, "none is stopped early");
-    assert!(elapsed < granted, "they do not have it each");
 }
 
 /// The inner call is stopped with the outer one's time, and says whose it was.

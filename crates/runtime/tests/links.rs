@@ -118,6 +118,7 @@ fn a_fault_ends_the_called_one_and_the_calling_invocation() {
     let error = one.call("through", &[]).unwrap_err();
     assert!(error.to_string().contains("has ended"), "{error}");
     two.domain.restart().unwrap();
+    two.domain.open();
     let error = one.call("through", &[]).unwrap_err();
     assert!(error.to_string().contains("trap instruction"), "again");
 }
@@ -289,7 +290,10 @@ fn a_domain_is_restarted_between_calls_of_others() {
         let mut restarts = 0;
         while restarts < 200 {
             match two.domain.restart() {
-                Ok(()) => restarts += 1,
+                Ok(()) => {
+                    two.domain.open();
+                    restarts += 1;
+                }
                 Err(Error::Busy) => std::thread::yield_now(),
                 Err(other) => panic!("{other}"),
             }

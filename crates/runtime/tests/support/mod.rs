@@ -14,6 +14,7 @@ use mullion_runtime::{
 use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Macros that every program begins with.
 const PRELUDE: &str = "
@@ -159,10 +160,21 @@ impl Program {
 
     /// A domain with these host functions and limits.
     pub fn load_with(&self, imports: Vec<HostFunction>, limits: Limits) -> Loaded {
-        Loaded {
-            domain: Domain::new(self.image.clone(), imports, limits).unwrap(),
+        self.try_load_with(imports, limits).unwrap()
+    }
+
+    /// As [`Program::load_with`], where that may be refused.
+    pub fn try_load_with(
+        &self,
+        imports: Vec<HostFunction>,
+        limits: Limits,
+    ) -> Result<Loaded, mullion_runtime::Error> {
+        let domain = Domain::new(self.image.clone(), imports, limits)?;
+        domain.open();
+        Ok(Loaded {
+            domain,
             exports: self.exports.clone(),
-        }
+        })
     }
 
     /// A domain that can call nobody.
@@ -244,4 +256,28 @@ fn run(command: &mut Command) {
         "{command:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Programs that do not end, or count up to their argument.
+pub(crate) const LOOP: &str = "
+    import wait
+    export forever
+        jmp forever
+    export wait_forever
+        call wait
+        jmp wait_forever
+    export count
+        movl $0, %eax
+    1:  addl $1, %eax
+        cmpl %edi, %eax
+        jne 1b
+        ret
+";
+
+/// Each invocation has so many milliseconds of the clock on the wall.
+pub(crate) fn limited(milliseconds: u64) -> Limits {
+    Limits {
+        time: Some(Duration::from_millis(milliseconds)),
+        ..Limits::default()
+    }
 }
