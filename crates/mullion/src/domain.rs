@@ -4,7 +4,7 @@ use crate::builder::explain_load;
 use crate::caller::Context;
 use crate::error::Error;
 use crate::fault::Fault;
-use crate::function::{Function, Signature};
+use crate::function::{Function, Signature, Terms};
 use crate::heap::Heap;
 use crate::held;
 use crate::identity::Identity;
@@ -14,12 +14,14 @@ use crate::output::Lines;
 use crate::within::Access;
 use mullion_loader::{Instance, Start};
 use mullion_runtime::{
-    Arguments, AroundThreadEnd, CallError, CallLimits, Claimed, Entry, Returned, Used,
+    Arguments, AroundThreadEnd, CallError, Canceller, Cause, Claimed, DomainNumber, Entry,
+    Returned, Used, Using,
 };
 use mullion_system::System;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A protection domain. Cheap to clone: every clone is the same domain, which
 /// goes when the last one (and the last [`Function`] of it) does, or earlier, when
@@ -36,6 +38,11 @@ struct Core {
     lines: Arc<Lines>,
     /// Restarting and unloading are refused while it is used.
     state: Used<Option<State>>,
+    number: DomainNumber,
+    /// How long who finds it being restarted waits.
+    start_wait: Duration,
+    /// Of its limits.
+    most_memory: u64,
 }
 
 /// A domain in its window.
@@ -53,6 +60,9 @@ impl Domain {
             core: Arc::new(Core {
                 identity,
                 lines,
+                number: state.domain().number(),
+                start_wait: state.domain().limits().start_wait,
+                most_memory: state.domain().limits().memory,
                 state: Used::new(Some(state)),
             }),
         }
@@ -82,6 +92,14 @@ impl Domain {
         &self.core.identity
     }
 
+    /// The address at which its window begins, the same for all its lives: 4 GiB-aligned. It is
+    /// `BASE` in gdb's `add-symbol-file IMAGE -o BASE` (docs/debugging.md).
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        // A domain has its place before anybody has the domain.
+        self.core.identity.place().map_or(0, |place| place.base)
+    }
+
     /// The function that it exports as `name`; see [`Function`] for what is checked
     /// about `F` and what cannot be.
     ///
@@ -100,7 +118,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::NotAllowed`]: the policy of the called one's host; [`Error::NoImport`];
-    /// [`Error::Linked`]: it is linked already; [`Error::Unloaded`], [`Error::InUse`], of either.
+    /// [`Error::Linked`]: it is linked already; [`Error::Unloaded`], [`Error::NotOpen`], of either.
     pub fn link(
         &self,
         asker: Option<&Identity>,
@@ -124,7 +142,7 @@ impl Domain {
     /// Whether it has faulted or exited, and takes no calls until it is restarted.
     ///
     /// # Errors
-    /// [`Error::Unloaded`]; [`Error::InUse`]: it is just being restarted.
+    /// [`Error::Unloaded`]; [`Error::NotOpen`]: it is just being restarted.
     pub fn has_ended(&self) -> Result<bool, Error> {
         let guard = self.hold()?;
         Ok(guard.is_ended())
@@ -137,6 +155,16 @@ impl Domain {
     pub fn memory_in_use(&self) -> Result<u64, Error> {
         let guard = self.hold()?;
         Ok(guard.memory().in_use())
+    }
+
+    /// Steps that it has left of [`Limits::steps`](crate::Limits::steps), as its own memory says;
+    /// `None` without that limit.
+    ///
+    /// # Errors
+    /// As [`Domain::has_ended`].
+    pub fn steps_left(&self) -> Result<Option<u64>, Error> {
+        let access = self.hold()?;
+        Ok(access.domain()?.steps_left())
     }
 
     /// Gives it the state that it had when it was loaded, constructors run, in the
@@ -157,6 +185,38 @@ impl Domain {
         let mut slot = core.state.change().ok_or_else(|| self.in_use())?;
         let state = slot.as_mut().ok_or_else(|| self.unloaded())?;
         state.restart(&core.lines)?;
+        drop(slot);
+        tracing::info!(domain = self.name(), "restarted");
+        Ok(())
+    }
+
+    /// As [`Domain::restart`], when nobody is in it any more, and `at_most` so long: for domains that
+    /// several threads call. Until then it is closed: those that come wait, or are refused
+    /// ([`Limits::start_wait`](crate::Limits::start_wait)); those that are in it go on, with all that
+    /// they nest.
+    ///
+    /// # Errors
+    /// As [`Domain::restart`]. If it is in use for so long, or this thread is in it, or another one is
+    /// restarting it, [`Error::InUse`]: then it is open as it was.
+    pub fn restart_when_idle(&self, at_most: Duration) -> Result<(), Error> {
+        let core = &self.core;
+        if core.state.is_used_here() || mullion_runtime::is_inside(core.number) {
+            return Err(self.in_use());
+        }
+        let closed = core.state.close().ok_or_else(|| self.in_use())?;
+        let reopen = Reopened::new(self)?;
+        let tried = mullion_runtime::until(at_most, || {
+            let mut slot = closed.change()?;
+            let Some(state) = slot.as_mut() else {
+                return Some(Err(self.unloaded()));
+            };
+            match state.restart(&core.lines) {
+                Err(Error::InUse { .. }) => None,
+                tried => Some(tried),
+            }
+        });
+        drop(reopen);
+        tried.unwrap_or_else(|| Err(self.in_use()))?;
         tracing::info!(domain = self.name(), "restarted");
         Ok(())
     }
@@ -184,13 +244,26 @@ impl Domain {
         Ok(())
     }
 
+    /// Whether anybody else has it: a clone, a function, or a call that runs.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.core) > 1
+    }
+
+    /// Bytes that it may have.
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.core.most_memory
+    }
+
     /// Keeps it in place, to be used. Inlined, as what is made of it: in memory a result
     /// would be written in parts and read as a whole, and that read waits for all of the
     /// writes, longer than the rest takes.
     #[expect(clippy::inline_always, reason = "as said")]
     #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Access<'_>, Error> {
-        let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
+        let guard = match self.core.state.enter() {
+            Some(guard) => guard,
+            None => self.core.enter_later(&[])?,
+        };
         match guard.is_some() {
             true => Ok(Access::held(guard, &self.core.identity)),
             false => Err(self.unloaded()),
@@ -201,21 +274,42 @@ impl Domain {
         &self,
         export: usize,
         arguments: &Arguments,
-        limits: Option<&CallLimits>,
+        terms: Option<&Terms>,
     ) -> Result<Returned, Error> {
-        let guard = self.core.state.enter().ok_or_else(|| self.in_use())?;
+        let guard = match self.core.state.enter() {
+            Some(guard) => guard,
+            None => self.core.enter_later(cancellers_of(terms))?,
+        };
         let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
         let entry = match state.entries[export].get() {
             Some(entry) => *entry,
             None => state.entry(export, self.image())?,
         };
-        tracing::trace!(target: "mullion::call", domain = self.name(),
-            function = self.image().file().exports()[export].name);
         let domain = state.domain();
-        match held::invocation(|| domain.call_or_box(entry, arguments, limits)) {
+        let work = || match terms {
+            None => domain.call_or_box(entry, arguments, None),
+            Some(terms) => terms.call(domain, entry, arguments),
+        };
+        let call = || held::invocation(work);
+        let called = match tracing::enabled!(target: "mullion::call", tracing::Level::TRACE) {
+            false => call(),
+            true => self.traced(export, call),
+        };
+        match called {
             Ok(returned) => Ok(returned),
             Err(error) => Err(self.core.identity.explain(*error)),
         }
+    }
+
+    /// Within a span, which whoever listens takes the time of.
+    #[cold]
+    fn traced<R>(&self, export: usize, call: impl FnOnce() -> R) -> R {
+        let function = &self.image().file().exports()[export].name;
+        let span =
+            tracing::trace_span!(target: "mullion::call", "call", domain = self.name(), function);
+        let _inside = span.enter();
+        tracing::trace!(target: "mullion::call", domain = self.name(), function);
+        call()
     }
 
     #[cold]
@@ -229,6 +323,75 @@ impl Domain {
     fn unloaded(&self) -> Error {
         Error::Unloaded {
             domain: self.name().to_owned(),
+        }
+    }
+}
+
+/// A domain closed to others by links too, until this is dropped.
+struct Reopened<'a>(&'a Domain);
+
+impl<'a> Reopened<'a> {
+    fn new(domain: &'a Domain) -> Result<Self, Error> {
+        let entered = domain.core.state.enter_closed();
+        let state = entered.ok_or_else(|| domain.in_use())?;
+        let state = state.as_ref().ok_or_else(|| domain.unloaded())?;
+        // One that has ended is closed as it is.
+        let _closed = state.domain().close();
+        Ok(Self(domain))
+    }
+}
+
+impl Drop for Reopened<'_> {
+    fn drop(&mut self) {
+        if let Some(state) = self.0.core.state.enter_closed().as_deref()
+            && let Some(state) = state
+        {
+            state.domain().reopen();
+        }
+    }
+}
+
+impl Core {
+    /// For who has found that it is being restarted or unloaded, or is about to be.
+    #[cold]
+    #[inline(never)]
+    fn enter_later(&self, cancellers: &[Canceller]) -> Result<Using<'_, Option<State>>, Error> {
+        let is_cancelled = || cancellers.iter().any(Canceller::is_cancelled);
+        // A thread that is in a call of it is waited for, and need not wait.
+        let entered = match mullion_runtime::is_inside(self.number) {
+            true => self.state.enter_closed(),
+            false if self.start_wait.is_zero() => None,
+            false => self.state.enter_within(self.start_wait, is_cancelled),
+        };
+        entered.ok_or_else(|| {
+            let domain = self.identity.name().to_owned();
+            match is_cancelled() {
+                true => Error::Cancelled {
+                    domain,
+                    fault: None,
+                },
+                false => Error::NotOpen { domain },
+            }
+        })
+    }
+}
+
+fn cancellers_of(terms: Option<&Terms>) -> &[Canceller] {
+    terms.map_or(&[], |terms| &terms.cancellers)
+}
+
+impl Terms {
+    #[inline(never)]
+    fn call(
+        &self,
+        domain: &mullion_runtime::Domain,
+        entry: Entry,
+        arguments: &Arguments,
+    ) -> Result<Returned, Box<CallError>> {
+        let limits = self.limits.as_ref();
+        match &*self.cancellers {
+            [] => domain.call_or_box(entry, arguments, limits),
+            some => domain.call_cancellable(entry, arguments, limits, some),
         }
     }
 }
@@ -259,7 +422,7 @@ impl State {
         }
     }
 
-    /// Runs the constructors.
+    /// Runs the constructors, and opens the domain to others.
     pub(crate) fn start(&self) -> Result<(), Error> {
         let mut random = [0; 16];
         // The C library's protection against itself is weaker without; no wall is.
@@ -273,7 +436,7 @@ impl State {
         let block = block.place(&self.instance).map_err(explain_load)?;
         let entry = self.instance.start()?;
         let arguments = Arguments::new(&[block]);
-        let called = held::invocation(|| self.domain().call(entry, &arguments));
+        let called = held::invocation(|| self.domain().start(entry, &arguments));
         called.map_err(|error| identity.explain(error))?;
         Ok(())
     }
@@ -292,11 +455,8 @@ impl State {
             system.reset();
         }
         restarted?;
-        // A host function that a constructor calls may panic or refuse.
-        let unfinished = Unfinished(self.domain());
-        self.start()?;
-        std::mem::forget(unfinished);
-        Ok(())
+        // A domain whose constructors do not return has ended; so has one that cannot begin them.
+        self.start().inspect_err(|_| self.domain().end())
     }
 
     #[inline]
@@ -321,19 +481,18 @@ impl State {
     }
 }
 
+/// Whether the run time has ended the call because of a jump to its host function.
+fn was_jumped_over(reason: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(
+        reason.downcast_ref(),
+        Some(mullion_runtime::Error::Abandoned)
+    )
+}
+
 /// Nobody has looked for any export yet.
 fn entries(context: &Context) -> Box<[OnceLock<Entry>]> {
     let exports = context.identity.image().file().exports();
     exports.iter().map(|_| OnceLock::new()).collect()
-}
-
-/// Ends a domain whose constructors have not returned.
-struct Unfinished<'a>(&'a mullion_runtime::Domain);
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        self.0.end();
-    }
 }
 
 impl Identity {
@@ -343,22 +502,45 @@ impl Identity {
         let domain = self.name().to_owned();
         let error = match error {
             CallError::Fault(fault) => {
-                Error::Fault(Box::new(Fault::new(&domain, self.image(), *fault)))
+                let fault = Box::new(Fault::new(&domain, self.image(), *fault));
+                match fault.cause() {
+                    Cause::Cancelled => Error::Cancelled {
+                        domain,
+                        fault: Some(fault),
+                    },
+                    _ => Error::Fault(fault),
+                }
             }
             CallError::Exit(status) => Error::Exit { domain, status },
+            // It waited for a lock, in a domain that another call has ended.
+            CallError::Refused(source)
+                if matches!(source.downcast_ref(), Some(mullion_runtime::Error::Ended)) =>
+            {
+                Error::Ended { domain }
+            }
             CallError::Refused(source) => match source.downcast::<link::Failed>() {
                 Ok(failed) => Error::Callee {
                     domain,
                     source: Box::new(failed.0),
                 },
+                Err(source) if was_jumped_over(&*source) => Error::Abandoned,
                 Err(source) => Error::Refused { domain, source },
             },
+            CallError::NotMade(mullion_runtime::Error::Abandoned) => Error::Abandoned,
             CallError::NotMade(mullion_runtime::Error::Ended) => Error::Ended { domain },
+            CallError::NotMade(mullion_runtime::Error::Cancelled) => Error::Cancelled {
+                domain,
+                fault: None,
+            },
+            CallError::NotMade(mullion_runtime::Error::NotOpen) => Error::NotOpen { domain },
             CallError::NotMade(mullion_runtime::Error::Depth { depth }) => {
                 Error::Depth { domain, depth }
             }
             CallError::NotMade(mullion_runtime::Error::TimeSpent { granted }) => {
                 Error::TimeSpent { domain, granted }
+            }
+            CallError::NotMade(mullion_runtime::Error::ProcessorTimeSpent { granted }) => {
+                Error::ProcessorTimeSpent { domain, granted }
             }
             CallError::NotMade(other) => Error::Runtime(other),
         };

@@ -127,6 +127,25 @@ pub enum Error {
     /// it is restarted.
     #[error(transparent)]
     Fault(Box<Fault>),
+    /// The call was cancelled ([`Call`](crate::Call), [`Canceller`](crate::Canceller)). Either it was not made,
+    /// and the domain is as it was; or it was ended, and the domain takes no calls until
+    /// it is restarted, as after a limit of time.
+    #[error("domain {domain}: {}", cancelled(fault.as_deref()))]
+    Cancelled {
+        /// The domain.
+        domain: String,
+        /// Where the call was; `None`: it was not made.
+        fault: Option<Box<Fault>>,
+    },
+    /// The system has no thread for a call that was to be started, or for a pool.
+    #[error("no thread is to be had: {0}")]
+    Thread(std::io::Error),
+    /// All domains of a pool are in use, or its memory.
+    #[error("all domains of the pool are in use: it may have {most}")]
+    Exhausted {
+        /// How many it may have.
+        most: usize,
+    },
     /// The domain ended by itself, as `exit` does. It takes no calls until it is restarted.
     #[error("domain {domain}: exited with status {status}")]
     Exit {
@@ -151,9 +170,17 @@ pub enum Error {
         domain: String,
     },
     /// The domain cannot be restarted or unloaded while calls are in it or slices
-    /// of it are held; or it cannot be used, as it is just being restarted.
-    #[error("domain {domain}: it is in use")]
+    /// of it are held.
+    #[error("domain {domain}: it is in use (restart_when_idle waits until it is not)")]
     InUse {
+        /// The domain.
+        domain: String,
+    },
+    /// The domain cannot be used: it is just being started, restarted or unloaded, or one of these
+    /// waits until it is empty. Callers that [`Limits::start_wait`](crate::Limits::start_wait) lets
+    /// wait have waited so long.
+    #[error("domain {domain}: it is not open: it is being started, restarted or unloaded")]
+    NotOpen {
         /// The domain.
         domain: String,
     },
@@ -171,10 +198,23 @@ pub enum Error {
         /// How many.
         depth: u32,
     },
+    /// A host function on this thread was left by `longjmp` or the like, and not by its return: no domain
+    /// is entered on the thread any more. A host function that such a jump came to ends its call with this
+    /// when it returns; then the thread goes on.
+    #[error("{}", mullion_runtime::Error::Abandoned)]
+    Abandoned,
     /// The domain has used its time for all calls; a restart gives it anew. (If it was in
     /// a call when the time was up, that ended by a fault.)
     #[error("domain {domain}: it has used its {granted:?} for all calls")]
     TimeSpent {
+        /// The domain.
+        domain: String,
+        /// What it was granted.
+        granted: std::time::Duration,
+    },
+    /// The domain has used its time on processors for all calls; a restart gives it anew.
+    #[error("domain {domain}: it has used its {granted:?} of processor time for all calls")]
+    ProcessorTimeSpent {
         /// The domain.
         domain: String,
         /// What it was granted.
@@ -247,14 +287,32 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the call was cancelled, or one that it had made of another domain was.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Cancelled { .. } => true,
+            Self::Callee { source, .. } => source.is_cancelled(),
+            _ => false,
+        }
+    }
+
     /// The fault, if it is one, of this domain or of one that it has called.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Fault(fault) => Some(fault),
+            Self::Cancelled { fault, .. } => fault.as_deref(),
             Self::Callee { source, .. } => source.fault(),
             _ => None,
         }
+    }
+}
+
+fn cancelled(fault: Option<&Fault>) -> String {
+    match fault {
+        Some(fault) => fault.raw().to_string(),
+        None => "the call was cancelled before it began".to_owned(),
     }
 }
 

@@ -73,7 +73,7 @@ impl Fault {
         let offset = self.raw.offset(self.raw.instruction)?;
         self.image
             .symbols()
-            .with(|symbols| symbols.function_at(offset).map(str::to_owned))
+            .with(|symbols| symbols.function_at(offset))
     }
 
     /// The innermost place in the source.

@@ -1,16 +1,19 @@
 //! Functions of a domain, typed.
 
+use crate::call::{Call, Running};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::image::Image;
 use crate::link::Callee;
+use crate::live::LiveFunction;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
 use crate::within::Within;
-use mullion_runtime::{Arguments, CallLimits, Returned};
-use mullion_symbols::Class;
+use mullion_runtime::{Arguments, CallLimits, Canceller, Returned};
+use mullion_symbols::{Class, Unknown as UnknownType};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The type of a function in a domain, written as a type of the language:
@@ -38,8 +41,17 @@ pub trait Signature: Sealed + 'static {
 pub struct Function<F> {
     domain: Domain,
     export: usize,
-    limits: Option<CallLimits>,
+    /// `None`: without anything of the kind.
+    terms: Option<Arc<Terms>>,
     kind: PhantomData<F>,
+}
+
+/// What ends a function's calls, beside the limits of its domain.
+#[derive(Clone, Default)]
+pub(crate) struct Terms {
+    pub(crate) limits: Option<CallLimits>,
+    /// Each of them.
+    pub(crate) cancellers: Vec<Canceller>,
 }
 
 /// An export of an image, to be called in any domain of it, with registers for
@@ -64,7 +76,7 @@ impl<F: Signature> Function<F> {
         Self {
             domain,
             export,
-            limits: None,
+            terms: None,
             kind: PhantomData,
         }
     }
@@ -74,14 +86,39 @@ impl<F: Signature> Function<F> {
     /// domain with it, as by the domain's own limits.
     #[must_use]
     pub fn limited(&self, limits: CallLimits) -> Self {
-        Self {
+        self.on(Terms {
             limits: Some(limits),
+            ..self.terms()
+        })
+    }
+
+    /// The same function, whose calls from the host end when `canceller` is told to
+    /// cancel, on whatever threads they run; those that would begin later are not made. Both is
+    /// [`Error::Cancelled`], which says in what state that leaves the domain. Cancellers add up.
+    #[must_use]
+    pub fn cancellable(&self, canceller: &Canceller) -> Self {
+        let mut terms = self.terms();
+        terms.cancellers.push(canceller.clone());
+        self.on(terms)
+    }
+
+    fn on(&self, terms: Terms) -> Self {
+        Self {
+            terms: Some(Arc::new(terms)),
             ..self.clone()
         }
     }
 
+    fn terms(&self) -> Terms {
+        self.terms.as_deref().cloned().unwrap_or_default()
+    }
+
     pub(crate) fn limits(&self) -> Option<CallLimits> {
-        self.limits
+        self.terms.as_ref()?.limits
+    }
+
+    fn begin(&self, arguments: Arguments) -> Result<Running, Error> {
+        Running::new(&self.domain, self.export, arguments, self.terms())
     }
 
     pub(crate) fn number(&self) -> usize {
@@ -95,9 +132,27 @@ impl<F: Signature> Function<F> {
     }
 }
 
+impl Terms {
+    fn limited(limits: Option<&CallLimits>) -> Self {
+        Self {
+            limits: limits.copied(),
+            cancellers: Vec::new(),
+        }
+    }
+}
+
 impl Export {
     pub(crate) fn new(image: Image, number: usize) -> Self {
         Self { image, number }
+    }
+
+    /// Its type by the image's debug information, as its source has it, roughly.
+    ///
+    /// # Errors
+    /// Why nothing is known of it: then [`Export::check`] and [`Domain::function`] compare nothing.
+    pub fn type_in_image(&self) -> Result<String, UnknownType> {
+        let signature = self.image.signature(self.number)?;
+        Ok(signature.to_string())
     }
 
     /// Compares what the image's debug information says of its type with what the host
@@ -138,11 +193,31 @@ impl Export {
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
         if let Some(domain) = within.outside() {
-            return domain.call(self.number_in(domain.image())?, arguments, limits);
+            let number = self.number_in(domain.image())?;
+            return match limits {
+                None => domain.call(number, arguments, None),
+                Some(_) => domain.call(number, arguments, Some(&Terms::limited(limits))),
+            };
         }
         let access = within.access()?;
         let number = self.number_in(access.image())?;
         access.call(access.export(number)?, arguments, limits)
+    }
+
+    /// Calls it in a domain of its image on a thread of its own, and does not wait: as
+    /// [`Function`]'s `start`.
+    ///
+    /// # Errors
+    /// [`Error::Thread`]; [`Error::NoExport`].
+    pub fn start(
+        &self,
+        domain: &Domain,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<Call<Returned>, Error> {
+        let number = self.number_in(domain.image())?;
+        let running = Running::new(domain, number, arguments.clone(), Terms::limited(limits))?;
+        Ok(Call::new(running, |returned| *returned))
     }
 
     /// Its number, if `image` is the one that it belongs to.
@@ -205,7 +280,7 @@ macro_rules! arities {
             /// # Errors
             /// [`Error::Fault`], [`Error::Exit`], [`Error::Refused`]: the call did not
             /// return, [`Error::Callee`] included; [`Error::Ended`], [`Error::Unloaded`],
-            /// [`Error::InUse`], [`Error::Depth`], [`Error::TimeSpent`], [`Error::Runtime`]:
+            /// [`Error::NotOpen`], [`Error::Depth`], [`Error::TimeSpent`], [`Error::ProcessorTimeSpent`], [`Error::Runtime`]:
             /// it was not made.
             ///
             /// # Panics
@@ -216,7 +291,20 @@ macro_rules! arities {
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*
-                self.domain.call(self.export, &registers.finish(), self.limits.as_ref()).map(|returned| R::take(&returned))
+                self.domain.call(self.export, &registers.finish(), self.terms.as_deref()).map(|returned| R::take(&returned))
+            }
+
+            /// Calls it on a thread of its own, and does not wait: the [`Call`] is to be
+            /// awaited, waited for, or cancelled, and dropping it cancels it.
+            ///
+            /// # Errors
+            /// [`Error::Thread`]: the system has no thread. Others are the call's result.
+            #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
+            pub fn start(&self, $($name: $type),*) -> Result<Call<R>, Error> {
+                #[allow(unused_mut, reason = "without arguments")]
+                let mut registers = Registers::default();
+                $(registers.push($name);)*
+                Ok(Call::new(self.begin(registers.finish())?, R::take))
             }
 
             /// This function for another domain to call
@@ -225,6 +313,23 @@ macro_rules! arities {
             #[must_use]
             pub fn or(&self, failed: R) -> Callee {
                 Callee::from(self).or(failed.into_returned())
+            }
+        }
+
+        impl<R: Outcome, $($type: Value),*> LiveFunction<fn($($type),*) -> R> {
+            /// Calls it in the domain that serves now, and waits until it returns.
+            ///
+            /// # Errors
+            /// As [`Function`]'s `call`.
+            ///
+            /// # Panics
+            /// As [`Function`]'s `call`.
+            #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
+            pub fn call(&self, $($name: $type),*) -> Result<R, Error> {
+                #[allow(unused_mut, reason = "without arguments")]
+                let mut registers = Registers::default();
+                $(registers.push($name);)*
+                self.call_raw(&registers.finish()).map(|returned| R::take(&returned))
             }
         }
 
@@ -264,7 +369,7 @@ impl<F> Clone for Function<F> {
         Self {
             domain: self.domain.clone(),
             export: self.export,
-            limits: self.limits,
+            terms: self.terms.clone(),
             kind: PhantomData,
         }
     }

@@ -1,11 +1,11 @@
 //! The host: who decides what may be loaded, and what is set up for all domains.
 
 use crate::error::Error;
+use crate::gate::{Asked, Authoriser, NotAdmitted};
 use crate::image::Image;
 use crate::perf::PerfMap;
 use crate::policy::{Candidate, Policy, Question};
 use crate::shared::Shared;
-use mullion_loader::{Asked, Authoriser, NotAdmitted};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,6 +23,7 @@ struct Settings {
     policy: Option<Box<dyn Policy>>,
     perf: Option<PerfMap>,
     max_image: u64,
+    debug_information: bool,
 }
 
 /// What a host is made of.
@@ -32,6 +33,7 @@ pub struct HostBuilder {
     policy: Option<Box<dyn Policy>>,
     perf_map: bool,
     max_image: Option<u64>,
+    no_debug_information: bool,
 }
 
 /// The largest file of an image that is read, in bytes, unless a host says otherwise: 1 GiB.
@@ -57,7 +59,7 @@ impl Host {
     /// [`Error::Rejected`], [`Error::NotPermitted`], [`Error::NotAnExtension`]; [`Error::Load`]:
     /// the system has no memory for it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Image, Error> {
-        self.open_asked(path, &Asked::default())
+        self.open_as(path, &Asked::default())
     }
 
     /// As [`Host::open`], with who asks, a compilation record and credentials for
@@ -65,7 +67,12 @@ impl Host {
     ///
     /// # Errors
     /// As [`Host::open`].
+    #[cfg(feature = "trust")]
     pub fn open_asked(&self, path: impl AsRef<Path>, asked: &Asked<'_>) -> Result<Image, Error> {
+        self.open_as(path, asked)
+    }
+
+    fn open_as(&self, path: impl AsRef<Path>, asked: &Asked<'_>) -> Result<Image, Error> {
         let path = path.as_ref();
         let bytes = read(path, self.settings.max_image).map_err(|source| Error::Open {
             path: path.to_owned(),
@@ -97,6 +104,7 @@ impl Host {
                 image: image(),
                 source: Box::new(source),
             },
+            #[cfg(feature = "trust")]
             other => Error::NotPermitted {
                 image: image(),
                 source: Box::new(other),
@@ -139,6 +147,11 @@ impl Host {
         })
     }
 
+    /// Whether debug information of images may be read.
+    pub(crate) fn reads_debug_information(&self) -> bool {
+        self.settings.debug_information
+    }
+
     pub(crate) fn perf(&self) -> Option<&PerfMap> {
         self.settings.perf.as_ref()
     }
@@ -156,6 +169,7 @@ impl HostBuilder {
     ///
     /// Such a policy may name compilers that answer for code in the verifier's
     /// place. Then it is they whom the host's memory is trusted to.
+    #[cfg(feature = "trust")]
     #[must_use]
     pub fn authoriser(mut self, authoriser: Authoriser) -> Self {
         self.authoriser = Some(authoriser);
@@ -179,6 +193,16 @@ impl HostBuilder {
         self
     }
 
+    /// Whether the debug information of images is read: for lines and inlined functions in reports of faults,
+    /// and to compare the types of exports. It is, unless this says otherwise or the feature of that name is off. Its
+    /// reader is safe and bounded, and still reads what an image's author wrote. Without it reports have names of
+    /// functions, and an export's type is unknown, so that none is refused for it.
+    #[must_use]
+    pub fn debug_information(mut self, read: bool) -> Self {
+        self.no_debug_information = !read;
+        self
+    }
+
     /// The largest file of an image that [`Host::open`] reads, in bytes; 1 GiB unless it is
     /// said. It may come from anybody, and be a device without an end.
     #[must_use]
@@ -193,7 +217,7 @@ impl HostBuilder {
         let authoriser = self
             .authoriser
             .unwrap_or_else(Authoriser::trusting_everyone);
-        if self.policy.is_none() && authoriser.policy().is_none() {
+        if self.policy.is_none() && !authoriser.has_policy() {
             tracing::warn!("no policy: images of any author are loaded");
         }
         Host {
@@ -202,6 +226,7 @@ impl HostBuilder {
                 policy: self.policy,
                 perf: self.perf_map.then(PerfMap::open).flatten(),
                 max_image: self.max_image.unwrap_or(MAX_IMAGE),
+                debug_information: !self.no_debug_information,
             }),
         }
     }

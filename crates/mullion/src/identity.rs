@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::image::Image;
-use mullion_runtime::{BadAddress, Domain, DomainNumber};
+use mullion_runtime::{BadAddress, Domain, DomainNumber, Meter};
 use mullion_supervisor::DomainId;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ pub struct Identity {
     image: Image,
     user: Option<Box<dyn Any + Send + Sync>>,
     place: OnceLock<Place>,
+    meter: OnceLock<Arc<Meter>>,
 }
 
 /// Where the run time has it.
@@ -27,6 +28,12 @@ pub(crate) struct Place {
     pub(crate) record: DomainId,
     /// Where its window begins.
     pub(crate) base: u64,
+}
+
+impl Place {
+    pub(crate) fn number(self) -> DomainNumber {
+        self.number
+    }
 }
 
 /// Those of the domains that there are, by the run time's number.
@@ -43,6 +50,7 @@ impl Identity {
             image,
             user,
             place: OnceLock::new(),
+            meter: OnceLock::new(),
         })
     }
 
@@ -68,6 +76,7 @@ impl Identity {
     /// From now on it is found by that domain's number.
     pub(crate) fn found_as(self: &Arc<Self>, domain: &Domain) {
         let number = domain.number();
+        self.meter.get_or_init(|| domain.meter().clone());
         self.place.get_or_init(|| Place {
             number,
             record: domain.recorded_as(),
@@ -95,6 +104,11 @@ impl Identity {
         Error::Stale {
             domain: self.name.clone(),
         }
+    }
+
+    /// What counts for it; `None` as long as it is being made.
+    pub(crate) fn meter(&self) -> Option<&Meter> {
+        self.meter.get().map(|meter| &**meter)
     }
 
     /// `None` as long as it is being made.

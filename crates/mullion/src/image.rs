@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::function::{Export, Signature as SomeSignature};
 use crate::host::Host;
 use mullion_loader::{Admitted, Loaded};
-use mullion_symbols::{Class, Signature, Symbols, Type};
+use mullion_symbols::{Class, Signature, Symbols, Type, Unknown};
 use mullion_verifier::ImageKind;
 use std::collections::HashMap;
 use std::fmt;
@@ -25,8 +25,11 @@ struct Inner {
     exports: HashMap<String, usize>,
     symbols: LazySymbols,
     /// The types of exports that somebody has asked for.
-    signatures: Mutex<HashMap<usize, Option<Arc<Signature>>>>,
+    signatures: Mutex<HashMap<usize, Known>>,
 }
+
+/// What the debug information says of an export's type.
+type Known = Result<Arc<Signature>, Unknown>;
 
 impl Image {
     /// Reads, verifies and lays out an image, on a host without policy.
@@ -149,7 +152,7 @@ impl Image {
         host: impl FnOnce() -> String,
     ) -> Result<(), Error> {
         match self.signature(export) {
-            Some(signature) if !agrees(&signature, classes) => Err(Error::WrongType {
+            Ok(signature) if !agrees(&signature, classes) => Err(Error::WrongType {
                 image: self.inner.name.clone(),
                 name: self.file().exports()[export].name.clone(),
                 host: host(),
@@ -159,7 +162,7 @@ impl Image {
         }
     }
 
-    fn signature(&self, export: usize) -> Option<Arc<Signature>> {
+    pub(crate) fn signature(&self, export: usize) -> Known {
         let known = self.inner.signatures.lock();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
         let read = || {
@@ -234,13 +237,19 @@ struct LazySymbols(Mutex<Option<Symbols>>);
 pub(crate) struct Borrowed<'a>(&'a Image);
 
 impl Borrowed<'_> {
-    pub(crate) fn with<R>(&self, use_them: impl FnOnce(&Symbols) -> R) -> R {
+    pub(crate) fn with<R>(&self, use_them: impl FnOnce(&mut Symbols) -> R) -> R {
         let inner = &self.0.inner;
         let mut symbols = inner
             .symbols
             .0
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        use_them(symbols.get_or_insert_with(|| Symbols::new(inner.loaded.image().bytes())))
+        use_them(symbols.get_or_insert_with(|| {
+            let bytes = inner.loaded.image().bytes().clone();
+            match inner.host.reads_debug_information() {
+                true => Symbols::new(bytes),
+                false => Symbols::without_debug_information(bytes),
+            }
+        }))
     }
 }

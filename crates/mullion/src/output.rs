@@ -16,34 +16,38 @@ pub(crate) struct Lines {
 impl Lines {
     /// Takes what the domain wrote; logs the lines that are finished.
     pub(crate) fn write(&self, domain: &str, stream: Stream, bytes: &[u8]) {
-        let mut unfinished = self
-            .unfinished
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let line = &mut unfinished[usize::from(stream == Stream::Error)];
-        for byte in bytes {
-            if *byte == b'\n' || line.len() == LONGEST {
-                log(domain, stream, line);
-                line.clear();
+        let finished = self.change(|unfinished| {
+            let line = &mut unfinished[usize::from(stream == Stream::Error)];
+            let mut finished = Vec::new();
+            for byte in bytes {
+                if *byte == b'\n' || line.len() == LONGEST {
+                    finished.push(std::mem::take(line));
+                }
+                if *byte != b'\n' {
+                    line.push(*byte);
+                }
             }
-            if *byte != b'\n' {
-                line.push(*byte);
-            }
+            finished
+        });
+        for line in finished {
+            log(domain, stream, &line);
         }
     }
 
     /// Logs what is there of lines that were not finished.
     pub(crate) fn finish(&self, domain: &str) {
-        let mut unfinished = self
-            .unfinished
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for (line, stream) in unfinished.iter_mut().zip([Stream::Output, Stream::Error]) {
+        let rest = self.change(std::mem::take);
+        for (line, stream) in rest.iter().zip([Stream::Output, Stream::Error]) {
             if !line.is_empty() {
                 log(domain, stream, line);
-                line.clear();
             }
         }
+    }
+
+    /// Under the lock. What logs may call the domain, which writes: so nothing is logged in here.
+    fn change<R>(&self, change: impl FnOnce(&mut [Vec<u8>; 2]) -> R) -> R {
+        let unfinished = self.unfinished.lock();
+        change(&mut unfinished.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the system interface hands the bytes to.

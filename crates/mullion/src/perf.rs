@@ -40,11 +40,7 @@ impl PerfMap {
     pub(crate) fn add(&self, domain: &str, image: &Image, base: u64) {
         let mut text = String::new();
         image.symbols().with(|symbols| {
-            for function in symbols
-                .functions()
-                .iter()
-                .filter(|function| function.size > 0)
-            {
+            for function in symbols.functions().filter(|function| function.size > 0) {
                 // Writing to a string does not fail.
                 let _written = writeln!(
                     text,
@@ -56,7 +52,10 @@ impl PerfMap {
             }
         });
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = file.write_all(text.as_bytes()) {
+        let written = mullion_runtime::quietly(|| file.write_all(text.as_bytes()));
+        // What logs may load a domain.
+        drop(file);
+        if let Err(error) = written {
             tracing::warn!("the map of functions for perf: {error}");
         }
     }

@@ -111,7 +111,7 @@ impl Shared {
     /// The byte at `offset` as a domain knows it, whether it has been given it or not.
     ///
     /// # Errors
-    /// [`Error::Unloaded`], [`Error::InUse`].
+    /// [`Error::Unloaded`], [`Error::NotOpen`].
     pub fn ptr<T>(&self, within: &impl Within, offset: u64) -> Result<Ptr<T>, Error> {
         let access = within.access()?;
         let start = access.memory().base() + self.raw.offset();

@@ -54,7 +54,7 @@ pub trait Within: Sealed {
     /// How often the domain was restarted.
     ///
     /// # Errors
-    /// [`Error::Unloaded`]; [`Error::InUse`]: it is just being restarted.
+    /// [`Error::Unloaded`]; [`Error::NotOpen`]: it is just being restarted.
     fn restarts(&self) -> Result<u64, Error> {
         Ok(self.access()?.heap().life())
     }

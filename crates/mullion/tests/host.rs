@@ -6,6 +6,8 @@ mod support;
 mod books;
 #[path = "host/calls.rs"]
 mod calls;
+#[path = "host/cancel.rs"]
+mod cancel;
 #[path = "host/data.rs"]
 mod data;
 #[path = "host/endings.rs"]
@@ -22,10 +24,16 @@ mod limits;
 mod links;
 #[path = "host/loading.rs"]
 mod loading;
+#[path = "host/metrics.rs"]
+mod metrics;
 #[path = "host/misuse.rs"]
 mod misuse;
+#[path = "host/pool.rs"]
+mod pool;
 #[path = "host/restart.rs"]
 mod restart;
+#[path = "host/rows.rs"]
+mod rows;
 
 use everything::{IMAGE, imports};
 use mullion::{Domain, Error};

@@ -37,7 +37,11 @@ impl Subscriber for Log {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
+        let data = attributes.metadata();
+        let mut line = Line(format!("SPAN {} {}", data.target(), data.name()));
+        attributes.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
         span::Id::from_u64(1)
     }
     fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
@@ -76,6 +80,7 @@ fn output_calls_faults_and_restarts_are_logged() {
             .unwrap_err();
         speak.call(text.ptr()).unwrap_err();
         domain.restart().unwrap();
+        mullion::log_metrics();
         domain.unload().unwrap();
         let limits = Limits {
             output: Some(30),
@@ -116,6 +121,20 @@ fn output_calls_faults_and_restarts_are_logged() {
             "function=\"speak\""
         ]
     ));
+    let span = [
+        "SPAN mullion::call call",
+        "domain=\"loud\"",
+        "function=\"speak\"",
+    ];
+    assert!(has(&lines, &span), "{lines:#?}");
+    let figures = [
+        "INFO mullion::metrics",
+        "domain=\"loud\"",
+        " faults=1 ",
+        " restarts=1 ",
+        " memory=",
+    ];
+    assert!(has(&lines, &figures), "{lines:#?}");
     let fault = [
         "ERROR mullion::fault",
         "domain=\"loud\"",

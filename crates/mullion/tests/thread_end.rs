@@ -373,7 +373,7 @@ fn ends_and_restarts_at_the_same_time() {
                     let one = std::thread::spawn(move || {
                         let touch = domain.function::<fn(u64, u64)>("touch").unwrap();
                         match touch.call(thread, TELL) {
-                            Ok(()) | Err(Error::InUse { .. }) => {}
+                            Ok(()) | Err(Error::NotOpen { .. }) => {}
                             Err(other) => panic!("{other}"),
                         }
                     });

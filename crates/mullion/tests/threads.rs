@@ -53,6 +53,47 @@ fn memory_errno_and_thread_locals_belong_to_each_thread() {
 }
 
 #[test]
+fn a_thread_for_which_there_is_no_memory_makes_no_call_and_harms_nobody() {
+    let limits = Limits {
+        memory: 16 << 20,
+        ..Limits::default()
+    };
+    let domain = C.domain().limits(limits).load().expect("it is made");
+    let calls = domain.function::<fn() -> i64>("calls_of_thread").unwrap();
+    let take = domain.function::<fn() -> i64>("take_all").unwrap();
+    let free = domain.function::<fn()>("free_all").unwrap();
+    let mut first = 1000;
+    for _ in 0..3 {
+        assert!(take.call().unwrap() > 0);
+        std::thread::scope(|scope| {
+            let others = [(); 4].map(|()| scope.spawn(|| calls.call()));
+            for other in others {
+                match other.join().unwrap() {
+                    Err(Error::Runtime(mullion_runtime::Error::ThreadStart { code: 12 })) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(!domain.has_ended().unwrap());
+            first += 1;
+            assert_eq!(calls.call().unwrap(), first, "who had called goes on");
+        });
+        // With memory, who was refused is welcome.
+        let other = || {
+            assert!(calls.call().is_err());
+            free.call().unwrap_err();
+        };
+        std::thread::scope(|scope| scope.spawn(other).join().unwrap());
+        free.call().unwrap();
+        let other = || assert_eq!(calls.call().unwrap(), 1001);
+        std::thread::scope(|scope| scope.spawn(other).join().unwrap());
+        // Its memory stays for the next thread with the stack: so that there is none to come,
+        // the next round begins anew.
+        domain.restart().unwrap();
+        first = 1000;
+    }
+}
+
+#[test]
 fn thread_locals_begin_anew_with_each_thread_and_after_a_restart() {
     let domain = domain();
     let calls = || {
@@ -116,4 +157,28 @@ fn exceptions_and_statics_of_functions_in_several_threads() {
     together(|number| assert_eq!(work.call(number as i32, 2000).unwrap(), 0));
     let owners = domain.function::<fn() -> i64>("owners").unwrap();
     assert_eq!(owners.call().unwrap(), 1);
+}
+
+/// What waits for a lock that the call which ended the domain has held does not wait for ever.
+#[test]
+fn nobody_waits_for_a_lock_in_a_domain_that_has_ended() {
+    let domain = domain();
+    for _ in 0..3 {
+        std::thread::scope(|scope| {
+            let ends = scope.spawn(|| {
+                let ends = domain.function::<fn()>("lock_and_end").unwrap();
+                ends.call()
+            });
+            let is_locked = domain.function::<fn() -> i32>("is_locked").unwrap();
+            while is_locked.call().unwrap() == 0 {
+                std::thread::yield_now();
+            }
+            let waits = domain.function::<fn()>("wait_for_lock").unwrap();
+            let waited = waits.call();
+            assert!(matches!(waited, Err(Error::Ended { .. })), "{waited:?}");
+            assert!(matches!(ends.join().unwrap(), Err(Error::Fault(_))));
+        });
+        let idle = domain.restart_when_idle(std::time::Duration::from_secs(60));
+        idle.unwrap();
+    }
 }

@@ -53,6 +53,28 @@ MULLION_EXPORT(int, churn, (unsigned tag, int rounds))
 	return 0;
 }
 
+/* All the memory that there is, to the last piece; and back. */
+static void **taken;
+
+MULLION_EXPORT(long, take_all, (void))
+{
+	long blocks = 0;
+	for (size_t size = 1 << 20; size >= 16; size /= 2)
+		for (void **block; (block = malloc(size)); blocks++) {
+			*block = taken;
+			taken = block;
+		}
+	return blocks;
+}
+
+MULLION_EXPORT(void, free_all, (void))
+{
+	for (void **block; (block = taken);) {
+		taken = *block;
+		free(block);
+	}
+}
+
 MULLION_EXPORT(long, rounds_of_all, (void)) { return total; }
 
 /* One stream, written to by everyone: each line whole. */
@@ -78,3 +100,21 @@ MULLION_EXPORT(char *, close_stream, (void))
 }
 
 MULLION_EXPORT(void, fail, (void)) { *(volatile int *)0 = 1; }
+
+/* One takes the lock of a stream, and ends when the other waits for it. */
+static volatile int locked, waiting;
+MULLION_EXPORT(int, is_locked, (void)) { return locked; }
+MULLION_EXPORT(void, lock_and_end, (void))
+{
+	flockfile(stdout);
+	locked = 1;
+	while (!waiting) {}
+	for (volatile int i = 0; i < 10000000; i++) {}
+	__builtin_trap();
+}
+MULLION_EXPORT(void, wait_for_lock, (void))
+{
+	waiting = 1;
+	flockfile(stdout);
+	funlockfile(stdout);
+}

@@ -14,6 +14,18 @@ struct Point {
     name: Ptr<i8>,
 }
 
+/// A debugger is told where the image lies.
+#[test]
+fn the_base_of_the_window() {
+    let domain = domain();
+    let inside = domain.copy_in(&[1_u8]).unwrap();
+    assert_eq!(inside.ptr().address() >> 32 << 32, domain.base());
+    let base = domain.base();
+    drop(inside);
+    domain.restart().unwrap();
+    assert_eq!(domain.base(), base);
+}
+
 #[test]
 fn slices_by_reference() {
     let domain = domain();

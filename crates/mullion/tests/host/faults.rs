@@ -135,3 +135,17 @@ fn a_fault_of_one_domain_is_none_of_another_ones() {
         one.restart().unwrap();
     }
 }
+
+/// `abort` and `raise` name the thread, by the number that the domain's C library gave it.
+#[test]
+fn a_thread_that_did_not_load_the_domain_aborts_as_the_one_that_did() {
+    let domain = crate::domain();
+    for _ in 0..3 {
+        let abort = || fault(domain.function::<fn()>("give_up").unwrap().call());
+        let abort = std::thread::scope(|scope| scope.spawn(abort).join().unwrap());
+        assert_eq!(*abort.cause(), Cause::Raised { signal: 6 });
+        domain
+            .restart_when_idle(std::time::Duration::from_secs(60))
+            .unwrap();
+    }
+}

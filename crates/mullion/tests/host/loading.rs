@@ -1,6 +1,6 @@
 //! What is loaded, and what is refused.
 
-use crate::{IMAGE, imports, support};
+use crate::{IMAGE, fault, imports, support};
 use mullion::{BoxedError, Candidate, Error, Host, Image, Imports, Policy};
 use std::path::Path;
 
@@ -173,4 +173,21 @@ fn domains_of_windows_mapped_in_advance_are_as_others() {
         let count = domain.function::<fn() -> i32>("count").unwrap();
         assert_eq!(count.call().unwrap(), 42);
     }
+}
+
+/// A host that wants no debug information read has names of functions alone, and no types.
+#[test]
+fn debug_information_is_read_only_if_the_host_wants_it() {
+    let read = |wanted: bool| {
+        let host = Host::builder().debug_information(wanted).build();
+        let image = host.image("quiet", IMAGE.file().bytes().clone()).unwrap();
+        let domain = image.domain().imports(imports()).load().unwrap();
+        let wrong = domain.function::<fn(f64) -> f64>("down").is_err();
+        let fault = fault(domain.function::<fn()>("fault").unwrap().call());
+        let place = fault.location().unwrap();
+        (wrong, place.line.is_some(), place.function)
+    };
+    let name = Some("scribble".to_owned());
+    assert_eq!(read(true), (true, true, name.clone()));
+    assert_eq!(read(false), (false, false, name));
 }

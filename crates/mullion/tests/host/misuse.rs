@@ -123,6 +123,36 @@ fn a_type_that_the_debug_information_contradicts_is_refused_with_both() {
     domain.function::<fn(u64)>("length").unwrap();
 }
 
+/// gcc splits functions of which a part is seldom run.
+#[test]
+fn a_type_of_a_function_in_two_pieces_is_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, image) = (
+        directory.path().join("cold.c"),
+        directory.path().join("cold.mx"),
+    );
+    let text = "#include <mullion/ext.h>\n#include <stdint.h>\n\
+        __attribute__((cold, noipa)) void bad(unsigned x) { *(volatile unsigned *)(uintptr_t)x = x; }\n\
+        MULLION_EXPORT(int32_t, halves, (uint32_t x))\n\
+        { if (x > 1000) { bad(1); bad(x); bad(x ^ 7); } return x + 1; }\n";
+    std::fs::write(&source, text).unwrap();
+    for (options, known) in [
+        (&["-O2"][..], Ok("int32_t (uint32_t)".to_owned())),
+        (&["-O2", "-gdwarf-4"], Ok("int32_t (uint32_t)".to_owned())),
+        (&["-O2", "-g1"], Err(mullion::UnknownType::NoTypes)),
+        (&["-O2", "-g0"], Err(mullion::UnknownType::NoInformation)),
+    ] {
+        crate::support::build(&source, &image, options);
+        let image = mullion::Image::open(&image).unwrap();
+        let domain = image.domain().load().unwrap();
+        assert_eq!(image.find("halves").unwrap().type_in_image(), known);
+        let wrong = domain.function::<fn(Ptr<u8>) -> f64>("halves");
+        assert_eq!(wrong.is_err(), known.is_ok(), "{options:?}");
+        let right = domain.function::<fn(u32) -> i32>("halves").unwrap();
+        assert_eq!(right.call(2).unwrap(), 3);
+    }
+}
+
 #[test]
 fn a_wrong_type_gives_a_wrong_number_or_a_fault_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();

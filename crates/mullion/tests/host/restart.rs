@@ -1,11 +1,12 @@
 //! Restart in place: what is fresh, what stays good, what is stale.
 
 use crate::support;
-use mullion::{Callback, Caller, Domain, Error, Image, Imports, Mount, Ptr, Within};
+use mullion::{Callback, Caller, Domain, Error, Image, Imports, Limits, Mount, Ptr, Within};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
 
 static CONSTRUCTOR: LazyLock<Image> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -154,4 +155,66 @@ fn after_each_fault_it_is_as_new() {
         crate::fault(crash.call());
         domain.restart().unwrap();
     }
+}
+
+/// Threads call all the time, and a fault of one would end the calls of all: the restart waits until
+/// they have left, and they wait until it is done. No call finds constructors that have not run.
+#[test]
+fn a_domain_is_restarted_under_traffic() {
+    let patient = Duration::from_secs(60);
+    let limits = Limits {
+        start_wait: patient,
+        ..Limits::default()
+    };
+    let imports = Imports::new().function("host_ready", |_: &Caller<'_>| {
+        std::thread::sleep(Duration::from_micros(100));
+        10
+    });
+    let builder = CONSTRUCTOR.domain().imports(imports).limits(limits);
+    let domain = builder.load().unwrap();
+    let (stop, calls) = (AtomicBool::new(false), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let found = number(&domain, "is_ready");
+                    assert_eq!(found.expect("they wait"), 10);
+                    calls.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let restarts = (0..50).map(|_| domain.restart_when_idle(patient));
+        let restarted: Result<Vec<()>, Error> = restarts.collect();
+        stop.store(true, Ordering::Relaxed);
+        restarted.unwrap();
+    });
+    assert!(calls.into_inner() > 0);
+    assert_eq!(domain.restarts().unwrap(), 50);
+}
+
+/// Callers that do not wait are told by name; a thread that is in the domain cannot wait for itself.
+#[test]
+fn a_closed_domain_is_not_open_to_those_that_come() {
+    let own: Arc<OnceLock<Domain>> = Arc::default();
+    let inside = own.clone();
+    let domain = load(move |before| {
+        if let Some(domain) = inside.get().filter(|_| before > 0) {
+            let refused = domain.restart_when_idle(Duration::ZERO);
+            assert!(refused.is_err(), "it is being restarted by this thread");
+            let called = number(domain, "count");
+            assert!(matches!(called, Err(Error::NotOpen { .. })), "{called:?}");
+        }
+        Ok(10)
+    });
+    own.set(domain.clone()).expect("set once");
+    domain.restart().unwrap();
+    let buffer = domain.copy_in(&[1u8]).unwrap();
+    let slice = buffer.slice(&domain).unwrap();
+    let waited = std::thread::scope(|scope| {
+        let waits = scope.spawn(|| domain.restart_when_idle(Duration::from_millis(1)));
+        waits.join().unwrap()
+    });
+    assert!(matches!(waited, Err(Error::InUse { .. })), "{waited:?}");
+    assert_eq!(slice.to_vec().unwrap(), [1], "as it was");
+    assert_eq!(number(&domain, "is_ready").unwrap(), 10);
 }
