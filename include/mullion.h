@@ -80,8 +80,8 @@ typedef int32_t mullion_status;
 #define MULLION_REFUSED 11
 /* The domain has faulted or exited earlier, and was not restarted. */
 #define MULLION_ENDED 12
-/* The domain cannot be restarted or unloaded while calls are in it, nor used
- * while it is restarted. */
+/* The domain cannot be restarted or unloaded while calls are in it, nor used before it is
+ * loaded. */
 #define MULLION_IN_USE 13
 /* The domain was unloaded. */
 #define MULLION_UNLOADED 14
@@ -120,6 +120,15 @@ typedef int32_t mullion_status;
 #define MULLION_WRONG_TYPE 30
 /* The file cannot be written. */
 #define MULLION_CANNOT_WRITE 31
+/* The domain is just being started, restarted or unloaded: see start_wait_nanoseconds. */
+#define MULLION_NOT_OPEN 32
+/* The call was cancelled. If it had entered the domain, that takes no calls until
+ * mullion_domain_restart(), and mullion_last_fault() tells where it was. */
+#define MULLION_CANCELLED 33
+/* What was waited for has not happened in the time given. */
+#define MULLION_TIMED_OUT 34
+/* A host function was left by longjmp on this thread: see mullion_host_function. */
+#define MULLION_ABANDONED 35
 
 /* What went wrong in the last function of this library that failed on this
  * thread, in words; "" if none has. Never null; good until the next failure on
@@ -131,6 +140,14 @@ const char *mullion_status_name(mullion_status status);
 
 /* The version of the library, like "0.1.0". */
 const char *mullion_version(void);
+
+/* Makes the calling thread ready for calls of domains, as its first call does: it has an
+ * alternate stack for signals, and SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the signal of
+ * time limits are open. A thread needs this only if it blocks these signals, or switches its
+ * alternate stack off, after its first call.
+ *
+ * Errors: MULLION_SYSTEM (also in a signal's handler, where no domain may be called). */
+mullion_status mullion_prepare_thread(void);
 
 /* ---- Handles ------------------------------------------------------------ */
 
@@ -227,7 +244,14 @@ typedef struct mullion_arguments {
  *
  * It is called on the thread that called the domain, on several at once if
  * several did. It must not throw a C++ exception nor longjmp out of itself, nor end its
- * thread (pthread_exit, pthread_cancel): it returns. */
+ * thread (pthread_exit, pthread_cancel): it returns.
+ *
+ * A C++ exception that leaves it ends the process. A longjmp out of it is found out
+ * at the next call into a domain on this thread, as a rule: that and all later ones return
+ * MULLION_ABANDONED, and nothing is called. What the call had begun stays begun: to other
+ * threads the domain is in use (MULLION_IN_USE). If the jump went to a host function that is
+ * still running, and that returns, the call that it belongs to ends with MULLION_ABANDONED, and
+ * the thread goes on. */
 typedef mullion_status (*mullion_host_function)(mullion_domain domain, void *user,
                                                 const mullion_arguments *arguments,
                                                 mullion_value *result);
@@ -306,9 +330,28 @@ typedef struct mullion_limits {
 	uint64_t gate_calls;  /* calls of functions that it imports, in each call; no limit */
 	uint64_t output;      /* bytes written to streams, and mullion_charge_output(), until a
 	                         restart; no limit */
+	/* Time that threads run on a processor, in the kernel and in the host's functions too;
+	 * what they wait does not count, so that it means the same on a busy machine. To look at
+	 * that clock takes a system call for each call. */
+	uint64_t processor_nanoseconds;       /* for each call from the host; no limit */
+	uint64_t total_processor_nanoseconds; /* for all calls until a restart; no limit */
+	uint64_t start_wait_nanoseconds; /* a call waits for the domain while it is started or
+	                         restarted; not at all: MULLION_NOT_OPEN at once */
+	uint64_t mappings;    /* of the system, that its memory may take; 2000 */
+	uint64_t measured;    /* no limit: the clock by which mullion_metrics has the time of calls,
+	                         MULLION_CLOCK_WALL or MULLION_CLOCK_PROCESSOR; it is not measured. To
+	                         look at the clock makes each call longer: by about 90 ns, or by two
+	                         system calls (1.2 microseconds) */
+	uint64_t steps;       /* for all calls until a restart, of an image that counts them (mullion cc
+	                         --mullion-count); no limit. The same input ends at the same instruction
+	                         if one thread at a time calls. Hostile code can change the count: it is
+	                         for replaying, and limits of time are the wall */
 } mullion_limits;
 
-#define MULLION_LIMITS_DEFAULT { sizeof(mullion_limits), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define MULLION_CLOCK_WALL 1u
+#define MULLION_CLOCK_PROCESSOR 2u
+
+#define MULLION_LIMITS_DEFAULT { sizeof(mullion_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a domain of an image and runs its constructors. `name`, for errors and
  * logs, may be null: then it is the image's. `limits` may be null. The C library
@@ -330,10 +373,20 @@ mullion_status mullion_domain_load(mullion_image image, const char *name, mullio
  * restarted again. */
 mullion_status mullion_domain_restart(mullion_domain domain);
 
+/* As mullion_domain_restart(), when nobody is in the domain any more, and so many nanoseconds
+ * at most: for domains that several threads call. Until then it is closed: calls that come wait
+ * (start_wait_nanoseconds of its limits) or are refused, MULLION_NOT_OPEN; those that are in it
+ * go on, with all that they nest.
+ *
+ * Errors: as there. MULLION_IN_USE: it was in use for so long, or this thread is in it; then it
+ * is open as it was. */
+mullion_status mullion_domain_restart_when_idle(mullion_domain domain, uint64_t nanoseconds);
+
 /* Takes the domain out of memory and frees its handle. Functions of it answer
  * MULLION_UNLOADED. A call of another domain, or of a thread that ends, that is in it goes
  * on until it returns, and keeps its memory and host functions; later ones are refused.
- * Errors: MULLION_IN_USE: calls of the host are in it: then nothing has changed. */
+ * Errors: MULLION_IN_USE: calls of the host are in it; MULLION_NOT_OPEN: it is just being loaded.
+ * Then nothing has changed. */
 mullion_status mullion_domain_unload(mullion_domain domain);
 
 /* Sets `ended` to 1 if the domain has faulted or exited and was not restarted, else to 0. */
@@ -343,8 +396,65 @@ mullion_status mullion_domain_has_ended(mullion_domain domain, int *ended);
  * long as this stays as it was. */
 mullion_status mullion_domain_restarts(mullion_domain domain, uint64_t *count);
 
+/* Sets `base` to the address at which the domain's window begins, the same for all its lives:
+ * BASE in gdb's `add-symbol-file IMAGE -o BASE` (docs/debugging.md). */
+mullion_status mullion_domain_base(mullion_domain domain, uint64_t *base);
+
 /* Sets `bytes` to what the domain's image and heap take now. */
 mullion_status mullion_domain_memory(mullion_domain domain, uint64_t *bytes);
+
+/* ---- Figures ------------------------------------------------------------ */
+
+/* What a domain has done so far, over all its lives. */
+typedef struct mullion_metrics {
+	size_t size;             /* sizeof(mullion_metrics), so that the structure can grow */
+	uint64_t number;         /* of the domain, which no other one of the process ever has */
+	uint64_t calls;          /* invocations that have begun: by the host, by other domains, by host
+	                            functions that call back; constructors; threads that come and end */
+	uint64_t host_calls;     /* its calls of host functions and of other domains */
+	uint64_t nanoseconds;    /* that outermost invocations took which have ended;
+	                            MULLION_NOT_MEASURED without `measured` in its limits */
+	uint64_t faults;         /* invocations that ended by a fault */
+	uint64_t exits;          /* invocations that ended since it ended itself */
+	uint64_t refused;        /* invocations that a host function ended */
+	uint64_t not_made;       /* calls that were not made: it had ended, or a limit forbade them */
+	uint64_t restarts;
+	uint64_t limit_hits;     /* faults by a limit, calls that one forbade, memory that it was refused */
+	uint64_t memory;         /* bytes of image and heap now */
+	uint64_t memory_highest; /* and at most, ever */
+	uint64_t memory_limit;
+} mullion_metrics;
+
+#define MULLION_NOT_MEASURED UINT64_MAX
+#define MULLION_METRICS_DEFAULT { sizeof(mullion_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills the structure, of which `size` is set. It may be called while the domain is in use.
+ * Errors: MULLION_BAD_ARGUMENT: `size`. */
+mullion_status mullion_domain_metrics(mullion_domain domain, mullion_metrics *metrics);
+
+/* Sets `count` to how often the domain has ended a call by a fault of that kind: "access", "trap",
+ * "time_limit" and so on, as mullion_prometheus() has them.
+ * Errors: MULLION_BAD_ARGUMENT: there is no such kind. */
+mullion_status mullion_domain_faults_of(mullion_domain domain, const char *kind, uint64_t *count);
+
+/* Sets `count` to how often the domain has hit that limit: "memory", "time", "depth" and so on.
+ * Errors: MULLION_BAD_ARGUMENT: there is no such limit. */
+mullion_status mullion_domain_limit_hits_of(mullion_domain domain, const char *limit, uint64_t *count);
+
+/* Sets `steps` to what the domain has left of the steps in its limits, as its own memory says.
+ * Errors: MULLION_BAD_ARGUMENT: they are not limited; MULLION_UNLOADED; MULLION_NOT_OPEN. */
+mullion_status mullion_domain_steps_left(mullion_domain domain, uint64_t *steps);
+
+/* Writes the figures of all domains of this process to a file, as text for Prometheus (exposition
+ * format 0.0.4). Errors: MULLION_CANNOT_WRITE. */
+mullion_status mullion_prometheus(const char *path);
+
+/* The text is good until it returns; a zero is behind it. It may call this library. */
+typedef void (*mullion_text_function)(void *user, const char *text, size_t length);
+
+/* Gives that text to `take`: for a host that serves it itself, as
+ * "text/plain; version=0.0.4; charset=utf-8". */
+mullion_status mullion_prometheus_text(mullion_text_function take, void *user);
 
 /* ---- Calls -------------------------------------------------------------- */
 
@@ -385,7 +495,7 @@ mullion_status mullion_function_free(mullion_function function);
  * which register is of interest, and finds it; it may be null.
  *
  * Errors: MULLION_FAULT, MULLION_EXITED, MULLION_REFUSED, MULLION_CALLEE: it did not
- * return; MULLION_ENDED, MULLION_UNLOADED, MULLION_IN_USE, MULLION_DEPTH,
+ * return; MULLION_ENDED, MULLION_UNLOADED, MULLION_NOT_OPEN, MULLION_DEPTH,
  * MULLION_TIME_SPENT, MULLION_SYSTEM, MULLION_BAD_ARGUMENT: it was not called. */
 mullion_status mullion_call(mullion_function function, const mullion_value *arguments, size_t count,
                             mullion_value *result);
@@ -397,15 +507,46 @@ typedef struct mullion_call_limits {
 	uint64_t gate_calls;  /* with those of calls of the same domain that are nested in it */
 	uint32_t depth;       /* calls nested on the thread from here on, this one included */
 	uint32_t reserved;    /* 0 */
+	uint64_t processor_nanoseconds; /* on a processor, as in mullion_limits */
 } mullion_call_limits;
 
-#define MULLION_CALL_LIMITS_DEFAULT { sizeof(mullion_call_limits), 0, 0, 0, 0 }
+#define MULLION_CALL_LIMITS_DEFAULT { sizeof(mullion_call_limits), 0, 0, 0, 0, 0 }
 
 /* As mullion_call(), with limits of its own; `limits` may be null. A call that exceeds
  * them is MULLION_FAULT, or, in nested calls, MULLION_DEPTH. */
 mullion_status mullion_call_limited(mullion_function function, const mullion_value *arguments,
                                     size_t count, const mullion_call_limits *limits,
                                     mullion_value *result);
+
+/* A call that runs on a thread of its own. */
+typedef struct mullion_call_handle { uint64_t number; } mullion_call_handle;
+
+/* Waits as long as it takes. */
+#define MULLION_NEVER UINT64_MAX
+
+/* Begins a call on a thread of its own, and does not wait. `limits` may be null. What becomes
+ * of it is what mullion_call_wait() answers. The call is to be closed.
+ *
+ * Errors: MULLION_SYSTEM: no thread; MULLION_BAD_ARGUMENT. */
+mullion_status mullion_call_start(mullion_function function, const mullion_value *arguments,
+                                  size_t count, const mullion_call_limits *limits,
+                                  mullion_call_handle *call);
+
+/* Waits until a call has ended, at most so many nanoseconds (0: looks only), and gives its
+ * result, once.
+ *
+ * Errors: as mullion_call_limited(); MULLION_CANCELLED; MULLION_TIMED_OUT: it goes on;
+ * MULLION_BAD_ARGUMENT: its result has been given. */
+mullion_status mullion_call_wait(mullion_call_handle call, uint64_t nanoseconds, mullion_value *result);
+
+/* Ends a call, from any thread: at once where it runs code of a domain, and else when a host
+ * function returns to one. Does not wait. What it calls of other domains ends too. Nothing, if it
+ * has ended. */
+mullion_status mullion_call_cancel(mullion_call_handle call);
+
+/* Frees the handle, and cancels the call if it has not ended. Until it has, the domain is in
+ * use: mullion_domain_restart_when_idle() waits for that. */
+mullion_status mullion_call_close(mullion_call_handle call);
 
 /* As mullion_call(), for a function pointer that the domain passed or returned.
  * Errors, besides: MULLION_NOT_A_FUNCTION. */
@@ -568,6 +709,10 @@ mullion_status mullion_shared_pointer(mullion_shared shared, mullion_domain doma
 #define MULLION_CAUSE_TOTAL_TIME 13u    /* limit on all calls */
 #define MULLION_CAUSE_GATE_CALLS 14u    /* limit */
 #define MULLION_CAUSE_OUTPUT 15u        /* limit */
+#define MULLION_CAUSE_PROCESSOR_TIME 16u       /* limit */
+#define MULLION_CAUSE_TOTAL_PROCESSOR_TIME 17u /* limit on all calls */
+#define MULLION_CAUSE_CANCELLED 18u     /* by mullion_call_cancel() or _close() */
+#define MULLION_CAUSE_STEPS 19u                /* limit on all calls */
 
 /* A fault. The strings are good until the next failure on this thread, or its
  * end; where nothing is known they are "". */
@@ -600,7 +745,9 @@ mullion_status mullion_last_fault(mullion_fault *fault);
 
 /* `target` says what the line is about: "mullion::output", "mullion::fault",
  * "mullion::call" or another name. Both strings are good until it returns. It
- * must not call this library. */
+ * may call this library, and the domain that the line is about: what cannot be done just then is
+ * refused (a restart while a call is in it: MULLION_IN_USE), and nothing that is logged
+ * meanwhile on this thread is handed to it. It must not throw, longjmp nor end its thread. */
 typedef void (*mullion_log_function)(void *user, int level, const char *target, const char *line);
 
 /* Has the library's log, up to `level`, handed to `log`, from every thread. Once

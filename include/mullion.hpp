@@ -499,6 +499,39 @@ auto tainted<R (*)(A...)>::operator()(detail::argument<A>... arguments) const
         return detail::taint<R>(domain_, result);
 }
 
+// ---- Calls that go on by themselves ------------------------------------------------------
+
+// A call on a thread of its own, from function::start(). Destroyed, it is cancelled. An exception
+// that a host function throws ends it with MULLION_REFUSED.
+template <class R>
+class call {
+public:
+    call(mullion_domain domain, mullion_call_handle handle) : domain_(domain), handle_(handle) {}
+    call(call &&other) noexcept : domain_(other.domain_), handle_(std::exchange(other.handle_, {0})) {}
+    call &operator=(call &&other) noexcept
+    {
+        std::swap(domain_, other.domain_);
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~call() { mullion_call_close(handle_); }
+
+    // Waits, at most so many nanoseconds: MULLION_TIMED_OUT if it goes on. The result is given once.
+    auto wait(std::uint64_t nanoseconds = MULLION_NEVER) const
+    {
+        mullion_value result{detail::kind_of<R>(), 0, {0}};
+        detail::check(mullion_call_wait(handle_, nanoseconds, &result));
+        if constexpr (!std::is_void_v<R>)
+            return detail::taint<R>(domain_, result);
+    }
+    // From any thread.
+    void cancel() const { detail::check(mullion_call_cancel(handle_)); }
+
+private:
+    mullion_domain domain_;
+    mullion_call_handle handle_;
+};
+
 // ---- Functions of domains --------------------------------------------------------------
 
 template <class Signature>
@@ -538,6 +571,15 @@ public:
         detail::check(mullion_call_limited(*handle_, values, sizeof...(A), &limits_, &result));
         if constexpr (!std::is_void_v<R>)
             return detail::taint<R>(domain_, result);
+    }
+
+    // Calls it on a thread of its own, and does not wait.
+    call<R> start(detail::argument<A>... arguments) const
+    {
+        const mullion_value values[sizeof...(A) + 1] = {arguments.value_..., mullion_integer(0)};
+        mullion_call_handle handle{0};
+        detail::check(mullion_call_start(*handle_, values, sizeof...(A), &limits_, &handle));
+        return {domain_, handle};
     }
 
 private:
@@ -753,6 +795,11 @@ public:
     mullion_domain handle() const noexcept { return handle_; }
     // The state that it had when it was loaded. Functions stay good.
     void restart() { detail::check(mullion_domain_restart(handle_)); }
+    // As restart(), when nobody is in it any more, and so many nanoseconds at most.
+    void restart_when_idle(std::uint64_t nanoseconds)
+    {
+        detail::check(mullion_domain_restart_when_idle(handle_, nanoseconds));
+    }
     void unload()
     {
         detail::check(mullion_domain_unload(handle_));

@@ -64,13 +64,15 @@ struct graft_link {
     const void *method;      // whose thunk it is: the address of one variable for each method
 };
 
-template <auto Method, std::size_t Slots, class C, class R, class... A>
+// `Nothrow`: the method is noexcept.
+template <auto Method, std::size_t Slots, bool Nothrow, class C, class R, class... A>
 class graft_of {
 public:
     using replacement = std::function<R(C &, A...)>;
 
     // In place of the method: `function`, which is given the object and the arguments.
-    // What it throws as a mullion::error makes the original answer.
+    // What it throws as a mullion::error makes the original answer; in place of a method that is
+    // noexcept, whatever it throws.
     graft_of(C &object, replacement function) : place_(vptr_of(object)), copy_(new copy)
     {
         // Offset to top and type information stand in front of the first slot.
@@ -117,7 +119,7 @@ public:
 
 private:
     using word = std::uintptr_t;
-    using plain = R(C *, A...);
+    using plain = R(C *, A...) noexcept(Nothrow);
     // Slots that are filled with an end, in case that `Slots` is too small.
     static constexpr std::size_t left_out = 16;
     static inline const char tag = 0;
@@ -151,7 +153,7 @@ private:
     }
 
     // What the slot holds: called as the method is, with the object in front.
-    static R thunk(C *self, A... arguments)
+    static R thunk(C *self, A... arguments) noexcept(Nothrow)
     {
         return call(find(__atomic_load_n(vptr_of(*self), __ATOMIC_ACQUIRE)), self, arguments...);
     }
@@ -170,6 +172,10 @@ private:
                 return graft->function(*self, arguments...);
             } catch (const error &) {
                 graft->failures.fetch_add(1, std::memory_order_relaxed);
+            } catch (...) {
+                if constexpr (!Nothrow)
+                    throw;
+                graft->failures.fetch_add(1, std::memory_order_relaxed);
             }
         }
         // Another graft of the same method below: its thunk would begin at the top again.
@@ -187,14 +193,22 @@ private:
 template <auto Method, std::size_t Slots, class M = decltype(Method)>
 class graft;
 
-template <auto Method, std::size_t Slots, class C, class R, class... A>
-class graft<Method, Slots, R (C::*)(A...)> : public detail::graft_of<Method, Slots, C, R, A...> {
-    using detail::graft_of<Method, Slots, C, R, A...>::graft_of;
-};
-template <auto Method, std::size_t Slots, class C, class R, class... A>
-class graft<Method, Slots, R (C::*)(A...) const> : public detail::graft_of<Method, Slots, const C, R, A...> {
-    using detail::graft_of<Method, Slots, const C, R, A...>::graft_of;
-};
+// Every kind of virtual function: const, with & behind it, noexcept.
+#define MULLION_GRAFT(object, qualifiers, nothrow)                                                            \
+    template <auto Method, std::size_t Slots, class C, class R, class... A>                                   \
+    class graft<Method, Slots, R (C::*)(A...) qualifiers noexcept(nothrow)>                                   \
+        : public detail::graft_of<Method, Slots, nothrow, object, R, A...> {                                  \
+        using detail::graft_of<Method, Slots, nothrow, object, R, A...>::graft_of;                            \
+    };
+MULLION_GRAFT(C, , false)
+MULLION_GRAFT(C, , true)
+MULLION_GRAFT(const C, const, false)
+MULLION_GRAFT(const C, const, true)
+MULLION_GRAFT(C, &, false)
+MULLION_GRAFT(C, &, true)
+MULLION_GRAFT(const C, const &, false)
+MULLION_GRAFT(const C, const &, true)
+#undef MULLION_GRAFT
 
 } // namespace mullion
 

@@ -1,5 +1,6 @@
 //! Domains behind handles, and the host functions that they call.
 
+use crate::jump;
 use crate::status::{Failure, HostRefused, OK, OUTPUT_LIMIT, Status};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, HostArguments, Pointer, User, Value};
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// What a handle of a domain stands for. There before the domain is, since its
 /// constructors may call host functions, which are told the handle.
@@ -80,9 +82,13 @@ impl Domain {
         self.loaded.get().ok_or_else(Failure::loading)
     }
 
-    pub(crate) fn restart(&self) -> Result<(), Failure> {
+    /// At once, or when it is idle.
+    pub(crate) fn restart(&self, at_most: Option<Duration>) -> Result<(), Failure> {
         let loaded = self.loaded()?;
-        loaded.restart()?;
+        match at_most {
+            None => loaded.restart()?,
+            Some(at_most) => loaded.restart_when_idle(at_most)?,
+        }
         // Other threads may have allocated since; or restarted it again, and do this then.
         let restarts = loaded.restarts().unwrap_or(0);
         self.buffers(|buffers| buffers.retain(|_, buffer| buffer.restarts() >= restarts));
@@ -207,10 +213,15 @@ impl Domain {
         run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
     ) -> Result<R, Failure> {
         let number = self.own.number.get().copied().unwrap_or(0);
+        let innermost = CALLER.get();
+        if !innermost.is_null() {
+            // Unless the host function was left by a jump.
+            host::check_thread()?;
+        }
         // SAFETY: `call_host` has put it there from its own frame, and takes it away
         // before that ends; it has not returned, as we are called by the host function
         // that it called, on the same thread.
-        let mut calling = unsafe { CALLER.get().as_ref() };
+        let mut calling = unsafe { innermost.as_ref() };
         while let Some(inner) = calling.filter(|calling| calling.number != number) {
             // SAFETY: as above, of a call that the inner one is nested in.
             calling = unsafe { inner.outer.as_ref() };
@@ -248,6 +259,17 @@ impl Function {
         })
     }
 
+    /// Calls it on a thread of its own.
+    pub(crate) fn start(
+        &self,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<host::Call<Returned>, Failure> {
+        Ok(self
+            .export
+            .start(self.domain.loaded()?, arguments, limits)?)
+    }
+
     pub(crate) fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Failure> {
         Ok(self.export.check(parameters, result)?)
     }
@@ -267,9 +289,10 @@ pub(crate) fn handle_of(identity: &Identity) -> Handle {
     }
 }
 
-/// `mullion_host_function`.
+/// `mullion_host_function`. A C++ exception that leaves it ends the process, with the reason: `dispatch`
+/// lets nothing unwind through the trampoline.
 pub(crate) type HostFunction =
-    unsafe extern "C" fn(Handle, *mut c_void, *const HostArguments, *mut Value) -> Status;
+    unsafe extern "C-unwind" fn(Handle, *mut c_void, *const HostArguments, *mut Value) -> Status;
 
 /// It is the innermost caller no more, however the host function ends.
 impl Drop for Calling {
@@ -306,7 +329,8 @@ pub(crate) unsafe fn call_host(
     };
     CALLER.set(&raw const calling);
     // SAFETY: by the caller's promise; both structures live until it returns.
-    let status = unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
+    let call = || unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
+    let status = jump::watched(call);
     drop(calling);
     if status == OUTPUT_LIMIT {
         // It has asked, and the answer was no: more than any limit.

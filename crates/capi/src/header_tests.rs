@@ -1,7 +1,7 @@
 //! The header and this library agree on every number: a C program that does not
 //! compile if they do not.
 
-use crate::{policy, sharing, status, table, value};
+use crate::{metrics, policy, sharing, status, table, value};
 use mullion_host::Permission;
 use std::ffi::{CStr, c_int};
 use std::fmt::Write as _;
@@ -53,7 +53,14 @@ fn layout() -> Vec<(String, i64)> {
             ));)*
         };
     }
-    for handle in ["image", "imports", "domain", "function", "shared"] {
+    for handle in [
+        "image",
+        "imports",
+        "domain",
+        "function",
+        "shared",
+        "call_handle",
+    ] {
         let of = format!("sizeof(mullion_{handle})");
         list.push((of, size_of::<table::Handle>()));
     }
@@ -62,9 +69,18 @@ fn layout() -> Vec<(String, i64)> {
     structure!("mullion_arguments", value::HostArguments, integers: "integers", reals: "reals");
     structure!("mullion_limits", value::Limits, size: "size", memory: "memory", stack: "stack",
         nanoseconds: "nanoseconds", threads: "threads", depth: "depth",
-        total_nanoseconds: "total_nanoseconds", gate_calls: "gate_calls", output: "output");
+        total_nanoseconds: "total_nanoseconds", gate_calls: "gate_calls", output: "output",
+        processor_nanoseconds: "processor_nanoseconds",
+        total_processor_nanoseconds: "total_processor_nanoseconds",
+        start_wait_nanoseconds: "start_wait_nanoseconds", mappings: "mappings",
+        measured: "measured", steps: "steps");
+    structure!("mullion_metrics", metrics::Metrics, size: "size", number: "number", calls: "calls",
+        host_calls: "host_calls", nanoseconds: "nanoseconds", faults: "faults", exits: "exits",
+        refused: "refused", not_made: "not_made", restarts: "restarts", limit_hits: "limit_hits",
+        memory: "memory", memory_highest: "memory_highest", memory_limit: "memory_limit");
     structure!("mullion_call_limits", value::CallLimits, size: "size", nanoseconds: "nanoseconds",
-        gate_calls: "gate_calls", depth: "depth", reserved: "reserved");
+        gate_calls: "gate_calls", depth: "depth", reserved: "reserved",
+        processor_nanoseconds: "processor_nanoseconds");
     structure!("mullion_link_options", sharing::LinkOptions, size: "size", reals: "reals",
         integers: "integers", limits: "limits", failed: "failed");
     structure!("mullion_link_info", sharing::LinkInfo, size: "size", import: "import",
@@ -96,7 +112,7 @@ fn constants() -> Vec<(String, i64)> {
         .take_while(|(name, _)| *name != c"unknown status")
         .map(|(name, number): (&CStr, i32)| (name.to_string_lossy().into_owned(), number.into()))
         .collect();
-    assert_eq!(list.len(), 32, "every status has a name");
+    assert_eq!(list.len(), 36, "every status has a name");
     for (name, number) in [
         ("INTEGER", value::INTEGER),
         ("DOUBLE", value::DOUBLE),
@@ -143,14 +159,16 @@ fn every_function_of_the_header_is_in_the_library_and_no_other() {
     let declared = functions(include_str!("../../../include/mullion.h"), "mullion_");
     let files = [
         include_str!("lib.rs"),
+        include_str!("call.rs"),
         include_str!("held.rs"),
         include_str!("policy.rs"),
         include_str!("sharing.rs"),
+        include_str!("metrics.rs"),
     ];
     let mut defined = functions(&files.concat(), "extern \"C\" fn mullion_");
     defined.sort();
     assert_eq!(declared, defined);
-    assert!(declared.len() == 54, "{}: {declared:?}", declared.len());
+    assert!(declared.len() == 67, "{}: {declared:?}", declared.len());
 }
 
 /// Names of functions that lines declare.

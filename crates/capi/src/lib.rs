@@ -4,12 +4,14 @@
 //! ```text
 //! lib.rs      the functions of the header, each guarded: no panic leaves it
 //! table.rs    handles: numbers with a generation, checked at each use
+//! call.rs     calls that are started, and cancelled
 //! domain.rs   domains, and the host functions that they call
 //! held.rs     what host functions register with a call
 //! sharing.rs  links between domains, and pages that they share
 //! policy.rs   who may load, call and share
 //! value.rs    values and structures as C lays them out
 //! status.rs   statuses; what went wrong last on this thread
+//! jump.rs     what is seen of a `longjmp` out of a host function
 //! log.rs      the library's log, handed to a function of the host's
 //! ```
 //!
@@ -17,9 +19,12 @@
 //! What remains to be believed are C's own pointers: that each points to what the
 //! header says, for the time of the call.
 
+mod call;
 mod domain;
 mod held;
+mod jump;
 mod log;
+mod metrics;
 mod policy;
 mod sharing;
 mod status;
@@ -102,6 +107,11 @@ extern "C" fn mullion_status_name(status: Status) -> *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn mullion_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_prepare_thread() -> Status {
+    guarded(|| Ok(mullion_host::prepare_thread()?))
 }
 
 #[unsafe(no_mangle)]
@@ -279,21 +289,9 @@ unsafe extern "C" fn mullion_domain_load(
 /// The pointer is null or points to a structure whose `size` is set.
 unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
-    // SAFETY: the first member is there in every version of the structure.
-    let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
+    // SAFETY: by the caller's promise.
+    let Some(given) = (unsafe { value::limits(given) })? else {
         return Ok(limits);
-    };
-    if ![value::LIMITS_BEFORE, size_of::<value::Limits>()].contains(size) {
-        return Err(Failure::argument(
-            "`size` of the limits is not sizeof(mullion_limits)",
-        ));
-    }
-    let mut whole = value::Limits::default();
-    // SAFETY: by the caller's promise it is of the size that it says, which is no
-    // more than ours; what a host of an older header does not have stays 0.
-    let given = unsafe {
-        std::ptr::copy_nonoverlapping(given.cast::<u8>(), (&raw mut whole).cast::<u8>(), *size);
-        whole
     };
     let or = |given: u64, default: u64| if given == 0 { default } else { given };
     let some = |given: u64| (given != 0).then_some(given);
@@ -303,14 +301,27 @@ unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
     limits.depth = or(given.depth.into(), limits.depth.into()) as u32;
     limits.time = some(given.nanoseconds).map(Duration::from_nanos);
     limits.total_time = some(given.total_nanoseconds).map(Duration::from_nanos);
+    limits.processor_time = some(given.processor_nanoseconds).map(Duration::from_nanos);
+    let all = some(given.total_processor_nanoseconds);
+    limits.total_processor_time = all.map(Duration::from_nanos);
     limits.gate_calls = some(given.gate_calls);
     limits.output = some(given.output);
+    limits.start_wait = Duration::from_nanos(given.start_wait_nanoseconds);
+    limits.mappings = or(given.mappings, limits.mappings as u64) as usize;
+    limits.steps = some(given.steps);
+    limits.measured = value::clock(given.measured)?;
     Ok(limits)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_domain_restart(domain: Handle) -> Status {
-    guarded(|| table::find(domain, Object::domain)?.restart())
+    guarded(|| table::find(domain, Object::domain)?.restart(None))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_domain_restart_when_idle(domain: Handle, nanoseconds: u64) -> Status {
+    let at_most = call::at_most(nanoseconds);
+    guarded(|| table::find(domain, Object::domain)?.restart(Some(at_most)))
 }
 
 #[unsafe(no_mangle)]
@@ -346,6 +357,18 @@ unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) ->
         // SAFETY: by the caller's promise.
         let place = unsafe { place(count) }?;
         place.write(table::find(domain, Object::domain)?.restarts()?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_domain_base(domain: Handle, base: *mut u64) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        let place = unsafe { place(base) }?;
+        place.write(table::find(domain, Object::domain)?.loaded()?.base());
         Ok(())
     })
 }

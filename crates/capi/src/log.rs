@@ -2,6 +2,7 @@
 
 use crate::status::{Failure, IN_USE};
 use crate::value::User;
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::{self, Write as _};
 use tracing::field::{Field, Visit};
@@ -33,6 +34,11 @@ pub(crate) unsafe fn set(function: Function, user: User, level: c_int) -> Result
     set.map_err(|_| Failure::with(IN_USE, "there is a log already"))
 }
 
+thread_local! {
+    /// Whether the host's function runs on this thread. What it does is not logged: that would be told to it.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
 struct Log {
     function: Function,
     user: User,
@@ -58,6 +64,16 @@ impl Subscriber for Log {
     fn exit(&self, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        if TELLING.replace(true) {
+            return;
+        }
+        self.tell(event);
+        TELLING.set(false);
+    }
+}
+
+impl Log {
+    fn tell(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
         let data = event.metadata();

@@ -18,33 +18,64 @@ static HOST: Mutex<Option<Configured>> = Mutex::new(None);
 
 #[derive(Default)]
 struct Configured {
+    settings: Settings,
+    /// How often they were changed.
+    changes: u64,
+    /// Made of the settings, when it is needed.
+    host: Option<Host>,
+}
+
+#[derive(Clone, Default)]
+struct Settings {
     policy: CPolicy,
     /// A policy of credentials.
     file: Option<PathBuf>,
     perf_map: bool,
-    host: Option<Host>,
 }
 
-fn configure<R>(change: impl FnOnce(&mut Configured) -> R) -> R {
+fn configured<R>(look: impl FnOnce(&mut Configured) -> R) -> R {
     let mut configured = HOST.lock().unwrap_or_else(PoisonError::into_inner);
-    change(configured.get_or_insert_default())
+    look(configured.get_or_insert_default())
 }
 
-/// The host that images are opened by now.
+fn configure(change: impl FnOnce(&mut Settings)) {
+    configured(|configured| {
+        change(&mut configured.settings);
+        configured.changes += 1;
+        configured.host = None;
+    });
+}
+
+/// The host that images are opened by now. It is made without the lock, since that logs, and the host's
+/// function for the log may come here.
 pub(crate) fn host() -> Result<Host, Failure> {
-    configure(|configured| {
-        if let Some(host) = &configured.host {
-            return Ok(host.clone());
+    let (settings, changes) = match configured(|configured| match &configured.host {
+        Some(host) => Ok(host.clone()),
+        None => Err((configured.settings.clone(), configured.changes)),
+    }) {
+        Ok(host) => return Ok(host),
+        Err(settings) => settings,
+    };
+    let made = settings.host()?;
+    Ok(configured(|configured| {
+        match configured.changes == changes {
+            true => configured.host.get_or_insert(made).clone(),
+            false => made,
         }
-        let mut builder = Host::builder().perf_map(configured.perf_map);
-        if let Some(path) = &configured.file {
+    }))
+}
+
+impl Settings {
+    fn host(&self) -> Result<Host, Failure> {
+        let mut builder = Host::builder().perf_map(self.perf_map);
+        if let Some(path) = &self.file {
             builder = builder.authoriser(authoriser(path)?);
         }
-        if configured.policy.is_set() {
-            builder = builder.policy(configured.policy);
+        if self.policy.is_set() {
+            builder = builder.policy(self.policy);
         }
-        Ok(configured.host.insert(builder.build()).clone())
-    })
+        Ok(builder.build())
+    }
 }
 
 fn authoriser(path: &Path) -> Result<Authoriser, Failure> {
@@ -62,9 +93,8 @@ unsafe extern "C" fn mullion_set_policy(
     user: *mut c_void,
 ) -> Status {
     guarded(|| {
-        configure(|configured| {
-            configured.policy.load = function.map(|function| (function, User(user)));
-            configured.host = None;
+        configure(|settings| {
+            settings.policy.load = function.map(|function| (function, User(user)));
         });
         Ok(())
     })
@@ -78,9 +108,8 @@ unsafe extern "C" fn mullion_set_access_policy(
     user: *mut c_void,
 ) -> Status {
     guarded(|| {
-        configure(|configured| {
-            configured.policy.access = function.map(|function| (function, User(user)));
-            configured.host = None;
+        configure(|settings| {
+            settings.policy.access = function.map(|function| (function, User(user)));
         });
         Ok(())
     })
@@ -98,9 +127,8 @@ unsafe extern "C" fn mullion_set_policy_file(path: *const c_char) -> Status {
         };
         // Looked at now, so that what is wrong with it is said here.
         file.as_deref().map(authoriser).transpose()?;
-        configure(|configured| {
-            configured.file = file;
-            configured.host = None;
+        configure(|settings| {
+            settings.file = file;
         });
         Ok(())
     })
@@ -109,9 +137,8 @@ unsafe extern "C" fn mullion_set_policy_file(path: *const c_char) -> Status {
 #[unsafe(no_mangle)]
 extern "C" fn mullion_enable_perf_map() -> Status {
     guarded(|| {
-        configure(|configured| {
-            configured.perf_map = true;
-            configured.host = None;
+        configure(|settings| {
+            settings.perf_map = true;
         });
         Ok(())
     })

@@ -34,7 +34,8 @@ statuses! {
     REFUSED = 11, ENDED = 12, IN_USE = 13, UNLOADED = 14, DEPTH = 15, NOT_A_FUNCTION = 16,
     BAD_ADDRESS = 17, LONG_STRING = 18, NO_MEMORY = 19, SYSTEM = 20, INTERNAL = 21,
     CALLEE = 22, NO_IMPORT = 23, LINKED = 24, NOT_ALLOWED = 25, NOT_SHARED = 26, TIME_SPENT = 27,
-    OUTPUT_LIMIT = 28, CREDENTIALS = 29, WRONG_TYPE = 30, CANNOT_WRITE = 31,
+    OUTPUT_LIMIT = 28, CREDENTIALS = 29, WRONG_TYPE = 30, CANNOT_WRITE = 31, NOT_OPEN = 32,
+    CANCELLED = 33, TIMED_OUT = 34, ABANDONED = 35,
 }
 
 /// Why a function of the header did not do what it was asked.
@@ -84,8 +85,15 @@ impl Failure {
         )
     }
 
+    pub(crate) fn timed_out(message: &str) -> Self {
+        Self::new(TIMED_OUT, message)
+    }
+
     pub(crate) fn loading() -> Self {
-        Self::new(IN_USE, "the domain is just being loaded")
+        Self::new(
+            NOT_OPEN,
+            "the domain is just being loaded: it is open after its constructors",
+        )
     }
 
     pub(crate) fn not_allocated(address: u64) -> Self {
@@ -104,10 +112,13 @@ impl From<Error> for Failure {
             Error::UnknownImports { .. } => UNKNOWN_IMPORTS,
             Error::NoExport { .. } => NO_EXPORT,
             Error::Fault(_) => FAULT,
+            Error::Cancelled { .. } => CANCELLED,
+            Error::Exhausted { .. } => TIMED_OUT,
             Error::Exit { .. } => EXITED,
             Error::Refused { .. } => REFUSED,
             Error::Ended { .. } => ENDED,
             Error::InUse { .. } => IN_USE,
+            Error::NotOpen { .. } => NOT_OPEN,
             Error::Unloaded { .. } => UNLOADED,
             Error::Depth { .. } => DEPTH,
             Error::NotAFunction { .. } => NOT_A_FUNCTION,
@@ -120,9 +131,10 @@ impl From<Error> for Failure {
             Error::Linked { .. } => LINKED,
             Error::NotAllowed { .. } => NOT_ALLOWED,
             Error::Share { .. } => NOT_SHARED,
-            Error::TimeSpent { .. } => TIME_SPENT,
+            Error::TimeSpent { .. } | Error::ProcessorTimeSpent { .. } => TIME_SPENT,
             Error::OutputLimit { .. } => OUTPUT_LIMIT,
-            Error::Runtime(_) | Error::Load(_) => SYSTEM,
+            Error::Abandoned => ABANDONED,
+            Error::Runtime(_) | Error::Load(_) | Error::Thread(_) => SYSTEM,
             _ => INTERNAL,
         };
         Self {
@@ -297,6 +309,10 @@ fn cause(cause: &Cause) -> u32 {
         Cause::TotalTimeLimit { .. } => 13,
         Cause::GateLimit { .. } => 14,
         Cause::OutputLimit { .. } => 15,
+        Cause::ProcessorTimeLimit { .. } => 16,
+        Cause::TotalProcessorTimeLimit { .. } => 17,
+        Cause::Cancelled => 18,
+        Cause::StepLimit { .. } => 19,
         _ => 12,
     }
 }

@@ -14,6 +14,7 @@
 //! void as soon as its generation is over; who is just using the object still has it,
 //! and whoever changes the table next finds that it can go.
 
+use crate::call::Call;
 use crate::domain::{Domain, Function};
 use crate::status::Failure;
 use mullion_host::{Image, Imports, Shared};
@@ -60,6 +61,7 @@ pub(crate) enum Object {
     Domain(Arc<Domain>),
     Function(Arc<Function>),
     Shared(Shared),
+    Call(Call),
 }
 
 impl Object {
@@ -83,6 +85,14 @@ impl Object {
     pub(crate) fn shared(&self) -> Option<&Shared> {
         match self {
             Self::Shared(shared) => Some(shared),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn call(&self) -> Option<&Call> {
+        match self {
+            Self::Call(call) => Some(call),
             _ => None,
         }
     }

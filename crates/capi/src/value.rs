@@ -1,7 +1,7 @@
 //! Values and structures as `mullion.h` lays them out.
 
 use crate::status::Failure;
-use mullion_host::{Arguments, Class, Permission, Returned};
+use mullion_host::{Arguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
@@ -56,10 +56,66 @@ pub(crate) struct Limits {
     pub(crate) total_nanoseconds: u64,
     pub(crate) gate_calls: u64,
     pub(crate) output: u64,
+    pub(crate) processor_nanoseconds: u64,
+    pub(crate) total_processor_nanoseconds: u64,
+    pub(crate) start_wait_nanoseconds: u64,
+    pub(crate) mappings: u64,
+    pub(crate) measured: u64,
+    pub(crate) steps: u64,
+}
+
+/// `MULLION_CLOCK_WALL` and its kin.
+pub(crate) fn clock(number: u64) -> Result<Option<Clock>, Failure> {
+    match number {
+        0 => Ok(None),
+        1 => Ok(Some(Clock::Wall)),
+        2 => Ok(Some(Clock::Processor)),
+        _ => Err(Failure::argument("there is no such clock to measure by")),
+    }
 }
 
 /// What `sizeof(mullion_limits)` was before it grew.
-pub(crate) const LIMITS_BEFORE: usize = std::mem::offset_of!(Limits, total_nanoseconds);
+const FIRST_LIMITS: usize = std::mem::offset_of!(Limits, total_nanoseconds);
+
+/// # Safety
+/// The pointer is null or points to a structure whose `size` is set.
+pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Failure> {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        versioned(
+            given,
+            FIRST_LIMITS,
+            "`size` of the limits is not sizeof(mullion_limits)",
+        )
+    }
+}
+
+/// A structure that has grown, and says by its first member how large the host's version is: at
+/// least `first` bytes. What an older one does not have is 0.
+///
+/// # Safety
+/// The pointer is null or points to a structure whose size is its first member. All zeroes is a
+/// value of `T`, and so is every version followed by zeroes.
+unsafe fn versioned<T: Copy>(
+    given: *const T,
+    first: usize,
+    refusal: &'static str,
+) -> Result<Option<T>, Failure> {
+    // SAFETY: the first member is there in every version of the structure.
+    let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
+        return Ok(None);
+    };
+    if !(first..=size_of::<T>()).contains(size) || !size.is_multiple_of(8) {
+        return Err(Failure::argument(refusal));
+    }
+    let mut whole = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: by the caller's promise it is of the size that it says, which is no
+    // more than ours, and the whole is a value then.
+    unsafe {
+        std::ptr::copy_nonoverlapping(given.cast::<u8>(), whole.as_mut_ptr().cast(), *size);
+        Ok(Some(whole.assume_init()))
+    }
+}
 
 /// `mullion_call_limits`.
 #[derive(Clone, Copy)]
@@ -70,7 +126,11 @@ pub(crate) struct CallLimits {
     pub(crate) gate_calls: u64,
     pub(crate) depth: u32,
     pub(crate) reserved: u32,
+    pub(crate) processor_nanoseconds: u64,
 }
+
+/// What `sizeof(mullion_call_limits)` was before it grew.
+const FIRST_CALL_LIMITS: usize = std::mem::offset_of!(CallLimits, processor_nanoseconds);
 
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
@@ -78,20 +138,15 @@ pub(crate) struct CallLimits {
 pub(crate) unsafe fn call_limits(
     given: *const CallLimits,
 ) -> Result<Option<mullion_host::CallLimits>, Failure> {
-    // SAFETY: the first member is there in every version of the structure.
-    let Some(size) = (unsafe { given.cast::<usize>().as_ref() }) else {
+    let refusal = "`size` is not sizeof(mullion_call_limits)";
+    // SAFETY: by the caller's promise; all members are integers.
+    let Some(given) = (unsafe { versioned(given, FIRST_CALL_LIMITS, refusal) })? else {
         return Ok(None);
     };
-    if *size != size_of::<CallLimits>() {
-        return Err(Failure::argument(
-            "`size` is not sizeof(mullion_call_limits)",
-        ));
-    }
-    // SAFETY: by the caller's promise, of the size that it says.
-    let given = unsafe { given.read() };
     let some = |given: u64| (given != 0).then_some(given);
     Ok(Some(mullion_host::CallLimits {
         time: some(given.nanoseconds).map(Duration::from_nanos),
+        processor_time: some(given.processor_nanoseconds).map(Duration::from_nanos),
         gate_calls: some(given.gate_calls),
         depth: (given.depth != 0).then_some(given.depth),
     }))

@@ -316,6 +316,25 @@ static void limits(void)
 	OK(mullion_domain_unload(domain));
 	all.total_nanoseconds = 0;
 
+	all.total_processor_nanoseconds = 20 * 1000 * 1000;
+	few.processor_nanoseconds = 1000 * 1000;
+	domain = load("processor", &all, eight);
+	OK(mullion_alloc(domain, 16, &place));
+	zero = mullion_address(place);
+	function = find(domain, "wait");
+	FAILS(MULLION_FAULT, mullion_call_limited(function, &zero, 1, &few, NULL));
+	EXPECT(cause() == MULLION_CAUSE_PROCESSOR_TIME);
+	few.size = offsetof(mullion_call_limits, processor_nanoseconds); /* of an older header */
+	OK(mullion_domain_restart(domain));
+	OK(mullion_alloc(domain, 16, &place));
+	zero = mullion_address(place);
+	FAILS(MULLION_FAULT, mullion_call_limited(function, &zero, 1, &few, NULL));
+	EXPECT(cause() == MULLION_CAUSE_TOTAL_PROCESSOR_TIME);
+	few = (mullion_call_limits)MULLION_CALL_LIMITS_DEFAULT;
+	OK(mullion_function_free(function));
+	OK(mullion_domain_unload(domain));
+	all.total_processor_nanoseconds = 0;
+
 	all.gate_calls = 1;
 	domain = load("gates", &all, eight);
 	OK(call(domain, "call_host", 1, NULL));

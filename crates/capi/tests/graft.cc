@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <stdexcept>
 
 #define EXPECT(condition)                                                               \
     do {                                                                                \
@@ -29,6 +30,14 @@ struct other {
 struct both : shape, other {
     int corners(int a, int b) override { return a - b + touched; }
     int second(int a) override { return a + 2 + static_cast<int>(pad); }
+};
+
+// Functions of every kind.
+struct careful {
+    virtual int sum(int a, int b) noexcept { return a + 10 * b; }
+    virtual int peek(int a) const noexcept { return a + 100; }
+    virtual int there(int a) & { return a + 200; }
+    virtual int kept(int a) const & noexcept { return a + 300; }
 };
 
 // The compiler must not see which class it is.
@@ -94,6 +103,23 @@ int main(int count, char **words)
         opaque(second).touch(nullptr);
         EXPECT(second.touched == 2 && slow.failures() == 2);
         domain.restart();
+    }
+
+    // What is noexcept throws nothing, whatever its graft throws.
+    {
+        careful object;
+        mullion::graft<&careful::sum, 4> sum(object, add, same);
+        EXPECT(opaque(object).sum(2, 3) == 5);
+        mullion::graft<&careful::peek, 4> peek(object, [](const careful &, int a) -> int {
+            if (a == 1)
+                throw std::runtime_error("not a mullion::error");
+            return -a;
+        });
+        mullion::graft<&careful::there, 4> there(object, [](careful &, int a) { return -2 * a; });
+        mullion::graft<&careful::kept, 4> kept(object, [](const careful &, int a) { return -3 * a; });
+        static_assert(noexcept(object.peek(1)));
+        EXPECT(opaque(object).peek(1) == 101 && peek.failures() == 1 && opaque(object).peek(2) == -2);
+        EXPECT(opaque(object).there(2) == -4 && opaque(object).kept(2) == -6);
     }
 
     // An object of a derived class, by either of its tables.

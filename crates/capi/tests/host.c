@@ -70,8 +70,10 @@ static mullion_status report(mullion_domain domain, void *user, const mullion_ar
 		EXPECT(arguments->integers[1] == 5 && arguments->reals[0] == 0.5 && single == 0.25f);
 		OK(mullion_alloc(domain, 10, &memory));
 		OK(mullion_free(domain, memory));
-		FAILS(MULLION_IN_USE, mullion_domain_has_ended(domain, &ended));
-		FAILS(MULLION_IN_USE, mullion_domain_unload(domain));
+		FAILS(MULLION_NOT_OPEN, mullion_domain_has_ended(domain, &ended));
+		/* As it is loaded it is not open; as it is restarted, this thread is in it. */
+		int unloaded = mullion_domain_unload(domain);
+		EXPECT(unloaded == MULLION_NOT_OPEN || unloaded == MULLION_IN_USE);
 	} else {
 		EXPECT(arguments->reals[0] == 1.5 && single == 2.5f);
 		FAILS(MULLION_IN_USE, mullion_domain_unload(domain));
@@ -370,11 +372,14 @@ static void handed_over(mullion_image image)
 static void before_a_restart(mullion_domain domain)
 {
 	mullion_pointer old, new, next;
-	uint64_t before, after;
+	uint64_t before, after, base;
 	/* The first memory of each life is in the same place. */
 	OK(mullion_domain_restart(domain));
 	OK(mullion_domain_restarts(domain, &before));
 	OK(mullion_alloc(domain, 16, &old));
+	OK(mullion_domain_base(domain, &base));
+	EXPECT(base && base == old.address >> 32 << 32);
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_base(domain, NULL));
 	OK(mullion_domain_restart(domain));
 	OK(mullion_domain_restarts(domain, &after));
 	EXPECT(after == before + 1);
@@ -425,6 +430,83 @@ static void *elsewhere(void *argument)
 		EXPECT(result.as.integer == 42);
 	}
 	return NULL;
+}
+
+/* Calls that go on by themselves: waited for, cancelled, closed. */
+static void started(mullion_domain domain)
+{
+	mullion_value two[] = { mullion_integer(2), mullion_integer(3) };
+	mullion_value sum = MULLION_INTEGER_RESULT;
+	mullion_call_limits limits = MULLION_CALL_LIMITS_DEFAULT;
+	mullion_function add, spin;
+	mullion_call_handle call, nothing = { 0 };
+	mullion_fault fault;
+	mullion_status status;
+	int i;
+
+	OK(mullion_function_find(domain, "add", &add));
+	OK(mullion_function_find(domain, "spin", &spin));
+	OK(mullion_call_start(add, two, 2, NULL, &call));
+	OK(mullion_call_wait(call, MULLION_NEVER, &sum));
+	EXPECT(sum.as.integer == 5);
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call_wait(call, MULLION_NEVER, &sum));
+	OK(mullion_call_close(call));
+	FAILS(MULLION_BAD_HANDLE, mullion_call_close(call));
+	FAILS(MULLION_BAD_HANDLE, mullion_call_wait(nothing, 0, NULL));
+	FAILS(MULLION_BAD_HANDLE, mullion_call_cancel(nothing));
+	FAILS(MULLION_BAD_ARGUMENT, mullion_call_start(add, two, 2, NULL, NULL));
+	for (i = 0; i < 10; i++) {
+		OK(mullion_call_start(spin, NULL, 0, NULL, &call));
+		FAILS(MULLION_TIMED_OUT, mullion_call_wait(call, 1000 * 1000 * i, NULL));
+		OK(mullion_call_cancel(call));
+		OK(mullion_call_cancel(call));
+		FAILS(MULLION_CANCELLED, mullion_call_wait(call, MULLION_NEVER, NULL));
+		/* With a fault, if it had entered the domain. */
+		fault.size = sizeof fault;
+		status = mullion_last_fault(&fault);
+		EXPECT(status == MULLION_BAD_ARGUMENT || fault.cause == MULLION_CAUSE_CANCELLED);
+		OK(mullion_call_close(call));
+		OK(mullion_domain_restart_when_idle(domain, MULLION_NEVER));
+		OK(mullion_call_start(spin, NULL, 0, NULL, &call));
+		OK(mullion_call_close(call));
+		OK(mullion_domain_restart_when_idle(domain, MULLION_NEVER));
+	}
+	limits.nanoseconds = 20 * 1000 * 1000;
+	OK(mullion_call_start(spin, NULL, 0, &limits, &call));
+	FAILS(MULLION_FAULT, mullion_call_wait(call, MULLION_NEVER, NULL));
+	OK(mullion_call_close(call));
+	OK(mullion_domain_restart_when_idle(domain, MULLION_NEVER));
+	OK(mullion_function_free(add));
+	OK(mullion_function_free(spin));
+}
+
+static void find(void *user, const char *text, size_t length)
+{
+	EXPECT(strlen(text) == length);
+	*(int *)user = strstr(text, "kind=\"time_limit\"} 1\n") != NULL;
+}
+
+/* Of a domain that was refused memory, and then spun until its time was up. */
+static void figures(mullion_domain domain)
+{
+	mullion_metrics metrics = MULLION_METRICS_DEFAULT;
+	uint64_t count = 7;
+	int found = 0;
+	OK(mullion_domain_metrics(domain, &metrics));
+	EXPECT(metrics.calls >= 2 && metrics.faults == 1 && metrics.restarts == 0);
+	EXPECT(metrics.limit_hits == 2 && metrics.memory_limit == 1 << 20);
+	EXPECT(metrics.memory > 0 && metrics.memory <= metrics.memory_highest);
+	EXPECT(metrics.nanoseconds >= 50 * 1000 * 1000 && metrics.nanoseconds != MULLION_NOT_MEASURED);
+	OK(mullion_domain_faults_of(domain, "time_limit", &count));
+	EXPECT(count == 1);
+	OK(mullion_domain_limit_hits_of(domain, "memory", &count));
+	EXPECT(count == 1);
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_faults_of(domain, "bad luck", &count));
+	OK(mullion_prometheus_text(find, &found));
+	EXPECT(found);
+	FAILS(MULLION_CANNOT_WRITE, mullion_prometheus("/does/not/exist"));
+	metrics.size = 16;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_metrics(domain, &metrics));
 }
 
 int main(int count, char **words)
@@ -487,9 +569,11 @@ int main(int count, char **words)
 	handles(image, domain);
 	handed_over(image);
 	before_a_restart(domain);
+	started(domain);
 
 	limits.nanoseconds = 50 * 1000 * 1000;
 	limits.memory = 1 << 20;
+	limits.measured = MULLION_CLOCK_WALL;
 	OK(mullion_domain_load(image, NULL, imports, &limits, &limited));
 	OK(mullion_domain_memory(limited, &bytes));
 	EXPECT(bytes > 0 && bytes <= 1 << 20);
@@ -497,10 +581,14 @@ int main(int count, char **words)
 	OK(mullion_function_find(limited, "spin", &function));
 	FAILS(MULLION_FAULT, mullion_call(function, NULL, 0, NULL));
 	OK(mullion_function_free(function));
+	figures(limited);
 	OK(mullion_domain_unload(limited));
+	limits.measured = 3;
+	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_load(image, NULL, imports, &limits, &limited));
 	limits.size = 8;
 	FAILS(MULLION_BAD_ARGUMENT, mullion_domain_load(image, NULL, imports, &limits, &limited));
 
+	OK(mullion_prepare_thread());
 	OK(mullion_set_policy(refuse, (void *)"evil"));
 	OK(mullion_image_open(words[1], &other));
 	OK(mullion_image_prepare(other, 2));

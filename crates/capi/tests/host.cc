@@ -284,6 +284,17 @@ int main(int count, char **words)
         few.nanoseconds = 20'000'000;
         // The debug information says void (void).
         EXPECT(thrown<mullion::error>([&] { domain.find<void(int)>("spin"); }).status() == MULLION_WRONG_TYPE);
+        {
+            auto add = domain.find<int(int, int)>("add").start(2, 3);
+            EXPECT(add.wait().copy_and_verify(same) == 5);
+            EXPECT(status_of([&] { add.wait(); }) == MULLION_BAD_ARGUMENT);
+            auto endless = domain.find<void()>("spin").start();
+            EXPECT(status_of([&] { endless.wait(1000 * 1000); }) == MULLION_TIMED_OUT);
+            endless.cancel();
+            EXPECT(status_of([&] { endless.wait(); }) == MULLION_CANCELLED);
+            endless = domain.find<void()>("spin").start();
+        }
+        EXPECT(mullion_domain_restart_when_idle(domain.handle(), MULLION_NEVER) == MULLION_OK);
         auto spin = domain.find<void()>("spin").limited(few);
         EXPECT(thrown<mullion::fault>([&] { spin(); }).cause() == MULLION_CAUSE_TIME);
         domain.restart();

@@ -102,6 +102,21 @@ fn threads_of_a_host_in_c_that_end() {
 }
 
 #[test]
+fn host_functions_that_are_left_by_jumps() {
+    host("gcc", "-std=gnu11", "tests/jumps.c", false);
+}
+
+#[test]
+fn a_log_function_that_calls_the_library() {
+    host("gcc", "-std=c99", "tests/log.c", false);
+}
+
+#[test]
+fn a_host_function_that_throws() {
+    host("g++", "-std=c++17", "tests/thrown.cc", false);
+}
+
+#[test]
 fn a_host_in_cxx() {
     host("g++", "-std=c++17", "tests/host.cc", false);
 }

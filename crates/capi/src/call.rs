@@ -1,0 +1,90 @@
+//! Calls that are started, and waited for, cancelled and closed later.
+
+use crate::place;
+use crate::status::{Failure, Status, guarded};
+use crate::table::{self, Handle, Object};
+use crate::value::{self, Value};
+use mullion_host as host;
+use mullion_host::{Arguments, Returned};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `MULLION_NEVER`.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// What a handle of a call stands for.
+pub(crate) type Call = Arc<host::Call<Returned>>;
+
+/// A time that C states, in nanoseconds.
+pub(crate) fn at_most(nanoseconds: u64) -> Duration {
+    match nanoseconds {
+        NEVER => Duration::MAX,
+        some => Duration::from_nanos(some),
+    }
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_call_start(
+    function: Handle,
+    arguments: *const Value,
+    count: usize,
+    limits: *const value::CallLimits,
+    call: *mut Handle,
+) -> Status {
+    guarded(|| {
+        let mut given = Arguments::default();
+        // SAFETY: by the caller's promise.
+        unsafe { value::arguments(arguments, count, &mut given) }?;
+        // SAFETY: by the caller's promise.
+        let (place, limits) = unsafe { (place(call)?, value::call_limits(limits)?) };
+        let function = table::find(function, Object::function)?;
+        let started = function.start(&given, limits.as_ref())?;
+        place.write(table::add(Object::Call(Arc::new(started)))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As the header has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mullion_call_wait(
+    call: Handle,
+    nanoseconds: u64,
+    result: *mut Value,
+) -> Status {
+    guarded(|| {
+        // SAFETY: by the caller's promise.
+        unsafe { value::check_result(result) }?;
+        let call = table::find(call, Object::call)?;
+        let Some(returned) = call.wait_for(at_most(nanoseconds)) else {
+            return Err(match call.has_ended() {
+                true => Failure::argument("the call's result has been given"),
+                false => Failure::timed_out("the call goes on"),
+            });
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { value::set_result(result, &returned?) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_call_cancel(call: Handle) -> Status {
+    guarded(|| {
+        table::find(call, Object::call)?.cancel();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_call_close(call: Handle) -> Status {
+    guarded(|| {
+        // Others may be waiting for it.
+        let found = table::find(call, Object::call)?;
+        table::free_handle(call, Object::call)?;
+        found.cancel();
+        Ok(())
+    })
+}
