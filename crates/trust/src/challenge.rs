@@ -229,13 +229,12 @@ impl Frame {
         out
     }
 
-    /// Takes the first frame off `input`: the frame and the bytes it took, or
-    /// `None` if more must come. A length that cannot be is an error at once,
-    /// before anything is waited for.
+    /// The length of the first frame of `input`, its head included, or `None` if more must come.
+    /// A length that cannot be is an error at once, before anything is waited for.
     ///
     /// # Errors
     /// What no frame begins with.
-    pub fn decode(input: &[u8]) -> Result<Option<(Frame, usize)>, ProtocolError> {
+    pub fn length(input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let Some((head, rest)) = input.split_first_chunk::<HEAD>() else {
             return Ok(None);
         };
@@ -256,11 +255,42 @@ impl Frame {
                 most: FRAME,
             });
         }
-        let Some(body) = rest.get(..length) else {
+        Ok((rest.len() >= length).then_some(HEAD + length))
+    }
+
+    /// Takes the first frame off `input`: the frame and the bytes it took, or
+    /// `None` if more must come.
+    ///
+    /// # Errors
+    /// As [`Frame::length`].
+    pub fn decode(input: &[u8]) -> Result<Option<(Frame, usize)>, ProtocolError> {
+        let Some(length) = Self::length(input)? else {
             return Ok(None);
         };
-        let frame = Self::from_body(head[0], body).ok_or(ProtocolError::Length)?;
-        Ok(Some((frame, HEAD + length)))
+        let frame = Self::from_body(input[0], &input[HEAD..length]).ok_or(ProtocolError::Length)?;
+        Ok(Some((frame, length)))
+    }
+
+    /// The frame of exactly these bytes. A request's arguments stay where they are: a large one is
+    /// not in memory twice.
+    ///
+    /// # Errors
+    /// As [`Frame::length`].
+    pub fn of(mut bytes: Vec<u8>) -> Result<Frame, ProtocolError> {
+        if Self::length(&bytes)? != Some(bytes.len()) {
+            return Err(ProtocolError::Length);
+        }
+        if bytes[0] != 3 {
+            return Self::from_body(bytes[0], &bytes[HEAD..]).ok_or(ProtocolError::Length);
+        }
+        let before = HEAD + 8 + 1 + 64;
+        let frame = Self::from_body(3, &bytes[HEAD..before]).ok_or(ProtocolError::Length)?;
+        let Frame::Request(mut request) = frame else {
+            return Err(ProtocolError::Length);
+        };
+        bytes.drain(..before);
+        request.body = bytes;
+        Ok(Frame::Request(request))
     }
 
     fn from_body(kind: u8, body: &[u8]) -> Option<Frame> {
@@ -368,6 +398,24 @@ impl Session {
                 })
             }
             _ => Err(ProtocolError::Order),
+        }
+    }
+
+    /// The key that the client says it has.
+    #[must_use]
+    pub fn announced(&self) -> Option<&PublicKey> {
+        match &self.state {
+            State::Requests { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The key, if the client has proven it on this connection.
+    #[must_use]
+    pub fn proven(&self) -> Option<&PublicKey> {
+        match &self.state {
+            State::Requests { key, due } if *due > 1 => Some(key),
+            _ => None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Credentials in files and directories.
 
 use crate::document::DocumentError;
-use crate::keynote::{self, ParseError, Store};
+use crate::keynote::{self, ParseError, Store, Work};
 use std::path::{Path, PathBuf};
 
-/// A file that holds no credentials. It is left out: credentials only ever add.
+/// An assertion in a file that is no credential. It is left out: credentials only ever add.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}; left out", path.display())]
 pub struct LeftOut {
@@ -47,14 +47,16 @@ pub fn read_into(store: &mut Store, path: &Path) -> Result<Vec<LeftOut>, Documen
     for path in files {
         let text = crate::text::read_bytes(&path).map_err(|error| io(&path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match keynote::parse_all(&text) {
-            Ok(found) => {
-                for assertion in found {
-                    store.add_credential(assertion, &name);
-                }
-            }
-            Err(error) => left_out.push(LeftOut { path, error }),
-        }
+        // The operator's own files: what they cost is not counted.
+        let parsed = keynote::parse_each(&text, &mut Work::unbounded());
+        let parsed = parsed.unwrap_or_default();
+        let path = &path;
+        let errors = parsed.left_out.iter().cloned().map(|error| LeftOut {
+            path: path.clone(),
+            error,
+        });
+        left_out.extend(errors);
+        store.add_parsed(parsed, &name);
     }
     Ok(left_out)
 }

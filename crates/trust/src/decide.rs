@@ -20,11 +20,14 @@
 use crate::clock;
 use crate::explain::{self, Names};
 use crate::key::PublicKey;
-use crate::keynote::{Answer, Attributes, Outcome, Principal, Query, QueryError, Store};
+use crate::keynote::{
+    Answer, Attributes, Cost, Exhausted, Outcome, Principal, Query, QueryError, Store, Work,
+};
 use crate::limits::{Limit, Limits};
 use crate::module_type::{Mechanism, ModuleType, Protection, Verification};
 use crate::policy::{COMPILE, LOAD, Policy};
 use crate::record::{RecordError, Sha256Digest, VerifiedRecord};
+use crate::text::shortened;
 use std::time::SystemTime;
 
 /// Attributes that a decision sets itself.
@@ -44,6 +47,8 @@ const OWN: [&str; 14] = [
     "time_ms",
     "calls",
 ];
+/// Bytes of a requester's own names in a reason.
+const NAME: usize = 200;
 /// A limit is tried at no more amounts than this.
 const AMOUNTS: usize = 64;
 
@@ -129,8 +134,12 @@ pub struct Refusal {
     pub reason: Reason,
     /// What could be done.
     pub way_out: String,
-    /// What was looked at and did not help, one line for each assertion.
+    /// What was looked at and did not help, in a bounded number of lines: for the log, and for
+    /// those who may read the policy.
     pub obstacles: Vec<String>,
+    /// The same for the requesters, who may be strangers: of assertions that they neither brought
+    /// nor are named in, only that they did not help (docs/trust.md).
+    pub told: Vec<String>,
 }
 
 /// What stands against loading.
@@ -178,6 +187,9 @@ pub enum Reason {
     /// The request itself.
     #[error("{0}")]
     Query(#[from] QueryError),
+    /// The budget.
+    #[error("the request causes more work than the loader does for its key")]
+    Work,
     /// The signer of the record.
     #[error("{0} may not sign compilation records of the type `{1}`")]
     Compiler(String, String),
@@ -190,7 +202,8 @@ pub enum Reason {
 }
 
 /// Decides whether an image may be loaded. `store` is [`Policy::store`] with
-/// the credentials added; `record` is the text of the compilation record.
+/// the credentials added; `record` is the text of the compilation record. All
+/// that this does is paid for by `work`.
 ///
 /// # Errors
 /// Why not, and what could be done.
@@ -199,12 +212,13 @@ pub fn decide(
     store: &Store,
     record: &str,
     request: &Request,
+    work: &mut Work,
 ) -> Result<Decision, Box<Refusal>> {
     let mut names = request.names.clone();
     for (name, key) in policy.keys() {
         names.add(key.principal(), name);
     }
-    let record = VerifiedRecord::open(record).map_err(|error| {
+    let record = VerifiedRecord::open(record, work)?.map_err(|error| {
         refuse(
             error.into(),
             "get the record again from whoever compiled the image",
@@ -212,7 +226,7 @@ pub fn decide(
     })?;
     if !record.is_about(&request.image) {
         let reason = Reason::OtherImage {
-            record: record.image().to_owned(),
+            record: shortened(record.image(), NAME).into_owned(),
             image: request.image,
         };
         return Err(refuse(
@@ -230,8 +244,8 @@ pub fn decide(
         request,
         names,
     };
-    let compiler = asker.compiler()?;
-    asker.load(compiler)
+    let compiler = asker.compiler(work)?;
+    asker.load(compiler, work)
 }
 
 fn refuse(reason: Reason, way_out: &str) -> Box<Refusal> {
@@ -239,7 +253,15 @@ fn refuse(reason: Reason, way_out: &str) -> Box<Refusal> {
         reason,
         way_out: way_out.to_owned(),
         obstacles: Vec::new(),
+        told: Vec::new(),
     })
+}
+
+impl From<Exhausted> for Box<Refusal> {
+    fn from(_: Exhausted) -> Self {
+        let way_out = "bring fewer and shorter credentials: those of one chain, without long lists and patterns";
+        refuse(Reason::Work, way_out)
+    }
 }
 
 fn check_type<'a>(
@@ -248,7 +270,7 @@ fn check_type<'a>(
 ) -> Result<&'a ModuleType, Box<Refusal>> {
     let named = &record.compilation().module_type;
     let Some(module_type) = policy.module_type(&named.id) else {
-        let reason = Reason::UnknownType(named.id.clone());
+        let reason = Reason::UnknownType(shortened(&named.id, NAME).into_owned());
         return Err(refuse(
             reason,
             "add the type's file to `types` in the policy",
@@ -282,7 +304,7 @@ fn check_type<'a>(
 fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<Refusal>> {
     let mut imports = request.imports.iter().flatten();
     if let Some(name) = imports.find(|name| !module_type.imports.contains(name)) {
-        let reason = Reason::Import(name.clone());
+        let reason = Reason::Import(shortened(name, NAME).into_owned());
         return Err(refuse(reason, "use another type, or leave the import out"));
     }
     if let Some(mechanism) = request.mechanism
@@ -300,7 +322,7 @@ fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<
         |name: &&String| OWN.contains(&name.as_str()) || clock::NAMES.contains(&name.as_str());
     if let Some(name) = request.attributes.keys().find(own) {
         return Err(refuse(
-            Reason::Attribute(name.clone()),
+            Reason::Attribute(shortened(name, NAME).into_owned()),
             "give it another name",
         ));
     }
@@ -379,29 +401,34 @@ impl Asker<'_> {
         &self,
         reason: Reason,
         way_out: &str,
-        answer: &Answer,
+        (query, answer): (&Query, &Answer),
         keys: &[PublicKey],
+        work: &mut Work,
     ) -> Box<Refusal> {
         let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
+        let obstacles =
+            explain::obstacles(self.store, query, answer, &principals, &self.names, work);
         Box::new(Refusal {
             reason,
             way_out: way_out.to_owned(),
-            obstacles: explain::obstacles(self.store, answer, &principals, &self.names),
+            obstacles: obstacles.all,
+            told: obstacles.told,
         })
     }
 
-    fn compiler(&self) -> Result<Answer, Box<Refusal>> {
+    fn compiler(&self, work: &mut Work) -> Result<Answer, Box<Refusal>> {
         let signers = self.record.signers();
-        let answer = self.store.query(&self.query(COMPILE, signers)?);
+        let query = self.query(COMPILE, signers)?;
+        let answer = self.store.query(&query, work)?;
         if answer.granted {
             return Ok(answer);
         }
         let reason = Reason::Compiler(self.list(signers), self.module_type.id.clone());
         let way_out = "name the key in `allow.compile` of the policy, or get it a grant with `mullion grant --compile`";
-        Err(self.refusal(reason, way_out, &answer, signers))
+        Err(self.refusal(reason, way_out, (&query, &answer), signers, work))
     }
 
-    fn load(&self, compiler: Answer) -> Result<Decision, Box<Refusal>> {
+    fn load(&self, compiler: Answer, work: &mut Work) -> Result<Decision, Box<Refusal>> {
         let mut refused = None;
         for mechanism in &self.module_type.mechanisms {
             if self
@@ -411,7 +438,7 @@ impl Asker<'_> {
             {
                 continue;
             }
-            match self.with_mechanism(*mechanism)? {
+            match self.with_mechanism(*mechanism, work)? {
                 Ok(granted) => return Ok(self.decision(&compiler, granted)),
                 Err(refusal) => refused = refused.or(Some(refusal)),
             }
@@ -428,6 +455,7 @@ impl Asker<'_> {
     fn with_mechanism(
         &self,
         mechanism: Mechanism,
+        work: &mut Work,
     ) -> Result<Result<Granted, Box<Refusal>>, Box<Refusal>> {
         let requesters = &self.request.requesters;
         let mut query = self.query(LOAD, requesters)?;
@@ -438,28 +466,29 @@ impl Asker<'_> {
             .imports
             .as_ref()
             .unwrap_or(&self.module_type.imports);
-        let mut ask = |limits: &[i32; 4], imports: &[String]| {
+        let ask = |query: &mut Query, limits: &[i32; 4], imports: &[String], work: &mut Work| {
             for (limit, amount) in Limit::ALL.iter().zip(limits) {
                 query.set(limit.attribute(), amount.to_string());
             }
             query.set("imports", joined(imports));
-            self.store.query(&query)
+            self.store.query(query, work)
         };
         let mut asked = Limit::ALL.map(|limit| limit.to_attribute(most.get(limit)));
         let mut imports = all.clone();
-        let mut answer = ask(&asked, &imports);
+        let mut answer = ask(&mut query, &asked, &imports, work)?;
         if !answer.granted {
             // Nothing less could be granted if this is not.
-            let least = ask(&[0; 4], &[]);
+            let least = ask(&mut query, &[0; 4], &[], work)?;
             if !least.granted {
                 let reason = Reason::NotGranted(self.list(requesters), self.module_type.id.clone());
                 let way_out = "ask one whom the policy names for a grant (`mullion grant`), or for one whose conditions hold now";
-                return Ok(Err(self.refusal(reason, way_out, &least, requesters)));
+                let found = (&query, &least);
+                return Ok(Err(self.refusal(reason, way_out, found, requesters, work)));
             }
             imports.clear();
             for name in all {
                 imports.push(name.clone());
-                if !ask(&[0; 4], &imports).granted {
+                if !ask(&mut query, &[0; 4], &imports, work)?.granted {
                     imports.pop();
                 }
             }
@@ -471,20 +500,22 @@ impl Asker<'_> {
                     .cloned()
                     .collect();
                 let way_out = format!("not granted: {}", missing.join(", "));
-                return Ok(Err(self.refusal(reason, &way_out, &answer, requesters)));
+                answer = ask(&mut query, &[0; 4], all, work)?;
+                let found = (&query, &answer);
+                return Ok(Err(self.refusal(reason, &way_out, found, requesters, work)));
             }
             let mut granted = [0; 4];
             for index in 0..granted.len() {
-                for amount in self.amounts(&least, Limit::ALL[index], asked[index]) {
+                for amount in self.amounts(&least, Limit::ALL[index], asked[index], work)? {
                     granted[index] = amount;
-                    if ask(&granted, &imports).granted {
+                    if ask(&mut query, &granted, &imports, work)?.granted {
                         break;
                     }
                     granted[index] = 0;
                 }
             }
             asked = granted;
-            answer = ask(&asked, &imports);
+            answer = ask(&mut query, &asked, &imports, work)?;
         }
         let mut limits = Limits::NONE;
         for (limit, amount) in Limit::ALL.into_iter().zip(asked) {
@@ -501,11 +532,19 @@ impl Asker<'_> {
 
     /// The amounts of a limit worth asking for, the greatest first: the most
     /// that may be asked, and what the credentials that hold name.
-    fn amounts(&self, answer: &Answer, limit: Limit, most: i32) -> Vec<i32> {
+    fn amounts(
+        &self,
+        answer: &Answer,
+        limit: Limit,
+        most: i32,
+        work: &mut Work,
+    ) -> Result<Vec<i32>, Exhausted> {
         let mut amounts = vec![most];
         for (id, outcome) in &answer.considered {
             if matches!(outcome, Outcome::Supports(_)) {
-                let bounds = self.store.assertion(*id).upper_bounds();
+                let assertion = self.store.assertion(*id);
+                work.pay(Cost::Copied, assertion.source().len())?;
+                let bounds = assertion.upper_bounds();
                 let bounds = bounds
                     .into_iter()
                     .filter(|bound| bound.name == limit.attribute());
@@ -519,7 +558,7 @@ impl Asker<'_> {
         amounts.sort_unstable_by(|left, right| right.cmp(left));
         amounts.dedup();
         amounts.truncate(AMOUNTS);
-        amounts
+        Ok(amounts)
     }
 
     fn decision(&self, compiler: &Answer, granted: Granted) -> Decision {
@@ -555,6 +594,7 @@ impl Asker<'_> {
             granted.mechanism,
             self.record.compilation().protection
         ));
+        lines.extend(self.store.left_out());
         lines.push(match verify {
             true => "the code must pass the verifier".to_owned(),
             false => "THE CODE IS NOT VERIFIED: type and policy trust the compiler".to_owned(),

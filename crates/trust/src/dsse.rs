@@ -2,8 +2,15 @@
 //! signatures over both.
 
 use crate::key::{PublicKey, SecretKey};
+use crate::keynote::{Cost, Exhausted, Work};
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
+
+/// Signatures of an envelope at most.
+const SIGNATURES: usize = 16;
+
+/// A payload, and the keys that signed it.
+pub type Opened = (Vec<u8>, Vec<PublicKey>);
 
 /// A signed payload, as it stands in a file. Nothing about it has been
 /// verified.
@@ -74,18 +81,29 @@ pub fn seal(payload_type: &str, payload: &[u8], key: &SecretKey) -> String {
 /// unknown fields, a second spelling of a key or of base64.
 ///
 /// # Errors
-/// Why it proves nothing.
+/// The budget does not suffice; within, why it proves nothing.
 pub fn open(
     text: &str,
     payload_type: &'static str,
-) -> Result<(Vec<u8>, Vec<PublicKey>), EnvelopeError> {
+    work: &mut Work,
+) -> Result<Result<Opened, EnvelopeError>, Exhausted> {
+    work.pay(Cost::Parsed, text.len())?;
+    let envelope: Envelope = match serde_json::from_str(text) {
+        Ok(envelope) => envelope,
+        Err(error) => return Ok(Err(EnvelopeError::Malformed(error.to_string()))),
+    };
+    let signatures = envelope.signatures.len().min(SIGNATURES);
+    work.pay(Cost::Signature, signatures)?;
+    work.pay(Cost::Copied, 2 * signatures * envelope.payload.len())?;
+    Ok(verified(envelope, payload_type))
+}
+
+fn verified(envelope: Envelope, payload_type: &'static str) -> Result<Opened, EnvelopeError> {
     let malformed = |error: String| EnvelopeError::Malformed(error);
-    let envelope: Envelope =
-        serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
     if envelope.payload_type != payload_type {
         return Err(EnvelopeError::Type(envelope.payload_type, payload_type));
     }
-    if envelope.signatures.is_empty() || envelope.signatures.len() > 16 {
+    if envelope.signatures.is_empty() || envelope.signatures.len() > SIGNATURES {
         return Err(EnvelopeError::Count);
     }
     let decode = |text: &str| {

@@ -51,6 +51,24 @@ pub fn refused(reason: &str, requesters: &[PublicKey], image: &Sha256Digest) -> 
     })
 }
 
+/// A module that has ended in a call, and why: `"kind": "ended"`. `module` says which, as an object.
+#[must_use]
+pub fn ended(module: &Value, during: &str, reason: &str) -> Value {
+    let mut event = module.clone();
+    event["kind"] = json!("ended");
+    event["in"] = json!(during);
+    event["reason"] = json!(reason);
+    event
+}
+
+/// A module that its owner has restarted: `"kind": "restarted"`.
+#[must_use]
+pub fn restarted(module: &Value) -> Value {
+    let mut event = module.clone();
+    event["kind"] = json!("restarted");
+    event
+}
+
 fn texts(keys: &[PublicKey]) -> Vec<String> {
     keys.iter().map(ToString::to_string).collect()
 }

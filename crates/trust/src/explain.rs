@@ -1,7 +1,11 @@
 //! Answers in words: who, what, by whose leave, why not.
 
-use crate::keynote::{Answer, AssertionId, Outcome, Principal, Store};
-use std::collections::BTreeMap;
+use crate::keynote::{Answer, AssertionId, Outcome, Principal, Query, Store, Work};
+use crate::text::shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Principals that are named in one line.
+const LIST: usize = 8;
 
 /// Names of keys, for people.
 #[derive(Clone, Debug, Default)]
@@ -30,10 +34,14 @@ impl Names {
     }
 
     fn list(&self, principals: &[Principal]) -> String {
-        let names: Vec<_> = principals
+        let mut names: Vec<_> = principals
             .iter()
+            .take(LIST)
             .map(|principal| self.of(principal))
             .collect();
+        if principals.len() > LIST {
+            names.push(format!("{} more", principals.len() - LIST));
+        }
         match names.as_slice() {
             [] => "everyone".to_owned(),
             [one] => one.clone(),
@@ -42,83 +50,184 @@ impl Names {
     }
 }
 
+/// Lines of a decision, of which there are few, and none is long: whatever strangers bring, a
+/// decision's text has a bound.
+#[derive(Default)]
+struct Lines {
+    list: Vec<String>,
+    more: usize,
+}
+
+/// Lines at most, and bytes of one.
+const LINES: usize = 40;
+const LINE: usize = 1000;
+/// Bytes of a remark in a line.
+const COMMENT: usize = 120;
+
+impl Lines {
+    /// The line is made only if there is room for it.
+    fn push(&mut self, line: impl FnOnce() -> String) {
+        if self.list.len() < LINES {
+            let line = line();
+            self.list.push(shortened(&line, LINE).into_owned());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.list.push(format!("... and {} more", self.more));
+        }
+        self.list
+    }
+}
+
 /// The chain of an answer, one line for each assertion, from the policy down.
 #[must_use]
 pub fn chain(store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
-    let line = |step: &crate::keynote::Step| {
-        format!(
-            "{} gives leave to {}{}",
-            names.of(&step.authorizer),
-            names.list(&step.licensees),
-            place(store, step.assertion)
-        )
-    };
-    answer.chain.iter().map(line).collect()
+    let mut lines = Lines::default();
+    for step in &answer.chain {
+        lines.push(|| {
+            format!(
+                "{} gives leave to {}{}",
+                names.of(&step.authorizer),
+                names.list(&step.licensees),
+                place(store, step.assertion)
+            )
+        });
+    }
+    lines.finish()
 }
 
 /// Why an answer is no better: what was looked at and did not help.
+#[derive(Clone, Debug, Default)]
+pub struct Obstacles {
+    /// For those who may read the policy.
+    pub all: Vec<String>,
+    /// For the requesters. Of an assertion that they brought, or that names them, they learn which
+    /// test fails, and with which values: they have its text, and the values are their own
+    /// request's and the time. Of others they learn that they did not help.
+    pub told: Vec<String>,
+}
+
+/// Why the `answer` to `query` is no better.
 #[must_use]
 pub fn obstacles(
     store: &Store,
+    query: &Query,
     answer: &Answer,
     requesters: &[Principal],
     names: &Names,
-) -> Vec<String> {
-    let mut lines = Vec::new();
+    work: &mut Work,
+) -> Obstacles {
+    let (mut all, mut told) = (Lines::default(), Lines::default());
+    let used: BTreeSet<_> = answer.chain.iter().map(|step| step.assertion).collect();
     for (id, outcome) in &answer.considered {
+        if used.contains(id) && matches!(outcome, Outcome::Supports(_)) {
+            continue;
+        }
         let assertion = store.assertion(*id);
-        let who = assertion.authorizer().map_or(
-            "an authorizer that depends on the request".into(),
-            |authorizer| names.of(authorizer),
-        );
-        let problem = match outcome {
-            Outcome::Supports(_) => {
-                if answer.chain.iter().any(|step| step.assertion == *id) {
-                    continue;
-                }
-                format!("holds, but no chain leads from the policy to {who}")
-            }
-            Outcome::Licensees => "needs others to ask as well".to_owned(),
-            Outcome::Conditions(faults) if faults.is_empty() => {
-                "has conditions that do not hold".to_owned()
-            }
-            Outcome::Conditions(faults) => {
-                format!("has conditions that do not hold ({})", faults.join("; "))
-            }
-            Outcome::Signature(error) => format!("does not count: {error}"),
+        let whose = || {
+            assertion.authorizer().map_or(
+                "an authorizer that depends on the request".into(),
+                |authorizer| names.of(authorizer),
+            )
         };
-        lines.push(format!("the leave of {who}{} {problem}", place(store, *id)));
-    }
-    let named = |principal: &&Principal| {
-        store
-            .ids()
-            .any(|id| store.assertion(id).licensees().contains(principal))
-    };
-    for requester in requesters {
-        if answer.considered.is_empty() || !named(&requester) {
-            lines.push(format!(
-                "no policy and no credential names {}",
-                names.of(requester)
-            ));
+        let theirs = is_theirs(store, *id, requesters);
+        let mut why = Vec::new();
+        if all.list.len() < LINES || theirs && told.list.len() < LINES {
+            why = problem(store, *id, outcome, query, work);
+        }
+        let mut told_line = false;
+        for problem in why {
+            let line = || format!("the leave of {}{} {problem}", whose(), place(store, *id));
+            all.push(line);
+            if theirs {
+                told.push(line);
+                told_line = true;
+            }
+        }
+        if !theirs && !told_line {
+            told.push(|| format!("the leave of {} does not help", whose()));
         }
     }
-    let roots: Vec<_> = store
-        .ids()
-        .filter(|id| store.is_policy(*id))
-        .flat_map(|id| store.assertion(id).licensees())
-        .collect();
-    if !answer.granted && !roots.is_empty() {
-        let mut roots: Vec<_> = roots.into_iter().map(|root| names.of(root)).collect();
-        roots.sort();
-        roots.dedup();
-        lines.push(format!("the policy itself names {}", roots.join(", ")));
+    for requester in requesters {
+        if answer.considered.is_empty() || !store.names(requester) {
+            let line = || format!("no policy and no credential names {}", names.of(requester));
+            all.push(line);
+            told.push(line);
+        }
     }
-    lines
+    for line in store.left_out() {
+        all.push(|| line.clone());
+        told.push(|| line);
+    }
+    if let Some(line) = roots(store, names).filter(|_| !answer.granted) {
+        all.push(|| line);
+    }
+    Obstacles {
+        all: all.finish(),
+        told: told.finish(),
+    }
+}
+
+/// Whether the requesters know an assertion's text: they brought it, or it is addressed to them.
+fn is_theirs(store: &Store, id: AssertionId, requesters: &[Principal]) -> bool {
+    if store.is_policy(id) {
+        return false;
+    }
+    let licensees = || store.assertion(id).licensees();
+    store.is_brought(id)
+        || licensees()
+            .iter()
+            .any(|licensee| requesters.contains(licensee))
+}
+
+/// What is wrong with an assertion, in a few lines.
+fn problem(
+    store: &Store,
+    id: AssertionId,
+    outcome: &Outcome,
+    query: &Query,
+    work: &mut Work,
+) -> Vec<String> {
+    match outcome {
+        Outcome::Supports(_) => vec!["holds, but no chain leads from the policy to it".to_owned()],
+        Outcome::Licensees => vec!["needs others to ask as well".to_owned()],
+        Outcome::Conditions(faults) => {
+            let why = store.why(id, query, work);
+            let why = if why.is_empty() { faults } else { &why };
+            match why.as_slice() {
+                [] => vec!["has conditions that do not hold".to_owned()],
+                _ => why
+                    .iter()
+                    .map(|why| format!("has conditions that do not hold: {why}"))
+                    .collect(),
+            }
+        }
+        Outcome::Signature(error) => vec![format!("does not count: {error}")],
+    }
+}
+
+/// Whom the policy names itself.
+fn roots(store: &Store, names: &Names) -> Option<String> {
+    let mut roots = Vec::new();
+    for id in store.policies() {
+        let licensees = store.assertion(id).licensees();
+        roots.extend(licensees.into_iter().map(|root| names.of(root)));
+    }
+    roots.sort();
+    roots.dedup();
+    (!roots.is_empty()).then(|| format!("the policy itself names {}", roots.join(", ")))
 }
 
 fn place(store: &Store, id: AssertionId) -> String {
     match store.assertion(id).comment() {
-        Some(comment) => format!(" ({}: {comment})", store.origin(id)),
+        Some(comment) => {
+            let comment = shortened(comment, COMMENT);
+            format!(" ({}: {comment})", store.origin(id))
+        }
         None => format!(" ({})", store.origin(id)),
     }
 }

@@ -16,9 +16,6 @@
 //! `sealed` are authenticated with it.
 
 use crate::key::{KeyError, PublicKey, SecretKey};
-use argon2::{Algorithm, Argon2, Params, Version};
-use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use data_encoding::HEXLOWER;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -26,6 +23,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq as _;
 use zeroize::{Zeroize as _, Zeroizing};
+
+mod seal;
 
 /// Memory in KiB, passes and lanes of Argon2id for new files.
 const KDF: (u32, u32, u32) = (64 * 1024, 3, 1);
@@ -75,6 +74,11 @@ pub enum KeyringError {
     /// A passphrase is needed.
     #[error("the key is kept under a passphrase, and none was given")]
     PassphraseNeeded,
+    /// This build has no passphrases.
+    #[error(
+        "this program is built without the feature `passphrases`, so it neither seals keys nor opens sealed ones"
+    )]
+    NoPassphrases,
     /// The passphrase does not open it.
     #[error("the passphrase is wrong, or the key file was changed")]
     Passphrase,
@@ -353,31 +357,17 @@ fn sealed(key: &SecretKey, passphrase: &[u8]) -> Result<Zeroizing<String>, Keyri
         HEXLOWER.encode(salt),
         HEXLOWER.encode(nonce)
     );
-    let cipher = cipher(passphrase, salt, KDF).ok_or(KeyringError::Passphrase)?;
-    let seed = key.seed();
-    let payload = Payload {
-        msg: seed.as_ref(),
-        aad: head.as_bytes(),
+    let sealing = seal::Box {
+        kdf: KDF,
+        salt,
+        nonce,
+        head: head.as_bytes(),
     };
-    let box_ = cipher.encrypt(XNonce::from_slice(nonce), payload);
-    let box_ = box_.map_err(|_| KeyringError::Passphrase)?;
+    let box_ = sealing.seal(passphrase, key.seed().as_ref())?;
     Ok(Zeroizing::new(format!(
         "{head}sealed: {}\n",
         HEXLOWER.encode(&box_)
     )))
-}
-
-fn cipher(
-    passphrase: &[u8],
-    salt: &[u8],
-    (memory, passes, lanes): (u32, u32, u32),
-) -> Option<XChaCha20Poly1305> {
-    let params = Params::new(memory, passes, lanes, Some(32)).ok()?;
-    let mut key = Zeroizing::new([0; 32]);
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(passphrase, salt, key.as_mut())
-        .ok()?;
-    Some(XChaCha20Poly1305::new(key.as_ref().into()))
 }
 
 /// `None` if the file has another form.
@@ -409,13 +399,13 @@ fn parse(
     }
     let passphrase = passphrase.ok_or(KeyringError::PassphraseNeeded)?;
     let head = &text[..text.find("sealed: ").unwrap_or(0)];
-    let cipher = cipher(passphrase, &salt, kdf).ok_or(KeyringError::Passphrase)?;
-    let payload = Payload {
-        msg: &sealed,
-        aad: head.as_bytes(),
+    let sealing = seal::Box {
+        kdf,
+        salt: &salt,
+        nonce: &nonce,
+        head: head.as_bytes(),
     };
-    let opened = cipher.decrypt(XNonce::from_slice(&nonce), payload);
-    let opened = Zeroizing::new(opened.map_err(|_| KeyringError::Passphrase)?);
+    let opened = sealing.open(passphrase, &sealed)?;
     let seed: Option<&[u8; 32]> = opened.as_slice().try_into().ok();
     Ok(seed.map(|seed| (public, SecretKey::from_seed(seed))))
 }

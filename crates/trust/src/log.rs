@@ -12,24 +12,36 @@
 //! kept elsewhere, says that so many lines were there ([`checkpoint`]).
 //!
 //! Writers hold a lock on the log. A line is one write, synchronised before the
-//! head is replaced; what a crash leaves of a line is removed, and noted, by
-//! the next writer.
+//! head is replaced. A crash can leave a part of a line, and a version without
+//! bounds may have left a long one. The next writer goes on in either case, and
+//! says so in a line of its own. It writes that line over the part that it
+//! removes, so that no crash can remove the part without the line.
+//!
+//! Every line that is written here has at most [`LINE`] bytes, whatever the event.
 
 use crate::dsse::{self, EnvelopeError};
 use crate::key::{PublicKey, SecretKey};
+use crate::keynote::Work;
 use crate::record::Sha256Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+mod line;
+mod tail;
+
+pub use line::LINE;
+use line::Line;
+use tail::LastLine;
+
 /// The payload type of a checkpoint.
 pub const CHECKPOINT_TYPE: &str = "application/vnd.mullion.log-checkpoint+json";
-/// Bytes of a line at most.
-const LINE: u64 = 1 << 20;
+/// Bytes of the longest line that [`Log::verify`] reads: lines from before there was a bound.
+const LONGEST: u64 = 64 << 20;
 
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -72,6 +84,9 @@ pub enum LogError {
         /// From 1.
         line: u64,
     },
+    /// The last line is not of the form.
+    #[error("the last line is not a line of a log, or it was changed; see `mullion log verify`")]
+    LastLine,
     /// A line does not follow from the one before.
     #[error(
         "line {line}: it does not follow the line before it; a line was changed, moved, added or removed here or just above"
@@ -163,7 +178,7 @@ impl Log {
     }
 
     /// Appends an event, and returns the head after it. On return it is on the
-    /// disk.
+    /// disk. An event that does not fit into a line of [`LINE`] bytes is cut.
     ///
     /// # Errors
     /// If the end of the log is not what its head says, or writing fails. In
@@ -173,36 +188,42 @@ impl Log {
         options.read(true).append(true).create(true).mode(0o600);
         let mut file = options.open(&self.path).map_err(self.io())?;
         file.lock().map_err(self.io())?;
-        let mut head = self.recover(&mut file)?;
-        let torn = self.remove_torn_line(&mut file)?;
-        if torn > 0 {
-            let event = serde_json::json!({ "kind": "recovered", "removed_bytes": torn });
-            head = self.write(&mut file, &head, event)?;
-        }
+        let head = self.recover(&mut file)?;
         self.write(&mut file, &head, event)
+    }
+
+    /// The head of what is really there, behind what this had to mend.
+    fn recover(&self, file: &mut File) -> Result<Head, LogError> {
+        let length = file.metadata().map_err(self.io())?.len();
+        let whole = tail::whole_length(file, length).map_err(self.io())?;
+        let last = tail::last_line(file, whole, self.io())?;
+        let mut head = self.actual(last.as_ref())?;
+        if whole < length {
+            head = self.replace_torn(file, &head, whole, length)?;
+        } else if let Some(last) = last.filter(|last| last.length >= LINE as u64) {
+            let long = serde_json::json!({ "line": last.seq + 1, "bytes": last.length });
+            let event = serde_json::json!({ "kind": "recovered", "long_line": long });
+            head = self.write(file, &head, event)?;
+        }
+        Ok(head)
     }
 
     /// The head of what is really there, which may be one line further than
     /// the head file says.
-    fn recover(&self, file: &mut File) -> Result<Head, LogError> {
+    fn actual(&self, last: Option<&LastLine>) -> Result<Head, LogError> {
         let stored = read_head(&self.head_path());
-        let Some(line) = last_line(file).map_err(self.io())? else {
+        let Some(last) = last else {
             return match stored {
                 None => Ok(empty()),
                 Some(head) if head.lines == 0 => Ok(empty()),
                 Some(head) => Err(truncated(0, &head, "its head")),
             };
         };
-        let entry: Entry =
-            serde_json::from_slice(&line).map_err(|_| LogError::Malformed { line: 0 })?;
-        let actual = Head {
-            lines: entry.seq + 1,
-            last: Sha256Digest::of(&line).to_string(),
-        };
+        let actual = last.head();
         match stored {
             Some(head) if head == actual => Ok(actual),
-            Some(head) if head.lines == entry.seq && head.last == entry.prev => Ok(actual),
-            None if entry.seq == 0 && entry.prev == empty().last => Ok(actual),
+            Some(head) if head.lines == last.seq && head.last == last.prev => Ok(actual),
+            None if last.seq == 0 && last.prev == empty().last => Ok(actual),
             None => Err(LogError::NoHead(self.head_path())),
             Some(head) if head.lines > actual.lines => {
                 Err(truncated(actual.lines, &head, "its head"))
@@ -214,33 +235,43 @@ impl Log {
         }
     }
 
-    fn remove_torn_line(&self, file: &mut File) -> Result<u64, LogError> {
-        let length = file.metadata().map_err(self.io())?.len();
-        let whole = whole_length(file, length).map_err(self.io())?;
-        if whole < length {
-            file.set_len(whole).map_err(self.io())?;
-        }
-        Ok(length - whole)
+    /// Writes over what a crash left of a line, from `whole` to `length`, the line that says so.
+    fn replace_torn(
+        &self,
+        file: &File,
+        head: &Head,
+        whole: u64,
+        length: u64,
+    ) -> Result<Head, LogError> {
+        let removed = tail::digest(file, whole, length).map_err(self.io())?;
+        let event = serde_json::json!({
+            "kind": "recovered",
+            "removed_bytes": length - whole,
+            "removed_sha256": removed,
+        });
+        let line = Line::new(head, now(), event);
+        let write = || {
+            let over = OpenOptions::new().write(true).open(&self.path)?;
+            let (one, other) = (file.metadata()?, over.metadata()?);
+            if (one.dev(), one.ino()) != (other.dev(), other.ino()) {
+                return Err(io::Error::other("the log was replaced by another file"));
+            }
+            // What is torn stays torn until all of this has been done.
+            over.write_all_at(&line.bytes, whole)?;
+            over.set_len(whole + line.bytes.len() as u64)?;
+            over.sync_data()?;
+            self.write_head(&line.head)
+        };
+        write().map_err(self.io())?;
+        Ok(line.head)
     }
 
     fn write(&self, file: &mut File, head: &Head, event: Value) -> Result<Head, LogError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let entry = Entry {
-            seq: head.lines,
-            prev: head.last.clone(),
-            time: now.map_or(0, |since| since.as_secs()),
-            event,
-        };
-        let mut line = serde_json::to_vec(&entry).unwrap_or_default();
-        let next = Head {
-            lines: head.lines + 1,
-            last: Sha256Digest::of(&line).to_string(),
-        };
-        line.push(b'\n');
-        file.write_all(&line).map_err(self.io())?;
+        let line = Line::new(head, now(), event);
+        file.write_all(&line.bytes).map_err(self.io())?;
         file.sync_data().map_err(self.io())?;
-        self.write_head(&next).map_err(self.io())?;
-        Ok(next)
+        self.write_head(&line.head).map_err(self.io())?;
+        Ok(line.head)
     }
 
     fn write_head(&self, head: &Head) -> io::Result<()> {
@@ -276,7 +307,10 @@ impl Log {
         signer: &PublicKey,
         visit: impl FnMut(&Entry),
     ) -> Result<Report, LogError> {
-        let (payload, signers) = dsse::open(checkpoint, CHECKPOINT_TYPE)?;
+        let mut work = Work::unbounded();
+        let opened = dsse::open(checkpoint, CHECKPOINT_TYPE, &mut work);
+        let (payload, signers) =
+            opened.unwrap_or_else(|error| Err(EnvelopeError::Malformed(error.to_string())))?;
         if let Some(other) = signers.iter().find(|key| *key != signer) {
             return Err(LogError::Signer(*other));
         }
@@ -308,7 +342,7 @@ impl Log {
         let mut seen = wanted == Some(&head);
         let torn = loop {
             let mut line = Vec::new();
-            let read = reader.by_ref().take(LINE).read_until(b'\n', &mut line);
+            let read = reader.by_ref().take(LONGEST).read_until(b'\n', &mut line);
             if read.map_err(self.io())? == 0 {
                 break 0;
             }
@@ -399,35 +433,15 @@ fn is_beginning(text: &[u8], head: &Head) -> bool {
         head.lines, head.last
     );
     let common = due.len().min(text.len());
-    text[..common] == due.as_bytes()[..common] && (text.len() as u64) < LINE
+    text[..common] == due.as_bytes()[..common] && (text.len() as u64) < LONGEST
 }
 
 fn read_head(path: &Path) -> Option<Head> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// How many bytes are whole lines.
-fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
-    let start = length.saturating_sub(LINE);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.take(LINE).read_to_end(&mut tail)?;
-    let newline = tail.iter().rposition(|byte| *byte == b'\n');
-    Ok(newline.map_or(start, |index| start + index as u64 + 1))
-}
-
-/// The last whole line, without its newline.
-fn last_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
-    let end = file.metadata()?.len();
-    let end = whole_length(file, end)?;
-    if end == 0 {
-        return Ok(None);
-    }
-    let start = end.saturating_sub(LINE);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = vec![0; (end - start) as usize];
-    file.read_exact(&mut tail)?;
-    tail.pop();
-    let before = tail.iter().rposition(|byte| *byte == b'\n');
-    Ok(Some(tail.split_off(before.map_or(0, |index| index + 1))))
+/// Seconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
 }

@@ -7,6 +7,7 @@
 
 use crate::dsse::{self, EnvelopeError};
 use crate::key::{PublicKey, SecretKey};
+use crate::keynote::{Exhausted, Work};
 use crate::module_type::{ModuleType, Protection};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ impl Sha256Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Sha256Digest(Sha256::digest(bytes).into())
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Sha256Digest(bytes)
     }
 
     /// The digest itself.
@@ -163,10 +168,16 @@ impl VerifiedRecord {
     /// records is another question, for [`crate::decide()`].
     ///
     /// # Errors
-    /// Why it does not count.
-    pub fn open(text: &str) -> Result<Self, RecordError> {
-        let (payload, signers) = dsse::open(text, PAYLOAD_TYPE)?;
-        let statement: Statement = serde_json::from_slice(&payload)
+    /// The budget does not suffice; within, why it does not count.
+    pub fn open(text: &str, work: &mut Work) -> Result<Result<Self, RecordError>, Exhausted> {
+        let opened = dsse::open(text, PAYLOAD_TYPE, work)?;
+        Ok(opened
+            .map_err(RecordError::from)
+            .and_then(|(payload, signers)| Self::of(&payload, signers)))
+    }
+
+    fn of(payload: &[u8], signers: Vec<PublicKey>) -> Result<Self, RecordError> {
+        let statement: Statement = serde_json::from_slice(payload)
             .map_err(|error| RecordError::Statement(error.to_string()))?;
         let wrong = |problem: &str| Err(RecordError::Statement(problem.to_owned()));
         if statement.type_ != STATEMENT_TYPE || statement.predicate_type != PREDICATE_TYPE {

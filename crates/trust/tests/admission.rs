@@ -1,7 +1,7 @@
 //! The loader's question from end to end, and that no bit can change unnoticed.
 
 use mullion_trust::grant::Grant;
-use mullion_trust::keynote::{Algorithms, Store, parse, parse_all};
+use mullion_trust::keynote::{Algorithms, Store, Work, parse, parse_all};
 use mullion_trust::record::{self, Compilation, TypeReference};
 use mullion_trust::{
     Decision, Limits, ModuleType, Policy, Reason, Refusal, Request, SecretKey, Sha256Digest, decide,
@@ -81,7 +81,13 @@ impl World {
         }
         let mut request = Request::new(vec![who.public()], Sha256Digest::of(image));
         change(&mut request);
-        decide(&self.policy, &store, record, &request)
+        decide(
+            &self.policy,
+            &store,
+            record,
+            &request,
+            &mut Work::of(Work::STRANGER),
+        )
     }
 }
 

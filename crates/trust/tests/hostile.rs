@@ -1,7 +1,9 @@
 //! Text that is made to cost much, and the fuzzer's seeds: each ends in an answer or an error. How
 //! long they take is printed, and stands in docs/trust.md.
 
-use mullion_trust::keynote::{Attributes, Query, Store, parse_all};
+use mullion_trust::keynote::{
+    Attributes, Cost, Exhausted, Query, Store, Work, parse_all, parse_each,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,10 @@ fn ask(text: &[u8]) -> String {
         ("self".to_owned(), b"self".to_vec()),
     ]);
     let query = Query::new(&["no", "maybe", "yes"], &[b"r"], attributes).expect("a query");
-    store.query(&query).value
+    store
+        .query(&query, &mut Work::unbounded())
+        .expect("no bound")
+        .value
 }
 
 fn policy(conditions: &str) -> String {
@@ -132,6 +137,144 @@ fn hostile() -> Vec<(&'static str, String)> {
         ("a line, long", policy(&" ".repeat(65_000))),
         ("over the bound", policy(&many(20_000, "a==a", "||"))),
     ]
+}
+
+/// Texts of a request that cost seconds and more before they were paid for.
+fn expensive() -> Vec<(&'static str, String)> {
+    let pattern = |number: usize| format!("long ~= \"(a|b)*c{number}\"");
+    let patterns = |count: usize| {
+        let list: Vec<_> = (0..count).map(pattern).collect();
+        policy(&list.join(" || "))
+    };
+    let self_signed = |number: usize| {
+        format!(
+            "Authorizer: \"k{number}\"\nLicensees: \"r\"\nConditions: {};\n",
+            pattern(number)
+        )
+    };
+    // Each of the licensees is raised, and the assertion was looked at anew for each.
+    let mut raised = String::new();
+    let keys: Vec<_> = (0..7000).map(|number| format!("\"k{number}\"")).collect();
+    for key in &keys {
+        raised += &format!("Authorizer: {key}\nLicensees: \"r\"\n\n");
+    }
+    for _ in 0..4 {
+        raised += &format!("{}\n", licensees(&keys.join(" && ")));
+    }
+    let constant = "x".repeat(30_000);
+    let many = vec!["c"; 8000];
+    vec![
+        ("an assertion of patterns", patterns(2200)),
+        (
+            "a million bytes of patterns",
+            vec![patterns(2200); 16].join("\n"),
+        ),
+        (
+            "patterns of strangers",
+            (0..10_000).map(self_signed).collect::<Vec<_>>().join("\n"),
+        ),
+        ("licensees that are raised one by one", raised),
+        (
+            "a principal that is written once and meant often",
+            format!(
+                "Local-Constants: c=\"{constant}\"\nAuthorizer: \"POLICY\"\nLicensees: {}\n",
+                many.join("||")
+            ),
+        ),
+        (
+            "a name that is joined from a constant",
+            format!(
+                "Local-Constants: c=\"{constant}\"\nAuthorizer: \"POLICY\"\nLicensees: {}\n",
+                many.join(".")
+            ),
+        ),
+        ("malformed ones", "x\n\n".repeat(300_000)),
+        (
+            "a group that is repeated",
+            policy("long ~= \"^((a|aa)*(a|aaa)*)*$\" && _1 == \"\""),
+        ),
+    ]
+}
+
+/// What a request would do: read, ask, explain.
+fn request(text: &str, work: &mut Work) -> Result<String, Exhausted> {
+    let mut store = Store::over(std::sync::Arc::new(Store::default()));
+    for assertion in parse_each(text.as_bytes(), work)?.assertions {
+        store.add_policy(assertion, "brought");
+    }
+    let attributes = Attributes::from([("long".to_owned(), vec![b'a'; 60 << 10])]);
+    let query = Query::new(&["no", "yes"], &[b"r"], attributes).expect("a query");
+    Ok(store.query(&query, work)?.value)
+}
+
+#[test]
+fn one_budget_is_over_everything_that_a_request_brings() {
+    for (name, text) in expensive() {
+        let mut work = Work::of(Work::STRANGER);
+        let begin = Instant::now();
+        let answer = request(&text, &mut work);
+        let counts =
+            [Cost::Parsed, Cost::State, Cost::Match, Cost::Edge].map(|cost| work.paid(cost));
+        println!(
+            "{name}: {} bytes, {answer:?}, {counts:?}, {:?}",
+            text.len(),
+            begin.elapsed()
+        );
+        let units: u64 = [
+            Cost::Parsed,
+            Cost::Copied,
+            Cost::Step,
+            Cost::State,
+            Cost::Match,
+            Cost::Edge,
+        ]
+        .iter()
+        .map(|cost| cost.price() * work.paid(*cost))
+        .sum();
+        assert!(units <= Work::STRANGER, "{name}: {units}");
+    }
+}
+
+#[test]
+fn licensees_cost_in_proportion_to_their_number() {
+    let paid = |count: usize| {
+        let keys: Vec<_> = (0..count).map(|number| format!("\"k{number}\"")).collect();
+        let mut text = String::new();
+        for key in &keys {
+            text += &format!("Authorizer: {key}\nLicensees: \"r\"\n\n");
+        }
+        text += &licensees(&keys.join(" && "));
+        let mut work = Work::unbounded();
+        assert_eq!(request(&text, &mut work).as_deref(), Ok("yes"));
+        work.paid(Cost::Edge)
+    };
+    let (few, many) = (paid(300), paid(6000));
+    assert!(many <= 21 * few, "{few} edges, then {many}");
+}
+
+#[test]
+fn a_malformed_assertion_is_left_out_and_the_others_stay() {
+    let good = "Authorizer: \"POLICY\"\nLicensees: \"r\"\n";
+    let text =
+        format!("{good}\nAuthorizer: \"a\"\nLicensees: (\n\n# a remark\n\nnothing\n\n{good}");
+    let parsed = parse_each(text.as_bytes(), &mut Work::unbounded()).expect("no bound");
+    assert_eq!((parsed.assertions.len(), parsed.others), (2, 2));
+    let places: Vec<_> = parsed.left_out.iter().map(|error| error.line).collect();
+    assert_eq!(places, [5, 9]);
+    let mut store = Store::default();
+    store.add_parsed(parsed, "brought");
+    let notes = store.left_out();
+    assert!(
+        notes[0].contains("brought") && notes[0].contains("line 5"),
+        "{notes:?}"
+    );
+    // Of many, a few are named and the others counted.
+    let parsed = parse_each("x\n\n".repeat(1000).as_bytes(), &mut Work::unbounded());
+    let mut store = Store::default();
+    store.add_parsed(parsed.expect("no bound"), "brought");
+    let notes = store.left_out();
+    assert_eq!(notes.len(), 17);
+    assert!(notes[16].contains("984"), "{}", notes[16]);
 }
 
 #[test]

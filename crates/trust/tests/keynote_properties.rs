@@ -1,6 +1,6 @@
 //! KeyNote against a second, naive evaluator; monotonicity; hostile text.
 
-use mullion_trust::keynote::{Algorithms, Attributes, Query, Store, parse, parse_all};
+use mullion_trust::keynote::{Algorithms, Attributes, Query, Store, Work, parse, parse_all};
 use mullion_trust::{Limit, Limits};
 use proptest::prelude::*;
 
@@ -90,7 +90,11 @@ fn asked(links: &[Link], requesters: &[usize]) -> usize {
     let who: Vec<_> = who.iter().map(|one| one.as_bytes()).collect();
     let attributes = Attributes::from([("a".to_owned(), b"b".to_vec())]);
     store
-        .query(&Query::new(&VALUES, &who, attributes).expect("a query"))
+        .query(
+            &Query::new(&VALUES, &who, attributes).expect("a query"),
+            &mut Work::unbounded(),
+        )
+        .expect("no bound")
         .rank
 }
 
@@ -166,7 +170,7 @@ proptest! {
         let mut store = Store::default();
         store.add_policy(parse(source.as_bytes()).expect("KeyNote"), "test");
         let query = Query::new(&["no", "yes"], &[b"r"], Attributes::new()).expect("a query");
-        prop_assert_eq!(store.query(&query).granted, value.is_some(), "{}", test);
+        prop_assert_eq!(store.query(&query, &mut Work::unbounded()).expect("no bound").granted, value.is_some(), "{}", test);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `data/vectors.toml`: each vector is a rule of RFC 2704 and a query that
 //! tells whether it holds.
 
-use mullion_trust::keynote::{Algorithms, Query, Store, parse_all};
+use mullion_trust::keynote::{Algorithms, Query, Store, Work, parse_all};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -51,7 +51,11 @@ impl Vector {
         let requesters: Vec<_> = requesters.iter().map(|id| id.as_bytes()).collect();
         let query = Query::new(&values, &requesters, attributes.collect());
         Ok(store
-            .query(&query.map_err(|error| error.to_string())?)
+            .query(
+                &query.map_err(|error| error.to_string())?,
+                &mut Work::unbounded(),
+            )
+            .map_err(|error| error.to_string())?
             .value)
     }
 }

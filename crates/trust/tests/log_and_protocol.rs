@@ -138,6 +138,119 @@ fn what_no_writer_began_is_no_interrupted_line() {
     }
 }
 
+/// A log as a version without a bound left it: its last line is longer than one may be.
+fn with_a_long_line(log: &Log, path: &std::path::Path) {
+    let head = log.verify(|_| {}).expect("good").head;
+    let event = json!({ "kind": "refused", "obstacles": vec!["x".repeat(100); 20_000] });
+    let line = format!(
+        "{{\"seq\":{},\"prev\":\"{}\",\"time\":7,\"event\":{event}}}",
+        head.lines, head.last
+    );
+    assert!(line.len() > 1 << 20);
+    let mut text = std::fs::read(path).expect("a log");
+    text.extend(line.as_bytes());
+    text.push(b'\n');
+    std::fs::write(path, text).expect("written");
+    let digest = mullion_trust::Sha256Digest::of(line.as_bytes()).to_string();
+    let head = json!({ "lines": head.lines + 1, "last": digest });
+    std::fs::write(path.with_extension("head"), head.to_string()).expect("written");
+}
+
+#[test]
+fn no_event_is_too_long_for_the_log() {
+    let (_directory, path, log) = log(1);
+    let event = json!({ "kind": "refused", "obstacles": vec!["\u{1}".repeat(500); 20_000] });
+    log.append(event).expect("appended");
+    log.append(json!("next")).expect("appended after it");
+    let mut longest = 0;
+    for line in std::fs::read(&path)
+        .expect("a log")
+        .split_inclusive(|byte| *byte == b'\n')
+    {
+        longest = longest.max(line.len());
+    }
+    assert!(longest <= mullion_trust::log::LINE, "{longest}");
+    assert_eq!(log.verify(|_| {}).expect("good").head.lines, 3);
+}
+
+#[test]
+fn a_long_line_from_before_the_bound_is_kept_and_noted() {
+    let (_directory, path, log) = log(2);
+    with_a_long_line(&log, &path);
+    assert_eq!(log.verify(|_| {}).expect("it can be read").head.lines, 3);
+    log.append(json!("next")).expect("appended");
+    log.append(json!("more")).expect("appended");
+    let mut events = Vec::new();
+    log.verify(|entry| events.push(entry.event.clone()))
+        .expect("good");
+    assert_eq!(events.len(), 6);
+    assert_eq!(events[3]["kind"], "recovered");
+    assert_eq!(events[3]["long_line"]["line"], 3);
+    assert_eq!((&events[4], &events[5]), (&json!("next"), &json!("more")));
+}
+
+#[test]
+fn a_torn_line_of_any_length_is_removed_and_noted() {
+    // Longer than what is read at a time, and longer than the lines of versions without a bound.
+    for length in [1, 100, 70_000, (1 << 20) - 1, 1 << 20, 3 << 20] {
+        let (_directory, path, log) = log(2);
+        let head = log.verify(|_| {}).expect("good").head;
+        let due = format!("{{\"seq\":2,\"prev\":\"{}\",\"time\":", head.last);
+        let mut torn = due.into_bytes();
+        torn.resize(length, b'7');
+        let mut text = std::fs::read(&path).expect("a log");
+        text.extend(&torn);
+        std::fs::write(&path, text).expect("written");
+        assert_eq!(log.verify(|_| {}).expect("good so far").torn, length);
+        log.append(json!("next")).expect("appended");
+        let mut events = Vec::new();
+        log.verify(|entry| events.push(entry.event.clone()))
+            .expect("good");
+        assert_eq!(events[2]["removed_bytes"], length, "{}", events[2]);
+        let digest = mullion_trust::Sha256Digest::of(&torn).to_string();
+        assert_eq!(events[2]["removed_sha256"], digest);
+        assert_eq!(events[3..], ["next"]);
+    }
+}
+
+#[test]
+fn a_crash_while_it_mends_loses_neither_the_part_nor_its_note() {
+    // The note lies over a part that is longer than it, and the rest was not yet cut off.
+    let (_directory, path, log) = log(2);
+    let good = std::fs::read(&path).expect("a log");
+    let torn = [&good[..], &[b'x'; 5000]].concat();
+    std::fs::write(&path, &torn).expect("written");
+    log.append(json!("next")).expect("appended");
+    let mended = std::fs::read(&path).expect("a log");
+    let note = mended[good.len()..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .expect("a line")
+        + 1;
+    let noted = &mended[..good.len() + note];
+    let interrupted = [noted, &torn[noted.len()..]].concat();
+    std::fs::write(&path, interrupted).expect("written");
+    let before = json!({ "lines": 2, "last": last_digest(&good) });
+    std::fs::write(path.with_extension("head"), before.to_string()).expect("written");
+    log.append(json!("again")).expect("appended");
+    let mut events = Vec::new();
+    log.verify(|entry| events.push(entry.event.clone()))
+        .expect("good");
+    assert_eq!(events[2]["removed_bytes"], 5000);
+    assert_eq!(events[3]["removed_bytes"], 5000 - note);
+    assert_eq!(events[4], "again");
+}
+
+/// The digest of a log's last line.
+fn last_digest(text: &[u8]) -> String {
+    let lines = text.strip_suffix(b"\n").expect("whole lines");
+    let start = lines
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |index| index + 1);
+    mullion_trust::Sha256Digest::of(&lines[start..]).to_string()
+}
+
 #[test]
 fn writers_do_not_disturb_each_other() {
     let (_directory, path, log) = log(0);

@@ -1,6 +1,6 @@
 //! The eight assertions and eleven queries of RFC 2704, section 6.
 
-use mullion_trust::keynote::{Algorithms, Query, Store, parse};
+use mullion_trust::keynote::{Algorithms, Query, Store, Work, parse};
 
 const A: &str = r#"
 Authorizer: "POLICY"
@@ -115,7 +115,10 @@ fn ask(assertions: &[&str], values: &[&str], who: &[&str], what: &[(&str, &str)]
         attributes.map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
     let who: Vec<_> = who.iter().map(|id| id.as_bytes()).collect();
     let query = Query::new(values, &who, attributes.collect()).expect("the query is legal");
-    store.query(&query).value
+    store
+        .query(&query, &mut Work::unbounded())
+        .expect("no bound")
+        .value
 }
 
 fn email(who: &str, what: &[(&str, &str)]) -> String {

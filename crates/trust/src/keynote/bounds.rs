@@ -1,7 +1,7 @@
 //! What an assertion, an attribute or a query may not exceed.
 //!
-//! The numbers are far above what people write and low enough that no input
-//! costs more than milliseconds.
+//! The numbers are far above what people write. What is within them is paid for
+//! by the request's [`super::Work`].
 
 /// Bytes of one assertion.
 pub const ASSERTION: usize = 64 * 1024;
@@ -11,13 +11,14 @@ pub const FILE: usize = 64 * 1024 * 1024;
 pub const NESTING: usize = 64;
 /// Bytes of any string while a condition is evaluated.
 pub const STRING: usize = 64 * 1024;
-/// Bytes of a regular expression, before and after translation.
+/// Bytes of a regular expression.
 pub const PATTERN: usize = 4 * 1024;
-/// Bytes that a compiled regular expression may take.
-pub const PATTERN_MEMORY: usize = 512 * 1024;
-/// Bytes compared by the regular expressions of one assertion, and the tests
-/// done by it, in one query.
-pub const WORK: usize = 4 * 1024 * 1024;
+/// States of a regular expression, its repetitions written out.
+pub const STATES: usize = 16 * 1024;
+/// Units of work ([`super::Work`]) of one assertion's conditions, in one query.
+pub const WORK: u64 = 8_000_000;
+/// Assertions of a text that are reported as left out.
+pub const LEFT_OUT: usize = 16;
 /// Compliance values of a query.
 pub const VALUES: usize = 256;
 /// Attributes of a query.

@@ -3,6 +3,7 @@
 use super::bounds;
 use super::posix::{self, Compiled};
 use super::syntax::{Clause, ClauseValue, Float, Integer, Operator, Str, Test};
+use super::work::{Cost, Exhausted, Work};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,12 @@ pub(super) enum Fault {
     TooMuch,
 }
 
+impl From<Exhausted> for Fault {
+    fn from(_: Exhausted) -> Self {
+        Fault::TooMuch
+    }
+}
+
 /// What names mean in one query: its attributes and the four of KeyNote.
 pub(super) struct Environment<'a> {
     pub(super) attributes: &'a BTreeMap<String, Vec<u8>>,
@@ -33,6 +40,9 @@ pub(super) struct Environment<'a> {
     pub(super) authorizers: &'a [u8],
 }
 
+/// Kinds of faults of one assertion that are noted.
+const FAULTS: usize = 4;
+
 /// The groups of the last match, `_0` first.
 type Groups = Vec<Vec<u8>>;
 
@@ -41,8 +51,8 @@ pub(super) struct Evaluator<'a> {
     environment: &'a Environment<'a>,
     constants: &'a BTreeMap<String, Vec<u8>>,
     groups: Groups,
-    work: usize,
-    /// Tests that ended with a fault, for the explanation.
+    work: &'a mut Work,
+    /// The first tests that ended with a fault, for the explanation.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -50,12 +60,13 @@ impl<'a> Evaluator<'a> {
     pub(super) fn new(
         environment: &'a Environment<'a>,
         constants: &'a BTreeMap<String, Vec<u8>>,
+        work: &'a mut Work,
     ) -> Self {
         Evaluator {
             environment,
             constants,
             groups: Vec::new(),
-            work: bounds::WORK,
+            work,
             faults: Vec::new(),
         }
     }
@@ -67,6 +78,10 @@ impl<'a> Evaluator<'a> {
             // What a match leaves behind is seen by its clause, and by what is
             // nested in it, only.
             let outer = self.groups.clone();
+            let size = outer.iter().map(Vec::len).sum();
+            if self.work.pay(Cost::Copied, size).is_err() {
+                return best.max(self.fault(Fault::TooMuch));
+            }
             best = best.max(self.clause(clause));
             self.groups = outer;
             if best == self.greatest() {
@@ -84,10 +99,7 @@ impl<'a> Evaluator<'a> {
         match self.test(&clause.test) {
             Ok(true) => {}
             Ok(false) => return 0,
-            Err(fault) => {
-                self.faults.push(fault);
-                return 0;
-            }
+            Err(fault) => return self.fault(fault),
         }
         match &clause.value {
             ClauseValue::Greatest => self.greatest(),
@@ -97,21 +109,25 @@ impl<'a> Evaluator<'a> {
                     let named = |value: &String| value.as_bytes() == name.as_ref();
                     self.environment.values.iter().position(named).unwrap_or(0)
                 }
-                Err(fault) => {
-                    self.faults.push(fault);
-                    0
-                }
+                Err(fault) => self.fault(fault),
             },
         }
     }
 
-    fn charge(&mut self, work: usize) -> Result<(), Fault> {
-        self.work = self.work.checked_sub(work).ok_or(Fault::TooMuch)?;
-        Ok(())
+    /// Notes a fault; a clause with one is worth nothing.
+    fn fault(&mut self, fault: Fault) -> usize {
+        if self.faults.len() < FAULTS && !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+        0
     }
 
-    fn test(&mut self, test: &Test) -> Result<bool, Fault> {
-        self.charge(1)?;
+    fn step(&mut self) -> Result<(), Fault> {
+        Ok(self.work.pay(Cost::Step, 1)?)
+    }
+
+    pub(super) fn test(&mut self, test: &Test) -> Result<bool, Fault> {
+        self.step()?;
         match test {
             Test::Constant(value) => Ok(*value),
             Test::Not(test) => Ok(!self.test(test)?),
@@ -142,39 +158,37 @@ impl<'a> Evaluator<'a> {
             }
             Test::Strings(left, relation, right) => {
                 let (left, right) = (self.string(left)?, self.string(right)?);
-                let ordering = left.as_ref().cmp(right.as_ref());
-                self.charge(left.len().min(right.len()))?;
-                Ok(relation.holds(ordering))
+                self.work.pay(Cost::Copied, left.len().min(right.len()))?;
+                Ok(relation.holds(left.as_ref().cmp(right.as_ref())))
             }
             Test::Matches(text, pattern) => {
-                let text = self.string(text)?.into_owned();
-                if let Some(compiled) = pattern.fixed() {
+                let text = self.string(text)?;
+                if let Some(compiled) = pattern.fixed(self.work)? {
                     return self.matches(&text, compiled.ok_or(Fault::Pattern)?);
                 }
-                let source = self.string(&pattern.text)?.into_owned();
-                self.charge(64 * source.len())?;
-                let compiled = posix::compile(&source).map_err(|_| Fault::Pattern)?;
-                self.matches(&text, &compiled)
+                let source = self.string(&pattern.text)?;
+                let compiled = posix::compile(&source, self.work)?;
+                self.matches(&text, &compiled.map_err(|_| Fault::Pattern)?)
             }
         }
     }
 
     fn matches(&mut self, text: &[u8], compiled: &Compiled) -> Result<bool, Fault> {
-        self.charge((text.len() + 1).saturating_mul(compiled.cost))?;
         self.groups.clear();
-        let Some(captures) = compiled.regex.captures(text) else {
+        let Some(found) = compiled.matches(text, self.work)? else {
             return Ok(false);
         };
-        let count = captures.len() - 1;
-        self.groups.push(count.to_string().into_bytes());
-        for index in 1..=count.min(bounds::GROUPS) {
-            let group = captures.get(index).map(|group| group.as_bytes());
-            self.groups.push(group.unwrap_or_default().to_vec());
+        self.groups.push(found.count.to_string().into_bytes());
+        for group in found.groups {
+            let group = group.and_then(|range| text.get(range)).unwrap_or_default();
+            self.work.pay(Cost::Copied, group.len())?;
+            self.groups.push(group.to_vec());
         }
         Ok(true)
     }
 
-    fn integer(&mut self, expression: &Integer) -> Result<i32, Fault> {
+    pub(super) fn integer(&mut self, expression: &Integer) -> Result<i32, Fault> {
+        self.step()?;
         match expression {
             Integer::Literal(number) => Ok(*number),
             Integer::Of(text) => {
@@ -189,13 +203,13 @@ impl<'a> Evaluator<'a> {
                     let next = self.integer(next)?;
                     result = apply(result, *operator, next)?;
                 }
-                self.charge(rest.len())?;
                 Ok(result)
             }
         }
     }
 
-    fn float(&mut self, expression: &Float) -> Result<f64, Fault> {
+    pub(super) fn float(&mut self, expression: &Float) -> Result<f64, Fault> {
+        self.step()?;
         let result = match expression {
             Float::Literal(number) => *number,
             Float::Of(text) => number(&self.string(text)?),
@@ -214,7 +228,6 @@ impl<'a> Evaluator<'a> {
                         Operator::Power => result.powf(next),
                     };
                 }
-                self.charge(rest.len())?;
                 result
             }
         };
@@ -225,37 +238,43 @@ impl<'a> Evaluator<'a> {
     where
         'a: 's,
     {
+        self.step()?;
         match text {
             Str::Literal(text) => Ok(Cow::Borrowed(text)),
-            Str::Attribute(name) => Ok(self.attribute(name)),
+            Str::Attribute(name) => self.attribute(name),
             Str::Dereference(inner) => {
                 let name = self.string(inner)?;
                 match std::str::from_utf8(&name) {
-                    Ok(name) => Ok(Cow::Owned(self.attribute(name).into_owned())),
+                    Ok(name) => {
+                        let value = self.attribute(name)?;
+                        self.work.pay(Cost::Copied, value.len())?;
+                        Ok(Cow::Owned(value.into_owned()))
+                    }
                     Err(_) => Ok(Cow::Borrowed(b"")),
                 }
             }
             Str::Joined(parts) => {
                 let mut joined = Vec::new();
                 for part in parts {
-                    joined.extend_from_slice(&self.string(part)?);
-                    if joined.len() > bounds::STRING {
+                    let part = self.string(part)?;
+                    if joined.len() + part.len() > bounds::STRING {
                         return Err(Fault::TooLong);
                     }
+                    self.work.pay(Cost::Copied, part.len())?;
+                    joined.extend_from_slice(&part);
                 }
-                self.charge(joined.len())?;
                 Ok(Cow::Owned(joined))
             }
         }
     }
 
     /// The value of a name; empty if it has none.
-    fn attribute<'s>(&self, name: &str) -> Cow<'s, [u8]>
+    fn attribute<'s>(&mut self, name: &str) -> Result<Cow<'s, [u8]>, Fault>
     where
         'a: 's,
     {
         let environment = self.environment;
-        match name.strip_prefix('_') {
+        Ok(match name.strip_prefix('_') {
             Some("MIN_TRUST") => Cow::Borrowed(environment.values[0].as_bytes()),
             Some("MAX_TRUST") => Cow::Borrowed(environment.values[self.greatest()].as_bytes()),
             Some("VALUES") => Cow::Borrowed(environment.value_list),
@@ -263,14 +282,16 @@ impl<'a> Evaluator<'a> {
             Some(number) => {
                 let index = number.parse().ok().filter(|_| is_plain(number));
                 let group = index.and_then(|index: usize| self.groups.get(index));
-                Cow::Owned(group.cloned().unwrap_or_default())
+                let group = group.map_or(&[][..], Vec::as_slice);
+                self.work.pay(Cost::Copied, group.len())?;
+                Cow::Owned(group.to_vec())
             }
             None => {
                 let constant = self.constants.get(name);
                 let value = constant.or_else(|| environment.attributes.get(name));
                 value.map_or(Cow::Borrowed(b"".as_slice()), |value| Cow::Borrowed(value))
             }
-        }
+        })
     }
 }
 

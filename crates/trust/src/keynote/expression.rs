@@ -16,6 +16,8 @@ pub(super) struct Tokens<'a> {
     list: Vec<(Token, usize)>,
     at: usize,
     depth: usize,
+    /// In a `Licensees` field, where each `(` is closed; found in one pass.
+    closed: Vec<usize>,
 }
 
 /// An expression of any kind.
@@ -37,6 +39,24 @@ impl Node {
     }
 }
 
+/// For each token that is a `(`, the index of the `)` that closes it.
+fn closings(list: &[(Token, usize)]) -> Vec<usize> {
+    let mut closed = vec![usize::MAX; list.len()];
+    let mut open = Vec::new();
+    for (index, (token, _)) in list.iter().enumerate() {
+        match token {
+            Token::Mark("(") => open.push(index),
+            Token::Mark(")") => {
+                if let Some(start) = open.pop() {
+                    closed[start] = index;
+                }
+            }
+            _ => {}
+        }
+    }
+    closed
+}
+
 impl<'a> Tokens<'a> {
     pub(super) fn new(
         source: &'a [u8],
@@ -44,9 +64,15 @@ impl<'a> Tokens<'a> {
         end: usize,
         licensees: bool,
     ) -> Result<Self, ParseError> {
+        let list = lexer::tokens(source, start, end, licensees)?;
         Ok(Tokens {
             source,
-            list: lexer::tokens(source, start, end, licensees)?,
+            closed: if licensees {
+                closings(&list)
+            } else {
+                Vec::new()
+            },
+            list,
             at: 0,
             depth: 0,
         })
@@ -145,21 +171,9 @@ impl<'a> Tokens<'a> {
         if self.peek() != &Token::Mark("(") {
             return false;
         }
-        let mut depth = 0_usize;
-        for (index, (token, _)) in self.list.iter().enumerate().skip(self.at) {
-            match token {
-                Token::Mark("(") => depth += 1,
-                Token::Mark(")") => {
-                    depth -= 1;
-                    if depth == 0 {
-                        let next = self.list.get(index + 1).map(|(token, _)| token);
-                        return next != Some(&Token::Mark("."));
-                    }
-                }
-                _ => {}
-            }
-        }
-        true
+        let closed = self.closed.get(self.at).copied().unwrap_or(usize::MAX);
+        let next = closed.checked_add(1).and_then(|next| self.list.get(next));
+        next.map(|(token, _)| token) != Some(&Token::Mark("."))
     }
 
     /// Clauses up to the end of the field or block.

@@ -14,8 +14,9 @@
 //! from the requesters through an index by licensee, so that what is not
 //! related to the request costs nothing.
 //!
-//! Nothing here recurses deeper than [`bounds::NESTING`], and every size is
-//! bounded before it is used: the text may come from an enemy.
+//! Nothing here recurses deeper than [`bounds::NESTING`], every size is bounded
+//! before it is used, and whatever a text can make long is paid for out of the
+//! request's [`Work`] before it is done: the text may come from an enemy.
 
 pub mod bounds;
 mod eval;
@@ -28,14 +29,18 @@ mod query;
 mod signature;
 mod store;
 mod syntax;
+mod tree;
+mod why;
+mod work;
 
-pub use parser::{ParseError, parse, parse_all};
-pub use posix::{PatternError, to_regex as posix_to_regex};
+pub use parser::{ParseError, Parsed, parse, parse_all, parse_each};
+pub use posix::{Offsets, PatternError, posix_match};
 pub use principal::{Algorithms, Principal};
 pub use query::{Answer, Attributes, Outcome, Query, QueryError, Step};
 pub use signature::{ED25519_ALGORITHM, SignatureError, signed_text};
 pub use store::{AssertionId, Store};
 pub use syntax::{Assertion, AttributeBound};
+pub use work::{Cost, Exhausted, Work};
 
 /// Unescapes and reads one `name = "value"` list, the form of the reference
 /// tool's environment file.

@@ -4,7 +4,8 @@ use super::bounds;
 use super::expression::Tokens;
 use super::lexer::Token;
 use super::principal::Principal;
-use super::syntax::{Assertion, Licensees, PrincipalRef, Str};
+use super::syntax::{Assertion, Licensees, PrincipalRef};
+use super::work::{Cost, Exhausted, Work};
 use std::collections::BTreeMap;
 
 /// Why a text is no assertion, and where.
@@ -33,6 +34,42 @@ impl ParseError {
             hint,
         }
     }
+
+    /// The same, so many lines further down.
+    fn below(mut self, lines: usize) -> Self {
+        self.line += lines;
+        self
+    }
+}
+
+/// Why an assertion was not read.
+enum Stop {
+    Text(ParseError),
+    Work(Exhausted),
+}
+
+impl From<ParseError> for Stop {
+    fn from(error: ParseError) -> Self {
+        Stop::Text(error)
+    }
+}
+
+impl From<Exhausted> for Stop {
+    fn from(error: Exhausted) -> Self {
+        Stop::Work(error)
+    }
+}
+
+/// What a text of several assertions holds.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    /// Those that could be read.
+    pub assertions: Vec<Assertion>,
+    /// Why the others could not, the first [`bounds::LEFT_OUT`] of them. RFC 2704 leaves them out
+    /// and goes on.
+    pub left_out: Vec<ParseError>,
+    /// How many others there are in all.
+    pub others: usize,
 }
 
 /// The labels, as RFC 2704 spells them.
@@ -62,7 +99,7 @@ struct Field {
     end: usize,
 }
 
-/// Reads one assertion.
+/// Reads one assertion, of a file of one's own: what it costs is not counted.
 ///
 /// # Errors
 /// The first thing that RFC 2704 does not allow, or that exceeds [`bounds`].
@@ -70,31 +107,70 @@ pub fn parse(text: &[u8]) -> Result<Assertion, ParseError> {
     let mut blocks = blocks(text);
     let fail =
         |offset, problem: &str, hint| Err(ParseError::at(text, offset, problem.to_owned(), hint));
-    match (blocks.next(), blocks.next()) {
-        (None, _) => fail(0, "there is no assertion here", ""),
-        (Some(block), None) => assertion(text, block),
-        (Some(_), Some((second, _))) => fail(
+    let (block, second) = (blocks.next(), blocks.next());
+    if let Some((second, _)) = second {
+        return fail(
             second,
             "a blank line ends an assertion, and something follows",
             "remove the blank line, or keep one assertion in a file",
-        ),
+        );
+    }
+    match block {
+        None => fail(0, "there is no assertion here", ""),
+        Some(block) => alone(text, block),
     }
 }
 
-/// Reads a file of assertions, separated by blank lines.
+/// Reads a file of assertions of one's own, separated by blank lines: all must be right, and what
+/// it costs is not counted.
 ///
 /// # Errors
 /// As [`parse`], with the line in the whole file.
 pub fn parse_all(text: &[u8]) -> Result<Vec<Assertion>, ParseError> {
     if text.len() > bounds::FILE {
-        return Err(ParseError::at(
-            text,
-            0,
-            "the file is too large".to_owned(),
-            "",
-        ));
+        let problem = "the file is too large".to_owned();
+        return Err(ParseError::at(text, 0, problem, ""));
     }
-    blocks(text).map(|block| assertion(text, block)).collect()
+    blocks(text).map(|block| alone(text, block)).collect()
+}
+
+/// One assertion, whose errors have the line in the whole text.
+fn alone(text: &[u8], (start, end): (usize, usize)) -> Result<Assertion, ParseError> {
+    let mut unbounded = Work::unbounded();
+    assertion(&text[start..end], &mut unbounded).map_err(|stop| match stop {
+        Stop::Text(error) => error.below(newlines(&text[..start])),
+        Stop::Work(error) => ParseError::at(text, start, error.to_string(), ""),
+    })
+}
+
+/// Reads assertions that somebody brought, separated by blank lines. One that is wrong is left
+/// out, as RFC 2704 has it. Every byte is paid for before it is read.
+///
+/// # Errors
+/// The budget does not suffice.
+pub fn parse_each(text: &[u8], work: &mut Work) -> Result<Parsed, Exhausted> {
+    work.pay(Cost::Parsed, text.len())?;
+    let mut parsed = Parsed::default();
+    let (mut line, mut counted) = (0, 0);
+    for (start, end) in blocks(text) {
+        line += newlines(&text[counted..start]);
+        counted = start;
+        match assertion(&text[start..end], work) {
+            Ok(assertion) => parsed.assertions.push(assertion),
+            Err(Stop::Work(error)) => return Err(error),
+            Err(Stop::Text(error)) => {
+                parsed.others += 1;
+                if parsed.left_out.len() < bounds::LEFT_OUT {
+                    parsed.left_out.push(error.below(line));
+                }
+            }
+        }
+    }
+    Ok(parsed)
+}
+
+fn newlines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Runs of lines that are not empty, as offsets. A run of comments alone is
@@ -136,12 +212,12 @@ fn is_content(line: &[u8]) -> bool {
     first.is_some_and(|byte| *byte != b'#')
 }
 
-fn assertion(text: &[u8], (start, end): (usize, usize)) -> Result<Assertion, ParseError> {
-    if end - start > bounds::ASSERTION {
+fn assertion(text: &[u8], work: &mut Work) -> Result<Assertion, Stop> {
+    if text.len() > bounds::ASSERTION {
         let problem = format!("an assertion is longer than {} bytes", bounds::ASSERTION);
-        return Err(ParseError::at(text, start, problem, ""));
+        return Err(ParseError::at(text, 0, problem, "").into());
     }
-    let fields = fields(text, start, end)?;
+    let fields = fields(text)?;
     let find = |label| fields.iter().find(|field| field.label == label).copied();
     let tokens = |field: Field| Tokens::new(text, field.start, field.end, field.label == LICENSEES);
 
@@ -154,32 +230,30 @@ fn assertion(text: &[u8], (start, end): (usize, usize)) -> Result<Assertion, Par
     };
     let Some(field) = find(AUTHORIZER) else {
         let problem = "the assertion has no Authorizer field".to_owned();
-        return Err(ParseError::at(
-            text,
-            start,
-            problem,
-            "every assertion needs one",
-        ));
+        return Err(ParseError::at(text, 0, problem, "every assertion needs one").into());
     };
-    let authorizer = whole(&mut tokens(field)?, |tokens| principal(tokens, &constants))?;
+    let mut reader = Reader {
+        constants: &constants,
+        work,
+    };
+    let authorizer = whole(&mut tokens(field)?, |tokens| reader.principal(tokens))?;
     let licensees = find(LICENSEES)
-        .map(|field| whole(&mut tokens(field)?, |tokens| licensees(tokens, &constants)))
+        .map(|field| whole(&mut tokens(field)?, |tokens| reader.licensees(tokens)))
         .transpose()?;
     let conditions = find(CONDITIONS)
-        .map(|field| whole(&mut tokens(field)?, |tokens| tokens.program()))
+        .map(|field| whole(&mut tokens(field)?, |tokens| Ok(tokens.program()?)))
         .transpose()?;
     let signature_field = find(SIGNATURE);
     let signature = signature_field
-        .map(|field| whole(&mut tokens(field)?, |tokens| tokens.string()))
+        .map(|field| whole(&mut tokens(field)?, |tokens| Ok(tokens.string()?)))
         .transpose()?;
     let comment = find(COMMENT).map(|field| {
         let text = String::from_utf8_lossy(&text[field.start..field.end]);
         text.trim().to_owned()
     });
-    let signed_end = signature_field.map_or(end, |field| field.line_start);
     Ok(Assertion {
-        source: text[start..end].into(),
-        signed_length: signed_end - start,
+        source: text.into(),
+        signed_length: signature_field.map_or(text.len(), |field| field.line_start),
         constants,
         authorizer,
         licensees,
@@ -190,12 +264,12 @@ fn assertion(text: &[u8], (start, end): (usize, usize)) -> Result<Assertion, Par
 }
 
 /// Finds the fields and checks their order.
-fn fields(text: &[u8], start: usize, end: usize) -> Result<Vec<Field>, ParseError> {
+fn fields(text: &[u8]) -> Result<Vec<Field>, ParseError> {
     let mut fields: Vec<Field> = Vec::new();
-    let mut at = start;
-    while at < end {
+    let mut at = 0;
+    while at < text.len() {
         let line = at;
-        let stop = line_end(text, line).min(end);
+        let stop = line_end(text, line);
         at = stop + 1;
         match text[line] {
             b'#' => continue,
@@ -260,8 +334,8 @@ fn label(text: &[u8], line: usize, stop: usize) -> Result<Field, ParseError> {
 /// Runs `read` and demands that nothing is left.
 fn whole<T>(
     tokens: &mut Tokens<'_>,
-    read: impl FnOnce(&mut Tokens<'_>) -> Result<T, ParseError>,
-) -> Result<T, ParseError> {
+    read: impl FnOnce(&mut Tokens<'_>) -> Result<T, Stop>,
+) -> Result<T, Stop> {
     let value = read(tokens)?;
     tokens.finish()?;
     Ok(value)
@@ -342,51 +416,77 @@ pub(super) fn one_string(text: &[u8]) -> Result<Vec<u8>, ParseError> {
     }
 }
 
-fn principal(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-) -> Result<PrincipalRef, ParseError> {
-    let text = tokens.string()?;
-    Ok(reference(text, constants))
+/// Reads fields that name principals.
+struct Reader<'a> {
+    constants: &'a BTreeMap<String, Vec<u8>>,
+    work: &'a mut Work,
 }
 
-fn reference(text: Str, constants: &BTreeMap<String, Vec<u8>>) -> PrincipalRef {
-    match text.constant(constants) {
-        Some(name) => PrincipalRef::Constant(Principal::new(&name)),
-        None => PrincipalRef::Computed(text),
+impl Reader<'_> {
+    fn principal(&mut self, tokens: &mut Tokens<'_>) -> Result<PrincipalRef, Stop> {
+        let text = tokens.string()?;
+        self.work.pay(Cost::Edge, 1)?;
+        match text.constant(self.constants, self.work)? {
+            Some(name) => {
+                self.work.pay(Cost::Parsed, name.len())?;
+                Ok(PrincipalRef::Constant(Principal::new(&name)))
+            }
+            None => Ok(PrincipalRef::Computed(text)),
+        }
     }
-}
 
-fn licensees(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-) -> Result<Licensees, ParseError> {
-    if tokens.peek() == &Token::End {
-        return Ok(Licensees::Empty);
+    fn licensees(&mut self, tokens: &mut Tokens<'_>) -> Result<Licensees, Stop> {
+        if tokens.peek() == &Token::End {
+            return Ok(Licensees::Empty);
+        }
+        self.any_of(tokens)
     }
-    any_of(tokens, constants)
-}
 
-fn any_of(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-) -> Result<Licensees, ParseError> {
-    let mut parts = vec![all_of(tokens, constants)?];
-    while tokens.accept("||") {
-        parts.push(all_of(tokens, constants)?);
+    fn any_of(&mut self, tokens: &mut Tokens<'_>) -> Result<Licensees, Stop> {
+        let mut parts = vec![self.all_of(tokens)?];
+        while tokens.accept("||") {
+            parts.push(self.all_of(tokens)?);
+        }
+        Ok(one_or(parts, Licensees::Or))
     }
-    Ok(one_or(parts, Licensees::Or))
-}
 
-fn all_of(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-) -> Result<Licensees, ParseError> {
-    let mut parts = vec![licensee(tokens, constants)?];
-    while tokens.accept("&&") {
-        parts.push(licensee(tokens, constants)?);
+    fn all_of(&mut self, tokens: &mut Tokens<'_>) -> Result<Licensees, Stop> {
+        let mut parts = vec![self.licensee(tokens)?];
+        while tokens.accept("&&") {
+            parts.push(self.licensee(tokens)?);
+        }
+        Ok(one_or(parts, Licensees::And))
     }
-    Ok(one_or(parts, Licensees::And))
+
+    fn licensee(&mut self, tokens: &mut Tokens<'_>) -> Result<Licensees, Stop> {
+        if let &Token::AtLeast(count) = tokens.peek() {
+            return self.at_least(tokens, count);
+        }
+        if !tokens.parenthesis_opens_licensees() {
+            return Ok(Licensees::One(self.principal(tokens)?));
+        }
+        tokens.deeper()?;
+        tokens.expect("(", "")?;
+        let inner = self.any_of(tokens)?;
+        tokens.expect(")", "a `(` is not closed")?;
+        tokens.shallower();
+        Ok(inner)
+    }
+
+    fn at_least(&mut self, tokens: &mut Tokens<'_>, count: usize) -> Result<Licensees, Stop> {
+        tokens.take();
+        tokens.expect("(", "write 2-of(\"a\", \"b\", \"c\")")?;
+        let mut list = vec![self.principal(tokens)?];
+        while tokens.accept(",") {
+            list.push(self.principal(tokens)?);
+        }
+        tokens.expect(")", "the list of `-of` is not closed")?;
+        if list.len() < count {
+            let problem = format!("{count}-of has a list of {} only", list.len());
+            return Ok(tokens.fail_before(problem, "such an assertion can never hold")?);
+        }
+        Ok(Licensees::AtLeast(count, list))
+    }
 }
 
 fn one_or(mut parts: Vec<Licensees>, many: fn(Vec<Licensees>) -> Licensees) -> Licensees {
@@ -398,41 +498,4 @@ fn one_or(mut parts: Vec<Licensees>, many: fn(Vec<Licensees>) -> Licensees) -> L
         }
         None => Licensees::Empty,
     }
-}
-
-fn licensee(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-) -> Result<Licensees, ParseError> {
-    if let &Token::AtLeast(count) = tokens.peek() {
-        return at_least(tokens, constants, count);
-    }
-    if !tokens.parenthesis_opens_licensees() {
-        return Ok(Licensees::One(principal(tokens, constants)?));
-    }
-    tokens.deeper()?;
-    tokens.expect("(", "")?;
-    let inner = any_of(tokens, constants)?;
-    tokens.expect(")", "a `(` is not closed")?;
-    tokens.shallower();
-    Ok(inner)
-}
-
-fn at_least(
-    tokens: &mut Tokens<'_>,
-    constants: &BTreeMap<String, Vec<u8>>,
-    count: usize,
-) -> Result<Licensees, ParseError> {
-    tokens.take();
-    tokens.expect("(", "write 2-of(\"a\", \"b\", \"c\")")?;
-    let mut list = vec![principal(tokens, constants)?];
-    while tokens.accept(",") {
-        list.push(principal(tokens, constants)?);
-    }
-    tokens.expect(")", "the list of `-of` is not closed")?;
-    if list.len() < count {
-        let problem = format!("{count}-of has a list of {} only", list.len());
-        return tokens.fail_before(problem, "such an assertion can never hold");
-    }
-    Ok(Licensees::AtLeast(count, list))
 }

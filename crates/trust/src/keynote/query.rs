@@ -1,17 +1,20 @@
 //! Queries (RFC 2704, section 5): the compliance value of `POLICY`.
 //!
 //! The values of principals start at the least one, those of the requesters at
-//! the greatest, and grow: whenever a principal's value grows, the assertions
-//! that name it as a licensee are looked at again, and may make their
-//! authorizer's value grow. That ends, cycles or not, because values only grow
-//! and there are finitely many; what it ends in is the least fixpoint.
+//! the greatest, and grow: whenever a principal's value grows, its places among
+//! the licensees of assertions grow with it, and may make the authorizers'
+//! values grow. That ends, cycles or not, because values only grow and there are
+//! finitely many; what it ends in is the least fixpoint. Each place among
+//! licensees is looked up once, and changed no more often than there are values.
 
 use super::bounds;
 use super::eval::{Environment, Evaluator};
 use super::principal::Principal;
 use super::signature::SignatureError;
 use super::store::{AssertionId, Store};
-use super::syntax::{Licensees, PrincipalRef, Str};
+use super::syntax::{PrincipalRef, Str};
+use super::tree::{Place, Tree};
+use super::work::{Cost, Exhausted, Work};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The action's attributes: name and value.
@@ -148,27 +151,36 @@ impl Query {
     }
 }
 
+impl Query {
+    pub(super) fn environment(&self) -> Environment<'_> {
+        Environment {
+            attributes: &self.attributes,
+            values: &self.values,
+            value_list: &self.value_list,
+            authorizers: &self.authorizers,
+        }
+    }
+}
+
 impl Store {
-    /// Answers a query.
-    #[must_use]
-    pub fn query(&self, query: &Query) -> Answer {
-        let environment = Environment {
-            attributes: &query.attributes,
-            values: &query.values,
-            value_list: &query.value_list,
-            authorizers: &query.authorizers,
-        };
+    /// Answers a query. What it costs is paid for before it is done.
+    ///
+    /// # Errors
+    /// The budget does not suffice: there is no answer.
+    pub fn query(&self, query: &Query, work: &mut Work) -> Result<Answer, Exhausted> {
+        let environment = query.environment();
         let mut search = Search {
             store: self,
             environment: &environment,
             greatest: query.values.len() - 1,
+            work,
             ranks: HashMap::new(),
             support: HashMap::new(),
-            conditions: HashMap::new(),
-            outcomes: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            places: HashMap::new(),
             raised: VecDeque::new(),
         };
-        search.run(&query.requesters);
+        search.run(&query.requesters)?;
         search.answer(query)
     }
 }
@@ -177,187 +189,234 @@ struct Search<'a> {
     store: &'a Store,
     environment: &'a Environment<'a>,
     greatest: usize,
+    work: &'a mut Work,
     /// Absent: the least.
     ranks: HashMap<Principal, usize>,
     support: HashMap<Principal, AssertionId>,
-    /// Conditions do not depend on ranks: one evaluation is enough.
-    conditions: HashMap<AssertionId, usize>,
-    outcomes: BTreeMap<AssertionId, Outcome>,
+    seen: BTreeMap<AssertionId, Seen>,
+    /// Where principals are licensees, of the assertions that have been seen.
+    places: HashMap<Principal, Vec<(AssertionId, Place)>>,
     raised: VecDeque<Principal>,
 }
 
+/// An assertion that has been looked at.
+struct Seen {
+    licensees: Tree,
+    outcome: Outcome,
+    /// Its authorizer and the rank of its conditions, once they are known. They do not depend on
+    /// ranks, so that they are found once.
+    holds: Option<(Principal, usize)>,
+}
+
 impl Search<'_> {
-    fn run(&mut self, requesters: &[Principal]) {
+    fn run(&mut self, requesters: &[Principal]) -> Result<(), Exhausted> {
         if self.greatest == 0 {
-            return;
+            return Ok(());
         }
         for requester in requesters {
             self.ranks.insert(requester.clone(), self.greatest);
             self.raised.push_back(requester.clone());
         }
-        let open = self.store.open();
-        for id in &open {
-            self.look_at(*id);
+        for id in self.store.open() {
+            self.look_at(id)?;
         }
         let policy = Principal::policy();
         while let Some(principal) = self.raised.pop_front() {
             if self.rank(&policy) == self.greatest {
-                return;
+                return Ok(());
             }
             for id in self.store.naming(&principal) {
-                self.look_at(id);
+                self.look_at(id)?;
             }
-            // Licensees that depend on the query are in no index.
-            for id in &open {
-                if self.store.assertion(*id).licensees.is_some() {
-                    self.look_at(*id);
-                }
-            }
+            self.grow(&principal)?;
         }
+        Ok(())
     }
 
     fn rank(&self, principal: &Principal) -> usize {
         self.ranks.get(principal).copied().unwrap_or(0)
     }
 
-    fn look_at(&mut self, id: AssertionId) {
-        let outcome = self.outcome(id);
-        self.outcomes.insert(id, outcome);
+    /// Looks at an assertion for the first time: who its licensees are, and where.
+    fn look_at(&mut self, id: AssertionId) -> Result<(), Exhausted> {
+        self.work.pay(Cost::Edge, 1)?;
+        if self.seen.contains_key(&id) {
+            return Ok(());
+        }
+        let field = self.store.assertion(id).licensees.as_ref();
+        let (mut tree, leaves) = Tree::new(field, self.greatest + 1, self.work)?;
+        for (place, reference) in leaves {
+            let Some(principal) = self.resolve(id, reference)? else {
+                continue;
+            };
+            self.work.pay(Cost::Copied, principal.as_bytes().len())?;
+            tree.raise(place, self.rank(&principal));
+            self.places.entry(principal).or_default().push((id, place));
+        }
+        let seen = Seen {
+            licensees: tree,
+            outcome: Outcome::Licensees,
+            holds: None,
+        };
+        self.seen.insert(id, seen);
+        self.settle(id)
     }
 
-    fn outcome(&mut self, id: AssertionId) -> Outcome {
-        let assertion = self.store.assertion(id);
-        let licensees = match &assertion.licensees {
-            None => self.greatest,
-            Some(licensees) => self.licensees(id, licensees),
-        };
-        if licensees == 0 {
-            return Outcome::Licensees;
+    /// A principal's rank has grown: so do its places.
+    fn grow(&mut self, principal: &Principal) -> Result<(), Exhausted> {
+        let rank = self.rank(principal);
+        let places = self.places.get(principal).cloned().unwrap_or_default();
+        self.work.pay(Cost::Edge, places.len())?;
+        for (id, place) in places {
+            let seen = self.seen.get_mut(&id);
+            if seen.is_some_and(|seen| seen.licensees.raise(place, rank)) {
+                self.settle(id)?;
+            }
         }
-        let Some(authorizer) = self.resolve(id, &assertion.authorizer) else {
-            return Outcome::Signature(SignatureError::Malformed);
+        Ok(())
+    }
+
+    /// Gives the authorizer what its assertion is worth now.
+    fn settle(&mut self, id: AssertionId) -> Result<(), Exhausted> {
+        let Some(seen) = self.seen.get(&id) else {
+            return Ok(());
+        };
+        let licensees = seen.licensees.rank();
+        let known = seen.holds.clone();
+        if licensees == 0 {
+            return Ok(());
+        }
+        let holds = match (known, &seen.outcome) {
+            (Some(holds), _) => Ok(holds),
+            (None, Outcome::Licensees) => self.hold(id)?,
+            // It has been found out, and it does not hold.
+            (None, _) => return Ok(()),
+        };
+        let outcome = match &holds {
+            Ok((_, conditions)) => Outcome::Supports(licensees.min(*conditions)),
+            Err(outcome) => outcome.clone(),
+        };
+        if let Some(seen) = self.seen.get_mut(&id) {
+            seen.outcome = outcome;
+            seen.holds = holds.as_ref().ok().cloned();
+        }
+        if let Ok((authorizer, conditions)) = holds {
+            let rank = licensees.min(conditions);
+            if rank > self.rank(&authorizer) {
+                self.ranks.insert(authorizer.clone(), rank);
+                self.support.insert(authorizer.clone(), id);
+                self.raised.push_back(authorizer);
+            }
+        }
+        Ok(())
+    }
+
+    /// The authorizer, and the rank of the conditions; or why it does not hold.
+    fn hold(&mut self, id: AssertionId) -> Result<Result<(Principal, usize), Outcome>, Exhausted> {
+        let assertion = self.store.assertion(id);
+        let Some(authorizer) = self.resolve(id, &assertion.authorizer)? else {
+            return Ok(Err(Outcome::Signature(SignatureError::Malformed)));
         };
         // Before anything else of it is evaluated: strangers' text is not run.
-        if let Err(error) = self.store.verify_as(id, &authorizer) {
-            return Outcome::Signature(error);
+        if let Err(error) = self.store.verify_as(id, &authorizer, self.work)? {
+            return Ok(Err(Outcome::Signature(error)));
         }
-        let conditions = match self.conditions.get(&id) {
-            Some(rank) => *rank,
-            None => {
-                let (rank, faults) = self.evaluate(id);
-                self.conditions.insert(id, rank);
-                if rank == 0 {
-                    return Outcome::Conditions(faults);
-                }
-                rank
-            }
-        };
-        if conditions == 0 {
-            return self
-                .outcomes
-                .remove(&id)
-                .unwrap_or(Outcome::Conditions(Vec::new()));
-        }
-        let rank = conditions.min(licensees);
-        if rank > self.rank(&authorizer) {
-            self.ranks.insert(authorizer.clone(), rank);
-            self.support.insert(authorizer.clone(), id);
-            self.raised.push_back(authorizer);
-        }
-        Outcome::Supports(rank)
+        let (rank, faults) = self.evaluate(id)?;
+        Ok(match rank {
+            0 => Err(Outcome::Conditions(faults)),
+            rank => Ok((authorizer, rank)),
+        })
     }
 
-    fn evaluate(&self, id: AssertionId) -> (usize, Vec<String>) {
+    fn evaluate(&mut self, id: AssertionId) -> Result<(usize, Vec<String>), Exhausted> {
         let assertion = self.store.assertion(id);
         let Some(clauses) = &assertion.conditions else {
-            return (self.greatest, Vec::new());
+            return Ok((self.greatest, Vec::new()));
         };
-        let mut evaluator = Evaluator::new(self.environment, &assertion.constants);
-        let rank = evaluator.program(clauses);
-        let faults = evaluator.faults.iter().map(ToString::to_string).collect();
-        (rank, faults)
+        let environment = self.environment;
+        let result = self.work.within(bounds::WORK, |work| {
+            let mut evaluator = Evaluator::new(environment, &assertion.constants, work);
+            let rank = evaluator.program(clauses);
+            (rank, evaluator.faults)
+        });
+        // Not the assertion's share is used up, but all.
+        if self.work.left() == 0 {
+            return Err(Exhausted);
+        }
+        let (rank, faults) = result;
+        Ok((rank, faults.iter().map(ToString::to_string).collect()))
     }
 
-    fn computed(&self, id: AssertionId, text: &Str) -> Option<Principal> {
+    fn computed(&mut self, id: AssertionId, text: &Str) -> Result<Option<Principal>, Exhausted> {
         let constants = &self.store.assertion(id).constants;
-        let mut evaluator = Evaluator::new(self.environment, constants);
-        let name = evaluator.string(text).ok()?;
-        Some(Principal::new(&name))
+        let mut evaluator = Evaluator::new(self.environment, constants, self.work);
+        let name = evaluator.string(text).ok().map(|name| name.into_owned());
+        if self.work.left() == 0 {
+            return Err(Exhausted);
+        }
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        self.work.pay(Cost::Parsed, name.len())?;
+        Ok(Some(Principal::new(&name)))
     }
 
-    fn resolve(&self, id: AssertionId, reference: &PrincipalRef) -> Option<Principal> {
+    fn resolve(
+        &mut self,
+        id: AssertionId,
+        reference: &PrincipalRef,
+    ) -> Result<Option<Principal>, Exhausted> {
         match reference {
-            PrincipalRef::Constant(principal) => Some(principal.clone()),
+            PrincipalRef::Constant(principal) => Ok(Some(principal.clone())),
             PrincipalRef::Computed(text) => self.computed(id, text),
         }
     }
 
-    fn licensees(&self, id: AssertionId, licensees: &Licensees) -> usize {
-        let one = |reference: &PrincipalRef| match reference {
-            PrincipalRef::Constant(principal) => self.rank(principal),
-            PrincipalRef::Computed(text) => {
-                self.computed(id, text).map_or(0, |found| self.rank(&found))
-            }
-        };
-        match licensees {
-            Licensees::Empty => 0,
-            Licensees::One(reference) => one(reference),
-            Licensees::And(parts) => {
-                let ranks = parts.iter().map(|part| self.licensees(id, part));
-                ranks.min().unwrap_or(0)
-            }
-            Licensees::Or(parts) => {
-                let ranks = parts.iter().map(|part| self.licensees(id, part));
-                ranks.max().unwrap_or(0)
-            }
-            Licensees::AtLeast(count, list) => {
-                let mut ranks: Vec<_> = list.iter().map(one).collect();
-                ranks.sort_unstable_by(|left, right| right.cmp(left));
-                ranks.get(count - 1).copied().unwrap_or(0)
-            }
-        }
-    }
-
-    fn answer(self, query: &Query) -> Answer {
+    fn answer(mut self, query: &Query) -> Result<Answer, Exhausted> {
         let policy = Principal::policy();
         let rank = self.rank(&policy);
-        Answer {
+        let chain = self.chain(policy)?;
+        let considered = self.seen.into_iter().map(|(id, seen)| (id, seen.outcome));
+        Ok(Answer {
             value: query.values[rank].clone(),
             rank,
             granted: rank == self.greatest && self.greatest > 0,
-            chain: self.chain(policy),
-            considered: self.outcomes.into_iter().collect(),
-        }
+            chain,
+            considered: considered.collect(),
+        })
     }
 
     /// Follows what raised each principal, from the root downwards.
-    fn chain(&self, root: Principal) -> Vec<Step> {
+    fn chain(&mut self, root: Principal) -> Result<Vec<Step>, Exhausted> {
         let mut chain = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut followed = BTreeSet::new();
         let mut pending = VecDeque::from([root]);
         while let Some(authorizer) = pending.pop_front() {
-            let Some(id) = self.support.get(&authorizer) else {
+            let Some(id) = self.support.get(&authorizer).copied() else {
                 continue;
             };
-            if !seen.insert(*id) {
+            if !followed.insert(id) {
                 continue;
             }
+            let mut references = Vec::new();
+            if let Some(field) = &self.store.assertion(id).licensees {
+                field.each(&mut |reference| references.push(reference));
+            }
+            self.work.pay(Cost::Edge, references.len())?;
             let mut licensees = Vec::new();
-            if let Some(field) = &self.store.assertion(*id).licensees {
-                field.each(&mut |reference| {
-                    let found = self.resolve(*id, reference);
-                    licensees.extend(found.filter(|principal| self.rank(principal) > 0));
-                });
+            for reference in references {
+                let found = self.resolve(id, reference)?;
+                licensees.extend(found.filter(|principal| self.rank(principal) > 0));
             }
             licensees.dedup();
             pending.extend(licensees.iter().cloned());
             chain.push(Step {
-                assertion: *id,
+                assertion: id,
                 rank: self.rank(&authorizer),
                 authorizer,
                 licensees,
             });
         }
-        chain
+        Ok(chain)
     }
 }

@@ -4,11 +4,8 @@
 //! `Signature` field, followed by the name of the signature's algorithm with
 //! its colon, as the reference implementation has it.
 
-use super::principal::{Algorithms, Key, Principal, decode, element, split};
+use super::principal::{Algorithms, Key, Principal, decode, split};
 use ed25519_dalek::{Signature, VerifyingKey};
-use rsa::{BigUint, Pkcs1v15Sign, RsaPublicKey};
-use sha1::Sha1;
-use sha2::{Sha256, Sha512};
 
 /// Why a credential does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,20 +66,27 @@ pub(super) fn verify(
             }
             ed25519(key, &bytes, &message)
         }
+        #[cfg(feature = "rsa")]
         ("sig-rsa-sha1", Some(Key::Rsa(exponent, modulus))) if algorithms.rsa_sha1 => {
-            rsa::<Sha1>(exponent, modulus, &bytes, &message)
+            rfc2792::rsa::<sha1::Sha1>(exponent, modulus, &bytes, &message)
         }
+        #[cfg(feature = "rsa")]
         ("sig-rsa-sha256", Some(Key::Rsa(exponent, modulus))) if algorithms.rsa_sha2 => {
-            rsa::<Sha256>(exponent, modulus, &bytes, &message)
+            rfc2792::rsa::<sha2::Sha256>(exponent, modulus, &bytes, &message)
         }
+        #[cfg(feature = "rsa")]
         ("sig-rsa-sha512", Some(Key::Rsa(exponent, modulus))) if algorithms.rsa_sha2 => {
-            rsa::<Sha512>(exponent, modulus, &bytes, &message)
+            rfc2792::rsa::<sha2::Sha512>(exponent, modulus, &bytes, &message)
         }
         (_, None) => Err(SignatureError::NotAKey(key.clone())),
         ("sig-rsa-sha1" | "sig-rsa-sha256" | "sig-rsa-sha512", Some(Key::Rsa(..))) => {
             Err(SignatureError::Algorithm {
                 algorithm,
-                hint: "the policy can allow it with `algorithms`",
+                hint: if algorithms.rsa_sha1 || algorithms.rsa_sha2 {
+                    "the policy's `algorithms` do not name it, or this program is built without the feature `rsa`"
+                } else {
+                    "the policy can allow it with `algorithms`"
+                },
             })
         }
         (_, Some(_)) => Err(SignatureError::Algorithm {
@@ -108,31 +112,39 @@ fn ed25519(key: &[u8; 32], signature: &[u8], message: &[u8]) -> Result<(), Signa
         .map_err(|_| SignatureError::Wrong)
 }
 
-/// PKCS #1 version 1.5, around a `DigestInfo` as in the standard, or around a
-/// bare OCTET STRING with the digest, as the reference implementation has it.
-fn rsa<D: sha1::Digest + rsa::pkcs8::AssociatedOid>(
-    exponent: &[u8],
-    modulus: &[u8],
-    signature: &[u8],
-    message: &[u8],
-) -> Result<(), SignatureError> {
-    let key = RsaPublicKey::new(
-        BigUint::from_bytes_be(modulus),
-        BigUint::from_bytes_be(exponent),
-    )
-    .map_err(|_| SignatureError::Wrong)?;
-    // RFC 2792 has the signature in an OCTET STRING, the reference
-    // implementation has it bare.
-    let signature = match element(0x04, signature) {
-        Some((inner, [])) if inner.len() == modulus.len() => inner,
-        _ => signature,
-    };
-    let digest = D::digest(message);
-    let bare = Pkcs1v15Sign {
-        hash_len: Some(digest.len()),
-        prefix: vec![0x04, digest.len() as u8].into(),
-    };
-    key.verify(Pkcs1v15Sign::new::<D>(), &digest, signature)
-        .or_else(|_| key.verify(bare, &digest, signature))
-        .map_err(|_| SignatureError::Wrong)
+/// Signatures of other implementations.
+#[cfg(feature = "rsa")]
+mod rfc2792 {
+    use super::SignatureError;
+    use crate::keynote::principal::element;
+    use rsa::{BigUint, Pkcs1v15Sign, RsaPublicKey};
+
+    /// PKCS #1 version 1.5, around a `DigestInfo` as in the standard, or around a
+    /// bare OCTET STRING with the digest, as the reference implementation has it.
+    pub(super) fn rsa<D: sha1::Digest + rsa::pkcs8::AssociatedOid>(
+        exponent: &[u8],
+        modulus: &[u8],
+        signature: &[u8],
+        message: &[u8],
+    ) -> Result<(), SignatureError> {
+        let key = RsaPublicKey::new(
+            BigUint::from_bytes_be(modulus),
+            BigUint::from_bytes_be(exponent),
+        )
+        .map_err(|_| SignatureError::Wrong)?;
+        // RFC 2792 has the signature in an OCTET STRING, the reference
+        // implementation has it bare.
+        let signature = match element(0x04, signature) {
+            Some((inner, [])) if inner.len() == modulus.len() => inner,
+            _ => signature,
+        };
+        let digest = D::digest(message);
+        let bare = Pkcs1v15Sign {
+            hash_len: Some(digest.len()),
+            prefix: vec![0x04, digest.len() as u8].into(),
+        };
+        key.verify(Pkcs1v15Sign::new::<D>(), &digest, signature)
+            .or_else(|_| key.verify(bare, &digest, signature))
+            .map_err(|_| SignatureError::Wrong)
+    }
 }

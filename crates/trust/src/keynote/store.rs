@@ -1,8 +1,11 @@
 //! Assertions kept for queries, indexed by licensee.
 
-use super::principal::{Algorithms, Principal};
+use super::bounds;
+use super::parser::{ParseError, Parsed};
+use super::principal::{Algorithms, Key, Principal};
 use super::signature::{self, SignatureError};
-use super::syntax::{Assertion, Licensees, PrincipalRef};
+use super::syntax::{Assertion, Licensees};
+use super::work::{Cost, Exhausted, Work};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +26,17 @@ pub struct Store {
     /// Assertions that every query must look at: without a `Licensees` field,
     /// or with licensees that depend on its attributes.
     open: Vec<AssertionId>,
+    /// Those that are policies.
+    policies: Vec<AssertionId>,
+    left_out: LeftOut,
     algorithms: Algorithms,
+}
+
+/// Assertions that were left out because they could not be read.
+#[derive(Clone, Debug, Default)]
+struct LeftOut {
+    first: Vec<String>,
+    others: usize,
 }
 
 pub(super) struct Entry {
@@ -66,8 +79,43 @@ impl Store {
         self.add(assertion, origin, false)
     }
 
+    /// Adds the credentials of a text that was read, and notes which of them were left out.
+    pub fn add_parsed(&mut self, parsed: Parsed, origin: &str) {
+        for assertion in parsed.assertions {
+            self.add_credential(assertion, origin);
+        }
+        for error in &parsed.left_out {
+            self.leave_out(error, origin);
+        }
+        self.left_out.others += parsed.others - parsed.left_out.len();
+    }
+
+    fn leave_out(&mut self, error: &ParseError, origin: &str) {
+        if self.left_out.first.len() < bounds::LEFT_OUT {
+            let text = format!("a credential ({origin}) was left out: {error}");
+            let text = crate::text::shortened(&text, 400).into_owned();
+            self.left_out.first.push(text);
+        } else {
+            self.left_out.others += 1;
+        }
+    }
+
+    /// What was left out, in words: a few lines.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        let mut lines = self.left_out.first.clone();
+        if self.left_out.others > 0 {
+            let others = self.left_out.others;
+            lines.push(format!("{others} credentials more were left out"));
+        }
+        lines
+    }
+
     fn add(&mut self, assertion: Assertion, origin: &str, trusted: bool) -> AssertionId {
         let id = AssertionId(self.len());
+        if trusted {
+            self.policies.push(id);
+        }
         if is_open(&assertion) {
             self.open.push(id);
         } else {
@@ -142,6 +190,29 @@ impl Store {
         (0..self.len()).map(AssertionId)
     }
 
+    /// Every policy's name.
+    #[must_use]
+    pub fn policies(&self) -> Vec<AssertionId> {
+        let base = self.base.as_ref();
+        let mut all = base.map_or(Vec::new(), |base| base.policies());
+        all.extend(&self.policies);
+        all
+    }
+
+    /// Whether the assertion came with a request: it is in a store that is over another one, and
+    /// not in that.
+    #[must_use]
+    pub fn is_brought(&self, id: AssertionId) -> bool {
+        self.base.is_some() && id.0 >= self.below()
+    }
+
+    /// Whether an assertion names the principal as a licensee, without regard to a query.
+    #[must_use]
+    pub fn names(&self, principal: &Principal) -> bool {
+        self.by_licensee.contains_key(principal)
+            || self.base.as_ref().is_some_and(|base| base.names(principal))
+    }
+
     /// Verifies the signature of a credential whose authorizer and signature
     /// do not depend on a query.
     ///
@@ -152,21 +223,32 @@ impl Store {
         let Some(authorizer) = entry.assertion.authorizer() else {
             return Err(SignatureError::Malformed);
         };
-        self.verify_as(id, authorizer)
+        let verified = self.verify_as(id, authorizer, &mut Work::unbounded());
+        verified.unwrap_or(Err(SignatureError::Malformed))
     }
 
+    /// Whether a signature counts. Pays for one that has not been verified before.
     pub(super) fn verify_as(
         &self,
         id: AssertionId,
         authorizer: &Principal,
-    ) -> Result<(), SignatureError> {
+        work: &mut Work,
+    ) -> Result<Result<(), SignatureError>, Exhausted> {
         let entry = self.entry(id);
-        let check = || entry.assertion.verify(authorizer, self.algorithms);
-        match entry.assertion.authorizer {
-            _ if entry.trusted => Ok(()),
-            PrincipalRef::Constant(_) => entry.verified.get_or_init(check).clone(),
-            PrincipalRef::Computed(_) => check(),
+        if entry.trusted {
+            return Ok(Ok(()));
         }
+        let constant = entry.assertion.authorizer.constant().is_some();
+        if let Some(verified) = entry.verified.get().filter(|_| constant) {
+            return Ok(verified.clone());
+        }
+        let verified = entry
+            .assertion
+            .verify_for(authorizer, self.algorithms, work)?;
+        if constant {
+            let _another_thread_was_first = entry.verified.set(verified.clone());
+        }
+        Ok(verified)
     }
 
     /// Those that name the principal as a licensee.
@@ -205,13 +287,34 @@ impl Assertion {
         authorizer: &Principal,
         algorithms: Algorithms,
     ) -> Result<(), SignatureError> {
-        let signature = self.signature.as_ref().ok_or(SignatureError::Missing)?;
-        let signature = signature
-            .constant(&self.constants)
-            .ok_or(SignatureError::Malformed)?;
+        let verified = self.verify_for(authorizer, algorithms, &mut Work::unbounded());
+        verified.unwrap_or(Err(SignatureError::Malformed))
+    }
+
+    fn verify_for(
+        &self,
+        authorizer: &Principal,
+        algorithms: Algorithms,
+        work: &mut Work,
+    ) -> Result<Result<(), SignatureError>, Exhausted> {
+        let Some(signature) = &self.signature else {
+            return Ok(Err(SignatureError::Missing));
+        };
+        let Some(signature) = signature.constant(&self.constants, work)? else {
+            return Ok(Err(SignatureError::Malformed));
+        };
+        let price = match authorizer.key() {
+            Some(Key::Rsa(..)) => Cost::Rsa,
+            _ => Cost::Signature,
+        };
+        work.pay(price, 1)?;
+        // It is copied and hashed, with what stands behind it.
+        work.pay(Cost::Copied, 4 * self.source.len())?;
         let (text, field) = self.source.split_at(self.signed_length);
         let field = field.strip_suffix(b"\n").unwrap_or(field);
-        signature::verify(authorizer, &signature, text, field, algorithms)
+        Ok(signature::verify(
+            authorizer, &signature, text, field, algorithms,
+        ))
     }
 
     /// The constants by name.

@@ -5,6 +5,7 @@
 
 use super::posix::Pattern;
 use super::principal::Principal;
+use super::work::{Cost, Exhausted, Work};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -216,21 +217,37 @@ pub(super) enum Str {
 }
 
 impl Str {
-    /// The value, if it is made of literals and the given constants only.
-    pub(super) fn constant(&self, constants: &BTreeMap<String, Vec<u8>>) -> Option<Vec<u8>> {
+    /// The value, if it is made of literals and the given constants only, and not too long. Pays
+    /// for every byte.
+    pub(super) fn constant(
+        &self,
+        constants: &BTreeMap<String, Vec<u8>>,
+        work: &mut Work,
+    ) -> Result<Option<Vec<u8>>, Exhausted> {
+        let paid = |value: Option<&Vec<u8>>, work: &mut Work| {
+            work.pay(Cost::Copied, value.map_or(0, Vec::len))?;
+            Ok(value.cloned())
+        };
         match self {
-            Str::Literal(text) => Some(text.clone()),
-            Str::Attribute(name) => constants.get(name).cloned(),
+            Str::Literal(text) => paid(Some(text), work),
+            Str::Attribute(name) => paid(constants.get(name), work),
             Str::Dereference(inner) => {
-                let name = String::from_utf8(inner.constant(constants)?).ok()?;
-                constants.get(&name).cloned()
+                let name = inner.constant(constants, work)?;
+                let name = name.and_then(|name| String::from_utf8(name).ok());
+                paid(name.and_then(|name| constants.get(&name)), work)
             }
             Str::Joined(parts) => {
                 let mut joined = Vec::new();
                 for part in parts {
-                    joined.extend(part.constant(constants)?);
+                    let Some(part) = part.constant(constants, work)? else {
+                        return Ok(None);
+                    };
+                    if joined.len() + part.len() > super::bounds::STRING {
+                        return Ok(None);
+                    }
+                    joined.extend(part);
                 }
-                (joined.len() <= super::bounds::STRING).then_some(joined)
+                Ok(Some(joined))
             }
         }
     }
