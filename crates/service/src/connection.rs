@@ -9,9 +9,9 @@ use std::io::{self, Read as _, Write as _};
 use std::time::Instant;
 
 /// Bytes that are read at a time, and how often in a row: then others have
-/// their turn.
+/// their turn. A hundred who send as fast as they can take milliseconds of a turn.
 const PIECE: usize = 64 << 10;
-const PIECES: usize = 16;
+const PIECES: usize = 2;
 
 pub(crate) struct Connection {
     stream: Stream,
@@ -24,6 +24,8 @@ pub(crate) struct Connection {
     sent: usize,
     /// Bytes of the frame that a worker has.
     working_on: usize,
+    /// Whether a key has been proven here that is no stranger's.
+    pub(crate) known: bool,
     /// When what is waited for began: the connection, a frame, an answer, idleness.
     since: Instant,
     /// Whether it ends when the output has gone.
@@ -51,6 +53,7 @@ impl Connection {
             output: Vec::new(),
             sent: 0,
             working_on: 0,
+            known: false,
             since: now,
             closing: false,
         }
@@ -103,7 +106,7 @@ impl Connection {
         settings: &Settings,
         room: usize,
         now: Instant,
-    ) -> Result<Option<(Session, Frame)>, Close> {
+    ) -> Result<Option<(Session, Vec<u8>)>, Close> {
         let mut piece = [0; PIECE];
         let before = self.held();
         for _ in 0..PIECES {
@@ -130,16 +133,16 @@ impl Connection {
         self.next(now)
     }
 
-    /// The next whole frame, if it is there.
-    pub(crate) fn next(&mut self, now: Instant) -> Result<Option<(Session, Frame)>, Close> {
-        let Some((frame, length)) = Frame::decode(&self.input).map_err(Close::Protocol)? else {
+    /// The bytes of the next whole frame, if it is there; a worker makes sense of them.
+    pub(crate) fn next(&mut self, now: Instant) -> Result<Option<(Session, Vec<u8>)>, Close> {
+        let Some(length) = Frame::length(&self.input).map_err(Close::Protocol)? else {
             return Ok(None);
         };
         let Some(session) = self.session.take() else {
             return Ok(None);
         };
-        self.input.drain(..length);
-        self.input.shrink_to(Settings::SMALL);
+        let rest = self.input.split_off(length);
+        let frame = std::mem::replace(&mut self.input, rest);
         self.working_on = length;
         self.greeted = true;
         self.since = now;

@@ -4,7 +4,8 @@
 //!   clients --- poll ------- one thread: sockets, frames, deadlines, bounds
 //!                 |  a whole frame, with its connection's session
 //!                 v
-//!               workers ---- a few threads: signatures, Authoriser::admit
+//!               workers ---- a few threads: signatures, Authoriser::admit;
+//!                 |          those with credentials first, strangers in turn
 //!                 |
 //!               Modules ---- domains by number, each with an owner and a thread
 //! ```
@@ -28,7 +29,7 @@ mod workers;
 
 pub use address::{Address, ListenError, Listener};
 pub use client::{Client, ClientError, Progress};
-pub use modules::ImportsFor;
+pub use modules::{ImportsFor, Observer};
 pub use rules::Rules;
 pub use server::{Server, Stopper};
 pub use settings::Settings;

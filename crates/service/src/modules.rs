@@ -1,9 +1,11 @@
 //! The modules that are loaded, and what their owners ask of them.
 //!
-//! A module belongs to the key that loaded it: nobody else lists, calls or
-//! unloads it. Each has a thread of its own, on which its constructors and all
-//! calls into it run, one after the other: its thread-local data is there, and
-//! a call that takes long keeps nobody waiting but its owner.
+//! A module belongs to the key that loaded it: nobody else lists, calls,
+//! restarts or unloads it. Each has a thread of its own, on which its
+//! constructors and all calls into it run, one after the other: its thread-local
+//! data is there, and a call that takes long keeps nobody waiting but its owner.
+//! A module that faults stays, and takes calls again when it has been restarted;
+//! faults and restarts are in the policy's log.
 
 use crate::rules::Rules;
 use crate::settings::Settings;
@@ -12,40 +14,66 @@ use crate::workers::Reply;
 use mullion_loader::{Admitted, Asked, Imports, Instance, LoadError, Loaded, NotAdmitted, Start};
 use mullion_runtime::{Access, Arguments, CallError, Claimed, Entry, PAGE};
 use mullion_trust::challenge::Proven;
+use mullion_trust::keynote::Work;
+use mullion_trust::{PublicKey, event};
 use mullion_verifier::ImageKind;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 
 /// The host functions that a module is offered, by its number: which of them it
 /// may import is the policy's affair.
 pub type ImportsFor = Box<dyn Fn(u64) -> Imports + Send + Sync>;
 
+/// Is told what becomes of modules: a number, and a line of text.
+pub type Observer = Box<dyn Fn(u64, &str) + Send + Sync>;
+
+/// Keys that were given leave to load, of which so many are remembered.
+const ADMITTED: usize = 4096;
+
 pub(crate) struct Modules {
     rules: Rules,
     imports: ImportsFor,
     settings: Settings,
     table: Mutex<Table>,
+    /// Who has been given leave: no strangers any more.
+    admitted: Mutex<BTreeSet<PublicKey>>,
+    pub(crate) observer: OnceLock<Observer>,
 }
 
 #[derive(Default)]
 struct Table {
     /// Numbers are never used again.
     last: u64,
-    /// Modules whose constructors run, with their owners: they take up room.
-    starting: BTreeMap<u64, Proven>,
+    /// Modules that are laid out, and whose constructors run: they take up room.
+    starting: BTreeMap<u64, Place>,
     modules: BTreeMap<u64, Module>,
 }
 
-struct Module {
+/// What a module takes up.
+#[derive(Clone, Copy)]
+struct Place {
     owner: Proven,
+    /// Bytes at most: the domain's limit, and what its image takes.
+    memory: u64,
+}
+
+struct Module {
+    place: Place,
     name: String,
-    instance: Arc<Instance>,
+    /// Written by the module's own thread alone, between calls.
+    instance: Arc<RwLock<Instance>>,
     /// To the module's thread, which ends with the table's entry.
-    calls: Sender<(Vec<u8>, Reply)>,
+    asks: Sender<(Ask, Reply)>,
+}
+
+/// What a module's thread is asked for.
+enum Ask {
+    Call(Vec<u8>),
+    Restart,
 }
 
 /// Why a request was not done.
@@ -65,6 +93,8 @@ enum Failure {
     Load(#[from] LoadError),
     #[error("its constructors: {0}")]
     Start(CallError),
+    #[error("the image takes {image} bytes in memory, and a module may have {most}")]
+    TooLarge { image: u64, most: u64 },
     #[error("you have no module {0}")]
     NoModule(u64),
     #[error("the module has no export `{0}`")]
@@ -73,8 +103,16 @@ enum Failure {
     Arguments,
     #[error("the bytes do not fit into the module's memory: {0}")]
     Bytes(String),
+    /// With the export that was called.
     #[error("{0}")]
-    Call(#[from] CallError),
+    Call(CallError, String),
+}
+
+/// A stranger's request to load something, which takes more work than a first attempt has.
+pub(crate) struct Heavy {
+    key: Proven,
+    content: Vec<u8>,
+    reply: Reply,
 }
 
 impl Modules {
@@ -84,71 +122,164 @@ impl Modules {
             imports,
             settings,
             table: Mutex::default(),
+            admitted: Mutex::default(),
+            observer: OnceLock::new(),
         }
     }
 
-    /// Does what the owner of `key` asks, and sees to the reply.
+    /// Whether this key is no stranger's: policy or credentials name it, or it has been given leave.
+    pub(crate) fn knows(&self, key: &PublicKey) -> bool {
+        self.rules.now().knows(key) || self.admitted().contains(key)
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, BTreeSet<PublicKey>> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, key: PublicKey) {
+        let mut admitted = self.admitted();
+        if admitted.len() >= ADMITTED {
+            admitted.pop_first();
+        }
+        admitted.insert(key);
+    }
+
+    /// Does what the owner of `key` asks, and sees to the reply. Of a stranger's request to load this is the first
+    /// attempt: if it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
     pub(crate) fn answer(
         self: &Arc<Self>,
         key: Proven,
         operation: u8,
         content: Vec<u8>,
         reply: Reply,
-    ) {
+    ) -> Option<Heavy> {
         let result = match Operation::from_number(operation) {
             None => {
                 let text = format!("there is no operation {operation}");
-                return reply.send(&Answer::not(Status::NotUnderstood, text));
+                Answer::not(Status::NotUnderstood, text)
             }
-            Some(Operation::Load) => return self.load(key, content, reply),
-            Some(Operation::Call) => return self.call(key, content, reply),
-            Some(Operation::Unload) => self.unload(key, &content),
-            Some(Operation::List) => self.list(key, &content),
+            Some(Operation::Load) => return self.try_to_load(key, content, reply),
+            Some(Operation::Call) => {
+                self.call(key, content, reply);
+                return None;
+            }
+            Some(Operation::Restart) => {
+                self.restart(key, &content, reply);
+                return None;
+            }
+            Some(Operation::Unload) => said(self.unload(key, &content)),
+            Some(Operation::List) => said(self.list(key, &content)),
         };
-        reply.send(&said(result));
+        reply.send(&result);
+        None
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn load(self: &Arc<Self>, key: Proven, content: Vec<u8>, reply: Reply) {
-        let admitted = self.admit(key, &content);
+    fn try_to_load(self: &Arc<Self>, key: Proven, content: Vec<u8>, reply: Reply) -> Option<Heavy> {
+        if self.knows(&key.key()) {
+            let admitted = self.admit(key, &content, &mut Work::of(Work::KNOWN));
+            self.begin(key, admitted, reply);
+            return None;
+        }
+        let mut work = Work::of(Work::FIRST);
+        match self.try_to_admit(key, &content, &mut work) {
+            Some(admitted) => {
+                self.begin(key, admitted, reply);
+                None
+            }
+            None => Some(Heavy {
+                key,
+                content,
+                reply,
+            }),
+        }
+    }
+
+    /// Loads what a stranger asks for, with all the work that it may cause.
+    pub(crate) fn load(self: &Arc<Self>, heavy: Heavy) {
+        let Heavy {
+            key,
+            content,
+            reply,
+        } = heavy;
+        let admitted = self.admit(key, &content, &mut Work::of(Work::STRANGER));
         drop(content);
+        self.begin(key, admitted, reply);
+    }
+
+    /// Makes a module of what was admitted.
+    fn begin(
+        self: &Arc<Self>,
+        key: Proven,
+        admitted: Result<(String, Admitted), Failure>,
+        reply: Reply,
+    ) {
         let (name, admitted) = match admitted {
             Ok(admitted) => admitted,
             Err(failure) => return reply.send(&said(Err(failure))),
         };
-        let number = match self.reserve(key) {
+        let place = match self.place(key, &admitted) {
+            Ok(place) => place,
+            Err(failure) => return reply.send(&said(Err(failure))),
+        };
+        let number = match self.reserve(place) {
             Ok(number) => number,
             Err(failure) => return reply.send(&said(Err(failure))),
         };
         let modules = self.clone();
         let thread = thread::Builder::new().name(format!("module-{number}"));
-        let run = move || modules.run(number, key, name, admitted, reply);
+        let run = move || modules.run(number, place, name, admitted, reply);
         if thread.spawn(run).is_err() {
             // The reply has been dropped, and says so.
             self.table().starting.remove(&number);
         }
     }
 
-    fn admit(&self, key: Proven, content: &[u8]) -> Result<(String, Admitted), Failure> {
-        let (load, image): (wire::Load, _) = wire::decode(content)?;
+    fn admit(
+        &self,
+        key: Proven,
+        content: &[u8],
+        work: &mut Work,
+    ) -> Result<(String, Admitted), Failure> {
+        let (load, image) = self.asked(key, content)?;
+        let rules = self.rules.now();
+        let admitted = rules.admit_within(image, &asked(&[key], &load)?, work)?;
+        self.admitted_to(key, load, admitted)
+    }
+
+    /// As [`Modules::admit`]; nothing, if the work does not suffice.
+    fn try_to_admit(
+        &self,
+        key: Proven,
+        content: &[u8],
+        work: &mut Work,
+    ) -> Option<Result<(String, Admitted), Failure>> {
+        let mut attempt = || {
+            let (load, image) = self.asked(key, content)?;
+            let rules = self.rules.now();
+            let admitted = rules.try_to_admit(image, &asked(&[key], &load)?, work);
+            Ok(admitted.map(|admitted| self.admitted_to(key, load, admitted?)))
+        };
+        attempt().unwrap_or_else(|failure| Some(Err(failure)))
+    }
+
+    fn asked<'a>(&self, key: Proven, content: &'a [u8]) -> Result<(wire::Load, &'a [u8]), Failure> {
+        let decoded = wire::decode(content)?;
         // Asked before the work, and again when there is something to keep.
         self.has_room(key)?;
-        let asked = Asked {
-            requesters: &[key],
-            record: load.record.as_deref(),
-            credentials: &load.credentials,
-            limits: load.limits()?,
-            attributes: load
-                .attributes
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
-                .collect(),
-            ..Asked::default()
-        };
-        let admitted = self.rules.now().admit(image, &asked)?;
+        Ok(decoded)
+    }
+
+    fn admitted_to(
+        &self,
+        key: Proven,
+        load: wire::Load,
+        admitted: Admitted,
+    ) -> Result<(String, Admitted), Failure> {
+        self.remember(key.key());
         if admitted.image().kind() != ImageKind::Extension {
             return Err(Failure::Program);
         }
@@ -159,75 +290,137 @@ impl Modules {
     fn run(
         self: Arc<Self>,
         number: u64,
-        key: Proven,
+        place: Place,
         name: String,
         admitted: Admitted,
         reply: Reply,
     ) {
         let mut object = describe(&admitted);
         object["module"] = json!(number);
-        let (calls, queue) = channel();
-        let made = self.make(number, key, name, admitted, calls);
+        let (asks, queue) = channel();
+        let mut report = Report::new(number, place.owner, &name, &admitted);
+        let made = self.make(number, place, name, admitted, asks);
+        if let Err(Failure::Start(error)) = &made {
+            self.report(&report, "its constructors", error);
+        }
         let made = self.keep(number, made);
         // From here on only the table keeps the module.
+        let modules = Arc::downgrade(&self);
         drop(self);
         let instance = match made {
             Ok(instance) => instance,
             Err(failure) => return reply.send(&said(Err(failure))),
         };
         reply.send(&Answer::done(object));
-        for (content, reply) in queue {
-            let called = || said(call(&instance, &content));
+        for (ask, reply) in queue {
+            let done = || match &ask {
+                Ask::Call(content) => call(&read(&instance), content),
+                Ask::Restart => restart(&instance, &report.name),
+            };
             // A panic costs this call. Its reply says so when it is dropped.
-            if let Ok(answer) = catch_unwind(AssertUnwindSafe(called)) {
-                reply.send(&answer);
+            let Ok(result) = catch_unwind(AssertUnwindSafe(done)) else {
+                continue;
+            };
+            if let Some(modules) = modules.upgrade() {
+                match (&ask, &result) {
+                    (_, Err(Failure::Call(error, export))) => {
+                        modules.report(&report, export, error)
+                    }
+                    (_, Err(Failure::Start(error))) => {
+                        modules.report(&report, "its constructors", error);
+                    }
+                    (Ask::Restart, Ok(_)) => {
+                        report.restarts += 1;
+                        modules.record(event::restarted(&report.module()));
+                        modules.observe(number, "restarted");
+                    }
+                    _ => {}
+                }
             }
+            reply.send(&said(result));
+        }
+    }
+
+    /// Puts into the log that a module has ended, and why. What did not end it is the caller's
+    /// affair alone.
+    fn report(&self, report: &Report, during: &str, error: &CallError) {
+        if !ends(error) {
+            return;
+        }
+        let text = error.to_string();
+        self.record(event::ended(&report.module(), during, &text));
+        let text = mullion_trust::text::shortened(&text, 1000);
+        self.observe(report.number, &format!("ended in {during}: {text}"));
+    }
+
+    /// A line of the policy's log. The module has ended already: if it cannot be written, the
+    /// observer hears of it.
+    fn record(&self, event: Value) {
+        if let Err(error) = self.rules.now().record(event) {
+            self.observe(0, &format!("the log cannot be written: {error}"));
+        }
+    }
+
+    fn observe(&self, module: u64, text: &str) {
+        if let Some(observer) = self.observer.get() {
+            observer(module, text);
         }
     }
 
     fn make(
         &self,
         number: u64,
-        owner: Proven,
+        place: Place,
         name: String,
         admitted: Admitted,
-        calls: Sender<(Vec<u8>, Reply)>,
+        asks: Sender<(Ask, Reply)>,
     ) -> Result<Module, Failure> {
         let loaded = Loaded::new(admitted)?;
         let limits = self.settings.limits.clone();
         let instance = loaded.instantiate(&(self.imports)(number), limits)?;
         start(&instance, &name)?;
         Ok(Module {
-            owner,
+            place,
             name,
-            instance: Arc::new(instance),
-            calls,
+            instance: Arc::new(RwLock::new(instance)),
+            asks,
         })
     }
 
     /// Puts what has been made in the place that was kept for it, or gives the
     /// place back.
-    fn keep(&self, number: u64, made: Result<Module, Failure>) -> Result<Arc<Instance>, Failure> {
+    fn keep(
+        &self,
+        number: u64,
+        made: Result<Module, Failure>,
+    ) -> Result<Arc<RwLock<Instance>>, Failure> {
         let mut table = self.table();
         table.starting.remove(&number);
         let module = made?;
-        room(
-            &table,
-            &self.settings,
-            module.owner,
-            module.instance.limits().memory,
-        )?;
         let instance = module.instance.clone();
         table.modules.insert(number, module);
         Ok(instance)
     }
 
-    fn reserve(&self, key: Proven) -> Result<u64, Failure> {
+    /// What a module takes up: known, and compared with the limits, before its image is laid out.
+    fn place(&self, owner: Proven, admitted: &Admitted) -> Result<Place, Failure> {
+        let most = self.settings.limits.memory;
+        let image = admitted.occupied();
+        if image > most {
+            return Err(Failure::TooLarge { image, most });
+        }
+        Ok(Place {
+            owner,
+            memory: most.saturating_add(admitted.footprint()),
+        })
+    }
+
+    fn reserve(&self, place: Place) -> Result<u64, Failure> {
         let mut table = self.table();
-        room(&table, &self.settings, key, 0)?;
+        room(&table, &self.settings, place.owner, place.memory)?;
         table.last += 1;
         let number = table.last;
-        table.starting.insert(number, key);
+        table.starting.insert(number, place);
         Ok(number)
     }
 
@@ -251,29 +444,94 @@ impl Modules {
         let own = table
             .modules
             .iter()
-            .filter(|(_, module)| module.owner == key);
+            .filter(|(_, module)| module.place.owner == key);
         let modules: Vec<_> = own.map(|(number, module)| module.line(*number)).collect();
         Ok(Answer::done(json!({ "modules": modules })))
     }
 
     fn call(&self, key: Proven, content: Vec<u8>, reply: Reply) {
+        let call = wire::decode::<wire::Call>(&content);
+        let module = call.map(|(call, _)| call.module).map_err(Failure::from);
+        self.ask(key, module, Ask::Call(content), reply);
+    }
+
+    fn restart(&self, key: Proven, content: &[u8], reply: Reply) {
+        let restart = wire::decode::<wire::Restart>(content);
+        let module = restart.map(|(restart, _)| restart.module);
+        self.ask(key, module.map_err(Failure::from), Ask::Restart, reply);
+    }
+
+    /// Hands something to a module's thread.
+    fn ask(&self, key: Proven, module: Result<u64, Failure>, ask: Ask, reply: Reply) {
         let table = self.table();
-        let calls = wire::decode::<wire::Call>(&content).map_err(Failure::from);
-        let calls = calls.and_then(|(call, _)| owned(&table, key, call.module));
-        let calls = calls.map(|module| module.calls.clone());
+        let asks = module.and_then(|module| owned(&table, key, module));
+        let asks = asks.map(|module| module.asks.clone());
         drop(table);
-        match calls {
+        match asks {
             // If its thread has ended, the reply is dropped, and says so.
-            Ok(calls) => drop(calls.send((content, reply))),
+            Ok(asks) => drop(asks.send((ask, reply))),
             Err(failure) => reply.send(&said(Err(failure))),
         }
     }
 }
 
+/// What the log says of a module.
+struct Report {
+    number: u64,
+    owner: PublicKey,
+    name: String,
+    image: Option<String>,
+    module_type: Option<String>,
+    restarts: u64,
+}
+
+impl Report {
+    fn new(number: u64, owner: Proven, name: &str, admitted: &Admitted) -> Self {
+        let decision = admitted.decision();
+        Report {
+            number,
+            owner: owner.key(),
+            name: name.to_owned(),
+            image: decision.map(|decision| decision.image.to_string()),
+            module_type: decision.map(|decision| decision.module_type.clone()),
+            restarts: 0,
+        }
+    }
+
+    fn module(&self) -> Value {
+        json!({
+            "module": self.number,
+            "owner": self.owner.to_string(),
+            "name": self.name,
+            "image": self.image,
+            "type": self.module_type,
+            "restarts": self.restarts,
+        })
+    }
+}
+
+/// Whether a module takes no calls after this.
+fn ends(error: &CallError) -> bool {
+    matches!(error, CallError::Fault(_) | CallError::Exit(_))
+}
+
+fn read(instance: &RwLock<Instance>) -> RwLockReadGuard<'_, Instance> {
+    instance.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives a module the state that it had when it was loaded, on its own thread.
+fn restart(instance: &RwLock<Instance>, name: &str) -> Result<Answer, Failure> {
+    let mut own = instance.write().unwrap_or_else(PoisonError::into_inner);
+    own.restart().map_err(LoadError::from)?;
+    drop(own);
+    start(&read(instance), name)?;
+    Ok(Answer::done(json!({})))
+}
+
 /// The module of that number, if it is `key`'s.
 fn owned(table: &Table, key: Proven, number: u64) -> Result<&Module, Failure> {
     let module = table.modules.get(&number);
-    let module = module.filter(|module| module.owner == key);
+    let module = module.filter(|module| module.place.owner == key);
     module.ok_or(Failure::NoModule(number))
 }
 
@@ -282,20 +540,19 @@ fn said(result: Result<Answer, Failure>) -> Answer {
     result.unwrap_or_else(|failure| match &failure {
         Failure::Wire(error) => Answer::not(Status::NotUnderstood, error),
         Failure::NotAdmitted(reason) => not_admitted(reason),
+        Failure::Call(error, _) | Failure::Start(error) if ends(error) => {
+            Answer::not(Status::Faulted, &failure)
+        }
         other => Answer::not(Status::Refused, other),
     })
 }
 
 /// Whether one more module of `key` finds room.
 fn room(table: &Table, settings: &Settings, key: Proven, memory: u64) -> Result<(), Failure> {
-    let all = table.modules.values();
-    let own = all.clone().filter(|module| module.owner == key).count()
-        + table
-            .starting
-            .values()
-            .filter(|owner| **owner == key)
-            .count();
-    let used: u64 = all.map(|module| module.instance.limits().memory).sum();
+    let modules = table.modules.values().map(|module| &module.place);
+    let all = modules.chain(table.starting.values());
+    let own = all.clone().filter(|place| place.owner == key).count();
+    let used: u64 = all.map(|place| place.memory).sum();
     if table.modules.len() + table.starting.len() >= settings.modules {
         return Err(Failure::Full("it has as many modules as it may"));
     }
@@ -310,6 +567,20 @@ fn room(table: &Table, settings: &Settings, key: Proven, memory: u64) -> Result<
         ));
     }
     Ok(())
+}
+
+/// What is asked of the rules.
+fn asked<'a>(requesters: &'a [Proven], load: &'a wire::Load) -> Result<Asked<'a>, Failure> {
+    let attributes = load.attributes.iter();
+    let attributes = attributes.map(|(name, value)| (name.clone(), value.clone().into_bytes()));
+    Ok(Asked {
+        requesters,
+        record: load.record.as_deref(),
+        credentials: &load.credentials,
+        limits: load.limits()?,
+        attributes: attributes.collect(),
+        ..Asked::default()
+    })
 }
 
 /// What was granted, for the answer.
@@ -335,7 +606,8 @@ fn not_admitted(reason: &NotAdmitted) -> Answer {
     let mut answer = Answer::not(Status::Refused, reason);
     if let NotAdmitted::Refused(refusal) = reason {
         answer.object["way_out"] = json!(refusal.way_out);
-        answer.object["obstacles"] = json!(refusal.obstacles);
+        // Not the obstacles that the log has: who asks may be a stranger.
+        answer.object["obstacles"] = json!(refusal.told);
     }
     answer
 }
@@ -352,13 +624,17 @@ fn start(instance: &Instance, name: &str) -> Result<(), Failure> {
     };
     let block = block.place(instance)?;
     let entry = instance.start().map_err(LoadError::from)?;
-    let called = instance.domain().call(entry, &Arguments::new(&[block]));
+    let called = instance.domain().start(entry, &Arguments::new(&[block]));
     called.map(drop).map_err(Failure::Start)
 }
 
 impl Module {
     fn line(&self, number: u64) -> Value {
-        let loaded = self.instance.loaded();
+        // The module's thread holds it alone only while it restarts, and nobody waits for that.
+        let Ok(instance) = self.instance.try_read() else {
+            return json!({ "module": number, "name": self.name, "restarting": true, "exports": [] });
+        };
+        let loaded = instance.loaded();
         let exports = loaded.image().exports().iter();
         let exports: Vec<_> = exports.map(|export| export.name.clone()).collect();
         json!({
@@ -367,8 +643,8 @@ impl Module {
             "type": loaded.decision().map(|decision| decision.module_type.clone()),
             "image": loaded.decision().map(|decision| decision.image.to_string()),
             "exports": exports,
-            "memory": self.instance.domain().memory().in_use(),
-            "ended": self.instance.domain().has_ended(),
+            "memory": instance.domain().memory().in_use(),
+            "ended": instance.domain().has_ended(),
         })
     }
 }
@@ -384,7 +660,12 @@ fn call(instance: &Instance, content: &[u8]) -> Result<Answer, Failure> {
     }
     let mut integers = call.arguments;
     if bytes.is_empty() {
-        return Ok(Answer::done(enter(instance, entry, &integers)?));
+        return Ok(Answer::done(enter(
+            instance,
+            entry,
+            &integers,
+            &call.export,
+        )?));
     }
     let memory = instance.domain().memory();
     let length = (bytes.len() as u64).next_multiple_of(PAGE);
@@ -395,7 +676,7 @@ fn call(instance: &Instance, content: &[u8]) -> Result<Answer, Failure> {
     let result = (|| {
         let written = memory.write(Claimed(address), bytes);
         written.map_err(|error| failed(&error))?;
-        let mut answer = Answer::done(enter(instance, entry, &integers)?);
+        let mut answer = Answer::done(enter(instance, entry, &integers, &call.export)?);
         answer.bytes = vec![0; bytes.len()];
         let left = memory.piece(Claimed(address), bytes.len() as u64);
         let left = left.and_then(|piece| piece.read(&mut answer.bytes));
@@ -406,7 +687,13 @@ fn call(instance: &Instance, content: &[u8]) -> Result<Answer, Failure> {
     result
 }
 
-fn enter(instance: &Instance, entry: Entry, integers: &[u64]) -> Result<Value, Failure> {
-    let returned = instance.domain().call(entry, &Arguments::new(integers))?;
+fn enter(
+    instance: &Instance,
+    entry: Entry,
+    integers: &[u64],
+    export: &str,
+) -> Result<Value, Failure> {
+    let called = instance.domain().call(entry, &Arguments::new(integers));
+    let returned = called.map_err(|error| Failure::Call(error, export.to_owned()))?;
     Ok(json!({ "result": returned.integer, "high": returned.high }))
 }

@@ -2,12 +2,12 @@
 
 use crate::address::Listener;
 use crate::connection::{Close, Connection};
-use crate::modules::{ImportsFor, Modules};
+use crate::modules::{ImportsFor, Modules, Observer};
 use crate::rules::Rules;
 use crate::settings::Settings;
-use crate::workers::{Done, Job, Workers};
+use crate::workers::{Done, Job, Standing, Workers};
 use mullion_loader::Authoriser;
-use mullion_trust::challenge::{Challenge, Session};
+use mullion_trust::challenge::{Challenge, Event, Frame, Session};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
@@ -80,6 +80,13 @@ impl Server {
         })
     }
 
+    /// Has `observer` told what becomes of modules, from the modules' threads. The first one stays.
+    #[must_use]
+    pub fn observed_by(self, observer: Observer) -> Self {
+        let _the_first_stays = self.modules.observer.set(observer);
+        self
+    }
+
     /// What stops it.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
@@ -107,6 +114,7 @@ impl Server {
             start: Instant::now(),
             connections: HashMap::new(),
             last: 0,
+            held: (0, 0),
         };
         loop_.run()
     }
@@ -120,6 +128,8 @@ struct Loop {
     start: Instant,
     connections: HashMap<u64, Connection>,
     last: u64,
+    /// Bytes of large frames that are held, and those of strangers among them.
+    held: (usize, usize),
 }
 
 /// What there is to do.
@@ -153,6 +163,15 @@ impl Loop {
         let now = Instant::now();
         while let Ok(done) = self.done.try_recv() {
             self.finish(done, now);
+        }
+        self.held = (0, 0);
+        for connection in self.connections.values() {
+            self.held.0 += connection.held();
+            self.held.1 += if connection.known {
+                0
+            } else {
+                connection.held()
+            };
         }
         for ready in ready {
             match ready {
@@ -232,31 +251,39 @@ impl Loop {
         }
     }
 
-    /// Closes the connection that has waited longest for its client; whether
-    /// there was one.
+    /// Closes the connection that has waited longest for its client, a stranger's if there is one;
+    /// whether there was any.
     fn evict(&mut self) -> bool {
         let waiting = self
             .connections
             .iter()
             .filter(|(_, connection)| !connection.is_busy());
-        let oldest = waiting.min_by_key(|(_, connection)| connection.since());
+        let oldest = waiting.min_by_key(|(_, connection)| (connection.known, connection.since()));
         let oldest = oldest.map(|(id, _)| *id);
         oldest.is_some_and(|id| self.connections.remove(&id).is_some())
     }
 
     /// Sends and receives what can be.
     fn serve(&mut self, id: u64, now: Instant) {
-        let held: usize = self.connections.values().map(Connection::held).sum();
-        let room = self.server.settings.buffered.saturating_sub(held);
+        let buffered = self.server.settings.buffered;
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
+        // Half of the room is for those with credentials.
+        let room = match connection.known {
+            true => buffered.saturating_sub(self.held.0),
+            false => (buffered / 2).saturating_sub(self.held.1),
+        };
+        let before = connection.held();
         if connection.wants_to_send() && !connection.send(now) {
             self.connections.remove(&id);
             return;
         }
         if connection.wants_to_receive() {
             let received = connection.receive(&self.server.settings, room, now);
+            let more = connection.held().saturating_sub(before);
+            self.held.0 += more;
+            self.held.1 += if connection.known { 0 } else { more };
             self.go_on(id, received, now);
         }
     }
@@ -264,18 +291,62 @@ impl Loop {
     fn go_on(
         &mut self,
         id: u64,
-        received: Result<Option<(Session, mullion_trust::challenge::Frame)>, Close>,
+        received: Result<Option<(Session, Vec<u8>)>, Close>,
         now: Instant,
     ) {
+        let time = now - self.start;
         match received {
             Ok(None) => {}
-            Ok(Some((session, frame))) => self.workers.give(Job {
-                connection: id,
-                session,
-                frame,
-                time: now - self.start,
-            }),
+            Ok(Some((session, frame))) if session.announced().is_none() => {
+                self.greet(id, session, frame, now);
+            }
+            Ok(Some((session, frame))) => {
+                let standing = self.standing(&session, &frame);
+                let job = Job {
+                    connection: id,
+                    session,
+                    frame,
+                    time,
+                };
+                self.workers.give(standing, job);
+            }
             Err(why) => self.leave(id, &why, now),
+        }
+    }
+
+    /// In which queue a request goes. A key that is only announced may be another's, and to find
+    /// out costs what it costs to hash the request: so a large one waits with the strangers until
+    /// the key has been proven.
+    fn standing(&self, session: &Session, frame: &[u8]) -> Standing {
+        let small = frame.len() <= Settings::SMALL;
+        let proven = session.proven().is_some() || small;
+        let key = session.announced().filter(|_| proven);
+        match key.is_some_and(|key| self.server.modules.knows(key)) {
+            true => Standing::Known,
+            false if small => Standing::Stranger,
+            false => Standing::Heavy,
+        }
+    }
+
+    /// Answers a hello, which costs nothing.
+    fn greet(&mut self, id: u64, mut session: Session, frame: Vec<u8>, now: Instant) {
+        let event = Frame::of(frame).and_then(|frame| session.receive(frame, now - self.start));
+        let answer = event.map(|event| match event {
+            Event::Send(frame) => Some(frame),
+            Event::Asked { .. } => None,
+        });
+        match answer {
+            Ok(Some(frame)) => self.finish(
+                Done {
+                    connection: id,
+                    session,
+                    answer: Ok(frame),
+                },
+                now,
+            ),
+            // A session that has not begun asks for nothing.
+            Ok(None) => self.leave(id, &Close::Gone, now),
+            Err(error) => self.leave(id, &Close::Protocol(error), now),
         }
     }
 
@@ -298,6 +369,8 @@ impl Loop {
         match done.answer {
             Err(error) => self.leave(id, &Close::Protocol(error), now),
             Ok(frame) => {
+                let proven = done.session.proven();
+                connection.known = proven.is_some_and(|key| self.server.modules.knows(key));
                 connection.answer(done.session, &frame, now);
                 if !connection.send(now) {
                     self.connections.remove(&id);

@@ -12,7 +12,7 @@ pub struct Settings {
     /// Bytes of a frame's body.
     pub frame: usize,
     /// Bytes of frames over [`Settings::SMALL`], of all connections together,
-    /// that have come and are not yet done with.
+    /// that have come and are not yet done with. Strangers have half of it.
     pub buffered: usize,
     /// Time from the connection to the whole first frame.
     pub hello: Duration,
@@ -23,13 +23,14 @@ pub struct Settings {
     pub idle: Duration,
     /// How long a connection's challenge is good.
     pub lifetime: Duration,
-    /// Threads that verify signatures and images, and decide.
+    /// Threads that verify signatures and images, and decide. All but one serve strangers too.
     pub workers: usize,
     /// Modules of all owners.
     pub modules: usize,
     /// Modules of one owner.
     pub modules_of_one: usize,
-    /// Bytes of memory that all modules may use together, as their limits say.
+    /// Bytes of memory that all modules may use together: as their limits say, and what their
+    /// images take.
     pub memory: u64,
     /// What a domain gets at most; type and credentials may say less.
     pub limits: Limits,

@@ -2,6 +2,7 @@
 //! (`docs/loader-protocol.md`).
 
 use mullion_loader::CREDENTIALS;
+use mullion_trust::text::shortened;
 use mullion_trust::{Limit, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Bytes of the object at most: 64 credentials of 64 KiB, and room.
 pub const OBJECT: usize = 5 << 20;
+/// Bytes of an error's text at most.
+const ERROR: usize = 4000;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +25,22 @@ pub enum Operation {
     List = 3,
     /// Call a function of a module.
     Call = 4,
+    /// Give a module the state that it had when it was loaded.
+    Restart = 5,
 }
 
 impl Operation {
     /// The operation of that number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        [Self::Load, Self::Unload, Self::List, Self::Call]
-            .into_iter()
-            .find(|operation| *operation as u8 == number)
+        let all = [
+            Self::Load,
+            Self::Unload,
+            Self::List,
+            Self::Call,
+            Self::Restart,
+        ];
+        all.into_iter().find(|operation| *operation as u8 == number)
     }
 }
 
@@ -46,15 +56,22 @@ pub enum Status {
     NotUnderstood = 2,
     /// The loader is full, or stops: the connection is closed; try later.
     Busy = 3,
+    /// The module faulted, met a limit or exited: it has ended, until it is restarted.
+    Faulted = 4,
 }
 
 impl Status {
     /// The status of that number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        [Self::Done, Self::Refused, Self::NotUnderstood, Self::Busy]
-            .into_iter()
-            .find(|status| *status as u8 == number)
+        let all = [
+            Self::Done,
+            Self::Refused,
+            Self::NotUnderstood,
+            Self::Busy,
+            Self::Faulted,
+        ];
+        all.into_iter().find(|status| *status as u8 == number)
     }
 }
 
@@ -83,6 +100,14 @@ pub struct Load {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unload {
+    /// Which.
+    pub module: u64,
+}
+
+/// The object of [`Operation::Restart`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
     /// Which.
     pub module: u64,
 }
@@ -189,10 +214,12 @@ impl Answer {
         }
     }
 
+    /// An error's text is bounded here, whatever of a request it quotes.
     pub(crate) fn not(status: Status, error: impl std::fmt::Display) -> Self {
+        let text = error.to_string();
         Answer {
             status,
-            object: serde_json::json!({ "error": error.to_string() }),
+            object: serde_json::json!({ "error": shortened(&text, ERROR) }),
             bytes: Vec::new(),
         }
     }

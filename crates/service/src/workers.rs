@@ -1,18 +1,40 @@
 //! Threads for what takes time: signatures, decisions, verification.
+//!
+//! ```text
+//!   known       keys that the policy or its credentials name, or that have been given leave before
+//!   strangers   small requests of all others: a first attempt, with little work      --- too little ---+
+//!   heavy       large requests of strangers, and those that the first attempt did not suffice for   <--+
+//! ```
+//! A worker takes from the first queue as long as there is something in it, and one worker takes from no
+//! other. So those with credentials wait only for others with credentials, and strangers share what is left
+//! over. Of the strangers, those with little to ask come first: a newcomer who brings a credential waits for the
+//! first attempts of others, which take less than a millisecond each, and for one heavy request. After
+//! [`IN_A_ROW`] first attempts one heavy request has its turn. Each connection has one request in the queues at most.
 
-use crate::modules::Modules;
+use crate::modules::{Heavy, Modules};
 use crate::wire::{self, Status};
 use mullion_trust::challenge::{Event, Frame, ProtocolError, Session};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+/// First attempts of strangers in a row while a heavy request waits.
+const IN_A_ROW: usize = 64;
+
+/// What a worker does.
+enum Work {
+    /// The whole of a request, or its first attempt.
+    Job(Job),
+    Heavy(Heavy),
+}
 
 /// A whole frame, with the session of the connection that it came by.
 pub(crate) struct Job {
     pub(crate) connection: u64,
     pub(crate) session: Session,
-    pub(crate) frame: Frame,
+    pub(crate) frame: Vec<u8>,
     /// When it was whole, by the server's clock.
     pub(crate) time: Duration,
 }
@@ -25,9 +47,118 @@ pub(crate) struct Done {
     pub(crate) answer: Result<Frame, ProtocolError>,
 }
 
+/// Whose a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Of somebody with credentials.
+    Known,
+    Stranger,
+    /// Of a stranger, and takes long.
+    Heavy,
+}
+
+/// What waits for workers. Pure, but for what it holds.
+pub(crate) struct Queues<T> {
+    known: VecDeque<T>,
+    strangers: VecDeque<T>,
+    heavy: VecDeque<T>,
+    /// How many of `strangers` were taken since one of `heavy`.
+    in_a_row: usize,
+    /// Workers that have a stranger's.
+    at_strangers: usize,
+    /// Of how many at most.
+    most_at_strangers: usize,
+}
+
+impl<T> Queues<T> {
+    /// For so many workers.
+    pub(crate) fn new(workers: usize) -> Self {
+        Queues {
+            known: VecDeque::new(),
+            strangers: VecDeque::new(),
+            heavy: VecDeque::new(),
+            in_a_row: 0,
+            at_strangers: 0,
+            most_at_strangers: workers.saturating_sub(1).max(1),
+        }
+    }
+
+    pub(crate) fn add(&mut self, standing: Standing, one: T) {
+        match standing {
+            Standing::Known => self.known.push_back(one),
+            Standing::Stranger => self.strangers.push_back(one),
+            Standing::Heavy => self.heavy.push_back(one),
+        }
+    }
+
+    /// What a worker does next; it says so to [`Queues::done`] afterwards.
+    pub(crate) fn take(&mut self) -> Option<(Standing, T)> {
+        if let Some(one) = self.known.pop_front() {
+            return Some((Standing::Known, one));
+        }
+        if self.at_strangers == self.most_at_strangers {
+            return None;
+        }
+        let taken = self.take_a_strangers()?;
+        self.at_strangers += 1;
+        Some(taken)
+    }
+
+    fn take_a_strangers(&mut self) -> Option<(Standing, T)> {
+        let heavy_is_due = self.in_a_row >= IN_A_ROW && !self.heavy.is_empty();
+        if !heavy_is_due && let Some(one) = self.strangers.pop_front() {
+            self.in_a_row += 1;
+            return Some((Standing::Stranger, one));
+        }
+        self.in_a_row = 0;
+        let one = self.heavy.pop_front()?;
+        Some((Standing::Heavy, one))
+    }
+
+    pub(crate) fn done(&mut self, standing: Standing) {
+        if standing != Standing::Known {
+            self.at_strangers -= 1;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.strangers.is_empty() && self.heavy.is_empty()
+    }
+}
+
+struct Shared {
+    queues: Mutex<(Queues<Work>, bool)>,
+    /// Something was added, or done, or there will be nothing more.
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, (Queues<Work>, bool)> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a job; `None`: there will be no more.
+    fn take(&self) -> Option<(Standing, Work)> {
+        let mut queues = self.lock();
+        loop {
+            let (waiting, ends) = &mut *queues;
+            if let Some(job) = waiting.take() {
+                return Some(job);
+            }
+            if *ends && waiting.is_empty() {
+                return None;
+            }
+            queues = self
+                .changed
+                .wait(queues)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
 /// Dropped, it waits for the jobs that are begun.
 pub(crate) struct Workers {
-    jobs: Option<Sender<Job>>,
+    shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -38,38 +169,40 @@ impl Workers {
         modules: &Arc<Modules>,
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> std::io::Result<(Self, Receiver<Done>)> {
-        let (jobs, queue) = channel();
+        let count = count.max(1);
         let (finished, done) = channel();
-        let queue = Arc::new(Mutex::new(queue));
-        let mut threads = Vec::new();
-        for number in 0..count.max(1) {
+        let mut workers = Workers {
+            shared: Arc::new(Shared {
+                queues: Mutex::new((Queues::new(count), false)),
+                changed: Condvar::new(),
+            }),
+            threads: Vec::new(),
+        };
+        for number in 0..count {
             let worker = Worker {
-                queue: queue.clone(),
+                shared: workers.shared.clone(),
                 done: finished.clone(),
                 modules: modules.clone(),
                 wake: wake.clone(),
             };
             let thread = thread::Builder::new().name(format!("loader-{number}"));
-            threads.push(thread.spawn(move || worker.run())?);
+            let thread = thread.spawn(move || worker.run())?;
+            workers.threads.push(thread);
         }
-        let workers = Workers {
-            jobs: Some(jobs),
-            threads,
-        };
         Ok((workers, done))
     }
 
-    pub(crate) fn give(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // Fails only if every worker is gone, which they never are.
-            let _unreachable = jobs.send(job);
-        }
+    pub(crate) fn give(&self, standing: Standing, job: Job) {
+        self.shared.lock().0.add(standing, Work::Job(job));
+        // Each of them, since not each may take it.
+        self.shared.changed.notify_all();
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.shared.lock().1 = true;
+        self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
             let _panicked = thread.join();
         }
@@ -77,7 +210,7 @@ impl Drop for Workers {
 }
 
 struct Worker {
-    queue: Arc<Mutex<Receiver<Job>>>,
+    shared: Arc<Shared>,
     done: Sender<Done>,
     modules: Arc<Modules>,
     wake: Arc<dyn Fn() + Send + Sync>,
@@ -85,28 +218,42 @@ struct Worker {
 
 impl Worker {
     fn run(&self) {
-        loop {
-            let next = {
-                let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-                queue.recv()
-            };
-            let Ok(job) = next else {
-                return;
-            };
-            // A panic costs this request, not the worker.
-            let work = std::panic::AssertUnwindSafe(|| self.work(job));
-            let _told_by_the_reply = std::panic::catch_unwind(work);
+        while let Some((standing, work)) = self.shared.take() {
+            // A panic costs this request, not the worker; the reply tells the client.
+            let work = std::panic::AssertUnwindSafe(|| self.work(standing, work));
+            let heavy = std::panic::catch_unwind(work).ok().flatten();
+            let mut queues = self.shared.lock();
+            queues.0.done(standing);
+            if let Some(heavy) = heavy {
+                queues.0.add(Standing::Heavy, Work::Heavy(heavy));
+            }
+            drop(queues);
+            self.shared.changed.notify_all();
         }
     }
 
-    fn work(&self, job: Job) {
+    /// Does it; what is left is heavy.
+    fn work(&self, standing: Standing, work: Work) -> Option<Heavy> {
+        let heavy = match work {
+            Work::Job(job) => self.request(job)?,
+            Work::Heavy(heavy) => heavy,
+        };
+        if standing == Standing::Stranger {
+            return Some(heavy);
+        }
+        self.modules.load(heavy);
+        None
+    }
+
+    fn request(&self, job: Job) -> Option<Heavy> {
         let Job {
             connection,
             mut session,
             frame,
             time,
         } = job;
-        let answer = match session.receive(frame, time) {
+        let event = Frame::of(frame).and_then(|frame| session.receive(frame, time));
+        let answer = match event {
             Ok(Event::Asked { key, request }) => {
                 let reply = Reply {
                     connection,
@@ -115,9 +262,9 @@ impl Worker {
                     done: self.done.clone(),
                     wake: self.wake.clone(),
                 };
-                self.modules
+                return self
+                    .modules
                     .answer(key, request.operation, request.body, reply);
-                return;
             }
             Ok(Event::Send(frame)) => Ok(frame),
             Err(error) => Err(error),
@@ -128,6 +275,7 @@ impl Worker {
             answer,
         });
         (self.wake)();
+        None
     }
 }
 
@@ -169,5 +317,94 @@ impl Drop for Reply {
     fn drop(&mut self) {
         let text = "the loader failed, or stops";
         self.give(&wire::Answer::not(Status::Refused, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_credentials_waits_for_no_stranger() {
+        let mut queues = Queues::new(2);
+        for stranger in 0..100 {
+            queues.add(Standing::Stranger, stranger);
+        }
+        assert_eq!(queues.take(), Some((Standing::Stranger, 0)));
+        assert_eq!(
+            queues.take(),
+            None,
+            "the other worker waits for somebody with credentials"
+        );
+        queues.add(Standing::Known, 1000);
+        queues.add(Standing::Known, 1001);
+        assert_eq!(queues.take(), Some((Standing::Known, 1000)));
+        // The stranger's worker is done: first comes who has credentials.
+        queues.done(Standing::Stranger);
+        assert_eq!(queues.take(), Some((Standing::Known, 1001)));
+        queues.done(Standing::Known);
+        assert_eq!(queues.take(), Some((Standing::Stranger, 1)));
+        assert_eq!(queues.take(), None);
+    }
+
+    #[test]
+    fn strangers_have_their_turns_and_a_single_worker_serves_both() {
+        let mut queues = Queues::new(1);
+        queues.add(Standing::Stranger, 1);
+        queues.add(Standing::Stranger, 2);
+        queues.add(Standing::Known, 3);
+        let mut order = Vec::new();
+        while let Some((standing, one)) = queues.take() {
+            order.push(one);
+            queues.done(standing);
+        }
+        assert_eq!(order, [3, 1, 2]);
+    }
+
+    #[test]
+    fn who_asks_little_waits_for_one_heavy_request() {
+        let mut queues = Queues::new(2);
+        for heavy in 0..100 {
+            queues.add(Standing::Heavy, heavy);
+        }
+        assert_eq!(queues.take(), Some((Standing::Heavy, 0)));
+        queues.add(Standing::Stranger, 1000);
+        queues.done(Standing::Heavy);
+        assert_eq!(queues.take(), Some((Standing::Stranger, 1000)));
+        queues.done(Standing::Stranger);
+        assert_eq!(queues.take(), Some((Standing::Heavy, 1)));
+    }
+
+    #[test]
+    fn heavy_requests_have_their_turn_among_small_ones() {
+        let mut queues = Queues::new(1);
+        queues.add(Standing::Heavy, 9999);
+        for stranger in 0..2 * IN_A_ROW {
+            queues.add(Standing::Stranger, stranger);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| {
+            let (standing, one) = queues.take()?;
+            queues.done(standing);
+            Some(one)
+        })
+        .collect();
+        assert_eq!(order[IN_A_ROW], 9999);
+        assert_eq!(order.len(), 2 * IN_A_ROW + 1);
+        assert!(queues.is_empty());
+    }
+
+    #[test]
+    fn those_with_credentials_may_have_all_workers() {
+        let mut queues = Queues::new(3);
+        for number in 0..3 {
+            queues.add(Standing::Known, number);
+        }
+        queues.add(Standing::Stranger, 9);
+        let taken: Vec<_> = (0..3).filter_map(|_| queues.take()).collect();
+        assert!(
+            taken
+                .iter()
+                .all(|(standing, _)| *standing == Standing::Known)
+        );
     }
 }
