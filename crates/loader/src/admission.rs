@@ -13,17 +13,18 @@
 //! were judged, and [`crate::Loaded`] takes nothing else. Strangers are turned
 //! away before the verifier looks at what they brought.
 
-use mullion_runtime::FloatingPoint;
+use crate::admitted::{Admitted, Code};
 use mullion_trust::challenge::Proven;
 use mullion_trust::event::refused;
 use mullion_trust::explain::Names;
-use mullion_trust::keynote::{Attributes, ParseError, Store, parse_all};
+use mullion_trust::keynote::{Attributes, Store, Work, parse_each};
 use mullion_trust::log::{Log, LogError};
 use mullion_trust::module_type::{Mechanism, Protection};
 use mullion_trust::{
-    Decision, DocumentError, Limits, Policy, Refusal, Request, Sha256Digest, credentials, decide,
+    Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest,
+    credentials, decide,
 };
-use mullion_verifier::{Image, Rejected, Verified, structure, verify};
+use mullion_verifier::{Image, Rejected, structure, verify};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,32 +65,6 @@ pub struct Asked<'a> {
     pub names: Names,
 }
 
-/// An image that may be loaded, and leave to do so. Only [`Authoriser::admit`]
-/// makes one, and who says by name that everyone is trusted.
-#[derive(Clone, Debug)]
-pub struct Admitted {
-    pub(crate) code: Code,
-    pub(crate) decision: Option<Arc<Decision>>,
-}
-
-/// An image, and who answers for its code.
-#[derive(Clone, Debug)]
-pub(crate) enum Code {
-    /// The verifier.
-    Verified(Verified),
-    /// The compiler, whom type and policy trust: the code may leave its window.
-    Unverified(Image),
-}
-
-impl Code {
-    pub(crate) fn image(&self) -> &Image {
-        match self {
-            Code::Verified(verified) => verified,
-            Code::Unverified(image) => image,
-        }
-    }
-}
-
 /// Why an image may not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAdmitted {
@@ -99,9 +74,6 @@ pub enum NotAdmitted {
     /// There is no compilation record.
     #[error("the policy asks for a compilation record, and there is none")]
     NoRecord,
-    /// What was brought as a credential is none.
-    #[error("a credential: {0}")]
-    Credential(ParseError),
     /// Too many credentials.
     #[error("a request may bring {CREDENTIALS} credentials at most")]
     Credentials,
@@ -180,6 +152,20 @@ impl Authoriser {
         self.rules.as_ref().map(|rules| &rules.policy)
     }
 
+    /// Whether there is a policy.
+    #[must_use]
+    pub fn has_policy(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// Whether policy or stored credentials name this key, or everyone is trusted: then it is no
+    /// stranger, and may cause more work than one.
+    #[must_use]
+    pub fn knows(&self, key: &PublicKey) -> bool {
+        let rules = self.rules.as_ref();
+        rules.is_none_or(|rules| rules.store.names(&key.principal()))
+    }
+
     /// Whether an image may be loaded, as what, and with which limits. What
     /// comes out has been written to the policy's log, if it names one.
     ///
@@ -190,24 +176,62 @@ impl Authoriser {
         bytes: impl Into<Arc<[u8]>>,
         asked: &Asked<'_>,
     ) -> Result<Admitted, NotAdmitted> {
+        self.admit_within(bytes, asked, &mut Work::of(Work::KNOWN))
+    }
+
+    /// As [`Authoriser::admit`], with the work that the request may cause: for credentials, record
+    /// and decision. Beside that, the image is hashed, and it is verified if there is leave.
+    ///
+    /// # Errors
+    /// As [`Authoriser::admit`].
+    pub fn admit_within(
+        &self,
+        bytes: impl Into<Arc<[u8]>>,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Result<Admitted, NotAdmitted> {
         let bytes = bytes.into();
         let Some(rules) = &self.rules else {
             let verified = verify(bytes).map_err(NotAdmitted::Rejected)?;
             return Ok(Admitted::trusting_everyone(verified));
         };
         let image = Sha256Digest::of(&bytes);
-        let answer = rules.judge(bytes, image, asked);
-        let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
-        rules.note(match &answer {
-            Ok((_, decision)) => decision.event(),
-            Err(NotAdmitted::Refused(refusal)) => refusal.event(&keys, &image),
-            Err(reason) => refused(&reason.to_string(), &keys, &image),
-        })?;
-        let (code, decision) = answer?;
-        Ok(Admitted {
-            code,
-            decision: Some(Arc::new(decision)),
-        })
+        let answer = rules.judge(bytes, image, asked, work);
+        rules.noted(answer, image, asked)
+    }
+
+    /// As [`Authoriser::admit_within`], for a first attempt. Nothing, if the work does not suffice: then nothing
+    /// is decided, and nothing is written to the log.
+    ///
+    /// # Errors
+    /// As [`Authoriser::admit`].
+    pub fn try_to_admit(
+        &self,
+        bytes: impl Into<Arc<[u8]>>,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Option<Result<Admitted, NotAdmitted>> {
+        let Some(rules) = &self.rules else {
+            return Some(self.admit_within(bytes, asked, work));
+        };
+        let bytes = bytes.into();
+        let image = Sha256Digest::of(&bytes);
+        let answer = rules.judge(bytes, image, asked, work);
+        // After a payment that failed nothing is left.
+        (work.left() > 0).then(|| rules.noted(answer, image, asked))
+    }
+}
+
+impl Authoriser {
+    /// Writes to the policy's log, if it names one, what became of something that was admitted.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn record(&self, event: Value) -> Result<(), LogError> {
+        match &self.rules {
+            Some(rules) => rules.note(event),
+            None => Ok(()),
+        }
     }
 }
 
@@ -217,8 +241,9 @@ impl Rules {
         bytes: Arc<[u8]>,
         image: Sha256Digest,
         asked: &Asked<'_>,
+        work: &mut Work,
     ) -> Result<(Code, Decision), NotAdmitted> {
-        let decision = self.decide(image, asked)?;
+        let decision = self.decide(image, asked, work)?;
         let code = match decision.verify {
             true => verify(bytes).map(Code::Verified),
             false => structure(bytes).map(Code::Unverified),
@@ -228,7 +253,12 @@ impl Rules {
         Ok((code, decision))
     }
 
-    fn decide(&self, image: Sha256Digest, asked: &Asked<'_>) -> Result<Decision, NotAdmitted> {
+    fn decide(
+        &self,
+        image: Sha256Digest,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Result<Decision, NotAdmitted> {
         if asked.requesters.is_empty() {
             return Err(NotAdmitted::Nobody);
         }
@@ -238,10 +268,9 @@ impl Rules {
         let record = asked.record.ok_or(NotAdmitted::NoRecord)?;
         let mut store = Store::over(self.store.clone());
         for text in asked.credentials {
-            let found = parse_all(text.as_bytes()).map_err(NotAdmitted::Credential)?;
-            for assertion in found {
-                store.add_credential(assertion, "brought");
-            }
+            let parsed = parse_each(text.as_bytes(), work);
+            let parsed = parsed.map_err(|error| NotAdmitted::Refused(error.into()))?;
+            store.add_parsed(parsed, "brought");
         }
         let requesters = asked.requesters.iter().map(Proven::key).collect();
         let mut request = Request::new(requesters, image);
@@ -250,7 +279,24 @@ impl Rules {
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
         request.names = asked.names.clone();
-        decide(&self.policy, &store, record, &request).map_err(NotAdmitted::Refused)
+        decide(&self.policy, &store, record, &request, work).map_err(NotAdmitted::Refused)
+    }
+
+    /// An answer, once the log has it.
+    fn noted(
+        &self,
+        answer: Result<(Code, Decision), NotAdmitted>,
+        image: Sha256Digest,
+        asked: &Asked<'_>,
+    ) -> Result<Admitted, NotAdmitted> {
+        let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
+        self.note(match &answer {
+            Ok((_, decision)) => decision.event(),
+            Err(NotAdmitted::Refused(refusal)) => refusal.event(&keys, &image),
+            Err(reason) => refused(&reason.to_string(), &keys, &image),
+        })?;
+        let (code, decision) = answer?;
+        Ok(Admitted::decided(code, decision))
     }
 
     fn note(&self, event: Value) -> Result<(), LogError> {
@@ -284,62 +330,5 @@ fn protection(image: &Image) -> Protection {
         mullion_abi::Protection::WriteCall => Protection::WriteCall,
         mullion_abi::Protection::ReadWriteCall => Protection::ReadWriteCall,
         mullion_abi::Protection::Trap => Protection::Trap,
-    }
-}
-
-impl Admitted {
-    /// Leave from a host that asks nobody: what the verifier accepts may be
-    /// loaded, with the limits that the host gives.
-    #[must_use]
-    pub fn trusting_everyone(verified: Verified) -> Self {
-        Admitted {
-            code: Code::Verified(verified),
-            decision: None,
-        }
-    }
-
-    /// What was decided; `None` if nobody was asked.
-    #[must_use]
-    pub fn decision(&self) -> Option<&Decision> {
-        self.decision.as_deref()
-    }
-
-    /// What the file says of itself: checked, its instructions only if
-    /// [`Admitted::is_verified`].
-    #[must_use]
-    pub fn image(&self) -> &Image {
-        self.code.image()
-    }
-
-    /// Whether the verifier has accepted every instruction.
-    #[must_use]
-    pub fn is_verified(&self) -> bool {
-        matches!(self.code, Code::Verified(_))
-    }
-
-    /// Whether the code may access memory through `%gs`: the verifier counts the
-    /// accesses that it confines, of the others not how they are made.
-    pub(crate) fn uses_gs(&self) -> bool {
-        match &self.code {
-            Code::Verified(verified) => {
-                verified.stats().gs > 0 || verified.stats().reads_unconfined > 0
-            }
-            Code::Unverified(_) => true,
-        }
-    }
-
-    /// What the code can do with floating-point control: anything, if no verifier
-    /// has looked.
-    pub(crate) fn floating_point(&self) -> FloatingPoint {
-        match &self.code {
-            Code::Verified(verified) => FloatingPoint {
-                x87: verified.stats().x87,
-                mxcsr: verified.stats().mxcsr,
-            },
-            _ => FloatingPoint {
-                x87: true,
-                mxcsr: true,
-            },
-        }
     }
 }

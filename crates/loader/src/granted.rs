@@ -1,16 +1,17 @@
 //! What a decision grants, as limits of the run time: of each pair the stricter.
 
+use crate::Admitted;
 use mullion_runtime::{Limits, PAGE};
 use mullion_trust::Decision;
-use mullion_verifier::Image;
 use std::time::Duration;
 
-/// `host`, lowered to what `decision` grants to a domain of `image`.
-pub(crate) fn limits(host: Limits, decision: &Decision, image: &Image) -> Limits {
+/// `host`, lowered to what `decision` grants to a domain of the image. The run time counts the
+/// image's own memory together with the heap.
+pub(crate) fn limits(host: Limits, decision: &Decision, admitted: &Admitted) -> Limits {
     let granted = &decision.limits;
     let memory = granted
         .heap
-        .map(|heap| heap.saturating_add(occupied(image)));
+        .map(|heap| heap.saturating_add(admitted.occupied()));
     // The run time rounds up, and a grant is never exceeded. No smaller than a
     // stack can be: see `admission`.
     let stack = granted.stack.map(|stack| stack / PAGE * PAGE);
@@ -28,14 +29,4 @@ pub(crate) fn limits(host: Limits, decision: &Decision, image: &Image) -> Limits
         },
         ..host
     }
-}
-
-/// Bytes that the image itself takes up in memory, which the run time counts
-/// together with the heap.
-fn occupied(image: &Image) -> u64 {
-    let sizes = image
-        .segments()
-        .iter()
-        .map(|segment| segment.size().next_multiple_of(PAGE));
-    sizes.sum()
 }

@@ -1,17 +1,25 @@
 //! From a verified image to a protection domain that can be called.
 //!
-//! [`Authoriser::admit`] asks who may load, and has the verifier look; what it
+//! `Authoriser::admit` asks who may load, and has the verifier look; what it
 //! lets in is an [`Admitted`], and [`Loaded::new`] takes nothing else. It is
 //! laid out once; each [`Loaded::instantiate`] maps it into a window of its own,
 //! with the host functions that the [`Imports`] name, and with no more than was
 //! granted.
+//!
+//! Without the feature `trust` (on by default) there is no authoriser and nothing of
+//! `mullion-trust`: a host admits what the verifier accepts ([`Admitted::trusting_everyone`]).
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(feature = "trust")]
 mod admission;
+mod admitted;
 mod block;
+#[cfg(feature = "trust")]
 mod granted;
 
-pub use admission::{Admitted, Asked, Authoriser, CREDENTIALS, NotAdmitted};
+#[cfg(feature = "trust")]
+pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};
+pub use admitted::Admitted;
 pub use block::Start;
 
 use mullion_abi::HEAP_END;
@@ -19,6 +27,7 @@ use mullion_runtime::{
     Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError, PAGE,
     Relocation, Segment,
 };
+#[cfg(feature = "trust")]
 use mullion_trust::Decision;
 use mullion_verifier::{ImageKind, Permission};
 use std::collections::HashMap;
@@ -138,6 +147,7 @@ impl Loaded {
     }
 
     /// By whose leave, and with which limits; `None` if the host asks nobody.
+    #[cfg(feature = "trust")]
     #[must_use]
     pub fn decision(&self) -> Option<&Decision> {
         self.admitted.decision()
@@ -159,8 +169,9 @@ impl Loaded {
     /// An import that the host does not offer; no window or memory left.
     pub fn instantiate(&self, imports: &Imports, limits: Limits) -> Result<Instance, LoadError> {
         let functions = imports.bind(self.image().imports())?;
+        #[cfg(feature = "trust")]
         let limits = match self.decision() {
-            Some(decision) => granted::limits(limits, decision, self.image()),
+            Some(decision) => granted::limits(limits, decision, &self.admitted),
             None => limits,
         };
         let domain = Domain::new(self.image.clone(), functions, limits.clone())?;
@@ -196,7 +207,7 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
         access: Access::ReadWrite,
         content: &[],
     }));
-    let relocations = file.relocations().map(|relocation| Relocation {
+    let relocations = file.explicit_relocations().map(|relocation| Relocation {
         place: relocation.offset as u32,
         addend: relocation.addend as u32,
     });
@@ -206,6 +217,7 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
     // for it in the verifier's place: the operator's own decision, which the
     // log and `Loaded::is_verified` tell of.
     let image = unsafe { Image::new(&segments, relocations.collect()) }?;
+    let image = image.with_packed(file.packed_relocations().map(|place| place as u32))?;
     // SAFETY: as the verifier counted, over all executable segments; without
     // it, everything may occur.
     let image = unsafe { image.with_floating_point(admitted.floating_point()) };
@@ -224,6 +236,10 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
                 None => image,
             }
         }
+    };
+    let image = match file.steps() {
+        Some(offset) => image.with_steps(offset),
+        None => image,
     };
     Ok((image, room))
 }
