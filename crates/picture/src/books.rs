@@ -1,7 +1,7 @@
 //! A supervisor, and what people call what is in it.
 
 use crate::State;
-use mullion_supervisor::{Family, JoinPolicy, Mechanism, Range, Subject, Supervisor};
+use mullion_supervisor::{DomainId, Family, JoinPolicy, Mechanism, Range, Subject, Supervisor};
 
 /// The books of a host: who may touch which memory, and names for it. Each kind of domain enters what it has, and one
 /// supervisor judges it all.
@@ -11,6 +11,7 @@ pub struct Books<M, P = Family> {
     pub supervisor: Supervisor<M, P>,
     names: Vec<(Subject, String)>,
     labels: Vec<(Range, String)>,
+    ended: Vec<DomainId>,
 }
 
 impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
@@ -20,6 +21,7 @@ impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
             supervisor,
             names: Vec::new(),
             labels: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -33,6 +35,11 @@ impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
         self.labels.push((range, name.to_owned()));
     }
 
+    /// Says that a domain has faulted or exited, and takes no calls.
+    pub fn ended(&mut self, domain: DomainId) {
+        self.ended.push(domain);
+    }
+
     /// All of it, as `mullion map` reads it.
     pub fn state(&self) -> State {
         let mut state = State::from(&self.supervisor.snapshot());
@@ -41,6 +48,9 @@ impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
         }
         for (range, name) in &self.labels {
             state = state.label(*range, name);
+        }
+        for domain in &self.ended {
+            state = state.ended(*domain);
         }
         state
     }

@@ -2,13 +2,15 @@
 
 use crate::state::{Access, Export, Region, State};
 use crate::validate::Valid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in a column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) id: u32,
     pub(crate) name: String,
+    /// A domain that takes no calls.
+    pub(crate) ended: bool,
     pub(crate) kind: Kind,
 }
 
@@ -127,13 +129,24 @@ fn domain_columns(state: &State) -> Vec<Column> {
         .filter(|(id, _)| !(idle && *id == 0 && state.domains.len() > 1))
         .collect();
     let place = |id: u32| shown.iter().position(|(shown, _)| *shown == id);
+    let ended: BTreeSet<u32> = state
+        .domains
+        .iter()
+        .filter(|domain| domain.ended)
+        .map(|domain| domain.id)
+        .collect();
+    let name = |id: &u32| match names.get(id) {
+        Some(&"") | None if *id == 0 => "supervisor".to_owned(),
+        Some(&"") | None => format!("PD {id}"),
+        Some(name) => (*name).to_owned(),
+    };
     let column = |(id, depth): &(u32, usize)| Column {
         id: *id,
-        name: match names.get(id) {
-            Some(&"") | None if *id == 0 => "supervisor".to_owned(),
-            Some(&"") | None => format!("PD {id}"),
-            Some(name) => (*name).to_owned(),
+        name: match ended.contains(id) {
+            true => name(id) + " (ended)",
+            false => name(id),
         },
+        ended: ended.contains(id),
         kind: Kind::Domain {
             depth: depth - usize::from(idle && *depth > 0),
             parent: parents.get(id).copied().flatten().and_then(place),
@@ -153,6 +166,7 @@ fn group_columns(state: &State, column_of: &BTreeMap<u32, usize>) -> Vec<Column>
     let shown = state.groups.iter().filter(|group| group.id != 0 || used(0));
     let column = |group: &crate::Group| Column {
         id: group.id,
+        ended: false,
         name: match (group.name.as_str(), group.id) {
             ("", 0) => "everybody".to_owned(),
             ("", id) => format!("group {id}"),

@@ -9,6 +9,10 @@ use crate::text::{bytes, width};
 pub(crate) const AXIS_TEXT: f64 = 10.5;
 /// The height of the names above columns.
 pub(crate) const NAME_TEXT: f64 = 12.0;
+/// The most room that an upright name gets.
+pub(crate) const NAME_ROOM: f64 = 320.0;
+/// How much smaller a name is written where it fits then.
+pub(crate) const SMALLEST: f64 = 0.85;
 const MARGIN: f64 = 28.0;
 const FOLD_HEIGHT: f64 = 26.0;
 const TRACK_HEIGHT: f64 = 18.0;
@@ -137,7 +141,9 @@ impl Layout {
         let axis = sizes + 14.0 + address_room;
         let left = axis + 12.0;
 
-        let upright = pitch < 60.0;
+        // Upright there is room for long names.
+        let fits = |name: &str| width(name, NAME_TEXT * SMALLEST) <= pitch - line - 4.0;
+        let upright = pitch < 60.0 || !chart.columns.iter().all(|column| fits(&column.name));
         let strip = (pitch * 0.11).clamp(2.5, 12.0).round();
         let group_count = chart.columns.len() - chart.domain_count;
         let mut columns = Vec::new();
@@ -177,7 +183,7 @@ impl Layout {
                     .iter()
                     .map(|column| width(&column.name, NAME_TEXT))
                     .fold(0.0, f64::max);
-                longest.min(112.0) + 10.0
+                longest.min(NAME_ROOM) + 10.0
             }
         };
         let title_line = MARGIN + 22.0;
@@ -266,7 +272,7 @@ impl Layout {
 
 /// The height of a label's text, and the most room that it gets.
 pub(crate) const LABEL_TEXT: f64 = 11.5;
-pub(crate) const LABEL_ROOM: f64 = 120.0;
+pub(crate) const LABEL_ROOM: f64 = 220.0;
 /// Labels that contain others that contain others, and so on, are shown so deep.
 const DEEPEST: usize = 3;
 

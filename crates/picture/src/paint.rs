@@ -1,7 +1,9 @@
 //! From a chart with a layout to SVG.
 
 use crate::chart::{Cell, Chart, Column, Kind};
-use crate::layout::{AXIS_TEXT, Across, LABEL_ROOM, LABEL_TEXT, Layout, NAME_TEXT, Pane, Shown};
+use crate::layout::{
+    AXIS_TEXT, Across, LABEL_ROOM, LABEL_TEXT, Layout, NAME_ROOM, NAME_TEXT, Pane, SMALLEST, Shown,
+};
 use crate::state::{Access, Export};
 use crate::text::{bytes, escape, shorten, width};
 use crate::validate::Valid;
@@ -193,18 +195,19 @@ impl Picture<'_> {
             let tip = escape(&full_name(column));
             let size = NAME_TEXT.min(across.width * 0.9);
             let class = match column.kind {
+                Kind::Domain { .. } if column.ended => "name ended",
                 Kind::Domain { .. } => "name",
                 Kind::Group { .. } => "name muted",
             };
             if self.layout.upright {
-                let short = escape(&shorten(&column.name, size, 112.0));
+                let short = escape(&shorten(&column.name, size, NAME_ROOM));
                 let x = x + size * 0.36;
                 self.raw(format_args!(
                     r#"<text class="{class}" transform="translate({x:.1} {y:.1}) rotate(-90)" font-size="{size:.1}"><title>{tip}</title>{short}</text>"#
                 ));
             } else {
                 let fits = |size: &f64| width(&column.name, *size) <= across.width - 4.0;
-                let size = [size, size * 0.92, size * 0.85]
+                let size = [size, size * 0.92, size * SMALLEST]
                     .into_iter()
                     .find(fits)
                     .unwrap_or(size);

@@ -53,6 +53,9 @@ pub struct Domain {
     /// What people call it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// Whether it takes no calls: it has faulted, or exited.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
 }
 
 /// A living group.
@@ -198,6 +201,7 @@ impl From<&Snapshot> for State {
             id: domain.id.get(),
             parent: domain.parent.map(|parent| parent.get()),
             name: String::new(),
+            ended: false,
         });
         let groups = snapshot.groups.iter().map(|group| Group {
             id: group.id.get(),
@@ -274,6 +278,16 @@ impl State {
                 named.for_each(|group| group.name = name.to_owned());
             }
         }
+        self
+    }
+
+    /// Says that a domain takes no calls; an unknown one is passed over.
+    pub fn ended(mut self, id: mullion_supervisor::DomainId) -> State {
+        let ended = self
+            .domains
+            .iter_mut()
+            .filter(|domain| domain.id == id.get());
+        ended.for_each(|domain| domain.ended = true);
         self
     }
 

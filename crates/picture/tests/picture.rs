@@ -134,6 +134,39 @@ fn no_texts_overlap_from_2_domains_to_100_and_from_a_handful_of_regions_to_thous
     }
 }
 
+/// In red, struck through, and with the word: also where columns are narrow.
+#[test]
+fn a_domain_that_takes_no_calls_is_marked() {
+    for domains in [2, 12, 30] {
+        let mut state = scenes::crowd(domains, 2 * domains);
+        state.domains[1].name = "parser".into();
+        state.domains[1].ended = true;
+        let svg = picture(state);
+        legible(&svg);
+        let document = Document::parse(&svg).unwrap();
+        let marked = |node: &Node<'_, '_>| node.attribute("class") == Some("name ended");
+        let words: Vec<_> = document.descendants().filter(marked).collect();
+        assert_eq!(words.len(), 1, "{domains} domains");
+        let said = words[0].children().filter_map(|node| node.text());
+        assert!(said.into_iter().any(|text| text == "parser (ended)"));
+    }
+}
+
+/// A name of forty letters is a name that people give.
+#[test]
+fn names_of_columns_are_whole() {
+    for domains in [2, 6, 12, 30] {
+        let long = "for untrusted images of the second kind";
+        let mut state = scenes::crowd(domains, 2 * domains);
+        state.domains[1].name = long.into();
+        let svg = picture(state);
+        legible(&svg);
+        let document = Document::parse(&svg).unwrap();
+        let whole = |node: Node<'_, '_>| node.is_text() && node.text() == Some(long);
+        assert!(document.descendants().any(whole), "{domains} domains");
+    }
+}
+
 #[test]
 fn what_repeats_a_thousand_times_is_shown_once() {
     let svg = picture(scenes::slab());
