@@ -73,6 +73,7 @@ pub(crate) mod contract;
 pub(crate) mod endpoint;
 pub(crate) mod foreign;
 pub(crate) mod line;
+pub(crate) mod message;
 mod place;
 mod select;
 

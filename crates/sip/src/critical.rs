@@ -17,9 +17,27 @@ pub struct Critical(PhantomData<*mut ()>);
 /// Enters a critical piece. They nest. Enough stack for it (16 KiB) is checked here, so that a process that
 /// is at the end of its stack ends before the piece and not in it.
 #[inline]
-pub fn critical() -> Critical {
-    here::open_piece();
+pub(crate) fn critical() -> Critical {
+    here::open_piece(0);
     Critical(PhantomData)
+}
+
+/// [`critical`] for a piece that moves values of type `T`: there is enough stack for copies of a large one, too.
+#[inline]
+pub(crate) fn critical_moving<T>() -> Critical {
+    here::open_piece(room_for::<T>());
+    Critical(PhantomData)
+}
+
+/// What copies of a value may take of the stack, beyond what every piece has.
+const fn room_for<T>() -> usize {
+    const SMALL: usize = 1 << 10;
+    const COPIES: usize = 4;
+    if size_of::<T>() > SMALL {
+        COPIES * size_of::<T>()
+    } else {
+        0
+    }
 }
 
 impl Drop for Critical {
@@ -39,8 +57,18 @@ pub struct AsHost {
 
 /// Enters one. What is allocated inside must be found again when the process ends without dropping it.
 #[inline]
-pub fn as_host() -> AsHost {
-    let whole = critical();
+pub(crate) fn as_host() -> AsHost {
+    within(critical())
+}
+
+/// [`as_host`] for a piece that moves values of type `T`, as [`critical_moving`].
+#[inline]
+pub(crate) fn as_host_moving<T>() -> AsHost {
+    within(critical_moving::<T>())
+}
+
+#[inline]
+fn within(whole: Critical) -> AsHost {
     AsHost {
         heap: here::replace_heap(None),
         _whole: whole,

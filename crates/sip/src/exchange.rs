@@ -27,21 +27,24 @@ use crate::critical::critical;
 use crate::owner::Owner;
 
 pub use block::ExBox;
-pub use parcel::Parcel;
+// For hosts alone: what is packed counts for nobody, so a process would hide blocks there from its limit.
+pub(crate) use parcel::Parcel;
 pub use sendable::{Exchange, Handles};
+pub use shape::Shape;
 pub use text::{ExString, NotText};
 pub use vector::ExVec;
 
 mod block;
 pub(crate) mod census;
 mod claim;
-pub mod commons;
+pub(crate) mod commons;
 mod credit;
 pub(crate) mod ledger;
 mod pages;
-mod parcel;
+pub(crate) mod parcel;
 pub(crate) mod region;
 pub(crate) mod sendable;
+pub(crate) mod shape;
 pub(crate) mod sizes;
 mod table;
 mod text;
@@ -113,7 +116,7 @@ pub(crate) fn set_limit(owner: Owner, limit: u64) {
 }
 
 /// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share.
-pub fn share(owner: Owner) -> Share {
+pub(crate) fn share_of(owner: Owner) -> Share {
     ledger::of(owner).share()
 }
 

@@ -34,7 +34,7 @@ use crate::wait::{self, Waiter};
 
 pub use channels::{Channel, WAITS};
 pub use ends::{ENDS, number_of};
-pub use offered::{Argument, offer_contract, offer_program};
+pub use offered::Argument;
 pub use processes::{End, Statistics, Wish};
 pub use refusal::Refusal;
 

@@ -10,6 +10,9 @@
 //!   remote/    channels to other OS processes, over shared memory
 //!   grant      contracts of what a host may grant: a socket, a directory
 //! ```
+//! What a process may name is public here. What only a host may call is implemented here too, and public in
+//! `mullion-sip-hosting` alone.
+//!
 //!
 //! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
 //! so its heap, its threads and the channels within one worker need no atomic operation.
@@ -19,19 +22,26 @@
 //! statics, so state that all must share hangs on one pointer that the kernel's table hands out, and hot
 //! thread-local state is reached through [`wait`] and [`owner`] only.
 
+// A library's copy has all of the kernel, and calls a part of it.
+#![cfg_attr(
+    feature = "separate",
+    allow(dead_code, unused_imports, unreachable_pub)
+)]
+
 extern crate self as mullion_sip;
 
 pub mod channel;
-pub mod critical;
+mod critical;
 mod digest;
 pub mod exchange;
 pub mod grant;
 pub mod heap;
+mod host;
 pub mod kernel;
 pub mod manifest;
 pub mod owner;
 pub mod process;
-pub mod remote;
+mod remote;
 pub mod separate;
 mod shared;
 mod start;
@@ -44,7 +54,33 @@ pub mod wait;
 #[path = "private.rs"]
 pub mod __private;
 
+#[cfg(not(feature = "separate"))]
+#[doc(hidden)]
+#[path = "hosting.rs"]
+pub mod __host;
+
+/// Crates for hosts begin with it, so that a process's build ends with a sentence.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "separate")]
+macro_rules! __no_process_depends_on {
+    ($name:literal) => {
+        compile_error!(concat!(
+            $name,
+            " is for hosts: no library of a process can depend on it (mullion-sip has the feature `separate` in this build)"
+        ));
+    };
+}
+
+/// Nothing, in a host's build.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "separate"))]
+macro_rules! __no_process_depends_on {
+    ($name:literal) => {};
+}
+
 pub use digest::{Digest, Hasher};
-pub use exchange::{ExBox, ExString, ExVec, Exchange, Parcel};
+pub(crate) use exchange::Parcel;
+pub use exchange::{ExBox, ExString, ExVec, Exchange};
 pub use mullion_sip_macros::{Exchange, contract};
-pub use start::{Start, StartError, start};

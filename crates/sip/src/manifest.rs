@@ -298,7 +298,7 @@ const fn layout() -> Digest {
         wait::HostThreads, channel::Info, channel::Place, channel::AnyEndpoint, Limits, process::Rights);
     let hasher = places!(hasher; Shared: kernel, here, starting, watched, beginning, workers, next_home, processes, tree,
         names, hooks, stacks, host_threads, signals, heaps, exchange, remote, survey, offered);
-    let hasher = places!(hasher; thread::slot::Thread: slot, state, token, process, heap, fiber, deadline, next, previous);
+    let hasher = places!(hasher; thread::slot::Thread: slot, state, token, process, heap, fiber, locals, deadline, next, previous);
     let hasher =
         places!(hasher; process::Process: start_link, end_link, threads, main, alive, ends, heap);
     let hasher =

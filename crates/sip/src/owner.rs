@@ -1,5 +1,6 @@
 //! Who owns something: a process by its number and generation, or the host.
 
+use crate::host::Host;
 use crate::process::Process;
 use crate::shared::shared;
 use crate::thread::here;
@@ -54,6 +55,15 @@ pub fn current() -> Owner {
     process.map_or(Owner::HOST, Process::owner)
 }
 
+/// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the
+/// OS thread has a [`Host`](crate::host::Host) or is a worker that runs no process. Nobody else asks for anything.
+pub(crate) fn caller() -> Option<Owner> {
+    match here::thread() {
+        Some(thread) => thread.process.get().map(Process::owner),
+        None => (here::is_hosts() || here::worker().is_some()).then_some(Owner::HOST),
+    }
+}
+
 /// What is called when a process has ended, with its owner, once and in the order of registration.
 ///
 /// It runs on the process's worker, in no process, after the last of its threads has stopped for good and
@@ -61,12 +71,15 @@ pub fn current() -> Owner {
 /// unpark. What it does costs the worker's other processes time, so it should cost what the process owned.
 pub type Teardown = fn(Owner);
 
-/// Has `hook` called at the end of every process from now on. The same function is registered once. For the
-/// host: a process, whose code must not run beyond its end, registers nothing.
-pub fn on_end(hook: Teardown) {
-    if here::thread().is_some() {
-        return;
+impl Host {
+    /// Has `hook` called at the end of every process from now on. The same function is registered once.
+    pub fn on_end(&self, hook: Teardown) {
+        register(hook);
     }
+}
+
+/// [`Host::on_end`] for the kernel's own.
+pub(crate) fn register(hook: Teardown) {
     let mut hooks = shared()
         .hooks
         .write()

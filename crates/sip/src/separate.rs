@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   host: file -> manifest agrees -> library is mapped -> mullion_sip_entry(kernel) -> Entry
-//!         each life: the library's own statics as they were -> a process -> Entry::prepare -> Entry::main
+//!         each life: the library's own statics as they were -> a process -> Entry::main
 //! ```
 //! The library is written in safe Rust with the feature `separate` of this crate:
 //!
@@ -22,17 +22,89 @@
 //! }
 //! ```
 
+use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 
 use crate::kernel::Kernel;
 use crate::process::{self, Cause, Exit, Message};
 
+#[cfg(feature = "separate")]
+mod locals;
+
+/// The initial image of a library's thread-locals, where the loader has put it.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// Where it is.
+    pub start: *const u8,
+    /// Bytes that are copied.
+    pub filled: usize,
+    /// Bytes in all; the rest is zero.
+    pub bytes: usize,
+    /// Of the whole, a power of two.
+    pub align: usize,
+}
+
+/// The system's own functions of thread-locals. A library has hidden ones of the same names (`locals`), so it finds the
+/// system's in the state of the program that it is attached to. It needs no way to ask for functions by name.
+#[cfg_attr(
+    not(feature = "separate"),
+    expect(dead_code, reason = "libraries read it")
+)]
+#[derive(Clone, Copy)]
+pub(crate) struct SystemLocals {
+    pub(crate) find: unsafe extern "C" fn(*const c_void) -> *mut u8,
+    pub(crate) at_end:
+        unsafe extern "C" fn(unsafe extern "C" fn(*mut u8), *mut u8, *mut c_void) -> c_int,
+}
+
+impl SystemLocals {
+    #[cfg(not(feature = "separate"))]
+    pub(crate) const OWN: Self = {
+        unsafe extern "C" {
+            fn __tls_get_addr(index: *const c_void) -> *mut u8;
+            fn __cxa_thread_atexit_impl(
+                run: unsafe extern "C" fn(*mut u8),
+                value: *mut u8,
+                library: *mut c_void,
+            ) -> c_int;
+        }
+        Self {
+            find: __tls_get_addr,
+            at_end: __cxa_thread_atexit_impl,
+        }
+    };
+
+    /// A library's own copy of the state, which it uses before it is attached only: nothing has thread-locals then.
+    #[cfg(feature = "separate")]
+    pub(crate) const OWN: Self = {
+        unsafe extern "C" fn find(_: *const c_void) -> *mut u8 {
+            std::process::abort()
+        }
+        unsafe extern "C" fn at_end(
+            _: unsafe extern "C" fn(*mut u8),
+            _: *mut u8,
+            _: *mut c_void,
+        ) -> c_int {
+            std::process::abort()
+        }
+        Self { find, at_end }
+    };
+}
+
+/// From the thread pointer to what an OS thread has in this program, which must be the same on each: libraries that are
+/// attached find it by this.
+pub fn here() -> usize {
+    crate::thread::here::distance()
+}
+
 /// What a SIP gives its host when it is attached.
 #[derive(Debug)]
 pub struct Entry {
-    /// Makes everything that this copy of the standard library and of this crate keep for the calling OS thread.
-    /// To be called in a critical piece that allocates as the host.
-    pub prepare: fn(),
+    /// Says where the initial image of the library's thread-locals is, once and before any process has it.
+    ///
+    /// # Safety of calls
+    /// It is there, and stays.
+    pub locals: unsafe fn(Template),
     /// Runs the SIP with arguments, in a process. They are copied.
     pub main: fn(arguments: &[String]),
     /// The manifest, once more.
@@ -69,7 +141,14 @@ impl<E: std::fmt::Display> Outcome for Result<(), E> {
 }
 
 #[cfg(feature = "separate")]
-pub use library::{attach, prepare, run};
+pub use library::{attach, run};
+#[cfg(feature = "separate")]
+pub(crate) use locals::leave;
+#[cfg(feature = "separate")]
+pub use locals::{HERE, Index, LOCALS, THREAD, at_end, find, use_template};
+
+#[cfg(feature = "separate")]
+mod world;
 
 #[cfg(feature = "separate")]
 mod library {
@@ -79,7 +158,6 @@ mod library {
     use crate::kernel::{Kernel, VERSION};
     use crate::process::panic;
     use crate::shared;
-    use crate::thread::here;
 
     /// From here on this library's copy of the crate is the host's.
     ///
@@ -90,19 +168,13 @@ mod library {
         if kernel.version != VERSION {
             return None;
         }
+        super::world::link();
         // SAFETY: by the caller.
         unsafe { shared::attach(kernel.state.0) };
         panic::install_alone();
         // Made at its first use, which must not be a process's.
         let _ = io::stdout().flush();
         Some(entry)
-    }
-
-    /// [`Entry::prepare`].
-    pub fn prepare() {
-        here::thread();
-        // The handle registers the destructors of thread-locals, too.
-        let _ = std::thread::current();
     }
 
     /// [`Entry::main`].
@@ -128,6 +200,8 @@ macro_rules! sip_main {
         #[global_allocator]
         static MULLION_SIP_HEAPS: $crate::heap::ProcessHeaps = $crate::heap::ProcessHeaps;
 
+        $crate::__locals!();
+
         const _: () = {
             const DECLARED: $crate::manifest::Declared = $crate::manifest::Declared {
                 name: $name,
@@ -144,7 +218,7 @@ macro_rules! sip_main {
             static MANIFEST: [u8; DECLARED.length()] = DECLARED.encode();
 
             static ENTRY: $crate::separate::Entry = $crate::separate::Entry {
-                prepare: $crate::separate::prepare,
+                locals: $crate::separate::use_template,
                 main: |arguments| $crate::separate::run($main, arguments),
                 manifest: &MANIFEST,
             };

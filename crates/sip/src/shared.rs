@@ -3,7 +3,7 @@
 //! ```text
 //!   host (linked)                            separately built SIP (feature `separate`)
 //!   OWN: Shared  <------------------------   HOST -> the host's, from `attach` on; before that its own
-//!   HERE (of each OS thread)  <-----------   AT -> the host's, asked for once on each OS thread
+//!   HERE (of each OS thread)  <-----------   its distance from the thread pointer, asked for once
 //! ```
 //! A separately built SIP has a copy of this crate, with copies of its statics and thread-locals. Both copies
 //! run the same source with the same layout, which is checked before the SIP is loaded ([`crate::manifest`]), so
@@ -21,9 +21,10 @@ use crate::owner::Teardown;
 use crate::process::names::Names;
 use crate::process::{self, Process, Tree};
 use crate::remote;
+use crate::separate::SystemLocals;
 use crate::table::Table;
 use crate::thread::Room;
-use crate::thread::here::{self, Here};
+use crate::thread::here;
 use crate::thread::signals::Before;
 use crate::thread::worker::Worker;
 use crate::wait::HostThreads;
@@ -32,8 +33,16 @@ use crate::wait::HostThreads;
 pub(crate) struct Shared {
     /// The table whose calls work with this state.
     pub(crate) kernel: &'static Kernel,
-    /// What this OS thread has, in the copy of the crate that this state is of.
-    pub(crate) here: fn() -> *const Here,
+    /// From the thread pointer to what an OS thread has, in the copy of the crate that this state is of.
+    pub(crate) here: fn() -> usize,
+    /// The system's own functions of thread-locals, by which libraries reach theirs outside of processes.
+    #[cfg_attr(
+        not(feature = "separate"),
+        expect(dead_code, reason = "libraries read it")
+    )]
+    pub(crate) system_locals: SystemLocals,
+    /// Whether somebody has had the first [`Host`](crate::host::Host).
+    pub(crate) begun: AtomicBool,
     pub(crate) starting: Mutex<()>,
     pub(crate) watched: AtomicBool,
     pub(crate) beginning: OnceLock<Instant>,
@@ -57,7 +66,9 @@ pub(crate) struct Shared {
 
 pub(crate) static OWN: Shared = Shared {
     kernel: &KERNEL,
-    here: here::own,
+    here: here::distance,
+    system_locals: SystemLocals::OWN,
+    begun: AtomicBool::new(false),
     starting: Mutex::new(()),
     watched: AtomicBool::new(false),
     beginning: OnceLock::new(),
@@ -92,8 +103,6 @@ mod separate {
     use std::sync::atomic::{AtomicPtr, Ordering};
 
     use super::{OWN, Shared};
-    use crate::thread::here;
-
     static HOST: AtomicPtr<Shared> = AtomicPtr::new((&raw const OWN).cast_mut());
 
     /// The program's: the host's once this copy of the crate is attached to one.
@@ -110,6 +119,8 @@ mod separate {
     /// allocator of this copy has been used, and by the calling OS thread only.
     pub(crate) unsafe fn attach(host: *const Shared) {
         HOST.store(host.cast_mut(), Ordering::Relaxed);
-        here::forget();
+        // SAFETY: by the caller.
+        let distance = unsafe { (*host).here };
+        crate::separate::HERE.store(distance(), Ordering::Relaxed);
     }
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use thiserror::Error;
 
+use crate::host::Host;
 use crate::process;
 use crate::shared::shared;
 use crate::thread::{signals, watch, worker};
@@ -25,11 +26,20 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-/// Starts the workers. Later calls find them running and do nothing.
-///
-/// From here on the program handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGURG in front of
-/// its own handlers, and has a panic hook in front of its own. In the child of a `fork` no process runs.
-pub fn start(how: Start) -> Result<(), StartError> {
+impl Host {
+    /// Starts the workers. Later calls find them running and do nothing.
+    ///
+    /// From here on the program handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGURG in front of
+    /// its own handlers, and has a panic hook in front of its own. In the child of a `fork` no process runs.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(&self, how: Start) -> Result<(), StartError> {
+        start(how)
+    }
+}
+
+fn start(how: Start) -> Result<(), StartError> {
     if !worker::all().is_empty() {
         return Ok(());
     }
@@ -47,7 +57,7 @@ pub fn start(how: Start) -> Result<(), StartError> {
     process::reserve()?;
     signals::install();
     process::panic::install();
-    owner::on_end(exchange::end_of);
+    owner::register(exchange::end_of);
     // The standard library makes the buffer of its output at the first use, which must not be a process's.
     io::stdout().flush()?;
     let count = how

@@ -5,6 +5,8 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+mod away;
+
 /// Pages of the machine.
 pub(crate) const PAGE: usize = 4096;
 
@@ -57,21 +59,31 @@ pub(crate) unsafe fn discard(start: *mut u8, bytes: usize) {
 
 /// Sleeps while `word` holds `expected`, until woken or for `limit`; may return for no reason.
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
+    let private = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    wait_on(word, private, expected, limit);
+}
+
+/// The same for a word that other OS processes have mapped.
+pub(crate) fn futex_wait_shared(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
+    wait_on(word, libc::FUTEX_WAIT, expected, limit);
+}
+
+#[inline(always)]
+fn wait_on(word: &AtomicU32, how: libc::c_int, expected: u32, limit: Option<Duration>) {
     let limit = limit.map(|limit| libc::timespec {
         tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
         tv_nsec: limit.subsec_nanos().into(),
     });
     let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let arguments = [
+        word.as_ptr().expose_provenance(),
+        how as usize,
+        expected as usize,
+        limit.expose_provenance(),
+        0,
+    ];
     // SAFETY: the word and the time outlive the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            limit,
-        )
-    };
+    unsafe { away::call(libc::SYS_futex, arguments) };
 }
 
 /// Wakes one thread that sleeps on `word`.
@@ -89,8 +101,20 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
 
 /// Wakes all that sleep on `word`, in any OS process that has it mapped.
 pub(crate) fn futex_wake_shared(word: &AtomicU32) {
+    let (word, all) = (word.as_ptr().expose_provenance(), i32::MAX as usize);
     // SAFETY: the word outlives the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    unsafe {
+        away::call(
+            libc::SYS_futex,
+            [word, libc::FUTEX_WAKE as usize, all, 0, 0],
+        )
+    };
+}
+
+/// Lets others have the processor first.
+pub(crate) fn yield_now() {
+    // SAFETY: takes nothing.
+    unsafe { away::call(libc::SYS_sched_yield, [0; 5]) };
 }
 
 /// A word to sleep on, while it holds a value. As the kernel has it: `struct futex_waitv`.
@@ -144,19 +168,17 @@ pub(crate) fn futex_wait_any(words: &[FutexWait], limit: Option<Duration>) -> bo
         now
     });
     let deadline = deadline.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let arguments = [
+        words.as_ptr().expose_provenance(),
+        words.len().min(FUTEX_WORDS + 1),
+        0,
+        deadline.expose_provenance(),
+        libc::CLOCK_MONOTONIC as usize,
+    ];
     // SAFETY: the list and the time outlive the call. Of a word that is no more the kernel says so.
-    let woken = unsafe {
-        libc::syscall(
-            libc::SYS_futex_waitv,
-            words.as_ptr(),
-            words.len().min(FUTEX_WORDS + 1),
-            0,
-            deadline,
-            libc::CLOCK_MONOTONIC,
-        )
-    };
-    let failure = || io::Error::last_os_error().raw_os_error();
-    woken >= 0 || !matches!(failure(), Some(libc::ENOSYS | libc::EINVAL))
+    let woken = unsafe { away::call(libc::SYS_futex_waitv, arguments) };
+    let refused = [libc::ENOSYS, libc::EINVAL].map(|error| -(error as isize));
+    !refused.contains(&woken)
 }
 
 /// The processors that this program may use.

@@ -1,6 +1,8 @@
 //! Channels over shared memory, with both ends in this program: what arrives, what ends, and what a hostile
 //! peer can write.
 
+mod host;
+
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -8,11 +10,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::channel::{ChannelClosed, Contract, Info};
 use mullion_sip::exchange::census;
-use mullion_sip::remote::{Fault, LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
-use mullion_sip::{ExBox, ExString, ExVec, Exchange, Start, contract, start};
+use mullion_sip::process::{Options, Program, spawn};
+use mullion_sip::{ExBox, ExString, ExVec, Exchange, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::remote::{Fault, LINK_BYTES, Link, Memory, join, line_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::time::{ClockId, clock_gettime};
 
 contract! {
     /// Questions, and whatever else can be said.
@@ -61,11 +67,12 @@ static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    start(Start {
-        workers: std::num::NonZeroUsize::new(2),
-    })
-    .expect("workers");
-    on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
+    host()
+        .start(Start {
+            workers: std::num::NonZeroUsize::new(2),
+        })
+        .expect("workers");
+    host().on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
     FAULTS.lock().expect("whole").clear();
     alone
 }
@@ -84,6 +91,7 @@ fn file(bytes: usize) -> OwnedFd {
 
 struct Pair {
     links: [Arc<Link>; 2],
+    bells: OwnedFd,
     line: OwnedFd,
 }
 
@@ -95,6 +103,7 @@ impl Pair {
                 let memory = Memory::map(bells.as_fd(), LINK_BYTES).expect("mapped");
                 Link::new(memory, end, ["server", "client"][end], None).expect("large enough")
             }),
+            bells,
             line: file(line_bytes(contract)),
         }
     }
@@ -222,7 +231,7 @@ fn a_waiting_peer_is_told_of_the_end() {
     for down in [false, true] {
         let (client, server, pair) = pair();
         let waits = std::thread::spawn({
-            let server = mullion_sip::Parcel::pack(server);
+            let server = mullion_sip_hosting::Parcel::pack(server);
             move || server.open().recv().map(|_| ())
         });
         std::thread::sleep(Duration::from_millis(20));
@@ -365,4 +374,111 @@ fn noise_in_shared_memory_does_no_harm() {
         }
     }
     settled(before);
+}
+
+/// The words of the bells of a server's first two workers, as its peer has them.
+fn bells_of(pair: &Pair) -> [&'static AtomicU32; 2] {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let file = std::os::fd::AsRawFd::as_raw_fd(&pair.bells);
+    let (nowhere, shared) = (std::ptr::null_mut(), libc::MAP_SHARED);
+    // SAFETY: a new mapping, which stays.
+    let at = unsafe { libc::mmap(nowhere, LINK_BYTES, access, shared, file, 0) };
+    assert_ne!(at, libc::MAP_FAILED);
+    // SAFETY: within it, where nobody has anything but atomic words.
+    [0, 1].map(|worker| unsafe { &*at.byte_add(LINK_BYTES / 2 + worker * 64).cast() })
+}
+
+/// A peer does something with the bells all the time, while `meanwhile` runs.
+fn with_bells_written(write: impl Fn([&AtomicU32; 2]) + Sync, meanwhile: impl FnOnce()) {
+    let (server, _, pair) = attacked();
+    let (bells, over) = (bells_of(&pair), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while over.load(Ordering::Relaxed) == 0 {
+                write(bells);
+            }
+        });
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(meanwhile));
+        over.store(1, Ordering::Relaxed);
+        if let Err(failed) = done {
+            std::panic::resume_unwind(failed);
+        }
+    });
+    drop(server);
+    pair.links[1].take_down();
+}
+
+#[test]
+fn who_writes_bells_keeps_no_worker_asleep_over_its_own_work() {
+    let _alone = alone();
+    let before = census().in_use;
+    // Always what it was when the worker looked last.
+    let write = |bells: [&AtomicU32; 2]| {
+        bells
+            .iter()
+            .for_each(|bell| bell.store(0, Ordering::Relaxed))
+    };
+    with_bells_written(write, || {
+        for round in 0..4000u32 {
+            // SAFETY: it keeps nothing.
+            let program = unsafe { Program::new("nothing", |_: u32| {}) };
+            let child = spawn(program, round, &Options::default()).expect("a process");
+            assert!(child.wait().cause.is_success());
+            // Until just before, or just after, the worker sleeps.
+            let pause = Duration::from_nanos(u64::from(round) * 7919 % 60_000);
+            let begin = Instant::now();
+            while begin.elapsed() < pause {
+                std::hint::spin_loop();
+            }
+        }
+    });
+    settled(before);
+}
+
+#[test]
+fn who_rings_for_nothing_keeps_no_worker_awake() {
+    let _alone = alone();
+    let before = census().in_use;
+    let ring = |bells: [&AtomicU32; 2]| {
+        for bell in bells {
+            bell.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the word stays.
+            unsafe { libc::syscall(libc::SYS_futex, bell.as_ptr(), libc::FUTEX_WAKE, 1) };
+        }
+    };
+    with_bells_written(ring, || {
+        let (ours, all) = (workers_time(), program_time());
+        while program_time() - all < Duration::from_millis(600) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (ours, all) = (workers_time() - ours, program_time() - all);
+        assert!(ours < all / 4, "{ours:?} of {all:?}");
+    });
+    settled(before);
+}
+
+/// How long processors have been at this program.
+fn program_time() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// How long processors have been at the workers of this program.
+fn workers_time() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("of every program");
+    let paths = tasks.map(|task| task.expect("listed").path());
+    let workers = paths.filter(|task| {
+        let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        name.starts_with("sip-") && name.trim() != "sip-watch"
+    });
+    let time = |task: std::path::PathBuf| {
+        let text = std::fs::read_to_string(task.join("stat")).expect("a task");
+        // Of its own and of Linux for it, in hundredths of a second; the name before may have anything in it.
+        let fields = text.rsplit_once(") ").expect("a name").1.split(' ');
+        let ticks: u64 = (fields.skip(11).take(2))
+            .map(|ticks| ticks.parse::<u64>().expect("a number"))
+            .sum();
+        Duration::from_millis(ticks * 10)
+    };
+    workers.map(time).sum()
 }

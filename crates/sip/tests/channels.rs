@@ -1,14 +1,19 @@
 //! Channels between processes: on one worker and on two, and what remains when they are ended at any point.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::channel::ChannelClosed;
-use mullion_sip::exchange::{Handles, census, share};
+use mullion_sip::exchange::{Handles, census};
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::{Cause, Child, Home, Options, Program, spawn};
-use mullion_sip::{ExBox, ExVec, Start, contract};
+use mullion_sip::{ExBox, ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::share;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -28,7 +33,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn run<T: Handles>(main: fn(T), argument: T, worker: usize) -> Child {
     let workers = NonZeroUsize::new(2);
-    mullion_sip::start(Start { workers }).expect("workers");
+    host().start(Start { workers }).expect("workers");
     let options = Options {
         home: Home::Worker(worker),
         ..Options::default()

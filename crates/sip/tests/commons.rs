@@ -1,6 +1,8 @@
 //! Vectors that go between OS processes by number, with both ends in this program: that they do, that every block is
 //! accounted for, and what a hostile peer can claim.
 
+mod host;
+
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,11 +10,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::channel::{ChannelClosed, Contract};
 use mullion_sip::exchange::census;
-use mullion_sip::exchange::commons::{BYTES, Member, Sharing, Table, arrived, holders, share};
-use mullion_sip::remote::{LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
-use mullion_sip::{ExString, ExVec, Start, contract, start};
+use mullion_sip::{ExString, ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::commons::{BYTES, Member, Sharing, Table, arrived, holders, share};
+use mullion_sip_hosting::remote::{LINK_BYTES, Link, Memory, join, line_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 contract! {
@@ -39,11 +43,12 @@ fn alone() -> (MutexGuard<'static, ()>, &'static File) {
     static ONE: Mutex<()> = Mutex::new(());
     static COMMONS: OnceLock<File> = OnceLock::new();
     let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    start(Start {
-        workers: NonZeroUsize::new(2),
-    })
-    .expect("workers");
-    on_fault(|_, _, _| {});
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(2),
+        })
+        .expect("workers");
+    host().on_fault(|_, _, _| {});
     let file = COMMONS.get_or_init(|| {
         let file = file(BYTES);
         assert!(share(file.as_fd(), ME, Sharing::Open).expect("shared"));

@@ -1,6 +1,8 @@
 //! Endpoints in messages over shared memory, with both OS processes and the host in this program: what arrives, and what
 //! a hostile peer can say of endpoints.
 
+mod host;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,13 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::channel::{ChannelClosed, Contract, Info, Side};
 use mullion_sip::exchange::census;
-use mullion_sip::remote::{
+use mullion_sip::{ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::remote::{
     Carrier, Fault, LINK_BYTES, Link, Memory, Offer, PENDING, Passage, Peer, carry, given, join,
-    line_bytes, on_fault, open_desk,
+    line_bytes, open_desk,
 };
-use mullion_sip::{ExVec, Start, contract, start};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 contract! {
@@ -48,11 +52,12 @@ fn alone() -> MutexGuard<'static, ()> {
     static HOST: Once = Once::new();
     let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     HOST.call_once(|| {
-        start(Start {
-            workers: std::num::NonZeroUsize::new(2),
-        })
-        .expect("workers");
-        on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
+        host()
+            .start(Start {
+                workers: std::num::NonZeroUsize::new(2),
+            })
+            .expect("workers");
+        host().on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
         open_desk();
         std::thread::spawn(|| carry(&Host));
     });

@@ -1,17 +1,22 @@
 //! Hostile safe code that wants more than its share of what processes have in common: messages, endpoints, blocks. Each
 //! test counts how far it gets, and would count to `FAR` if there were no limit; afterwards nothing of it is left.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use host::host;
 use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Contract};
 use mullion_sip::exchange::census;
-use mullion_sip::heap::{ProcessHeaps, in_use};
+use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::{
     Cause, Child, Exit, Limits, Options, Program, Rights, open, serve, spawn,
 };
-use mullion_sip::{ExBox, ExVec, Start, contract};
+use mullion_sip::{ExBox, ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::in_use;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -37,7 +42,7 @@ static ONE: Mutex<()> = Mutex::new(());
 
 fn start(main: fn(())) -> Child {
     let workers = NonZeroUsize::new(1);
-    mullion_sip::start(Start { workers }).expect("a worker");
+    host().start(Start { workers }).expect("a worker");
     let options = Options {
         limits: Limits {
             exchange: SHARE,
@@ -62,7 +67,7 @@ fn contained(hostile: fn(())) -> (Exit, u32) {
             ends.push(service.accept());
         }
     });
-    while mullion_sip::process::names::bound().is_empty() {
+    while host().names().is_empty() {
         std::thread::yield_now();
     }
     let before = census().in_use;

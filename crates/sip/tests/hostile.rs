@@ -1,22 +1,27 @@
 //! Hostile safe code is contained: one test for each kind. Everything runs on one worker, so that each test
 //! also shows that the worker goes on.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use host::host;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::{Cause, Exit, Limits, Options, Program, spawn};
-use mullion_sip::{Start, thread};
+use mullion_sip::thread;
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
 
 fn end_of(main: fn(())) -> Exit {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(1),
-    })
-    .expect("a worker");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(1),
+        })
+        .expect("a worker");
     let limits = Limits {
         memory: 4 << 20,
         threads: 16,
@@ -232,10 +237,11 @@ fn an_endless_loop_is_ended_by_its_parent_at_once() {
         },
         ..Options::default()
     };
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(1),
-    })
-    .expect("a worker");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(1),
+        })
+        .expect("a worker");
     // SAFETY: keeps nothing.
     let program = unsafe {
         Program::new("endless", |()| {

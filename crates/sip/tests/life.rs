@@ -1,22 +1,26 @@
 //! Processes live, talk through nothing yet but parking, and end.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::exchange::Handles;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::owner::{self, Owner};
 use mullion_sip::process::{self, Cause, Child, Home, Limits, Options, Program, SpawnError, spawn};
+use mullion_sip::thread;
 use mullion_sip::wait::{self, Waiter};
-use mullion_sip::{Start, thread};
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
 
 fn start() {
     let workers = NonZeroUsize::new(2);
-    mullion_sip::start(Start { workers }).expect("workers");
+    host().start(Start { workers }).expect("workers");
 }
 
 fn run<T: Handles>(main: fn(T), argument: T) -> Child {
@@ -390,7 +394,7 @@ fn an_end_is_told_to_the_hooks_and_takes_the_children() {
         }
         thread::sleep(Duration::from_secs(1000));
     }
-    owner::on_end(hook);
+    host().on_end(hook);
     let first = run(descendant, 0);
     while FAMILY[2].load(Ordering::SeqCst) == 0 {
         std::thread::yield_now();
@@ -425,7 +429,7 @@ fn ten_thousand_processes_live_at_once() {
     while AWAKE.load(Ordering::Relaxed) < 10_000 {
         std::thread::yield_now();
     }
-    let statistics = process::statistics();
+    let statistics = host().statistics();
     assert!(statistics.len() >= 10_000);
     for child in &many {
         child.kill();
@@ -433,7 +437,8 @@ fn ten_thousand_processes_live_at_once() {
     assert!(many.iter().all(|child| child.wait().cause == Cause::Killed));
     drop(many);
     assert_eq!(
-        process::statistics()
+        host()
+            .statistics()
             .iter()
             .filter(|one| one.name == "one of many")
             .count(),
@@ -454,7 +459,7 @@ fn a_heap_goes_back_whole() {
         (),
     );
     let memory = || {
-        let all = process::statistics();
+        let all = host().statistics();
         let own = all
             .iter()
             .find(|one| one.owner.to_bits() == OWNER.load(Ordering::SeqCst));

@@ -3,11 +3,14 @@
 
 mod crowd;
 
+mod host;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use host::host;
 use mullion_sip::heap::ProcessHeaps;
-use mullion_sip::process::{Cause, Options, Program, SpawnError, spawn, statistics};
+use mullion_sip::process::{Cause, Options, Program, SpawnError, spawn};
 use mullion_sip::{thread, wait};
 
 #[global_allocator]
@@ -61,7 +64,7 @@ fn beyond_what_the_system_maps() {
     boss.kill();
     assert_eq!(boss.wait().cause, Cause::Killed);
     drop(boss);
-    while !statistics().is_empty() {
+    while !host().statistics().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,15 +1,20 @@
 //! The name server, between processes.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::channel::{AnyEndpoint, Contract};
 use mullion_sip::heap::ProcessHeaps;
-use mullion_sip::process::names::{NAMES, NameError, bind, bound, unbind};
+use mullion_sip::owner::{self, Owner};
+use mullion_sip::process::names::{NAMES, NameError, bind, unbind};
 use mullion_sip::process::{BACKLOG, Cause, Child, Options, Program, Rights, open, serve, spawn};
-use mullion_sip::{Start, contract, thread};
+use mullion_sip::{contract, thread};
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -27,10 +32,11 @@ contract! {
 const DIGEST: [u8; 32] = ask::Contract::INFO.digest.0;
 
 fn run(main: fn(()), rights: Rights) -> Child {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(1),
-    })
-    .expect("a worker");
+    // Processes have children by this, too.
+    if owner::current() == Owner::HOST {
+        let workers = NonZeroUsize::new(1);
+        host().start(Start { workers }).expect("a worker");
+    }
     // SAFETY: numbers in statics only.
     let program = unsafe { Program::new("names", main) };
     spawn(
@@ -75,7 +81,7 @@ fn a_service_is_found_by_who_may_until_it_ends() {
         },
         Rights::none().bind("/numbers"),
     );
-    while !bound().iter().any(|(path, owner, digest)| {
+    while !host().names().iter().any(|(path, owner, digest)| {
         path == "/numbers/one" && *owner == server.owner() && *digest == DIGEST
     }) {
         std::thread::yield_now();
@@ -204,5 +210,10 @@ fn names_are_limited_and_a_child_gets_no_more_rights() {
         },
         Rights::none().bind("/many"),
     );
-    assert!(!bound().iter().any(|(path, ..)| path.starts_with("/many")));
+    assert!(
+        !host()
+            .names()
+            .iter()
+            .any(|(path, ..)| path.starts_with("/many"))
+    );
 }

@@ -1,17 +1,20 @@
 //! The supervisor's records say what the kernel's tables say; and pages by request.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use host::host;
 use mullion_sip::heap::{ProcessHeaps, UNIT};
 use mullion_sip::kernel::kernel;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{
-    Cause, Child, Holding, Home, Kind, Limits, Memory, Options, Program, memory, records, spawn,
-    survey,
+    Cause, Child, Holding, Home, Kind, Limits, Memory, Options, Program, spawn,
 };
-use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, exchange, thread};
+use mullion_sip::{ExBox, ExVec, Exchange, contract, exchange, thread};
+use mullion_sip_hosting::Start;
 use mullion_supervisor::{DomainId, Order, Permission, word_of};
 
 #[global_allocator]
@@ -99,7 +102,7 @@ fn blocks_that_wait_are_the_kernels() {
         );
         assert_eq!(memory.moved, 0);
     };
-    let records = records().expect("no contradiction");
+    let records = host().records().expect("no contradiction");
     assert_eq!(
         count(&records.memory, Kind::Waiting),
         8,
@@ -126,7 +129,7 @@ fn blocks_that_wait_are_the_kernels() {
     }
     RECEIVE.store(true, Ordering::SeqCst);
     let received = loop {
-        let memory = memory();
+        let memory = host().memory();
         match count(&memory, Kind::Waiting) {
             8 => std::thread::yield_now(),
             _ => break memory,
@@ -145,7 +148,7 @@ fn blocks_that_wait_are_the_kernels() {
 
 /// What each of them has sent and received, by its one end.
 fn counted(children: &[Child; 2]) -> [(u32, u32); 2] {
-    let ends = survey();
+    let ends = host().survey();
     children.each_ref().map(|child| {
         let mut its = ends.iter().filter(|end| end.owner == child.owner());
         let end = its.next().expect("an end");
@@ -167,10 +170,11 @@ fn holder(number: u64) {
 /// One test, since the records want that nothing is made or ended meanwhile.
 #[test]
 fn pages_are_regions_and_processes_are_domains() {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(2),
-    })
-    .expect("workers");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(2),
+        })
+        .expect("workers");
     asked_for_pages();
     blocks_that_wait_are_the_kernels();
     // SAFETY: numbers in statics only.
@@ -184,7 +188,7 @@ fn pages_are_regions_and_processes_are_domains() {
         }
         pages.load(Ordering::SeqCst)
     });
-    let records = records().expect("no contradiction");
+    let records = host().records().expect("no contradiction");
     assert_eq!(records.supervisor.order(), Order::Strict);
     let domain = |index: usize| {
         let own = |(_, process): &&(DomainId, _)| {
@@ -230,13 +234,7 @@ fn pages_are_regions_and_processes_are_domains() {
         child.kill();
         child.wait();
     }
-    assert_eq!(
-        mullion_sip::process::records()
-            .expect("no contradiction")
-            .domains
-            .len(),
-        0
-    );
+    assert_eq!(host().records().expect("no contradiction").domains.len(), 0);
 }
 
 fn asked_for_pages() {

@@ -1,6 +1,8 @@
 //! Blocks whose pages change hands, with both ends in this program: what a hostile peer can claim. What happens between
 //! OS processes is in `crates/hip/tests/remapped.rs`.
 
+mod host;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -8,11 +10,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use host::host;
 use mullion_sip::channel::{ChannelClosed, Contract};
 use mullion_sip::exchange::census;
-use mullion_sip::exchange::commons::{BYTES, Member, Sharing, arrived, holders, share};
-use mullion_sip::remote::{LINK_BYTES, Link, Memory, join, line_bytes, on_fault};
-use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, start};
+use mullion_sip::{ExBox, ExVec, Exchange, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::commons::{BYTES, Member, Sharing, arrived, holders, share};
+use mullion_sip_hosting::remote::{LINK_BYTES, Link, Memory, join, line_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 contract! {
@@ -74,11 +78,12 @@ fn lent(number: u32) -> Result<talk::AskMessage, ChannelClosed> {
 
 #[test]
 fn only_blocks_of_pages_that_change_hands_are_taken() {
-    start(Start {
-        workers: NonZeroUsize::new(1),
-    })
-    .expect("workers");
-    on_fault(|_, _, _| {});
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(1),
+        })
+        .expect("workers");
+    host().on_fault(|_, _, _| {});
     let commons = file(BYTES);
     assert!(share(commons.as_fd(), ME, Sharing::Remapped).expect("shared"));
     assert!(!share(commons.as_fd(), ME, Sharing::Open).expect("shared already"));

@@ -4,9 +4,10 @@
 use std::sync::Mutex;
 use std::thread;
 
+use mullion_sip::ExBox;
 use mullion_sip::channel::ChannelClosed;
 use mullion_sip::exchange::census;
-use mullion_sip::{ExBox, Parcel};
+use mullion_sip_hosting::Parcel;
 
 mod walks;
 use walks::{Random, client, inner, server, walk};

@@ -1,5 +1,7 @@
 //! The kernel's table, used by a library in C that has nothing else; and the header that describes it in C.
 
+mod host;
+
 use std::fmt::Write;
 use std::mem::offset_of;
 use std::num::NonZeroUsize;
@@ -7,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use host::host;
 use mullion_sip::channel::Contract;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::kernel::{
     Argument, Channel, End, Kernel, Refusal, Statistics, VERSION, WAITS, Wish, kernel,
-    offer_contract, offer_program,
 };
 use mullion_sip::process::{Cause, Limits, Options, Program, Rights, exit, open, serve, spawn};
-use mullion_sip::{ExVec, Start, contract, wait};
+use mullion_sip::{ExVec, contract, wait};
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -136,12 +139,13 @@ fn endless(argument: Argument) {
 
 #[test]
 fn a_library_that_has_nothing_but_the_table() {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(2),
-    })
-    .expect("workers");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(2),
+        })
+        .expect("workers");
     CLIENT.get_or_init(library);
-    offer_contract(ask::Contract::INFO);
+    host().offer_contract(ask::Contract::INFO);
     // SAFETY: they keep nothing of their heaps anywhere else.
     let programs = unsafe {
         [
@@ -150,7 +154,9 @@ fn a_library_that_has_nothing_but_the_table() {
             Program::new("endless", endless),
         ]
     };
-    programs.into_iter().for_each(offer_program);
+    programs
+        .into_iter()
+        .for_each(|program| host().offer_program(program));
     let options = Options {
         limits: Limits {
             memory: 1 << 20,
@@ -167,8 +173,11 @@ fn a_library_that_has_nothing_but_the_table() {
         ]
     };
     let service = spawn(service, Argument::default(), &options).expect("a process");
-    let bound = || mullion_sip::process::names::bound();
-    while !bound().iter().any(|(path, ..)| path == "/table/rust") {
+    while !host()
+        .names()
+        .iter()
+        .any(|(path, ..)| path == "/table/rust")
+    {
         std::thread::yield_now();
     }
     let exit = spawn(in_c, Argument::default(), &options)
@@ -177,7 +186,7 @@ fn a_library_that_has_nothing_but_the_table() {
     assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
     // Its client went without a word.
     assert_eq!(service.wait().cause, Cause::Panic);
-    assert!(bound().is_empty());
+    assert!(host().names().is_empty());
 }
 
 macro_rules! fields {

@@ -6,18 +6,21 @@
     reason = "one for each call: pointers are null, misaligned, or to as much as the call says"
 )]
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 
+use host::host;
 use mullion_sip::channel::Contract;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::kernel::{
-    Argument, Channel, End, Refusal, Statistics, WAITS, Wish, kernel, number_of, offer_contract,
-    offer_program,
+    Argument, Channel, End, Refusal, Statistics, WAITS, Wish, kernel, number_of,
 };
 use mullion_sip::process::{Cause, Limits, Options, Program, Rights, spawn};
-use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, thread, wait};
+use mullion_sip::{ExBox, ExVec, Exchange, contract, thread, wait};
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -70,16 +73,18 @@ fn in_process(main: fn(())) {
 
 fn run(main: fn(())) {
     let workers = NonZeroUsize::new(1);
-    mullion_sip::start(Start { workers }).expect("a worker");
+    host().start(Start { workers }).expect("a worker");
     let contracts = [
         word::Contract::INFO,
         other::Contract::INFO,
         bearer::Contract::INFO,
     ];
-    contracts.into_iter().for_each(offer_contract);
+    contracts
+        .into_iter()
+        .for_each(|contract| host().offer_contract(contract));
     // SAFETY: they keep nothing.
     let (idle, main) = unsafe { (Program::new("idle", idle), Program::new("misuse", main)) };
-    offer_program(idle);
+    host().offer_program(idle);
     let options = Options {
         limits: Limits {
             memory: 1 << 20,
@@ -120,6 +125,7 @@ fn word() -> (u64, u64) {
 }
 
 fn send(channel: u64, message: u32, bytes: &[u8]) -> u32 {
+    // SAFETY: the table is the kernel's, and the bytes live as long as the call.
     unsafe { (kernel().send)(channel, message, bytes.as_ptr(), bytes.len()) }
 }
 
@@ -772,10 +778,11 @@ fn kill_and_wait_child_deadline_and_end() {
 /// What a process has by number goes with it, however it ends, and nothing stays.
 #[test]
 fn nothing_is_left_of_a_process_that_is_ended_with_ends_by_number() {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(1),
-    })
-    .expect("a worker");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(1),
+        })
+        .expect("a worker");
     let _one = ONE.lock();
     let before = mullion_sip::exchange::census().in_use;
     run(|()| {

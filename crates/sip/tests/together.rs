@@ -1,14 +1,18 @@
 //! Processes and channels together: the two halves of the crate meet.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use host::host;
 use mullion_sip::channel::{ChannelClosed, Contract as _};
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{self, Cause, Child, Home, Limits, Options, Program, Rights, spawn};
-use mullion_sip::{ExVec, Start, contract, exchange, thread};
+use mullion_sip::{ExVec, contract, thread};
+use mullion_sip_hosting::Start;
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -34,10 +38,11 @@ fn serve(mut server: Server) {
 }
 
 fn served(main: fn(Server), home: usize, exchange: u64) -> (Client, Child) {
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(2),
-    })
-    .expect("workers");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(2),
+        })
+        .expect("workers");
     let (client, server) = count::channel().expect("memory");
     // SAFETY: the servers of this file keep numbers in statics, nothing else.
     let program = unsafe { Program::new("server", main) };
@@ -101,7 +106,7 @@ fn a_killed_peer_is_a_closed_channel_and_never_a_hang() {
         assert!(matches!(answer, Err(_) | Ok(Err(ChannelClosed))));
         let owner = child.owner();
         child.wait();
-        assert_eq!(exchange::share(owner).held, 0);
+        assert_eq!(mullion_sip_hosting::share(owner).held, 0);
     }
 }
 
@@ -128,7 +133,7 @@ fn blocks_that_a_process_forgets_come_back() {
         (200..=257).contains(&KEPT.load(Ordering::Relaxed)),
         "{KEPT:?}"
     );
-    assert_eq!(exchange::share(owner).held, 0);
+    assert_eq!(mullion_sip_hosting::share(owner).held, 0);
 }
 
 #[test]
@@ -160,10 +165,11 @@ fn a_service_is_reached_by_its_name() {
         }
         client.bye().expect("alive");
     }
-    mullion_sip::start(Start {
-        workers: NonZeroUsize::new(2),
-    })
-    .expect("workers");
+    host()
+        .start(Start {
+            workers: NonZeroUsize::new(2),
+        })
+        .expect("workers");
     let all = [(server as fn(()), 0), (client, 0), (client, 1)].map(|(main, home)| {
         // SAFETY: these keep nothing in statics.
         let program = unsafe { Program::new("service", main) };
@@ -177,6 +183,6 @@ fn a_service_is_reached_by_its_name() {
     for process in all {
         let exit = process.wait();
         assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
-        assert_eq!(exchange::share(process.owner()).held, 0);
+        assert_eq!(mullion_sip_hosting::share(process.owner()).held, 0);
     }
 }

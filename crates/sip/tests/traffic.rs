@@ -4,17 +4,19 @@
 //! What must hold: nobody hangs; what one of two living processes has sent the other receives, once and in order;
 //! when all have ended, no process, no block of the exchange heap and no page of a process's heap is left.
 
+mod host;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_sip::exchange::{Handles, census};
-use mullion_sip::heap::{self, ProcessHeaps};
-use mullion_sip::process::{
-    self, Cause, Child, Home, Limits, Options, Program, Rights, spawn, statistics,
-};
-use mullion_sip::{ExBox, Start, thread};
+use mullion_sip::heap::ProcessHeaps;
+use mullion_sip::process::{self, Cause, Child, Home, Limits, Options, Program, Rights, spawn};
+use mullion_sip::{ExBox, thread};
+use mullion_sip_hosting::Start;
 
 mod walks;
 use walks::{End, Random, client, server, walk};
@@ -150,7 +152,7 @@ struct Tally {
 
 impl Tally {
     fn round(&mut self, random: &mut Random) {
-        let (blocks, pages) = (census().in_use, heap::in_use());
+        let (blocks, pages) = (census().in_use, mullion_sip_hosting::in_use());
         REPORTS
             .iter()
             .flatten()
@@ -179,13 +181,15 @@ impl Tally {
             self.ended(&child);
         }
         until("the children of the killed have ended", || {
-            statistics().is_empty()
+            host().statistics().is_empty()
         });
         for report in &REPORTS {
             self.compare(report);
         }
         until("every block is free", || census().in_use == blocks);
-        until("every page is free", || heap::in_use() == pages);
+        until("every page is free", || {
+            mullion_sip_hosting::in_use() == pages
+        });
         self.rounds += 1;
     }
 
@@ -239,7 +243,7 @@ fn traffic_with_kills_and_restarts() {
     let seconds = number("MULLION_STRESS_SECONDS", 2);
     let seed = number("MULLION_STRESS_SEED", 1).max(1);
     let workers = NonZeroUsize::new(WORKERS);
-    mullion_sip::start(Start { workers }).expect("workers");
+    host().start(Start { workers }).expect("workers");
     let (mut random, mut tally) = (Random(seed), Tally::default());
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(seconds) {

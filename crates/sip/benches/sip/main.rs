@@ -15,6 +15,8 @@
 mod clock;
 #[path = "../../tests/crowd/mod.rs"]
 mod crowd;
+#[path = "../../tests/host/mod.rs"]
+mod host;
 mod kernel;
 mod linux;
 mod messages;
@@ -27,8 +29,8 @@ mod threads;
 
 use std::num::NonZeroUsize;
 
-use mullion_sip::Start;
 use mullion_sip::heap::ProcessHeaps;
+use mullion_sip_hosting::Start;
 use row::Where;
 
 /// Processes allocate from heaps of their own; the peers' rows get the host's, which is the system's.
@@ -47,7 +49,7 @@ fn main() -> std::io::Result<()> {
     };
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let workers = NonZeroUsize::new(2);
-    mullion_sip::start(Start { workers }).expect("workers");
+    host::host().start(Start { workers }).expect("workers");
 
     kernel::run();
     table::run();

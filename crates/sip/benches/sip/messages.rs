@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mullion_sip::channel::TryRecvError;
-use mullion_sip::{ExVec, Parcel, contract};
+use mullion_sip::{ExVec, contract};
+use mullion_sip_hosting::Parcel;
 
 use crate::kernel::in_process;
 use crate::row::{Of, Where, measure};

@@ -132,7 +132,8 @@ pub(crate) fn measure(of: Of, batches: usize, times: u32, mut batch: impl FnMut(
 /// Sums up what has been measured otherwise.
 pub(crate) fn report(of: Of, mut samples: Vec<f64>) {
     // Rows, and their names on the way, outlive the process that measures.
-    let _host = mullion_sip::critical::as_host();
+    // SAFETY: it prints and allocates, which ends; nothing here parks or panics. The row goes to a static.
+    let _host = unsafe { mullion_sip_hosting::enter_kernel_as_host() };
     let bytes = of
         .bytes
         .map_or(String::new(), |bytes| format!(", {bytes} bytes"));

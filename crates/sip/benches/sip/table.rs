@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use mullion_sip::channel::Contract;
 use mullion_sip::contract;
-use mullion_sip::kernel::{self, Argument, kernel};
+use mullion_sip::kernel::{Argument, kernel};
 use mullion_sip::process::Program;
 
 use crate::kernel::{BATCHES, in_process, of};
@@ -24,9 +24,9 @@ const NAME: &str = "/bench/number";
 const NOW: u64 = 0;
 
 pub(crate) fn run() {
-    kernel::offer_contract(byte::Contract::INFO);
+    crate::host::host().offer_contract(byte::Contract::INFO);
     // SAFETY: it does nothing.
-    kernel::offer_program(unsafe { Program::new("by-number", |_: Argument| ()) });
+    crate::host::host().offer_program(unsafe { Program::new("by-number", |_: Argument| ()) });
     in_process(calls, (), 0).wait();
 }
 

@@ -6,6 +6,8 @@ use crate::Digest;
 use crate::exchange::walk::Visitor;
 use crate::exchange::wire::{Step, Wire};
 
+use super::message::{Messages, State};
+
 /// Which end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
@@ -42,11 +44,26 @@ impl fmt::Display for Side {
 /// A contract as a type; made by [`contract!`](crate::contract) only.
 ///
 /// # Safety
-/// [`Contract::INFO`] describes the state machine that the endpoints keep to: `rings` have room for the most
-/// messages that can wait, and `visit` knows each message's payload by its number.
-pub unsafe trait Contract: 'static {
+/// All of it describes one state machine. [`Contract::BOUNDS`] are the most messages that can wait; states and messages are
+/// as their traits ([`State`], [`Message`](super::message::Message)) say; nobody but the trait says what [`Contract::INFO`] is.
+pub unsafe trait Contract: Sized + 'static {
+    /// The name of its module.
+    const NAME: &'static str;
+    /// It in one spelling.
+    const TEXT: &'static str;
+    /// Each state's name and sender.
+    const STATES: &'static [(&'static str, Side)];
+    /// Where each message leads, by its number.
+    const STEPS: &'static [Step];
+    /// The most messages that can wait for the client, and for the server.
+    const BOUNDS: [usize; 2];
+    /// The state in which a channel starts.
+    type Start: State<Contract = Self>;
+    /// Its messages, in the order of their numbers.
+    type Messages: Messages<Self>;
+
     /// Its text, digest and queues.
-    const INFO: &'static Info;
+    const INFO: &'static Info = &Info::of::<Self>();
 }
 
 /// The description of a contract.
@@ -74,9 +91,39 @@ pub struct Info {
 ///
 /// # Safety of calls
 /// `payload` points to such a payload.
-pub type Visit = unsafe fn(number: u16, payload: *const u8, visitor: &mut dyn Visitor);
+pub(crate) type Visit = unsafe fn(number: u16, payload: *const u8, visitor: &mut dyn Visitor);
 
 impl Info {
+    /// A contract's description, with its queues behind the two lines that the sides share.
+    const fn of<C: Contract>() -> Info {
+        let room = <C::Messages as Messages<C>>::ROOM;
+        let client = Ring::new(C::BOUNDS[0], room[0]).at(2 * LINE);
+        let server = Ring::new(C::BOUNDS[1], room[1]).at(client.start + client.bytes());
+        let size = server.start + server.bytes();
+        assert!(
+            size <= LARGEST_CHANNEL,
+            "the queues of this contract take more than 2 MiB: send large payloads as ExBox or ExVec"
+        );
+        let digest = Digest::new()
+            .text(C::TEXT)
+            .number(<C::Messages as Messages<C>>::COUNT as u64)
+            .digest(<C::Messages as Messages<C>>::DIGEST);
+        Info {
+            name: C::NAME,
+            text: C::TEXT,
+            digest: digest.finish(),
+            states: C::STATES,
+            rings: [client, server],
+            size,
+            visit: <C::Messages as Messages<C>>::visit,
+            wire: Wire {
+                steps: C::STEPS,
+                encode: <C::Messages as Messages<C>>::encode,
+                decode: <C::Messages as Messages<C>>::decode,
+            },
+        }
+    }
+
     /// The most messages that can wait for a side.
     pub const fn bound(&self, receiver: Side) -> usize {
         self.rings[receiver.index()].bound
@@ -92,7 +139,7 @@ impl Info {
 
 /// A queue: a ring of slots, each with a word that says which message is in it, and room for its payload.
 #[derive(Clone, Copy, Debug)]
-pub struct Ring {
+pub(crate) struct Ring {
     bound: usize,
     /// The bound, rounded up to a power of two; 0 for a side that never receives.
     pub(crate) slots: u32,
@@ -105,10 +152,10 @@ pub struct Ring {
 }
 
 /// Size and alignment of a payload.
-pub type Slot = (usize, usize);
+pub(crate) type Slot = (usize, usize);
 
 /// What a payload of type `T` needs of a slot.
-pub const fn slot<T>() -> Slot {
+pub(crate) const fn slot<T>() -> Slot {
     assert!(
         align_of::<T>() <= LINE,
         "a payload's alignment is at most 64 bytes"
@@ -124,16 +171,9 @@ const WORD: usize = 8;
 const LARGEST_CHANNEL: usize = 1 << 21;
 
 impl Ring {
-    /// A ring for `bound` messages of these kinds; placed by [`info`].
-    pub const fn new(bound: usize, payloads: &[Slot]) -> Ring {
-        let (mut size, mut align) = (0, WORD);
-        let mut index = 0;
-        while index < payloads.len() {
-            let (needed, aligned) = payloads[index];
-            size = if needed > size { needed } else { size };
-            align = if aligned > align { aligned } else { align };
-            index += 1;
-        }
+    /// A ring for `bound` messages of at most this size and alignment.
+    const fn new(bound: usize, (size, align): Slot) -> Ring {
+        let align = if align > WORD { align } else { WORD };
         Ring {
             bound,
             slots: if bound == 0 {
@@ -154,40 +194,5 @@ impl Ring {
     const fn at(mut self, start: usize) -> Ring {
         self.start = start.next_multiple_of(LINE);
         self
-    }
-}
-
-/// A contract's description, with its queues behind the two lines that the sides share.
-pub const fn info(
-    name: &'static str,
-    text: &'static str,
-    payloads: &[Digest],
-    states: &'static [(&'static str, Side)],
-    rings: [Ring; 2],
-    visit: Visit,
-    wire: Wire,
-) -> Info {
-    let mut digest = Digest::new().text(text);
-    let mut index = 0;
-    while index < payloads.len() {
-        digest = digest.digest(payloads[index]);
-        index += 1;
-    }
-    let client = rings[0].at(2 * LINE);
-    let server = rings[1].at(client.start + client.bytes());
-    let size = server.start + server.bytes();
-    assert!(
-        size <= LARGEST_CHANNEL,
-        "the queues of this contract take more than 2 MiB: send large payloads as ExBox or ExVec"
-    );
-    Info {
-        name,
-        text,
-        digest: digest.finish(),
-        states,
-        rings: [client, server],
-        size,
-        visit,
-        wire,
     }
 }

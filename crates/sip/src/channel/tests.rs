@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use crate::exchange::{HeapError, census, share};
+use crate::exchange::{HeapError, census, share_of};
 use crate::owner::Owner;
 use crate::{ExBox, ExString, ExVec, Exchange, Parcel, contract};
 
@@ -61,7 +61,7 @@ fn tree(depth: u32) -> ExBox<Node> {
 }
 
 fn held() -> u64 {
-    share(Owner::HOST).held
+    share_of(Owner::HOST).held
 }
 
 /// Its queue has no slots, and lies where its peer's begins: closing it once freed what was in that.

@@ -6,10 +6,11 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::critical::critical;
-use crate::{Digest, owner};
+use crate::owner;
 
 use super::region::{Holder, Region};
-use super::sendable::{Exchange, Handles, scan, start};
+use super::sendable::{Exchange, Handles, scan};
+use super::shape::Shape;
 use super::sizes::{Class, Id, LARGEST, SMALLEST};
 use super::walk::{Discard, Visitor};
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -186,8 +187,7 @@ unsafe impl<T: Exchange> Handles for ExBox<T> {
 
 // SAFETY: the block moves with it, and holds an exchangeable value.
 unsafe impl<T: Exchange> Exchange for ExBox<T> {
-    const DIGEST: Digest = start::<Self>("box").digest(T::DIGEST).finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::handle("box", T::DIGEST);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         to.nested(|to| (**self).encode(to))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-use crate::critical::critical;
+use crate::critical::critical_moving;
 use crate::owner::{self, Owner};
 
 use super::region::Region;
@@ -24,12 +24,17 @@ impl<T: Handles> Parcel<T> {
     /// Gives up a value.
     pub fn pack(value: T) -> Parcel<T> {
         if T::HOLDS {
-            let _critical = critical();
+            let _critical = critical_moving::<T>();
             let mut release = Release::new(Region::get());
             value.visit(&mut release);
             let bytes = release.finish();
             ledger::of(owner::current()).subtract(bytes);
         }
+        Parcel(ManuallyDrop::new(value))
+    }
+
+    /// A value that is in flight already.
+    pub(super) fn arrived(value: T) -> Parcel<T> {
         Parcel(ManuallyDrop::new(value))
     }
 
@@ -49,7 +54,7 @@ impl<T: Handles> Parcel<T> {
 
     fn adopt(&mut self, owner: Owner) {
         if T::HOLDS {
-            let _critical = critical();
+            let _critical = critical_moving::<T>();
             let mut adopt = Adopt::new(ledger::of(owner), worker::here());
             self.0.visit(&mut adopt);
             adopt.finish();

@@ -3,8 +3,8 @@
 use std::ptr::NonNull;
 
 use crate::Digest;
-use crate::digest::Hasher;
 
+use super::shape::Shape;
 use super::walk::Visitor;
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
 
@@ -52,8 +52,9 @@ pub unsafe trait Handles: Sized + 'static {
 /// ```
 ///
 /// # Safety
-/// As for [`Handles`]. The digest differs between types that differ in layout or meaning. A message in flight
-/// is nobody's: whoever holds the value can do with it what its owner could. [`Exchange::PLAIN`] is what it says.
+/// As for [`Handles`]. [`Exchange::SHAPE`] describes the type and all its parts, and nobody but the trait says what
+/// [`Exchange::DIGEST`] and [`Exchange::PLAIN`] are. A message in flight is nobody's: whoever holds the value can do
+/// with it what its owner could.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent to another process",
     label = "not exchangeable",
@@ -62,10 +63,12 @@ pub unsafe trait Handles: Sized + 'static {
             their process"
 )]
 pub unsafe trait Exchange: Handles {
+    /// What a receiver relies on.
+    const SHAPE: Shape<Self>;
     /// Covers the type's name and its layout, and those of its parts.
-    const DIGEST: Digest;
+    const DIGEST: Digest = Self::SHAPE.digest();
     /// Whether any bytes are a value, and every byte of a value is part of it (there is no padding).
-    const PLAIN: bool;
+    const PLAIN: bool = Self::SHAPE.is_plain();
 
     /// Writes the value as bytes, for a peer in another OS process.
     ///
@@ -88,8 +91,7 @@ macro_rules! plain {
 
         // SAFETY: plain data of which any bytes are a value; the digest has name and layout.
         unsafe impl Exchange for $kind {
-            const DIGEST: Digest = start::<$kind>(stringify!($kind)).finish();
-            const PLAIN: bool = true;
+            const SHAPE: Shape<Self> = Shape::value(stringify!($kind), true);
             #[inline]
             fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
                 to.plain(std::slice::from_ref(self))
@@ -132,8 +134,7 @@ plain!(handles char);
 
 // SAFETY: plain data, but not of any bytes; the digest has name and layout.
 unsafe impl Exchange for bool {
-    const DIGEST: Digest = start::<bool>("bool").finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::value("bool", false);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         to.bytes(&[u8::from(*self)])
     }
@@ -148,22 +149,13 @@ unsafe impl Exchange for bool {
 
 // SAFETY: as above.
 unsafe impl Exchange for char {
-    const DIGEST: Digest = start::<char>("char").finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::value("char", false);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         to.bytes(&u32::from(*self).to_le_bytes())
     }
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         char::from_u32(u32::from_le_bytes(from.array()?)).ok_or(DecodeError::Invalid("char"))
     }
-}
-
-/// A digest with the name and layout of `T`.
-pub(super) const fn start<T>(name: &str) -> Hasher {
-    Digest::new()
-        .text(name)
-        .number(size_of::<T>() as u64)
-        .number(align_of::<T>() as u64)
 }
 
 // SAFETY: its elements are all it has.
@@ -179,8 +171,7 @@ unsafe impl<T: Handles, const N: usize> Handles for [T; N] {
 
 // SAFETY: its elements are all it has, one behind the other.
 unsafe impl<T: Exchange, const N: usize> Exchange for [T; N] {
-    const DIGEST: Digest = start::<Self>("array").digest(T::DIGEST).finish();
-    const PLAIN: bool = T::PLAIN;
+    const SHAPE: Shape<Self> = Shape::row::<T>(N);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         encode_all(self, to)
     }
@@ -227,8 +218,7 @@ unsafe impl<T: Handles> Handles for Option<T> {
 
 // SAFETY: its value is all it has. Where `None` is kept is the compiler's choice, the same for one compiler.
 unsafe impl<T: Exchange> Exchange for Option<T> {
-    const DIGEST: Digest = start::<Self>("option").digest(T::DIGEST).finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::either::<(), T>("option");
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         match self {
             None => to.bytes(&[0]),
@@ -261,11 +251,7 @@ unsafe impl<T: Handles, E: Handles> Handles for Result<T, E> {
 
 // SAFETY: its value is all it has; which it is, as for `Option`.
 unsafe impl<T: Exchange, E: Exchange> Exchange for Result<T, E> {
-    const DIGEST: Digest = start::<Self>("result")
-        .digest(T::DIGEST)
-        .digest(E::DIGEST)
-        .finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::either::<T, E>("result");
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         match self {
             Ok(value) => {
@@ -301,10 +287,14 @@ macro_rules! tuple {
 
         // SAFETY: its fields are all it has; the digest has their places.
         unsafe impl<$($name: Exchange),*> Exchange for ($($name,)*) {
-            const DIGEST: Digest = start::<Self>("tuple")
-                $(.number(std::mem::offset_of!(Self, $index) as u64).digest($name::DIGEST))*
-                .finish();
-            const PLAIN: bool = $($name::PLAIN)&&* && $(size_of::<$name>() +)* 0 == size_of::<Self>();
+            const SHAPE: Shape<Self> = {
+                let place = Shape::<Self>::place();
+                let at = place.as_ptr();
+                let shape = Shape::structure("tuple", at);
+                // SAFETY: each is a field of the place.
+                $(let shape = unsafe { shape.field(stringify!($index), &raw const (*at).$index) };)*
+                shape.finish()
+            };
             fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
                 $(self.$index.encode(to)?;)*
                 Ok(())
@@ -320,18 +310,6 @@ tuple!(A 0);
 tuple!(A 0, B 1);
 tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
-
-/// Asks the compiler whether `T` may be sent.
-pub const fn must_be_exchange<T: Exchange>() {}
-
-/// Visits the value at `value`.
-///
-/// # Safety
-/// There is a `T`.
-pub unsafe fn visit_at<T: Handles>(value: *const u8, visitor: &mut dyn Visitor) {
-    // SAFETY: by the caller.
-    unsafe { (*value.cast::<T>()).visit(visitor) };
-}
 
 /// Visits `count` values of type `T` at `values`.
 ///

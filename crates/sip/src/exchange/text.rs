@@ -3,9 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::Digest;
-
-use super::sendable::{Exchange, Handles, start};
+use super::sendable::{Exchange, Handles};
+use super::shape::Shape;
 use super::vector::ExVec;
 use super::walk::Visitor;
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -88,8 +87,7 @@ unsafe impl Handles for ExString {
 
 // SAFETY: its vector is all it has.
 unsafe impl Exchange for ExString {
-    const DIGEST: Digest = start::<Self>("text").digest(ExVec::<u8>::DIGEST).finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::handle("text", ExVec::<u8>::DIGEST);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         self.0.encode(to)
     }

@@ -6,11 +6,10 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::Digest;
-
 use super::HeapError;
 use super::block::{allocate, allocate_in_flight, allocate_plain, discard, release, take_lent};
-use super::sendable::{Exchange, Handles, encode_all, scan, start};
+use super::sendable::{Exchange, Handles, encode_all, scan};
+use super::shape::Shape;
 use super::sizes::{Id, LARGEST, SMALLEST};
 use super::walk::Visitor;
 use super::wire::{DecodeError, EncodeError, Reader, Writer};
@@ -253,8 +252,7 @@ unsafe impl<T: Exchange> Handles for ExVec<T> {
 
 // SAFETY: the block moves with it, and holds exchangeable values.
 unsafe impl<T: Exchange> Exchange for ExVec<T> {
-    const DIGEST: Digest = start::<Self>("vector").digest(T::DIGEST).finish();
-    const PLAIN: bool = false;
+    const SHAPE: Shape<Self> = Shape::handle("vector", T::DIGEST);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         if T::PLAIN
             && let Some(number) = to.lend(self.id())

@@ -13,9 +13,12 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::sizes::{Id, SMALLEST};
-use super::{Exchange, HeapError};
+use super::{Exchange, HeapError, Parcel, ledger};
 use crate::channel::foreign::Foreign;
 use crate::channel::{Info, Place, Side};
+use crate::critical::critical;
+use crate::owner;
+use crate::thread::on_large_stack;
 
 /// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
 pub const DEPTH: u32 = 256;
@@ -200,6 +203,21 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// Adds a value as it lies in memory.
+    ///
+    /// # Panics
+    /// If it is not plain.
+    #[inline]
+    pub fn value<T: Exchange>(&mut self, value: &T) -> Result<(), EncodeError> {
+        self.plain(std::slice::from_ref(value))
+    }
+
+    /// Adds the number of a variant.
+    #[inline]
+    pub fn variant(&mut self, number: u16) -> Result<(), EncodeError> {
+        self.bytes(&number.to_le_bytes())
+    }
+
     /// Writes what lies one level deeper.
     pub fn nested(
         &mut self,
@@ -256,8 +274,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads bytes that are not to change.
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+    /// Reads bytes that are not to change. What is read of them is nobody's: for the kernel only.
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
         // SAFETY: the bytes are borrowed for as long as the reader lives.
         unsafe { Reader::at(bytes.as_ptr(), bytes.len()) }
     }
@@ -373,6 +391,12 @@ impl<'a> Reader<'a> {
         Ok(unsafe { value.assume_init() })
     }
 
+    /// The number of a variant.
+    #[inline]
+    pub fn variant(&mut self) -> Result<u16, DecodeError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
     /// How many values there are, by the sender's word.
     pub(super) fn count(&mut self) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.array()?))
@@ -434,14 +458,27 @@ pub fn to_bytes<T: Exchange>(value: &T, longest: usize) -> Result<Vec<u8>, Encod
     Ok(bytes)
 }
 
-/// The value that bytes are, all of them.
+/// The value that bytes are, all of them. Its blocks are the calling thread's owner's, as if it had made them.
 ///
 /// # Errors
-/// As [`Exchange::decode`].
+/// As [`Exchange::decode`]; or the owner holds as much as it may.
 pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(bytes);
-    let value = T::decode(&mut reader)?;
-    reader.finish()?;
+    // Blocks that were read and are nobody's yet are lost if their maker is ended.
+    let _critical = critical();
+    let book = ledger::of(owner::current());
+    if T::HOLDS {
+        book.check(bytes.len() as u64)?;
+    }
+    let value = on_large_stack(|| {
+        let mut reader = Reader::new(bytes);
+        let value = T::decode(&mut reader)?;
+        reader.finish()?;
+        Ok::<T, DecodeError>(value)
+    })?;
+    let value = Parcel::arrived(value).open();
+    if T::HOLDS {
+        book.check(0)?;
+    }
     Ok(value)
 }
 
@@ -549,32 +586,6 @@ pub type Encode =
 /// `payload` points to room for the payload of a message with that number.
 pub type Decode =
     unsafe fn(number: u16, payload: *mut u8, from: &mut Reader<'_>) -> Result<(), DecodeError>;
-
-/// Writes the value at `value`.
-///
-/// # Safety
-/// There is a `T`.
-pub unsafe fn encode_at<T: Exchange>(
-    value: *const u8,
-    to: &mut Writer<'_>,
-) -> Result<(), EncodeError> {
-    // SAFETY: by the caller.
-    unsafe { (*value.cast::<T>()).encode(to) }
-}
-
-/// Reads a value to `value`.
-///
-/// # Safety
-/// There is room for a `T`.
-pub unsafe fn decode_at<T: Exchange>(
-    value: *mut u8,
-    from: &mut Reader<'_>,
-) -> Result<(), DecodeError> {
-    let decoded = T::decode(from)?;
-    // SAFETY: by the caller.
-    unsafe { value.cast::<T>().write(decoded) };
-    Ok(())
-}
 
 #[cfg(test)]
 mod tests;

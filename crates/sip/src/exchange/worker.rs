@@ -102,8 +102,11 @@ fn enter() -> &'static Worker {
     });
     drop(everything);
     here::set_exchange(Some(worker));
-    // At the very end of a thread there is nobody to tell; the worker then stays with it.
-    let _ = LEAVE.try_with(|_| ());
+    // A worker's OS thread does not end, and its processes' threads do not take this along when they do.
+    if here::worker().is_none() {
+        // At the very end of a thread there is nobody to tell; the worker then stays with it.
+        let _ = LEAVE.try_with(|_| ());
+    }
     worker
 }
 

@@ -12,12 +12,12 @@ mod block;
 mod global;
 mod pages;
 mod pool;
-mod region;
+pub(crate) mod region;
 mod size;
 
 pub(crate) use block::Heap;
 pub use global::ProcessHeaps;
 pub(crate) use pages::{allocate_pages, release_pages};
 pub(crate) use pool::Pool;
+pub use region::UNIT;
 pub(crate) use region::{State, reserve, runs};
-pub use region::{UNIT, in_use};

@@ -26,9 +26,13 @@ pub(crate) fn release_pages(pages: *mut u8) {
     let Some((heap, number)) = here::heap().zip(region::unit_of(pages)) else {
         return;
     };
+    // Another's unit is its worker's: of it nothing but the owner is read.
+    if !heap.owns(number) {
+        return;
+    }
     let unit = region::unit(number);
     let whole = unit.pages.get() && region::address(number) == pages;
-    if whole && heap.owns(number) {
+    if whole {
         unit.pages.set(false);
         heap.unlink(number);
     }

@@ -6,9 +6,9 @@ use crate::channel::{AnyEndpoint, Info};
 use crate::critical::as_host;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::Visitor;
+use crate::host::Host;
 use crate::process::Program;
 use crate::shared::shared;
-use crate::thread::here;
 
 /// What a process gets that is made by number.
 #[derive(Debug, Default)]
@@ -49,20 +49,19 @@ fn offered() -> MutexGuard<'static, Offered> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Lets code that knows no types make, bind and open channels of a contract. Offering it again changes nothing. For the
-/// host: a process offers nothing.
-pub fn offer_contract(contract: &'static Info) {
-    let mut offered = offered();
-    let known = |known: &&Info| known.digest == contract.digest;
-    if here::thread().is_none() && !offered.contracts.iter().any(known) {
-        offered.contracts.push(contract);
+impl Host {
+    /// Lets code that knows no types make, bind and open channels of a contract. Offering it again changes nothing.
+    pub fn offer_contract(&self, contract: &'static Info) {
+        let mut offered = offered();
+        let known = |known: &&Info| known.digest == contract.digest;
+        if !offered.contracts.iter().any(known) {
+            offered.contracts.push(contract);
+        }
     }
-}
 
-/// Lets code that knows no types make processes of a program, by the program's name; of two with one name the first.
-/// For the host: a process offers nothing.
-pub fn offer_program(program: Program<Argument>) {
-    if here::thread().is_none() {
+    /// Lets code that knows no types make processes of a program, by the program's name; of two with one name the
+    /// first.
+    pub fn offer_program(&self, program: Program<Argument>) {
         offered().programs.push(program);
     }
 }

@@ -63,6 +63,7 @@ impl From<NameError> for Refusal {
             NameError::Unbound => Refusal::Unbound,
             NameError::ContractDiffers => Refusal::ContractDiffers,
             NameError::Busy | NameError::Served => Refusal::Busy,
+            NameError::NoProcess => Refusal::NoProcess,
         }
     }
 }
@@ -107,6 +108,7 @@ impl From<SpawnError> for Refusal {
             SpawnError::NotStarted => Refusal::NotStarted,
             SpawnError::TooMany => Refusal::TooMany,
             SpawnError::NoStack => Refusal::NoMemory,
+            SpawnError::NoProcess => Refusal::NoProcess,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::tree;
 use crate::Parcel;
 use crate::channel::{AnyEndpoint, Info};
 use crate::critical::as_host;
+use crate::host::Host;
 use crate::owner::{self, Owner};
 use crate::remote::{self, Elsewhere, Place};
 use crate::shared::shared;
@@ -56,6 +57,9 @@ pub enum NameError {
     /// A [`Service`](super::Service) of the process has bound it, which alone can give it up.
     #[error("a service has the name: drop it to give the name up")]
     Served,
+    /// The caller is no process's thread, and its OS thread has no [`Host`].
+    #[error("the caller is in no process, and has not the power of the host")]
+    NoProcess,
 }
 
 impl Rights {
@@ -181,7 +185,7 @@ fn bind_to(
     elsewhere: Option<Arc<dyn Elsewhere>>,
 ) -> Result<(), NameError> {
     let _host = as_host();
-    let owner = owner::current();
+    let owner = owner::caller().ok_or(NameError::NoProcess)?;
     well_formed(path)?;
     let mut tree = tree::lock();
     if !covers(&tree.rights(owner).bind, path) {
@@ -225,7 +229,7 @@ pub(super) fn unbind_service(path: &str) -> Result<(), NameError> {
 
 fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     let _host = as_host();
-    let owner = owner::current();
+    let owner = owner::caller().ok_or(NameError::NoProcess)?;
     let mut tree = tree::lock();
     let mut names = names();
     let gone = match names.get(path) {
@@ -254,7 +258,10 @@ pub(crate) fn connect(
     end: Parcel<AnyEndpoint>,
 ) -> Result<(), (NameError, Parcel<AnyEndpoint>)> {
     let _host = as_host();
-    let permitted = covers(&tree::lock().rights(owner::current()).look_up, path);
+    let Some(owner) = owner::caller() else {
+        return Err((NameError::NoProcess, end));
+    };
+    let permitted = covers(&tree::lock().rights(owner).look_up, path);
     if !permitted {
         return Err((NameError::NotPermitted, end));
     }
@@ -337,13 +344,15 @@ pub(crate) fn place_of(path: &str) -> Option<Place> {
     })
 }
 
-/// Every name, with its owner and the digest of its contract.
-pub fn bound() -> Vec<(String, Owner, [u8; 32])> {
-    let names = names();
-    let all = names
-        .iter()
-        .map(|(path, bound)| (path.to_string(), bound.owner, bound.digest));
-    all.collect()
+impl Host {
+    /// Every name that is bound, with its owner and the digest of its contract.
+    pub fn names(&self) -> Vec<(String, Owner, [u8; 32])> {
+        let names = names();
+        let all = names
+            .iter()
+            .map(|(path, bound)| (path.to_string(), bound.owner, bound.digest));
+        all.collect()
+    }
 }
 
 /// At a process's end.

@@ -12,10 +12,11 @@ use mullion_supervisor::{
     DomainId, Error, Family, JoinPolicy, Mechanism, Order, Permission, Range, Recorder, Supervisor,
 };
 
-use super::statistics::{Statistics, statistics};
+use super::statistics::Statistics;
 use super::survey::{self, Holding, Kind};
 use crate::critical::as_host;
 use crate::heap;
+use crate::host::Host;
 use crate::owner::Owner;
 
 /// A supervisor that knows every process, with the domain of each.
@@ -39,25 +40,31 @@ pub struct Memory {
     pub moved: usize,
 }
 
-/// The records of this moment, of the workers that answer within 200 ms: the host calls it while no process is being
-/// made or ended.
-///
-/// # Errors
-/// The tables contradict themselves: the same page belongs to two processes.
-pub fn records() -> Result<Records, Error> {
-    let memory = memory();
-    let mut supervisor =
-        Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
-    let domains = memory.enter(&mut supervisor, DomainId::SUPERVISOR)?;
-    Ok(Records {
-        supervisor,
-        domains,
-        memory,
-    })
+impl Host {
+    /// The records of this moment, of the workers that answer within 200 ms: to be called while no process is being
+    /// made or ended.
+    ///
+    /// # Errors
+    /// The tables contradict themselves: the same page belongs to two processes.
+    pub fn records(&self) -> Result<Records, Error> {
+        let memory = memory();
+        let mut supervisor =
+            Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
+        let domains = memory.enter(self, &mut supervisor, DomainId::SUPERVISOR)?;
+        Ok(Records {
+            supervisor,
+            domains,
+            memory,
+        })
+    }
+
+    /// Everything that processes hold in this moment, of the workers that answer within 200 ms.
+    pub fn memory(&self) -> Memory {
+        memory()
+    }
 }
 
-/// Everything that processes hold in this moment, of the workers that answer within 200 ms; for threads of the host.
-pub fn memory() -> Memory {
+fn memory() -> Memory {
     let surveyed = survey::holdings();
     let _host = as_host();
     let heaps = heap::runs()
@@ -88,9 +95,10 @@ impl Memory {
     /// Enters it all in the books of a supervisor, where `kernel` owns this address space: which domain is which process.
     ///
     /// # Errors
-    /// As [`records`].
+    /// As [`Host::records`].
     pub fn enter<M: Mechanism, P: JoinPolicy>(
         &self,
+        host: &Host,
         supervisor: &mut Supervisor<M, P>,
         kernel: DomainId,
     ) -> Result<Vec<(DomainId, Statistics)>, Error> {
@@ -102,7 +110,7 @@ impl Memory {
             books.enter(holder, range)?;
         }
         let known = |process: Statistics| Some((books.domain(&process.owner)?, process));
-        Ok(statistics().into_iter().filter_map(known).collect())
+        Ok(host.statistics().into_iter().filter_map(known).collect())
     }
 }
 

@@ -12,7 +12,7 @@ use super::panic;
 use super::record::{self, Process};
 use super::tree;
 use crate::Parcel;
-use crate::critical::as_host;
+use crate::critical::{as_host, as_host_moving};
 use crate::exchange::sendable::Handles;
 use crate::owner::{self, Owner};
 use crate::shared::shared;
@@ -43,7 +43,13 @@ impl<T: Handles> Program<T> {
     /// # Safety
     /// The code keeps nothing of its heap, and nothing that refers to its stacks, in statics or in thread-local
     /// variables: these outlive the process. A separately built SIP has its own; for one in the host nobody
-    /// checks it. It lends nothing of a thread's stack to another (scoped threads are of the OS, not of us).
+    /// checks it. It lends nothing of a thread's stack to another, and starts no threads of the operating system: these
+    /// would use heaps and stacks that are another's after its end. No initialiser of a `thread_local!` waits or yields: another
+    /// thread on the worker could initialise and borrow the value, which the first then replaces. It keeps its hands off the host's [`Host`] and
+    /// [`Deputy`], wherever the host keeps them.
+    ///
+    /// [`Host`]: crate::host::Host
+    /// [`Deputy`]: crate::host::Deputy
     pub const unsafe fn new(name: &'static str, main: fn(T)) -> Program<T> {
         Program { name, main }
     }
@@ -68,8 +74,8 @@ pub enum Home {
 /// Why there is no new process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum SpawnError {
-    /// [`crate::start`] has not been called.
-    #[error("no worker runs yet: call mullion_sip::start first")]
+    /// [`Host::start`](crate::host::Host::start) has not been called.
+    #[error("no worker runs yet: call Host::start first")]
     NotStarted,
     /// The parent has as many children as its limit allows, or the table is full.
     #[error("the parent may have no more children, or the process table is full")]
@@ -77,6 +83,9 @@ pub enum SpawnError {
     /// No stack for its main thread.
     #[error("no memory for a stack")]
     NoStack,
+    /// The caller is no process's thread, and its OS thread has no [`Host`](crate::host::Host).
+    #[error("the caller is in no process, and has not the power of the host")]
+    NoProcess,
 }
 
 /// Begins a process on its home worker.
@@ -123,7 +132,8 @@ pub fn spawn<T: Handles>(
     argument: T,
     options: &Options,
 ) -> Result<Child, SpawnError> {
-    let _host = as_host();
+    let _host = as_host_moving::<T>();
+    let parent = owner::caller().ok_or(SpawnError::NoProcess)?;
     let here = here::worker();
     let home = choose(options.home, here).ok_or(SpawnError::NotStarted)?;
     let first = First {
@@ -131,8 +141,8 @@ pub fn spawn<T: Handles>(
         argument: Parcel::pack(argument),
     };
     let mut tree = tree::lock();
-    let rights = tree.rights(owner::current()).narrowed(&options.rights);
-    let (index, process) = tree.add(owner::current()).ok_or(SpawnError::TooMany)?;
+    let rights = tree.rights(parent).narrowed(&options.rights);
+    let (index, process) = tree.add(parent).ok_or(SpawnError::TooMany)?;
     let owner = process.prepare(index, home);
     let node = tree.node(index);
     node.owner = Some(owner);
@@ -253,16 +263,32 @@ pub(super) fn end(index: u32) {
 }
 
 /// Ends the calling process with a status. Nothing of it runs again, and nothing is dropped.
+///
+/// # Panics
+/// In no process.
 pub fn exit(status: u8) -> ! {
+    demand_process();
     here::die(Cause::Exited(status))
 }
 
-/// Ends the calling process as something that it stands for has ended. The host itself must not call it.
+/// Ends the calling process as something that it stands for has ended.
+///
+/// # Panics
+/// In no process.
 pub fn end_as(exit: Exit) -> ! {
+    demand_process();
     if let Some(worker) = here::worker() {
         worker.set_message(exit.message);
     }
     here::die(exit.cause)
+}
+
+/// An end that was asked for in no process is a mistake of one thread, and not the program's end.
+fn demand_process() {
+    assert!(
+        here::running().is_some(),
+        "the caller is in no process, which alone could end"
+    );
 }
 
 /// A process's child. Dropping it lets the child live on, with nobody to ask how it ended.

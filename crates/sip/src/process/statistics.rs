@@ -5,6 +5,7 @@ use super::record;
 use super::tree::{self, Node};
 use crate::critical::as_host;
 use crate::exchange::{self, Share};
+use crate::host::Host;
 use crate::owner::Owner;
 
 /// One process, at the moment of asking.
@@ -28,17 +29,19 @@ pub struct Statistics {
     pub memory: (usize, usize),
     /// Bytes of the exchange heap that it holds or has sent without an answer, and the most that it may.
     pub exchange: Share,
-    /// Messages that it has sent from ends of channels that it has closed since; [`survey`](super::survey) has the
+    /// Messages that it has sent from ends of channels that it has closed since; `survey` has the
     /// others.
     pub sent: u64,
     /// How it ended, if its parent has not asked yet.
     pub exit: Option<Exit>,
 }
 
-/// All processes, the dead included that nobody has asked after. For the host.
-pub fn statistics() -> Vec<Statistics> {
-    let _host = as_host();
-    tree::lock().all().filter_map(of).collect()
+impl Host {
+    /// All processes, the dead included that nobody has asked after.
+    pub fn statistics(&self) -> Vec<Statistics> {
+        let _host = as_host();
+        tree::lock().all().filter_map(of).collect()
+    }
 }
 
 /// One process, if it is `asker` or a child of it.
@@ -63,7 +66,7 @@ fn of(node: &Node) -> Option<Statistics> {
         children: node.children,
         names: node.names as u32,
         memory: (process.heap.bytes(), node.limits.memory),
-        exchange: exchange::share(owner),
+        exchange: exchange::share_of(owner),
         sent: exchange::sent(owner),
         exit: node.exit,
     })

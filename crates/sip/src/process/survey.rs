@@ -13,6 +13,7 @@ use super::{record, tree};
 use crate::channel::{Place, Side};
 use crate::critical::as_host;
 use crate::exchange::ledger;
+use crate::host::Host;
 use crate::owner::Owner;
 use crate::shared::shared;
 use crate::thread::worker::{self, Request, Worker};
@@ -96,9 +97,11 @@ impl State {
 /// Workers answer between two threads: one that is kept by a thread for longer is not waited for.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Every end that a process holds, of the workers that answer within 200 ms; for threads of the host.
-pub fn survey() -> Vec<End> {
-    ask(None).0
+impl Host {
+    /// Every end that a process holds, of the workers that answer within 200 ms.
+    pub fn survey(&self) -> Vec<End> {
+        ask(None).0
+    }
 }
 
 /// Stacks, queues and blocks of the exchange heap, of the workers that answer within 200 ms; for threads of the host.

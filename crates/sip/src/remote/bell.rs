@@ -63,6 +63,12 @@ impl Bell {
         }
     }
 
+    /// Wakes who hears, by the same OS process.
+    pub(super) fn ring_own(&self, wake: impl FnOnce(&AtomicU32)) {
+        self.rung.fetch_add(1, Ordering::Release);
+        wake(&self.rung);
+    }
+
     #[inline]
     pub(super) fn rung(&self) -> u32 {
         self.rung.load(Ordering::Acquire)

@@ -36,7 +36,7 @@ pub struct Link {
 impl Link {
     /// The first (0) or second (1) end of a link in fresh memory of [`LINK_BYTES`], to a peer with a name.
     /// None if there is less memory. By the number that the memory has ([`Memory::numbered`]) whoever shares it knows it.
-    /// A peer that shares memory ([`commons`](crate::exchange::commons)) has a life there.
+    /// A peer that shares memory (`commons`) has a life there.
     pub fn new(memory: Memory, end: usize, peer: &str, sharer: Option<u16>) -> Option<Arc<Link>> {
         (memory.bytes() >= LINK_BYTES && end < 2).then(|| {
             Arc::new(Link {
@@ -114,6 +114,11 @@ impl Link {
     pub(super) fn tell(&self, number: u32) -> u32 {
         self.bell(1 - self.end, number as usize)
             .tell(futex_wake_shared)
+    }
+
+    /// Wakes a worker of this OS process who sleeps on the bell by which it hears.
+    pub(super) fn ring_own(&self, worker: u16) {
+        self.heard(worker).ring_own(futex_wake_shared);
     }
 
     /// Has a worker of the peer's look at everything.

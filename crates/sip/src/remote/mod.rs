@@ -20,7 +20,7 @@ pub use line::{ARENA, line_bytes, refuse};
 pub use link::{LINK_BYTES, Link};
 pub use memory::Memory;
 pub use post::{LineMemory, line_memory, lines};
-pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of, set_upstream};
+pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of};
 
 pub(crate) use post::Post;
 pub(crate) use upstream::{bound, open, unbound};
@@ -40,6 +40,7 @@ mod upstream;
 
 use crate::channel::Info;
 use crate::exchange::wire::{DecodeError, EncodeError};
+use crate::host::Host;
 use crate::shared::shared;
 
 /// Why a channel between OS processes was ended by its bridge.
@@ -92,10 +93,12 @@ impl State {
     }
 }
 
-/// Has faults of channels between OS processes told to `reporter`; the first one stays. Without one they go
-/// to the standard error output.
-pub fn on_fault(reporter: Reporter) {
-    let _ = shared().remote.reporter.set(reporter);
+impl Host {
+    /// Has faults of channels between OS processes told to `reporter`; the first one stays. Without one they go
+    /// to the standard error output.
+    pub fn on_fault(&self, reporter: Reporter) {
+        let _ = shared().remote.reporter.set(reporter);
+    }
 }
 
 fn report(contract: &'static Info, link: &Link, fault: Fault) {

@@ -11,12 +11,16 @@ use super::link::Link;
 use crate::critical::as_host;
 use crate::shared::shared;
 use crate::system::{self, FutexWait};
+use crate::thread::inbox::Bed;
 use crate::thread::worker::{self, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
 const FEW: usize = 8;
 /// How long it sleeps at a time if it cannot sleep on bells.
 const BLIND: Duration = Duration::from_millis(1);
+/// A bell that has rung so often in turn while no message was there is not heard before the worker has slept for
+/// [`BLIND`]: a peer that writes it all the time would keep the worker awake, at nobody's cost.
+const NOISE: u32 = 1000;
 
 /// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
 #[derive(Debug, Default)]
@@ -27,6 +31,11 @@ pub(crate) struct Post {
     /// Whether there are so few bridges that their lines are looked at.
     looks: Cell<bool>,
     links: RefCell<Vec<Heard>>,
+    /// The only link, if there is one alone: the worker sleeps on its bell, and on nothing else. For every OS thread.
+    only: Mutex<Option<Arc<Link>>>,
+    is_only: Cell<bool>,
+    /// Whether the last sleep was ended from within this OS process, which rings the bell too.
+    roused: Cell<bool>,
     /// Room for what it sleeps on. Kept: who sleeps and wakes touches little, and little of it has stayed in any cache.
     words: RefCell<Vec<FutexWait>>,
 }
@@ -36,6 +45,10 @@ pub(crate) struct Post {
 struct Heard {
     link: Arc<Link>,
     rung: Cell<u32>,
+    /// How often it has rung in turn for no message, and not from within.
+    noise: Cell<u32>,
+    /// Whether the bell is not heard.
+    deaf: Cell<bool>,
     bridges: Vec<Joined>,
 }
 
@@ -59,7 +72,7 @@ pub(super) fn choose() -> Option<usize> {
     }
 }
 
-/// Channels between OS processes that have an end here: the local channel, as [`survey`](crate::process::survey)
+/// Channels between OS processes that have an end here: the local channel, as `process::survey`
 /// has it, and the number of the memory ([`Memory::numbered`](super::Memory::numbered)). For the host.
 pub fn lines() -> Vec<(usize, u64)> {
     let _host = as_host();
@@ -159,7 +172,13 @@ impl Post {
                 .links
                 .borrow()
                 .iter()
-                .any(|heard| heard.rang(worker) || (self.looks.get() && heard.has_message()))
+                .any(|heard| heard.rang(worker) || (self.looks_at(heard) && heard.has_message()))
+    }
+
+    /// Whether the lines of a link are looked at.
+    #[inline]
+    fn looks_at(&self, heard: &Heard) -> bool {
+        self.looks.get() || heard.deaf.get()
     }
 
     /// Does it.
@@ -171,11 +190,13 @@ impl Post {
         }
         for heard in self.links.borrow().iter() {
             let rung = heard.link.heard(worker).rung();
-            if rung != heard.rung.replace(rung) {
-                heard.bridges.iter().for_each(|one| one.bridge.pump());
-            } else if self.looks.get() {
-                let waiting = heard.bridges.iter().filter(|one| one.joint.has_message());
-                waiting.for_each(|one| one.bridge.pump());
+            let rang = rung != heard.rung.replace(rung);
+            let has_message = (rang || self.looks_at(heard)) && heard.has_message();
+            if rang || has_message {
+                heard.note(has_message || self.roused.get());
+                let all = heard.bridges.iter();
+                let some = all.filter(|one| rang || one.joint.has_message());
+                some.for_each(|one| one.bridge.pump());
             }
         }
     }
@@ -193,6 +214,8 @@ impl Post {
             let place = links.iter().position(same).unwrap_or_else(|| {
                 links.push(Heard {
                     rung: Cell::new(link.heard(worker).rung()),
+                    noise: Cell::new(0),
+                    deaf: Cell::new(false),
                     link: link.clone(),
                     bridges: Vec::new(),
                 });
@@ -210,34 +233,83 @@ impl Post {
         for one in links.iter().flat_map(|heard| &heard.bridges) {
             one.bridge.pump();
         }
+        let only = match &links[..] {
+            [heard] => Some(heard.link.clone()),
+            _ => None,
+        };
+        self.is_only.set(only.is_some());
+        let before = std::mem::replace(&mut *self.only(), only);
+        drop(before);
         self.links.replace(links);
+    }
+
+    fn only(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.only
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// What the worker is to sleep on.
+    pub(crate) fn bed(&self) -> Bed {
+        match self.is_only.get() && !self.is_deaf() {
+            true => Bed::Bell,
+            false => Bed::Own,
+        }
+    }
+
+    fn is_deaf(&self) -> bool {
+        self.links.borrow().iter().any(|heard| heard.deaf.get())
+    }
+
+    /// Wakes the worker if it sleeps on its only bell. For every OS thread.
+    pub(crate) fn ring_own(&self, worker: &Worker) {
+        if let Some(link) = &*self.only() {
+            link.ring_own(worker.index());
+        }
     }
 
     /// Sleeps while the worker's own word says so and no bell rings. False if it has no bells: then nothing
     /// was done.
-    pub(crate) fn sleep(&self, worker: &Worker, limit: Option<Duration>) -> bool {
+    pub(crate) fn sleep(&self, worker: &Worker, bed: Bed, limit: Option<Duration>) -> bool {
         let links = self.links.borrow();
         let unchanged = self.changed.load(Ordering::SeqCst) == self.seen.get();
         if links.is_empty() && unchanged {
             return false;
         }
-        if unchanged {
+        let blind = || {
+            let (own, asleep) = worker.inbox.word();
+            let limit = limit.map_or(BLIND, |limit| limit.min(BLIND));
+            system::futex_wait(own, asleep, Some(limit));
+        };
+        if unchanged && self.is_deaf() {
+            if !links.iter().any(Heard::has_message) {
+                blind();
+            }
+            links.iter().for_each(|heard| heard.deaf.set(false));
+        } else if unchanged {
             let index = worker.index();
             let bells = links
                 .iter()
                 .map(|heard| (heard.link.heard(index), heard.rung.get()));
             let has_message = || links.iter().any(Heard::has_message);
             bell::sleep(bells.clone(), self.looks.get(), has_message, || {
+                if bed == Bed::Bell {
+                    bells.for_each(|(bell, seen)| {
+                        system::futex_wait_shared(bell.word(), seen, limit);
+                    });
+                    return;
+                }
+                let (own, asleep) = worker.inbox.word();
                 let mut words = self.words.borrow_mut();
                 words.clear();
-                words.push(FutexWait::private(&worker.inbox.asleep, 1));
+                words.push(FutexWait::private(own, asleep));
                 words.extend(bells.map(|(bell, seen)| FutexWait::shared(bell.word(), seen)));
                 if !system::futex_wait_any(&words, limit) {
-                    let limit = limit.map_or(BLIND, |limit| limit.min(BLIND));
-                    system::futex_wait(&worker.inbox.asleep, 1, Some(limit));
+                    blind();
                 }
             });
         }
+        self.roused.set(worker.inbox.is_roused());
         true
     }
 }
@@ -245,7 +317,17 @@ impl Post {
 impl Heard {
     #[inline]
     fn rang(&self, worker: u16) -> bool {
-        self.link.heard(worker).rung() != self.rung.get()
+        !self.deaf.get() && self.link.heard(worker).rung() != self.rung.get()
+    }
+
+    /// It has rung, or there is a message.
+    fn note(&self, for_something: bool) {
+        let noise = match for_something {
+            true => 0,
+            false => self.noise.get().saturating_add(1),
+        };
+        self.noise.set(noise);
+        self.deaf.set(noise >= NOISE);
     }
 
     #[inline]

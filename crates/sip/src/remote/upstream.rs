@@ -6,6 +6,7 @@ use super::{Link, Memory, join};
 use crate::Parcel;
 use crate::channel::{self, AnyEndpoint, Info, Side};
 use crate::critical::as_host;
+use crate::host::Host;
 use crate::process::names::{self, NameError};
 use crate::shared::shared;
 
@@ -66,9 +67,11 @@ pub fn bind_elsewhere(
     names::bind_elsewhere(path, digest, elsewhere)
 }
 
-/// Has names asked for there that this OS process does not have. The first one stays.
-pub fn set_upstream(upstream: &'static dyn Upstream) {
-    let _ = shared().remote.upstream.set(upstream);
+impl Host {
+    /// Has names asked for there that this OS process does not have. The first one stays.
+    pub fn set_upstream(&self, upstream: &'static dyn Upstream) {
+        let _ = shared().remote.upstream.set(upstream);
+    }
 }
 
 fn upstream() -> Option<&'static dyn Upstream> {

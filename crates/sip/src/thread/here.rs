@@ -20,12 +20,20 @@ pub(crate) struct Here {
     heap: Cell<Option<&'static Heap>>,
     /// Below this stack address no critical piece begins.
     floor: Cell<usize>,
+    /// How many values of [`Host`](crate::host::Host) there are on this OS thread.
+    hosts: Cell<u32>,
     /// How many critical pieces are open; read by signal handlers.
     depth: AtomicU32,
     /// The cause of an end that waits for the last of them to close; 0 for none.
     pending: AtomicU8,
     /// A panic has said its words: the process ends at its next allocation, and nothing else ends it.
     leaving: AtomicBool,
+}
+
+impl Here {
+    /// Where the running thread is in it.
+    #[cfg(feature = "separate")]
+    pub(crate) const THREAD: usize = std::mem::offset_of!(Here, thread);
 }
 
 thread_local! {
@@ -36,6 +44,7 @@ thread_local! {
             thread: Cell::new(None),
             heap: Cell::new(None),
             floor: Cell::new(0),
+            hosts: Cell::new(0),
             depth: AtomicU32::new(0),
             pending: AtomicU8::new(0),
             leaving: AtomicBool::new(false),
@@ -54,42 +63,39 @@ fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
     HERE.with(look)
 }
 
+/// The program's: at a fixed distance from the thread pointer, which the host has made sure of.
 #[cfg(feature = "separate")]
-pub(crate) use separate::forget;
-#[cfg(feature = "separate")]
-use separate::with;
-
-#[cfg(feature = "separate")]
-mod separate {
-    use std::cell::Cell;
-    use std::ptr;
-
-    use super::Here;
-    use crate::shared::shared;
-
-    thread_local! {
-        /// The program's for this OS thread, which does not change: threads of processes never leave theirs.
-        static AT: Cell<*const Here> = const { Cell::new(ptr::null()) };
+#[inline(always)]
+fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
+    let distance = crate::separate::HERE.load(Ordering::Relaxed);
+    if distance == 0 {
+        // Not attached yet.
+        return HERE.with(look);
     }
+    let at = thread_pointer().wrapping_add(distance);
+    // SAFETY: a thread-local of this OS thread, without a destructor: it lives as long as the thread.
+    look(unsafe { &*ptr::with_exposed_provenance::<Here>(at) })
+}
 
-    #[inline(always)]
-    pub(super) fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
-        let known = AT.get();
-        let at = if known.is_null() { ask() } else { known };
-        // SAFETY: a thread-local of this OS thread, without a destructor: it lives as long as the thread.
-        look(unsafe { &*at })
-    }
+/// From the thread pointer to what this OS thread has; the same on each, unless the loader puts the thread-locals of
+/// this copy of the crate in different places.
+pub(crate) fn distance() -> usize {
+    own().expose_provenance().wrapping_sub(thread_pointer())
+}
 
-    #[cold]
-    fn ask() -> *const Here {
-        let at = (shared().here)();
-        AT.set(at);
-        at
-    }
-
-    /// The program is another from here on.
-    pub(crate) fn forget() {
-        AT.set(ptr::null());
+/// An address that is this OS thread's.
+#[inline(always)]
+fn thread_pointer() -> usize {
+    #[cfg(miri)]
+    return 0;
+    #[cfg(not(miri))]
+    {
+        let pointer: usize;
+        // SAFETY: the ABI has the thread pointer there. It does not change while a thread of a process lives.
+        unsafe {
+            std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+        }
+        pointer
     }
 }
 
@@ -121,6 +127,16 @@ pub(crate) fn thread() -> Option<&'static Thread> {
     with(|here| here.thread.get())
 }
 
+/// One more value of the host's power on this OS thread, or one less.
+pub(crate) fn count_host(change: i32) {
+    with(|here| here.hosts.set(here.hosts.get().wrapping_add_signed(change)));
+}
+
+/// Whether this OS thread has the host's power.
+pub(crate) fn is_hosts() -> bool {
+    with(|here| here.hosts.get() != 0)
+}
+
 /// Both at once.
 #[inline]
 pub(crate) fn running() -> Option<(&'static Worker, &'static Thread)> {
@@ -138,7 +154,7 @@ pub(crate) fn heap() -> Option<&'static Heap> {
 #[inline(always)]
 pub(super) fn suspend() {
     with(|here| {
-        demand_stack(here);
+        demand_stack(here, 0);
         here.thread.set(None);
         compiler_fence(Ordering::SeqCst);
     });
@@ -207,10 +223,11 @@ fn leave_for_good(cause: Option<Cause>) -> ! {
     }
 }
 
+/// `room` is the stack that the piece takes beyond the usual.
 #[inline]
-pub(crate) fn open_piece() {
+pub(crate) fn open_piece(room: usize) {
     with(|here| {
-        demand_stack(here);
+        demand_stack(here, room);
         // Not a read-modify-write: a signal handler leaves the number as it found it.
         let depth = here.depth.load(Ordering::Relaxed);
         here.depth.store(depth + 1, Ordering::Relaxed);
@@ -218,11 +235,11 @@ pub(crate) fn open_piece() {
     });
 }
 
-/// Ends the process if it is near the end of its stack.
+/// Ends the process if it is near the end of its stack, or has not so much more.
 #[inline(always)]
-fn demand_stack(here: &Here) {
+fn demand_stack(here: &Here, room: usize) {
     let marker = MaybeUninit::<u8>::uninit();
-    if marker.as_ptr().addr() < here.floor.get() {
+    if marker.as_ptr().addr() < here.floor.get() + room {
         overflow();
     }
 }

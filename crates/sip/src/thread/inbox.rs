@@ -4,8 +4,12 @@
 //!   sender                                   worker
 //!   queued.swap(true); was true? done        head.swap(0): the whole list, newest first; turn it round
 //!   link.next = head; head = id (CAS)        for each: queued.swap(false), then act
-//!   fence; asleep? wake                      asleep = 1; fence; head still 0? sleep
+//!   fence; asleep? ROUSED, wake              asleep = HERE; fence; head still 0? sleep
 //! ```
+//! A worker sleeps on `asleep` itself, which nobody else can write, or on a word that another OS process can write too
+//! ([`Bed::Bell`]). Whoever rouses it there changes that word and wakes; a hostile peer may put the old value back just
+//! before the worker sleeps on it. Then `asleep` stays ROUSED, and the watch wakes it again.
+//!
 //! Entries are numbers of places that never go away, each in the list at most once, so nothing is allocated
 //! and a list that is taken whole has no ABA problem.
 
@@ -31,8 +35,25 @@ pub(crate) trait Links {
 #[repr(align(64))]
 pub(crate) struct Inbox {
     head: AtomicU32,
-    /// 1 while the worker sleeps or is about to.
-    pub(crate) asleep: AtomicU32,
+    /// One of the words below: whether the worker sleeps or is about to, and on what.
+    asleep: AtomicU32,
+}
+
+const AWAKE: u32 = 0;
+/// It sleeps on this word, while it is this.
+const HERE: u32 = 1;
+/// It sleeps on a bell.
+const BELL: u32 = 2;
+/// Somebody is about to wake it, or has.
+const ROUSED: u32 = 3;
+
+/// What a worker sleeps on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bed {
+    /// [`Inbox::word`], and perhaps others.
+    Own,
+    /// One word alone, in memory that another OS process can write.
+    Bell,
 }
 
 impl Inbox {
@@ -41,14 +62,12 @@ impl Inbox {
         self.head.load(Ordering::Relaxed) == 0
     }
 
-    /// Adds an entry, unless it is in the list already. True if the worker sleeps and is to be woken by the
-    /// caller. What the caller wrote before is seen by the worker when it acts on the entry.
-    pub(crate) fn push(&self, entry: u32, links: &impl Links) -> bool {
-        let Some(link) = links.link(entry) else {
-            return false;
-        };
+    /// Adds an entry, unless it is in the list already. If the worker sleeps, and on what: then the caller is to wake it.
+    /// What the caller wrote before is seen by the worker when it acts on the entry.
+    pub(crate) fn push(&self, entry: u32, links: &impl Links) -> Option<Bed> {
+        let link = links.link(entry)?;
         if link.queued.swap(true, Ordering::AcqRel) {
-            return false;
+            return None;
         }
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
@@ -61,8 +80,30 @@ impl Inbox {
                 Err(now) => head = now,
             }
         }
+        self.rouse()
+    }
+
+    /// If the worker sleeps, and on what: then the caller is to wake it. It sees what the caller wrote before.
+    pub(crate) fn rouse(&self) -> Option<Bed> {
         fence(Ordering::SeqCst);
-        self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::AcqRel) != 0
+        let mut asleep = self.asleep.load(Ordering::Relaxed);
+        loop {
+            let bed = match asleep {
+                HERE => Bed::Own,
+                BELL => Bed::Bell,
+                _ => return None,
+            };
+            let roused = (self.asleep).compare_exchange(
+                asleep,
+                ROUSED,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match roused {
+                Ok(_) => return Some(bed),
+                Err(now) => asleep = now,
+            }
+        }
     }
 
     /// Takes all entries and acts on each, the oldest first.
@@ -83,10 +124,14 @@ impl Inbox {
         }
     }
 
-    /// Announces sleep. True if there is nothing to do; the caller then sleeps until `asleep` is 0 and calls
+    /// Announces sleep. True if there is nothing to do; the caller then sleeps until it is roused and calls
     /// [`Inbox::rise`].
-    pub(crate) fn settle(&self) -> bool {
-        self.asleep.store(1, Ordering::Relaxed);
+    pub(crate) fn settle(&self, bed: Bed) -> bool {
+        let asleep = match bed {
+            Bed::Own => HERE,
+            Bed::Bell => BELL,
+        };
+        self.asleep.store(asleep, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         self.is_empty() || {
             self.rise();
@@ -96,16 +141,32 @@ impl Inbox {
 
     /// Awake again.
     pub(crate) fn rise(&self) {
-        self.asleep.store(0, Ordering::Relaxed);
+        self.asleep.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// What a worker sleeps on that has a bed of its own, and the value of it until it is roused.
+    pub(crate) fn word(&self) -> (&AtomicU32, u32) {
+        (&self.asleep, HERE)
+    }
+
+    /// Whether it sleeps, or is about to.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed) != AWAKE
+    }
+
+    /// Whether it was roused and has not risen.
+    pub(crate) fn is_roused(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed) == ROUSED
     }
 }
 
 #[cfg(all(test, loom))]
 mod tests {
     use super::*;
-    use loom::sync::Arc;
+    use loom::sync::{Arc, Condvar, Mutex};
     use loom::thread;
 
+    #[derive(Default)]
     struct Places([Link; 2]);
 
     impl Links for Places {
@@ -192,14 +253,93 @@ mod tests {
                 let shared = shared.clone();
                 thread::spawn(move || shared.0.push(1, &shared.1))
             };
-            let would_sleep = shared.0.settle();
-            let woken = sender.join().expect("the sender");
+            let would_sleep = shared.0.settle(Bed::Own);
+            let woken = sender.join().expect("the sender") == Some(Bed::Own);
             // Whoever sleeps has been told to wake, or has nothing in the inbox.
             assert!(!would_sleep || woken || shared.0.is_empty());
             assert!(
                 !would_sleep || woken,
                 "the entry was pushed, so a sleeper must have been woken"
             );
+        });
+    }
+
+    /// A worker whose bed is a bell, and the lock of Linux's futex: who waits holds it while it compares.
+    #[derive(Default)]
+    struct Sleeper {
+        inbox: Inbox,
+        places: Places,
+        word: AtomicU32,
+        lock: Mutex<()>,
+        woken: Condvar,
+    }
+
+    impl Sleeper {
+        fn ring(&self) {
+            self.word.fetch_add(1, Ordering::Relaxed);
+            let lock = self.lock.lock().expect("whole");
+            self.woken.notify_all();
+            drop(lock);
+        }
+
+        fn push(&self) {
+            if self.inbox.push(1, &self.places).is_some() {
+                self.ring();
+            }
+        }
+
+        /// Who is not woken sleeps here for ever, which loom finds.
+        fn sleep(&self) {
+            let seen = self.word.load(Ordering::Relaxed);
+            if self.inbox.settle(Bed::Bell) {
+                let lock = self.lock.lock().expect("whole");
+                if self.word.load(Ordering::Relaxed) == seen {
+                    drop(self.woken.wait(lock));
+                }
+                self.inbox.rise();
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_sleeps_on_a_bell_over_an_entry() {
+        loom::model(|| {
+            let sleeper = Arc::new(Sleeper::default());
+            let sender = {
+                let sleeper = sleeper.clone();
+                thread::spawn(move || sleeper.push())
+            };
+            while sleeper.inbox.is_empty() {
+                sleeper.sleep();
+            }
+            sender.join().expect("the sender");
+        });
+    }
+
+    /// A peer writes the old value into the word whenever it likes. The watch looks after that, as it does again and again.
+    #[test]
+    fn who_writes_the_bell_keeps_nobody_asleep_beyond_the_next_look_of_the_watch() {
+        loom::model(|| {
+            let sleeper = Arc::new(Sleeper::default());
+            let run = |act: fn(&Sleeper)| {
+                let sleeper = sleeper.clone();
+                thread::spawn(move || act(&sleeper))
+            };
+            let sender = run(Sleeper::push);
+            let peer = run(|sleeper| sleeper.word.store(0, Ordering::Relaxed));
+            let watch = {
+                let sleeper = sleeper.clone();
+                thread::spawn(move || {
+                    sender.join().expect("the sender");
+                    peer.join().expect("the peer");
+                    if sleeper.inbox.is_roused() {
+                        sleeper.ring();
+                    }
+                })
+            };
+            sleeper.sleep();
+            watch.join().expect("the watch");
+            assert!(!sleeper.inbox.is_empty());
         });
     }
 }

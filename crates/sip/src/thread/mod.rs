@@ -25,13 +25,13 @@ pub(crate) mod worker;
 pub(crate) use large_stack::on_large_stack;
 pub(crate) use stacks::Room;
 pub use stacks::STACK;
-pub use watch::TICK;
+pub use watch::{ASLEEP, TICK};
 
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::critical::as_host;
+use crate::critical::as_host_moving;
 use crate::process::panic;
 use crate::wait;
 use fiber::NewFiber;
@@ -53,16 +53,16 @@ pub enum ThreadError {
 /// A new thread of the calling process, which runs once the calling one waits or yields. It ends when `body`
 /// returns, or with the process.
 #[inline]
-pub fn spawn(body: impl FnOnce() + 'static) -> Result<(), ThreadError> {
+pub fn spawn<F: FnOnce() + 'static>(body: F) -> Result<(), ThreadError> {
     let (worker, thread) = here::running().ok_or(ThreadError::NoProcess)?;
     let process = thread.process.get().ok_or(ThreadError::NoProcess)?;
-    let _host = as_host();
+    let _host = as_host_moving::<F>();
     if !process.may_start_thread() {
         return Err(ThreadError::TooMany);
     }
     let stack = worker.stacks.take().map_err(|_| ThreadError::NoStack)?;
     // SAFETY: the process's worker is the calling OS thread.
-    let fiber = unsafe { NewFiber::new(stack, move || panic::contain(body)) };
+    let fiber = unsafe { NewFiber::new(stack, move || run(body)) };
     match worker.add(process, fiber) {
         Ok(_) => Ok(()),
         Err(fiber) => {
@@ -70,6 +70,13 @@ pub fn spawn(body: impl FnOnce() + 'static) -> Result<(), ThreadError> {
             Err(ThreadError::TooMany)
         }
     }
+}
+
+/// A thread from its beginning to its return.
+fn run(body: impl FnOnce()) {
+    panic::contain(body);
+    #[cfg(feature = "separate")]
+    panic::contain(crate::separate::leave);
 }
 
 /// Lets the other threads of the worker run; for a plain OS thread, of the system.

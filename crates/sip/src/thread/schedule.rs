@@ -9,8 +9,10 @@
 //! A thread that waits goes on with the next one by itself. While it decides, no thread runs (`here::thread`), so
 //! that no signal ends it half-way; the scheduler does what may take longer, or allocates.
 
+use std::convert::Infallible;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::slot::{State, Thread};
@@ -110,7 +112,8 @@ impl Worker {
 
 // The scheduler.
 impl Worker {
-    pub(super) fn main(&'static self, core: Option<usize>) {
+    /// Lets go of `starting` when it has asked the system for everything that only a thread that starts asks for.
+    pub(super) fn main(&'static self, core: Option<usize>, starting: Sender<Infallible>) {
         if let Some(core) = core {
             system::pin(core);
             self.processor.set(core as u32 + 1);
@@ -118,6 +121,7 @@ impl Worker {
         signals::prepare_thread();
         // What this OS thread has of the exchange heap is the host's: made before any process runs.
         crate::exchange::worker::current();
+        drop(starting);
         here::become_worker(self);
         self.os_thread
             .store(signals::os_thread(), Ordering::Relaxed);
@@ -228,9 +232,11 @@ impl Worker {
             .timers
             .next()
             .map(|deadline| deadline.saturating_duration_since(now));
-        if self.inbox.settle() {
-            if !self.post.sleep(self, limit) {
-                system::futex_wait(&self.inbox.asleep, 1, limit);
+        let bed = self.post.bed();
+        if self.inbox.settle(bed) {
+            if !self.post.sleep(self, bed, limit) {
+                let (word, asleep) = self.inbox.word();
+                system::futex_wait(word, asleep, limit);
             }
             self.inbox.rise();
             self.ring();
@@ -254,12 +260,12 @@ impl Worker {
     /// they would take all of their time. After such a loss (false) the worker keeps it, for twice as many waits each time.
     /// Gives the time afterwards, too.
     fn let_neighbour_run(&self, begin: Instant) -> (bool, Instant) {
-        std::thread::yield_now();
+        system::yield_now();
         let mut now = Instant::now();
         // Who gives it away ranks behind others for a while (from Linux 6.18 on), and the peer may have been the last to
         // do so: then this one goes on at once, and the second time the peer is before it.
         if self.neighbour.get() && now - begin < PATIENCE && !self.is_wanted() {
-            std::thread::yield_now();
+            system::yield_now();
             now = Instant::now();
         }
         let (_, last) = self.stolen.get();

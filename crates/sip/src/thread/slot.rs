@@ -45,6 +45,8 @@ pub(crate) struct Thread {
     pub(crate) process: Cell<Option<&'static Process>>,
     pub(crate) heap: Cell<Option<&'static Heap>>,
     pub(crate) fiber: Fiber,
+    /// Its thread-locals, if it is of a separately built process and has used one; in that process's heap.
+    pub(crate) locals: Cell<*mut u8>,
     pub(crate) deadline: Cell<Option<Instant>>,
     /// The neighbours among the process's threads, or in the worker's list of free places; slot + 1, 0 for none.
     pub(crate) next: Cell<u32>,

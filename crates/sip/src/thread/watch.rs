@@ -1,50 +1,112 @@
-//! The watch: an OS thread that looks for threads that run for too long.
+//! The watch: an OS thread that looks for threads that run, or sleep in a call of the system, for too long.
+//!
+//! A thread of a process that sleeps in the system (a lock of the standard library that another thread of its process
+//! holds, a file) keeps its worker from all other processes. Its processor time does not grow, so this is counted
+//! apart: only while the system says that the OS thread sleeps. Waiting for a processor is no sleep.
 
+use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use super::{here, worker};
+use crate::host::Host;
 use crate::process::Cause;
 use crate::shared::shared;
 
 /// How often the watch looks; a limit on a slice is exceeded by at most two of these.
 pub const TICK: Duration = Duration::from_millis(5);
 
-/// Starts it, once.
+/// How long a thread may keep its worker asleep, between one switch of the worker and the next, once a host has
+/// called [`Host::end_sleepers`]. Exceeding it ends the process, as exceeding its slice does.
+pub const ASLEEP: Duration = Duration::from_secs(1);
+
+static LOOKS: AtomicBool = AtomicBool::new(false);
+
+impl Host {
+    /// From here on a process that keeps its worker asleep is ended. The watch then opens files of `/proc`, so this is not
+    /// for a program that may open none (a domain of `mullion-hip`).
+    pub fn end_sleepers(&self) {
+        LOOKS.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Starts it, once. It runs when this returns, as workers do.
 pub(crate) fn start() -> io::Result<()> {
     if shared().watched.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
+    let (starting, started) = channel::<Infallible>();
     std::thread::Builder::new()
         .name("sip-watch".into())
-        .spawn(watch)?;
+        .spawn(move || {
+            drop(starting);
+            watch()
+        })?;
+    let _ = started.recv();
     Ok(())
 }
 
 fn watch() {
-    // Per worker: the switch seen last, and the worker's processor time when it was first seen.
-    let mut seen = vec![(0, 0); worker::all().len()];
+    let mut seen = vec![Seen::default(); worker::all().len()];
+    let mut looked = Instant::now();
     loop {
         std::thread::sleep(TICK);
-        for (worker, (switch, since)) in worker::all().iter().zip(&mut seen) {
+        let passed = looked.elapsed();
+        looked += passed;
+        for (worker, seen) in worker::all().iter().zip(&mut seen) {
             let now = worker.switches.load(Ordering::Relaxed);
-            if worker.inbox.asleep.load(Ordering::Relaxed) != 0 {
-                *switch = 0;
+            if worker.inbox.is_asleep() {
+                worker.get_up_again();
+                seen.switch = 0;
                 continue;
             }
-            let time = processor_time(worker.os_thread.load(Ordering::Relaxed));
-            if now != *switch {
-                (*switch, *since) = (now, time);
+            let os_thread = worker.os_thread.load(Ordering::Relaxed);
+            let time = processor_time(os_thread);
+            if now != seen.switch {
+                *seen = Seen {
+                    switch: now,
+                    since: time,
+                    asleep: Duration::ZERO,
+                };
                 continue;
             }
-            worker
-                .lasted
-                .store(time.saturating_sub(*since), Ordering::Relaxed);
+            if LOOKS.load(Ordering::Relaxed) && sleeps(os_thread) {
+                seen.asleep += passed;
+            }
+            let lasted = match seen.asleep >= ASLEEP {
+                true => u64::MAX,
+                false => time.saturating_sub(seen.since),
+            };
+            worker.lasted.store(lasted, Ordering::Relaxed);
             worker.lasting.store(now, Ordering::Release);
             worker.interrupt();
         }
     }
+}
+
+/// What the watch knows of a worker.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// The switch seen last.
+    switch: u64,
+    /// The worker's processor time when it was first seen.
+    since: u64,
+    /// How long the worker has slept since then, as far as looks tell.
+    asleep: Duration,
+}
+
+/// Whether the system says that an OS thread sleeps, in a call that a signal ends or in one that nothing does.
+fn sleeps(os_thread: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{os_thread}/stat"));
+    // The state follows the name, which is in parentheses and may have some in it.
+    stat.is_ok_and(|stat| {
+        let state = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        matches!(state, Some('S' | 'D'))
+    })
 }
 
 /// Whether what runs here is to end. For the signal handler.

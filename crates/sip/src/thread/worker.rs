@@ -5,10 +5,11 @@ use std::io;
 use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering, compiler_fence};
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use super::fiber::NewFiber;
-use super::inbox::{Inbox, Link, Links};
+use super::inbox::{Bed, Inbox, Link, Links};
 use super::run_queue::RunQueue;
 use super::signals;
 use super::slot::{State, Thread};
@@ -87,25 +88,31 @@ unsafe impl Sync for Worker {}
 // SAFETY: a worker is made by one OS thread before any other knows it.
 unsafe impl Send for Worker {}
 
-/// Starts `count` workers, each on a core of its own as far as there are so many.
+/// Starts `count` workers, each on a core of its own as far as there are so many. They run when this returns: what an OS
+/// thread asks of the system as it starts, a sandbox that is closed then need not let through.
 pub(crate) fn start(count: usize) -> io::Result<()> {
     let workers = (0..count)
         .map(|index| Worker::new(index as u16))
         .collect::<io::Result<Box<[Worker]>>>()?;
     let workers = shared().workers.get_or_init(|| workers);
     let cores = system::cores();
+    let (starting, started) = channel();
     for worker in workers {
         let core = cores
             .get(usize::from(worker.index) % cores.len().max(1))
             .copied();
+        let starting = starting.clone();
         std::thread::Builder::new()
             .name(format!("sip-{}", worker.index))
             .spawn(move || {
                 // A scheduler that fails has processes that nobody would run any more.
-                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core)));
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core, starting)));
                 std::process::abort();
             })?;
     }
+    drop(starting);
+    // Nobody says anything: each lets go of its end.
+    let _ = started.recv();
     Ok(())
 }
 
@@ -194,15 +201,29 @@ impl Worker {
 
     /// Has the worker do it soon.
     pub(crate) fn ask(&self, request: Request) {
-        if self.inbox.push(request.entry(), self) {
-            system::futex_wake(&self.inbox.asleep);
-        }
+        let bed = self.inbox.push(request.entry(), self);
+        self.get_up(bed);
     }
 
     /// Has the worker look at its post.
     pub(crate) fn rouse(&self) {
-        if self.inbox.asleep.swap(0, Ordering::SeqCst) != 0 {
-            system::futex_wake(&self.inbox.asleep);
+        let bed = self.inbox.rouse();
+        self.get_up(bed);
+    }
+
+    /// Wakes it, after [`Inbox::rouse`].
+    fn get_up(&self, bed: Option<Bed>) {
+        match bed {
+            None => {}
+            Some(Bed::Own) => system::futex_wake(self.inbox.word().0),
+            Some(Bed::Bell) => self.post.ring_own(self),
+        }
+    }
+
+    /// Wakes it once more if it was roused from a bell and has not risen: see [`Inbox`]. For the watch.
+    pub(super) fn get_up_again(&self) {
+        if self.inbox.is_roused() {
+            self.post.ring_own(self);
         }
     }
 
@@ -311,6 +332,7 @@ impl Worker {
         thread.renew(self.index);
         thread.token.set(false);
         thread.deadline.set(None);
+        thread.locals.set(std::ptr::null_mut());
         thread.process.set(Some(process));
         thread.heap.set(Some(&process.heap));
         thread.fiber.fill(fiber);

@@ -9,11 +9,13 @@ use std::time::Instant;
 use std::{fmt, fs};
 
 use mullion_sip::channel::ChannelClosed;
-use mullion_sip::exchange::{Handles, census, share};
-use mullion_sip::heap::in_use;
+use mullion_sip::contract;
+use mullion_sip::exchange::{Handles, census};
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{self, Cause, Child, Home, Options, Program, names, spawn};
-use mullion_sip::{Start, contract};
+use mullion_sip::process::{Cause, Child, Home, Options, Program, spawn};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::in_use;
+use mullion_sip_hosting::share;
 
 /// Channels between the two of a pair.
 pub(crate) const EACH: usize = 20;
@@ -145,8 +147,10 @@ fn hear(told: Told) -> (Host, u32) {
 /// Has so many pairs live, work and die.
 pub(crate) fn run(pairs: usize) -> Crowd {
     let workers = NonZeroUsize::new(2);
-    mullion_sip::start(Start { workers }).expect("workers");
-    let before = (census().in_use, in_use(), names::bound().len());
+    crate::host::host()
+        .start(Start { workers })
+        .expect("workers");
+    let before = (census().in_use, in_use(), crate::host::host().names().len());
     let mut system = vec![System::now()];
 
     let (held, had, began) = (share(Owner::HOST).held, resident(), Instant::now());
@@ -194,7 +198,7 @@ pub(crate) fn run(pairs: usize) -> Crowd {
         resident().saturating_sub(had) / children.len(),
         (in_use() - heaps) / children.len(),
     ];
-    assert_eq!(process::statistics().len(), children.len());
+    assert_eq!(crate::host::host().statistics().len(), children.len());
     system.push(System::now());
 
     // One of each pair is killed while the other works or waits.
@@ -235,9 +239,9 @@ pub(crate) fn run(pairs: usize) -> Crowd {
     }
     let ended = each(began, children.len());
     drop(children);
-    let after = (census().in_use, in_use(), names::bound().len());
+    let after = (census().in_use, in_use(), crate::host::host().names().len());
     assert_eq!(after, before, "blocks, bytes of heaps, names");
-    assert!(process::statistics().is_empty());
+    assert!(crate::host::host().statistics().is_empty());
     system.push(System::now());
     Crowd {
         alive: [2 * pairs, all],

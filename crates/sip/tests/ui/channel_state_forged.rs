@@ -11,5 +11,5 @@ fn main() {
     // An endpoint goes from state to state by its messages only, and there is only one of it.
     let _another: ask::Client<ask::Ask> = client.clone();
     let _waiting: ask::Client<ask::Answer> = client;
-    let _answering = ask::Server::<ask::Answer>::wrap(server.0);
+    let _answering = ask::Server::<ask::Answer>(server.0);
 }

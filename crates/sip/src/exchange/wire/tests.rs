@@ -264,3 +264,15 @@ fn a_contract_knows_its_steps() {
     let none = unsafe { (wire.decode)(3, payload.as_mut_ptr().cast(), &mut reader) };
     assert!(none.is_err());
 }
+
+/// Who reads bytes has the blocks, and they count: not even by this may anybody hold more than his share.
+#[test]
+fn what_is_read_counts_for_its_reader() {
+    let held = || crate::exchange::share_of(crate::owner::Owner::HOST).held;
+    let bytes = to_bytes(&ExVec::copy_of(&[1u8; 1000]), LONGEST).expect("short");
+    let before = held();
+    let value: ExVec<u8> = super::from_bytes(&bytes).expect("a vector");
+    assert_eq!(held(), before + 1024);
+    drop(value);
+    assert_eq!(held(), before);
+}

@@ -1,0 +1,26 @@
+//! What `mullion-sip-hosting` gives out. Not for people, and not there in the copy of a process.
+
+pub use crate::critical::Critical;
+pub use crate::exchange::parcel::Parcel;
+pub use crate::heap::region::in_use;
+pub use crate::host::{Deputy, Host, HostError, enter_kernel, enter_kernel_as_host};
+pub use crate::process::spawn::end_as;
+pub use crate::start::{Start, StartError};
+
+use crate::exchange::{self, Share};
+use crate::owner::Owner;
+
+/// Memory that several OS processes have in common.
+pub mod commons {
+    pub use crate::exchange::commons::*;
+}
+
+/// Channels between OS processes, by way of memory that both have mapped.
+pub mod remote {
+    pub use crate::remote::*;
+}
+
+/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share.
+pub fn share(owner: Owner) -> Share {
+    exchange::share_of(owner)
+}
