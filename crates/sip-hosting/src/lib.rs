@@ -1,0 +1,20 @@
+//! What only hosts of software isolated processes may call.
+//!
+//! ```text
+//!   a process's library ---> mullion-sip (feature `separate`)       what a process may name
+//!   a host              ---> mullion-sip-hosting ---> mullion-sip   what a host may name as well
+//! ```
+//! **No process depends on this crate.** A process's library is built with the feature `separate` of `mullion-sip`, and
+//! what this crate gives out does not exist there: this crate does not compile in such a build, whatever it is called in a
+//! manifest and however many crates lie between. One build has one `mullion-sip`, because the package has a `links` key.
+//!
+//! The items are implemented in `mullion-sip`, beside the state that they work with.
+
+#![forbid(unsafe_code)]
+
+mullion_sip::__no_process_depends_on! {"mullion-sip-hosting"}
+
+pub use mullion_sip::__host::{
+    Critical, Deputy, Host, HostError, Parcel, Start, StartError, commons, end_as, enter_kernel,
+    enter_kernel_as_host, in_use, remote, share,
+};
