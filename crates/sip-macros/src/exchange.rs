@@ -1,22 +1,32 @@
 //! `derive(Exchange)`: a type may be sent if all its fields may, and if nothing runs when it is dropped.
 //!
-//! The digest covers names, order, types, offsets, size and alignment. A field that mentions the type itself
-//! (`next: Option<ExBox<Node>>`) goes in by its type's text, as does a field marked `#[exchange(by_name)]`,
-//! since constants cannot be circular.
+//! The code that is generated describes the type to `mullion_sip::exchange::Shape`, which computes the digest. It
+//! calls no free function: a program can give the names `mullion_sip` and `core` to crates of its own, but not the
+//! types that the trait names. The compiler says what type a field has, from a pointer to the field.
+//!
+//! A field that has the type itself in it (`next: Option<ExBox<Node>>`) is described with a marker in the type's
+//! place ([`own`]); the compiler checks that the marker stands for the type itself.
 
-use proc_macro2::{TokenStream, TokenTree};
+mod own;
+mod representation;
+
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Index, Member, Result, Type,
-    parse_quote,
+    Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Ident, Index, Member, Result,
+    Type, parse_quote,
 };
+
+use own::Own;
+use representation::Representation;
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     refuse_lifetimes(&input.generics)?;
+    let own = Own::of(input)?;
     let body = match &input.data {
-        Data::Struct(data) => structure(input, &data.fields)?,
-        Data::Enum(data) => enumeration(input, data)?,
+        Data::Struct(data) => structure(input, &own, &data.fields)?,
+        Data::Enum(data) => enumeration(input, &own, data)?,
         Data::Union(_) => {
             return Err(Error::new(
                 input.ident.span(),
@@ -27,8 +37,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let Body {
         fields,
         visit,
-        digest,
-        plain,
+        shape,
         encode,
         decode,
     } = body;
@@ -37,29 +46,22 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(::mullion_sip::Exchange));
     }
-    let types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
-    let own = name.to_string();
-    let (recursive, others): (Vec<&Type>, Vec<&Type>) =
-        types.iter().partition(|kind| mentions(kind, &own));
-    // Asked for once, at the field, so that there is one error and it points there. A field that mentions the
-    // type itself cannot be a condition for the type; it is asked for in `check`.
+    // Asked for once, at the field, so that there is one error and it points there. A field that has the type itself
+    // in it cannot be a condition for the type; its shape is asked for instead.
     let conditions = &mut generics.make_where_clause().predicates;
-    for kind in &others {
-        let condition = quote_spanned!(kind.span()=> #kind: ::mullion_sip::Exchange);
-        conditions.push(syn::parse2(condition)?);
+    for kind in fields.iter().map(|field| &field.ty) {
+        if !own.is_in(kind) {
+            let condition = quote_spanned!(kind.span()=> #kind: ::mullion_sip::Exchange);
+            conditions.push(syn::parse2(condition)?);
+        }
     }
-    let checks = recursive.iter().map(
-        |kind| quote_spanned!(kind.span()=> ::mullion_sip::__private::must_be_exchange::<#kind>();),
-    );
-    let is_recursive = !recursive.is_empty();
     let (implementation, arguments, clause) = generics.split_for_impl();
     Ok(quote! {
-        // SAFETY: every field is visited; every field may be sent, which `check` asks of the compiler; the type
-        // has no destructor of its own, which the two implementations of `NoDrop` would show.
+        // SAFETY: every field is visited, since all are named; every field may be sent, since its shape is asked for;
+        // the type has no destructor of its own, which the two implementations of `NoDrop` would show.
         #[allow(trivial_bounds)]
         unsafe impl #implementation ::mullion_sip::exchange::Handles for #name #arguments #clause {
-            const HOLDS: bool = #is_recursive
-                #(|| <#others as ::mullion_sip::exchange::Handles>::HOLDS)*;
+            const HOLDS: ::core::primitive::bool = <Self as ::mullion_sip::Exchange>::SHAPE.holds();
 
             #[inline]
             fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {
@@ -67,11 +69,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        // SAFETY: as above; the digest covers the layout; it is plain if its fields are and fill it.
-        #[allow(trivial_bounds)]
+        // SAFETY: as above; the shape has every part in it.
+        #[allow(trivial_bounds, unreachable_patterns, clippy::empty_loop)]
         unsafe impl #implementation ::mullion_sip::Exchange for #name #arguments #clause {
-            const DIGEST: ::mullion_sip::Digest = #digest;
-            const PLAIN: bool = #plain;
+            const SHAPE: ::mullion_sip::exchange::Shape<Self> = #shape;
 
             #[inline]
             fn encode(
@@ -90,9 +91,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
 
         const _: () = {
-            #[allow(dead_code, trivial_bounds)]
-            fn check #implementation () #clause { #(#checks)* }
-
             trait NoDrop {}
             #[allow(drop_bounds)]
             impl<T: ::core::ops::Drop> NoDrop for T {}
@@ -106,43 +104,59 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 struct Body<'a> {
     fields: Vec<&'a Field>,
     visit: TokenStream,
-    digest: TokenStream,
-    plain: TokenStream,
+    shape: TokenStream,
     encode: TokenStream,
     decode: TokenStream,
 }
 
-fn structure<'a>(input: &DeriveInput, fields: &'a Fields) -> Result<Body<'a>> {
-    let name = input.ident.to_string();
+/// A local variable that the program's own tokens cannot mean.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+fn structure<'a>(input: &DeriveInput, own: &Own, fields: &'a Fields) -> Result<Body<'a>> {
+    let name = plain_name(&input.ident);
     let members: Vec<Member> = fields.members().collect();
-    let mut digest = start(&format!("struct {name}"));
+    let bindings: Vec<Ident> = (0..members.len())
+        .map(|index| format_ident!("field_{index}", span = Span::mixed_site()))
+        .collect();
+    let (place, at, shape) = (local("place"), local("at"), local("shape"));
+    let mut parts = parameters(&input.generics, &shape);
     for (field, member) in fields.iter().zip(&members) {
-        let label = member.to_token_stream().to_string();
-        let kind = field_digest(field, &name)?;
-        digest.extend(quote! {
-            .text(#label)
-            .number(::core::mem::offset_of!(Self, #member) as u64)
-            #kind
+        let kind = &field.ty;
+        let label = match member {
+            Member::Named(name) => plain_name(name),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        parts.extend(if own.is_in(kind) {
+            let described = own.described(kind, |itself, marked| {
+                quote! {
+                    let found: *const #itself = &raw const (*#at).#member;
+                    #shape.recursive::<#itself, #marked>(#label, found)
+                }
+            })?;
+            quote!(let #shape = unsafe { #described };)
+        } else {
+            let described =
+                quote_spanned!(kind.span()=> #shape.field(#label, &raw const (*#at).#member));
+            quote!(let #shape = unsafe { #described };)
         });
     }
-    digest.extend(quote!(.finish()));
-    let types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
-    // A type that holds itself holds it in a box, which is not plain; to ask would be circular.
-    let plain = if types.iter().any(|kind| mentions(kind, &name)) {
-        quote!(false)
-    } else {
-        quote! {
-            true #(&& <#types as ::mullion_sip::Exchange>::PLAIN)*
-                && 0 #(+ ::core::mem::size_of::<#types>())* == ::core::mem::size_of::<Self>()
-        }
-    };
     Ok(Body {
-        plain,
+        shape: quote! {{
+            let #place = ::mullion_sip::exchange::Shape::<Self>::place();
+            let #at = #place.as_ptr();
+            let #shape = ::mullion_sip::exchange::Shape::<Self>::structure(#name, #at);
+            // SAFETY: each is a field of the place.
+            #parts
+            #shape.finish()
+        }},
         encode: quote! {
             if <Self as ::mullion_sip::Exchange>::PLAIN {
-                return to.plain(::core::slice::from_ref(self));
+                return to.value(self);
             }
-            #(::mullion_sip::Exchange::encode(&self.#members, to)?;)*
+            let Self { #(#members: #bindings),* } = self;
+            #(::mullion_sip::Exchange::encode(#bindings, to)?;)*
             ::core::result::Result::Ok(())
         },
         decode: quote! {
@@ -150,69 +164,84 @@ fn structure<'a>(input: &DeriveInput, fields: &'a Fields) -> Result<Body<'a>> {
                 return from.value();
             }
             ::core::result::Result::Ok(Self {
-                #(#members: <#types as ::mullion_sip::Exchange>::decode(from)?,)*
+                #(#members: ::mullion_sip::Exchange::decode(from)?,)*
             })
         },
         fields: fields.iter().collect(),
-        visit: quote!(#(::mullion_sip::exchange::Handles::visit(&self.#members, visitor);)*),
-        digest,
+        visit: quote! {
+            let Self { #(#members: #bindings),* } = self;
+            #(::mullion_sip::exchange::Handles::visit(#bindings, visitor);)*
+        },
     })
 }
 
-fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<'a>> {
-    let name = input.ident.to_string();
-    let Some(representation) = representation(input)? else {
-        return Err(Error::new(
-            input.ident.span(),
-            "write #[repr(u8)] or #[repr(C)] above an enum that is sent: both sides must agree on its layout",
-        ));
-    };
-    let mut digest = start(&format!("enum {name} repr {representation}"));
+fn enumeration<'a>(input: &DeriveInput, own: &Own, data: &'a syn::DataEnum) -> Result<Body<'a>> {
+    let name = plain_name(&input.ident);
+    let Representation { text, number } = Representation::of(input)?;
+    let shape = local("shape");
+    let mut parts = parameters(&input.generics, &shape);
     let mut arms = TokenStream::new();
     let mut writes = TokenStream::new();
     let mut reads = TokenStream::new();
-    for (variant, number) in data.variants.iter().zip(0u16..) {
-        let (label, ident) = (variant.ident.to_string(), &variant.ident);
-        digest.extend(quote!(.text(#label)));
-        if let Some((_, value)) = &variant.discriminant {
-            let value = value.to_token_stream().to_string();
-            digest.extend(quote!(.text(#value)));
-        }
+    for (index, variant) in data.variants.iter().enumerate() {
+        let index = u16::try_from(index)
+            .map_err(|_| Error::new(variant.span(), "more variants than there are numbers"))?;
+        let (label, ident) = (plain_name(&variant.ident), &variant.ident);
+        parts.extend(match &variant.discriminant {
+            Some((_, value)) => {
+                let with = format_ident!("variant_{number}");
+                quote!(let #shape = #shape.#with(#label, #value);)
+            }
+            None => quote!(let #shape = #shape.variant(#label);),
+        });
         let mut patterns = Vec::new();
-        let mut names = Vec::new();
-        let mut kinds = Vec::new();
+        let mut bindings = Vec::new();
         let mut members = Vec::new();
         for (position, field) in variant.fields.iter().enumerate() {
-            let binding = format_ident!("field_{position}");
+            let binding = format_ident!("field_{position}", span = Span::mixed_site());
             let member = field
                 .ident
                 .clone()
                 .map_or(Member::Unnamed(Index::from(position)), Member::Named);
-            let kind = field_digest(field, &name)?;
-            digest.extend(quote!(.text("field") #kind));
+            let label = match &member {
+                Member::Named(name) => plain_name(name),
+                Member::Unnamed(index) => index.index.to_string(),
+            };
+            let (kind, value) = (&field.ty, local("value"));
+            let find = quote!(|#value: &Self| match #value {
+                Self::#ident { #member: #binding, .. } => #binding,
+                _ => loop {},
+            });
+            parts.extend(if own.is_in(kind) {
+                let described = own.described(
+                    kind,
+                    |itself, marked| quote!(#shape.recursive::<#itself, #marked>(#label, #find)),
+                )?;
+                quote!(let #shape = #described;)
+            } else {
+                quote_spanned!(kind.span()=> let #shape = #shape.field(#label, #find);)
+            });
             patterns.push(quote!(#member: #binding));
-            names.push(binding);
-            kinds.push(&field.ty);
+            bindings.push(binding);
             members.push(member);
         }
         writes.extend(quote! {
             Self::#ident { #(#patterns),* } => {
-                to.bytes(&#number.to_le_bytes())?;
-                #(::mullion_sip::Exchange::encode(#names, to)?;)*
+                to.variant(#index)?;
+                #(::mullion_sip::Exchange::encode(#bindings, to)?;)*
             }
         });
         reads.extend(quote! {
-            #number => Self::#ident {
-                #(#members: <#kinds as ::mullion_sip::Exchange>::decode(from)?,)*
+            #index => Self::#ident {
+                #(#members: ::mullion_sip::Exchange::decode(from)?,)*
             },
         });
         arms.extend(quote! {
             Self::#ident { #(#patterns),* } => {
-                #(::mullion_sip::exchange::Handles::visit(#names, visitor);)*
+                #(::mullion_sip::exchange::Handles::visit(#bindings, visitor);)*
             }
         });
     }
-    digest.extend(quote!(.finish()));
     Ok(Body {
         fields: data
             .variants
@@ -220,14 +249,17 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
             .flat_map(|variant| &variant.fields)
             .collect(),
         visit: quote!(match self { #arms }),
-        digest,
-        plain: quote!(false),
+        shape: quote! {{
+            let #shape = ::mullion_sip::exchange::Shape::<Self>::enumeration(#name, #text);
+            #parts
+            #shape.finish()
+        }},
         encode: quote! {
             match self { #writes }
             ::core::result::Result::Ok(())
         },
         decode: quote! {
-            ::core::result::Result::Ok(match u16::from_le_bytes(from.array()?) {
+            ::core::result::Result::Ok(match from.variant()? {
                 #reads
                 _ => return ::core::result::Result::Err(
                     ::mullion_sip::__private::DecodeError::Invalid(#name),
@@ -237,62 +269,25 @@ fn enumeration<'a>(input: &DeriveInput, data: &'a syn::DataEnum) -> Result<Body<
     })
 }
 
-fn start(what: &str) -> TokenStream {
-    quote! {
-        ::mullion_sip::Digest::new()
-            .text(#what)
-            .number(::core::mem::size_of::<Self>() as u64)
-            .number(::core::mem::align_of::<Self>() as u64)
-    }
-}
-
-/// The layout's representation as written, if the attribute fixes one.
-fn representation(input: &DeriveInput) -> Result<Option<String>> {
-    let mut found = None;
-    for attribute in &input.attrs {
-        if attribute.path().is_ident("repr") {
-            attribute.parse_nested_meta(|meta| {
-                if let Some(name) = meta.path.get_ident()
-                    && name != "align"
-                {
-                    found = Some(name.to_string());
-                }
-                if meta.input.peek(syn::token::Paren) {
-                    let content;
-                    syn::parenthesized!(content in meta.input);
-                    content.parse::<TokenStream>()?;
-                }
-                Ok(())
-            })?;
+/// What the type is generic over.
+fn parameters(generics: &Generics, shape: &Ident) -> TokenStream {
+    let each = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Type(kind) => {
+            let name = &kind.ident;
+            quote!(let #shape = #shape.parameter::<#name>();)
         }
-    }
-    Ok(found)
-}
-
-fn field_digest(field: &Field, own: &str) -> Result<TokenStream> {
-    let kind = &field.ty;
-    if by_name(field)? || mentions(kind, own) {
-        let text = kind.to_token_stream().to_string();
-        return Ok(quote!(.text(#text).number(::core::mem::size_of::<#kind>() as u64)));
-    }
-    Ok(quote!(.digest(<#kind as ::mullion_sip::Exchange>::DIGEST)))
-}
-
-fn by_name(field: &Field) -> Result<bool> {
-    let mut by_name = false;
-    for attribute in &field.attrs {
-        if attribute.path().is_ident("exchange") {
-            attribute.parse_nested_meta(|meta| {
-                by_name = meta.path.is_ident("by_name");
-                if by_name {
-                    Ok(())
-                } else {
-                    Err(meta.error("the only attribute here is `by_name`"))
-                }
-            })?;
+        GenericParam::Const(value) => {
+            let name = &value.ident;
+            quote!(let #shape = #shape.number(#name as _);)
         }
-    }
-    Ok(by_name)
+        GenericParam::Lifetime(_) => TokenStream::new(),
+    });
+    each.collect()
+}
+
+/// A name, however it had to be written.
+fn plain_name(name: &Ident) -> String {
+    name.to_string().trim_start_matches("r#").to_owned()
 }
 
 fn refuse_lifetimes(generics: &Generics) -> Result<()> {
@@ -307,14 +302,17 @@ fn refuse_lifetimes(generics: &Generics) -> Result<()> {
     Ok(())
 }
 
-/// Whether `name` or `Self` stands anywhere in a type.
-fn mentions(kind: &Type, name: &str) -> bool {
-    fn find(tokens: TokenStream, name: &str) -> bool {
+/// Whether a type is written with something in it that the compiler would run or expand.
+pub(crate) fn has_code(kind: &Type) -> bool {
+    fn find(tokens: TokenStream) -> bool {
+        use proc_macro2::{Delimiter, TokenTree};
         tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => ident == name || ident == "Self",
-            TokenTree::Group(group) => find(group.stream(), name),
+            TokenTree::Group(group) => {
+                group.delimiter() == Delimiter::Brace || find(group.stream())
+            }
+            TokenTree::Punct(punct) => punct.as_char() == '!',
             _ => false,
         })
     }
-    find(kind.to_token_stream(), name)
+    find(kind.to_token_stream())
 }

@@ -1,13 +1,16 @@
 //! From a checked contract to its module: marker types for the states, two endpoint types with the operations
 //! that each state allows, and an enum for what each state may bring.
 //!
-//! The generated `unsafe` rests on one fact: an endpoint's type names the state it is in. Messages travel by
-//! number; numbers are unique in a contract, so a payload's type follows from the number alone.
+//! An endpoint's type names the state that it is in, and a message is a type that names its payload and the states
+//! around it. The functions that send and receive are safe: the compiler compares these types. The code that is
+//! generated has `unsafe impl`s and no `unsafe` block, and calls no free function in them: a program can give the names
+//! `mullion_sip` and `core` to crates of its own (`mullion_sip::channel::message`).
 
-use proc_macro2::{Literal, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Ident, Type};
+mod own;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::{Ident, Type, Visibility, parse_quote};
 
 use crate::graph::{Bounds, Side};
 use crate::syntax::{Contract, Message, State};
@@ -19,14 +22,18 @@ pub(crate) fn module(contract: &Contract, bounds: Bounds) -> TokenStream {
         name,
         ..
     } = contract;
-    let info = info(contract, bounds);
-    let states = contract.states.iter().map(state_marker);
+
+    let inside = inside(visibility);
+    let info = info(contract, bounds, &inside);
+    let states = (0u16..)
+        .zip(&contract.states)
+        .map(|(index, state)| state_marker(index, state, &inside));
+    let messages = messages(contract, &inside);
     let endpoints = [Side::Client, Side::Server].map(endpoint);
     let operations = numbered(contract).map(|(state, first)| {
         let operations = Operations {
             contract,
             state,
-            index: index_of(contract, state),
             first,
         };
         let sends = operations.sends();
@@ -43,6 +50,7 @@ pub(crate) fn module(contract: &Contract, bounds: Bounds) -> TokenStream {
             #info
             #(#states)*
             #(#endpoints)*
+            #messages
 
             /// A new channel: both its endpoints, in the state where the contract starts.
             ///
@@ -53,11 +61,30 @@ pub(crate) fn module(contract: &Contract, bounds: Bounds) -> TokenStream {
                 ::mullion_sip::exchange::HeapError,
             > {
                 let (client, server) = ::mullion_sip::__private::channel::<Contract>()?;
-                Ok((Client::wrap(client), Server::wrap(server)))
+                Ok((Client(client), Server(server)))
             }
 
             #(#operations)*
         }
+    }
+}
+
+/// The visibility of the module, as it is written inside of the module. What the contract consists of has it, since types
+/// of payloads need not be visible anywhere else.
+fn inside(module: &Visibility) -> Visibility {
+    match module {
+        Visibility::Inherited => parse_quote!(pub(super)),
+        Visibility::Restricted(restricted) if restricted.path.is_ident("self") => {
+            parse_quote!(pub(super))
+        }
+        Visibility::Restricted(restricted) => match restricted.path.segments.first() {
+            Some(first) if first.ident == "super" => {
+                let path = &restricted.path;
+                parse_quote!(pub(in super::#path))
+            }
+            _ => module.clone(),
+        },
+        Visibility::Public(_) => module.clone(),
     }
 }
 
@@ -68,11 +95,6 @@ fn numbered(contract: &Contract) -> impl Iterator<Item = (&State, u16)> {
         *next += state.messages.len() as u16;
         Some((state, first))
     })
-}
-
-fn index_of(contract: &Contract, state: &State) -> u16 {
-    let same = |other: &State| other.name == state.name;
-    contract.states.iter().position(same).unwrap_or_default() as u16
 }
 
 /// The contract in one spelling, whatever its layout and comments: what the digest covers.
@@ -94,27 +116,18 @@ fn canonical(contract: &Contract) -> String {
 }
 
 fn payload(message: &Message) -> Type {
-    let unit = || syn::parse_quote!(());
+    let unit = || parse_quote!(());
     message.payload.clone().unwrap_or_else(unit)
 }
 
-/// The static description that a channel carries with it, and that both sides compare when they bind.
-fn info(contract: &Contract, bounds: Bounds) -> TokenStream {
+/// What the contract is, as a type. Everything in it is a literal, or a type whose name is resolved in one place.
+fn info(contract: &Contract, bounds: Bounds, visibility: &Visibility) -> TokenStream {
     let text = canonical(contract);
     let name = contract.name.to_string();
-    let payloads: Vec<Type> = contract
-        .states
-        .iter()
-        .flat_map(|state| state.messages.iter().map(payload))
-        .collect();
-    // A contract may send its own endpoints: their digest is this very one, so the text must do for them.
-    let foreign = payloads.iter().filter(|payload| !names_own(payload));
-    let checks = payloads.iter().map(|payload| {
-        quote_spanned!(payload.span()=> ::mullion_sip::__private::must_be_exchange::<#payload>();)
+    let states = contract.states.iter().map(|state| {
+        let (name, sender) = (state.name.to_string(), side(state.sender));
+        quote!((#name, <::mullion_sip::channel::Side>::#sender))
     });
-    let numbers: Vec<Literal> = (0..payloads.len())
-        .map(|number| Literal::u16_unsuffixed(number as u16))
-        .collect();
     let steps = contract
         .states
         .iter()
@@ -127,124 +140,83 @@ fn info(contract: &Contract, bounds: Bounds) -> TokenStream {
                 quote!(::mullion_sip::__private::Step { from: #from, next: #next })
             })
         });
-    let ring = |receiver: Side, bound: usize| {
-        let incoming = contract
-            .states
-            .iter()
-            .filter(|state| state.sender != receiver)
-            .flat_map(|state| state.messages.iter().map(payload));
-        quote! {
-            ::mullion_sip::__private::Ring::new(#bound, &[
-                #(::mullion_sip::__private::slot::<#incoming>()),*
-            ])
-        }
-    };
-    let to_client = ring(Side::Client, bounds.to_client);
-    let to_server = ring(Side::Server, bounds.to_server);
-    let states = contract.states.iter().map(|state| {
-        let (name, sender) = (state.name.to_string(), side(state.sender));
-        quote!((#name, ::mullion_sip::channel::Side::#sender))
+    let Bounds {
+        to_client,
+        to_server,
+    } = bounds;
+    let start = &contract.states[0].name;
+    let count: usize = contract
+        .states
+        .iter()
+        .map(|state| state.messages.len())
+        .sum();
+    let messages = (0..count as u16).rev().fold(quote!(()), |rest, number| {
+        let message = marker_of(number);
+        quote!((#message, #rest))
     });
     quote! {
         /// The contract as a type: its text, digest and queues are in its
         /// [`INFO`](::mullion_sip::channel::Contract::INFO).
         #[derive(Debug)]
-        pub enum Contract {}
+        #visibility enum Contract {}
 
-        const _: fn() = || { #(#checks)* };
-
-        // SAFETY: the bounds are those of the state machine that the operations below keep to, the slots have
-        // room for every message of their direction, and `visit` knows each number's payload.
+        // SAFETY: all of it is said of the state machine that the macro has checked.
         unsafe impl ::mullion_sip::channel::Contract for Contract {
-            const INFO: &'static ::mullion_sip::channel::Info =
-                &::mullion_sip::__private::info(
-                    #name,
-                    #text,
-                    &[#(<#foreign as ::mullion_sip::Exchange>::DIGEST),*],
-                    &[#(#states),*],
-                    [#to_client, #to_server],
-                    {
-                        /// # Safety
-                        /// `payload` points to the payload of a message with this number.
-                        unsafe fn visit(
-                            number: u16,
-                            payload: *const u8,
-                            visitor: &mut dyn ::mullion_sip::__private::Visitor,
-                        ) {
-                            match number {
-                                // SAFETY: by the caller.
-                                #(#numbers => unsafe {
-                                    ::mullion_sip::__private::visit_at::<#payloads>(payload, visitor)
-                                },)*
-                                _ => {}
-                            }
-                        }
-                        visit
-                    },
-                    ::mullion_sip::__private::Wire {
-                        steps: &[#(#steps),*],
-                        encode: {
-                            /// # Safety
-                            /// `payload` points to the payload of a message with this number.
-                            unsafe fn encode(
-                                number: u16,
-                                payload: *const u8,
-                                to: &mut ::mullion_sip::__private::Writer<'_>,
-                            ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
-                                match number {
-                                    // SAFETY: by the caller.
-                                    #(#numbers => unsafe {
-                                        ::mullion_sip::__private::encode_at::<#payloads>(payload, to)
-                                    },)*
-                                    _ => ::core::result::Result::Ok(()),
-                                }
-                            }
-                            encode
-                        },
-                        decode: {
-                            /// # Safety
-                            /// `payload` points to room for the payload of a message with this number.
-                            unsafe fn decode(
-                                number: u16,
-                                payload: *mut u8,
-                                from: &mut ::mullion_sip::__private::Reader<'_>,
-                            ) -> ::core::result::Result<(), ::mullion_sip::__private::DecodeError> {
-                                match number {
-                                    // SAFETY: by the caller.
-                                    #(#numbers => unsafe {
-                                        ::mullion_sip::__private::decode_at::<#payloads>(payload, from)
-                                    },)*
-                                    _ => ::core::result::Result::Err(
-                                        ::mullion_sip::__private::DecodeError::Invalid("message of the contract"),
-                                    ),
-                                }
-                            }
-                            decode
-                        },
-                    },
-                );
+            const NAME: &'static ::core::primitive::str = #name;
+            const TEXT: &'static ::core::primitive::str = #text;
+            const STATES: &'static [(&'static ::core::primitive::str, ::mullion_sip::channel::Side)] =
+                &[#(#states),*];
+            const STEPS: &'static [::mullion_sip::__private::Step] = &[#(#steps),*];
+            const BOUNDS: [::core::primitive::usize; 2] = [#to_client, #to_server];
+            type Start = #start;
+            type Messages = #messages;
         }
     }
 }
 
-/// Whether a payload names an endpoint of this contract: `Client` or `Server` at the beginning of a path.
-fn names_own(payload: &Type) -> bool {
-    fn find(tokens: TokenStream) -> bool {
-        let mut in_path = false;
-        tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => {
-                let begins = !std::mem::replace(&mut in_path, false);
-                begins && (ident == "Client" || ident == "Server")
-            }
-            TokenTree::Group(group) => find(group.stream()),
-            TokenTree::Punct(punct) => {
-                in_path = punct.as_char() == ':';
-                false
-            }
-            TokenTree::Literal(_) => false,
-        })
-    }
-    find(payload.to_token_stream())
+/// The type that stands for a message.
+fn marker_of(number: u16) -> Ident {
+    format_ident!("MessageNumber{number}")
+}
+
+/// Each message as a type, with its payload and the states around it.
+fn messages(contract: &Contract, visibility: &Visibility) -> TokenStream {
+    let each = numbered(contract).flat_map(|(state, first)| {
+        (first..)
+            .zip(&state.messages)
+            .map(move |(number, message)| {
+                let marker = marker_of(number);
+                let from = &state.name;
+                let next = match contract.target(&message.next) {
+                    Some(next) => contract.states[next].name.to_token_stream(),
+                    None => quote!(::mullion_sip::__private::End),
+                };
+                let payload = payload(message);
+                let (markers, covered) = own::covered(contract, &payload);
+                let documentation = format!("Message `{}` of state `{from}`.", message.name);
+                quote! {
+                    #[doc(hidden)]
+                    #[doc = #documentation]
+                    #[derive(Debug)]
+                    #visibility enum #marker {}
+
+                    const _: () = {
+                        #markers
+
+                        // SAFETY: the contract has this message here, and the number is its place in the list.
+                        unsafe impl ::mullion_sip::__private::Message for #marker {
+                            type Contract = Contract;
+                            type From = #from;
+                            type Next = #next;
+                            type Payload = #payload;
+                            #covered
+                        const NUMBER: ::core::primitive::u16 = #number;
+                        }
+                    };
+                }
+            })
+    });
+    each.collect()
 }
 
 fn side(side: Side) -> Ident {
@@ -254,16 +226,28 @@ fn side(side: Side) -> Ident {
     }
 }
 
-fn state_marker(state: &State) -> TokenStream {
+fn state_marker(index: u16, state: &State, visibility: &Visibility) -> TokenStream {
     let State {
         attributes, name, ..
     } = state;
     let documentation = format!("State `{name}`: the {} sends.", state.sender.name());
+    let (sender, receiver) = (state.sender as usize, state.sender.peer() as usize);
     quote! {
         #[doc = #documentation]
         #(#attributes)*
         #[derive(Debug)]
-        pub enum #name {}
+        #visibility enum #name {}
+
+        // SAFETY: it is the contract's state with that number, in which that side sends and the other one receives.
+        unsafe impl ::mullion_sip::__private::State for #name {
+            type Contract = Contract;
+            const INDEX: ::core::primitive::u16 = #index;
+            const SENDER: ::core::primitive::usize = #sender;
+        }
+        // SAFETY: as above.
+        unsafe impl ::mullion_sip::__private::Sends<#sender> for #name {}
+        // SAFETY: as above.
+        unsafe impl ::mullion_sip::__private::Receives<#receiver> for #name {}
     }
 }
 
@@ -281,20 +265,11 @@ fn endpoint(side_of: Side) -> TokenStream {
         #[must_use = "dropping an endpoint closes the channel"]
         #[derive(Debug)]
         #[repr(transparent)]
-        pub struct #name<S>(
-            ::mullion_sip::__private::Endpoint<Contract, #index>,
-            ::core::marker::PhantomData<fn() -> S>,
-        );
+        pub struct #name<S>(::mullion_sip::__private::Endpoint<Contract, #index, S>);
 
-        impl<S> #name<S> {
-            fn wrap(endpoint: ::mullion_sip::__private::Endpoint<Contract, #index>) -> Self {
-                Self(endpoint, ::core::marker::PhantomData)
-            }
-        }
-
-        // SAFETY: an endpoint is one handle, which visits itself.
+        // SAFETY: it has one field, which is visited.
         unsafe impl<S: 'static> ::mullion_sip::exchange::Handles for #name<S> {
-            const HOLDS: bool = true;
+            const HOLDS: ::core::primitive::bool = true;
             fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {
                 ::mullion_sip::exchange::Handles::visit(&self.0, visitor);
             }
@@ -306,7 +281,6 @@ fn endpoint(side_of: Side) -> TokenStream {
 struct Operations<'a> {
     contract: &'a Contract,
     state: &'a State,
-    index: u16,
     /// The number of the state's first message.
     first: u16,
 }
@@ -316,19 +290,18 @@ impl Operations<'_> {
         self.state.messages.iter().zip(self.first..)
     }
 
-    /// The number and the name of the state that a message leads to.
-    fn next(&self, message: &Message) -> Option<(u16, &Ident)> {
+    /// The name of the state that a message leads to.
+    fn next(&self, message: &Message) -> Option<&Ident> {
         let next = self.contract.target(&message.next)?;
-        Some((next as u16, &self.contract.states[next].name))
+        Some(&self.contract.states[next].name)
     }
 
     fn sends(&self) -> TokenStream {
         let sender = side(self.state.sender);
-        let (name, index) = (&self.state.name, self.index);
+        let name = &self.state.name;
         let sends = self
             .messages()
             .map(|(message, number)| self.send(message, number));
-        let which = format!("{} in state {name}", self.state.sender.name());
         quote! {
             impl #sender<#name> {
                 #(#sends)*
@@ -345,30 +318,26 @@ impl Operations<'_> {
                 pub fn from_any(
                     any: ::mullion_sip::channel::AnyEndpoint,
                 ) -> ::core::result::Result<Self, ::mullion_sip::channel::Mismatch> {
-                    any.narrow(#index).map(Self::wrap)
+                    any.narrow().map(Self)
                 }
             }
 
-            // SAFETY: in this state its peer waits, so nothing is on its way to it (see `mullion_sip::channel`);
-            // the digest covers contract, side and state.
+            // SAFETY: it has one field, which may be sent in this state; the shape is the field's.
             unsafe impl ::mullion_sip::Exchange for #sender<#name> {
-                const DIGEST: ::mullion_sip::Digest = ::mullion_sip::Digest::new()
-                    .text(#which)
-                    .digest(<Contract as ::mullion_sip::channel::Contract>::INFO.digest)
-                    .finish();
-                const PLAIN: bool = false;
+                const SHAPE: ::mullion_sip::exchange::Shape<Self> =
+                    ::mullion_sip::exchange::Shape::<Self>::wrapping(|this: &Self| &this.0);
 
                 fn encode(
                     &self,
                     to: &mut ::mullion_sip::__private::Writer<'_>,
                 ) -> ::core::result::Result<(), ::mullion_sip::__private::EncodeError> {
-                    self.0.encode(to)
+                    ::mullion_sip::Exchange::encode(&self.0, to)
                 }
 
                 fn decode(
                     from: &mut ::mullion_sip::__private::Reader<'_>,
                 ) -> ::core::result::Result<Self, ::mullion_sip::__private::DecodeError> {
-                    ::mullion_sip::__private::Endpoint::decode(#index, from).map(Self::wrap)
+                    ::mullion_sip::Exchange::decode(from).map(Self)
                 }
             }
         }
@@ -380,12 +349,13 @@ impl Operations<'_> {
         let argument = payload.as_ref().map(|payload| quote!(, message: #payload));
         let value = payload.as_ref().map_or(quote!(()), |_| quote!(message));
         let sender = side(self.state.sender);
+        let marker = marker_of(number);
         let (result, send) = match self.next(message) {
-            Some((index, next)) => (
+            Some(next) => (
                 quote!(#sender<#next>),
-                quote!(self.0.send(#number, #index, #value).map(#sender::wrap)),
+                quote!(self.0.send::<#marker>(#value).map(#sender)),
             ),
-            None => (quote!(()), quote!(self.0.send_last(#number, #value))),
+            None => (quote!(()), quote!(self.0.send_last::<#marker>(#value))),
         };
         let documentation = format!(
             "Sends `{}` and goes on to `{}`. Neither blocks nor allocates.",
@@ -401,15 +371,15 @@ impl Operations<'_> {
             pub fn #method(
                 self #argument
             ) -> ::core::result::Result<#result, ::mullion_sip::channel::ChannelClosed> {
-                // SAFETY: the contract allows this message in this state, and leads to that one.
-                unsafe { #send }
+                #send
             }
         }
     }
 
     fn receives(&self) -> TokenStream {
         let receiver = side(self.state.sender.peer());
-        let (name, index) = (&self.state.name, self.index);
+        let index = self.state.sender.peer() as usize;
+        let name = &self.state.name;
         let message = format_ident!("{name}Message");
         let documentation = format!(
             "What the {} may receive in state `{name}`, with the endpoint in its next state.",
@@ -422,7 +392,7 @@ impl Operations<'_> {
                 payload,
                 ..
             } = message;
-            let next = self.next(message).map(|(_, next)| quote!(#receiver<#next>));
+            let next = self.next(message).map(|next| quote!(#receiver<#next>));
             let fields: Vec<TokenStream> = payload
                 .iter()
                 .map(|payload| quote!(#payload))
@@ -437,27 +407,22 @@ impl Operations<'_> {
             quote!(Self::#name { .. } => #text)
         });
         let arms = self.messages().map(|(received, number)| {
-            let name = &received.name;
-            let payload = &received.payload;
-            let kind = payload
-                .as_ref()
-                .map_or(quote!(()), |payload| quote!(#payload));
+            let (name, payload) = (&received.name, &received.payload);
+            let marker = marker_of(number);
             let value = payload.iter().map(|_| quote!(value));
             let binding = payload.as_ref().map_or(quote!(()), |_| quote!(value));
             match self.next(received) {
-                Some((index, _)) => quote! {
+                Some(_) => quote! {
                     #number => {
-                        // SAFETY: that message was found, which carries this type and leads to that state.
-                        let (#binding, endpoint) = unsafe { endpoint.take::<#kind>(#index) };
-                        Ok(#message::#name(#(#value,)* #receiver::wrap(endpoint)))
+                        let (#binding, endpoint) = arrived.take::<#marker>();
+                        Ok(#message::#name(#(#value,)* #receiver(endpoint)))
                     }
                 },
                 None => {
                     let value = payload.as_ref().map(|_| quote!((value)));
                     quote! {
                         #number => {
-                            // SAFETY: that message was found, which carries this type and is the last.
-                            let #binding = unsafe { endpoint.take_last::<#kind>() };
+                            let #binding = arrived.take_last::<#marker>();
                             Ok(#message::#name #value)
                         }
                     }
@@ -486,8 +451,7 @@ impl Operations<'_> {
                 /// The peer has gone and everything it sent has been received.
                 #[inline(always)]
                 pub fn recv(self) -> ::core::result::Result<#message, ::mullion_sip::channel::ChannelClosed> {
-                    let number = self.0.wait()?;
-                    self.open(number)
+                    Self::open(self.0.wait()?)
                 }
 
                 /// The next message if there is one already.
@@ -499,8 +463,8 @@ impl Operations<'_> {
                     self,
                 ) -> ::core::result::Result<#message, ::mullion_sip::channel::TryRecvError<Self>> {
                     match self.0.poll()? {
-                        Some(number) => Ok(self.open(number)?),
-                        None => Err(::mullion_sip::channel::TryRecvError::Empty(self)),
+                        Ok(arrived) => Ok(Self::open(arrived)?),
+                        Err(endpoint) => Err(::mullion_sip::channel::TryRecvError::Empty(Self(endpoint))),
                     }
                 }
 
@@ -513,20 +477,18 @@ impl Operations<'_> {
                     timeout: ::core::time::Duration,
                 ) -> ::core::result::Result<#message, ::mullion_sip::channel::TryRecvError<Self>> {
                     match self.0.wait_for(timeout)? {
-                        Some(number) => Ok(self.open(number)?),
-                        None => Err(::mullion_sip::channel::TryRecvError::Empty(self)),
+                        Ok(arrived) => Ok(Self::open(arrived)?),
+                        Err(endpoint) => Err(::mullion_sip::channel::TryRecvError::Empty(Self(endpoint))),
                     }
                 }
 
                 #[inline(always)]
                 fn open(
-                    self,
-                    number: u16,
+                    arrived: ::mullion_sip::__private::Arrived<Contract, #index, #name>,
                 ) -> ::core::result::Result<#message, ::mullion_sip::channel::ChannelClosed> {
-                    let endpoint = self.0;
-                    match number {
+                    match arrived.number() {
                         #(#arms)*
-                        _ => Err(endpoint.violated()),
+                        _ => Err(arrived.violated()),
                     }
                 }
 
@@ -542,7 +504,7 @@ impl Operations<'_> {
                 pub fn from_any(
                     any: ::mullion_sip::channel::AnyEndpoint,
                 ) -> ::core::result::Result<Self, ::mullion_sip::channel::Mismatch> {
-                    any.narrow(#index).map(Self::wrap)
+                    any.narrow().map(Self)
                 }
             }
 

@@ -24,7 +24,7 @@ pub fn contract(input: TokenStream) -> TokenStream {
 }
 
 /// Lets values of a type be sent. See `mullion_sip::Exchange`.
-#[proc_macro_derive(Exchange, attributes(exchange))]
+#[proc_macro_derive(Exchange)]
 pub fn exchange(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     exchange::derive(&input)

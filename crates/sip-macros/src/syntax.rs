@@ -11,6 +11,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Ident, Result, Token, Type, Visibility, braced, parenthesized};
 
+use crate::exchange::has_code;
 use crate::graph::{Bounds, Fault, Graph, Node, Side, analyse};
 
 pub(crate) struct Contract {
@@ -114,6 +115,12 @@ impl Parse for Message {
             let content;
             parenthesized!(content in input);
             let payload = content.parse()?;
+            if has_code(&payload) {
+                return Err(Error::new_spanned(
+                    payload,
+                    "a payload is written without blocks and macros: give it a name outside of the contract",
+                ));
+            }
             if !content.is_empty() {
                 return Err(content.error("a message carries one value; make several a tuple"));
             }
