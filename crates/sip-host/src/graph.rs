@@ -1,24 +1,39 @@
 //! The channel graph as a picture: processes by domain, channels between them.
 //!
 //! ```text
-//!   +- domain main -----------+      +- domain storage --+
-//!   |  [ web ]      [ cache ] |      |  [ disk ]         |
-//!   +-----\-----------/-------+      +----/--------------+
-//!          \__ http: 12 / 12 ____________/
+//!   +- domain main ---------+
+//!   | [ web               o-|-- http 12 → 12 ← ---+
+//!   | [ cache             o-|-- read 3 → 3 ← --+  |
+//!   +- domain storage ------+                  |  |
+//!   | [ disk              <-|------------------+  |
+//!   | [                   <-|---------------------+
+//!   +-----------------------+
 //! ```
-//! Every process has a row of its own in its domain's column. Channels of one contract between the same two
-//! processes are one line, with their number and the messages each way.
+//! Channels of one contract between the same two processes are one line, with their number and the messages each
+//! way. A dot is at the client's end, an arrow at the server's. Where they go is `place`'s business: no line touches a box
+//! that is not its end, and words stand free, in every graph.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::view::{ChannelView, View};
+use crate::view::{ChannelView, ProcessView, View};
 
-const NODE: (f64, f64) = (190.0, 46.0);
-const GAP: (f64, f64) = (340.0, 44.0);
-const MARGIN: f64 = 40.0;
-const PADDING: f64 = 24.0;
-const TITLE: f64 = 26.0;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use place::{Edge, Node, Places, Route};
+
+const MARGIN: f64 = 24.0;
+const PADDING: f64 = 16.0;
+/// Between two tracks.
+const TRACK: f64 = 14.0;
+const BOLD: f64 = 13.0;
+const SMALL: f64 = 11.0;
+/// Of a name, so many characters are shown; all of them are in its tip.
+const LONGEST: usize = 64;
+/// One after the other, so that lines beside each other differ.
+const COLOURS: [&str; 5] = ["#2f5d8a", "#8a3b2f", "#3f7040", "#6b4a8c", "#7a6117"];
 
 /// Who holds ends that no process of this supervisor holds.
 const OUTSIDE: &str = "(elsewhere)";
@@ -31,55 +46,174 @@ struct Bundle {
     to_client: u64,
 }
 
+/// Who asks whom, by which contract.
+type Bundles = BTreeMap<(String, String, String), Bundle>;
+
 /// Paints a view.
 pub fn svg(view: &View) -> String {
-    let columns = columns(view);
-    let bundles = bundles(&view.channels);
-    let rows = columns
-        .iter()
-        .map(|(_, names)| names.len())
-        .max()
-        .unwrap_or(0) as f64;
-    let width =
-        2.0 * MARGIN + columns.len() as f64 * (NODE.0 + GAP.0) - GAP.0 + 2.0 * PADDING + SIDE;
-    let height = 2.0 * MARGIN + TITLE + 2.0 * PADDING + rows * (NODE.1 + GAP.1) - GAP.1;
+    let picture = Picture::new(view);
     let mut out = String::new();
+    let (width, height) = picture.size();
     // Writing to a string does not fail.
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"{BOLD}\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
-    let mut places = BTreeMap::new();
-    for (column, (domain, names)) in columns.iter().enumerate() {
-        let x = MARGIN + PADDING + column as f64 * (NODE.0 + GAP.0);
-        frame(&mut out, domain, x, names.len());
-        for (row, name) in names.iter().enumerate() {
-            let y = MARGIN + TITLE + PADDING + row as f64 * (NODE.1 + GAP.1);
-            places.insert(name.clone(), (x, y));
-        }
+    for (index, name) in picture.frames.iter().enumerate() {
+        picture.frame(&mut out, index, name);
     }
-    let mut labels = String::new();
-    let mut arrivals = BTreeMap::<&str, usize>::new();
-    for ((client, server, contract), bundle) in &bundles {
-        if let (Some(from), Some(to)) = (places.get(client), places.get(server)) {
-            let number = arrivals.entry(server).or_default();
-            let at = edge(&mut out, *from, *to, *number);
-            label(&mut labels, at, contract, bundle);
-            *number += 1;
-        }
+    for index in 0..picture.names.len() {
+        picture.node(&mut out, index, view);
     }
-    for (name, place) in &places {
-        node(&mut out, view, name, *place);
+    for (index, (key, bundle)) in picture.bundles.iter().enumerate() {
+        picture.edge(&mut out, index, key, bundle);
     }
-    out.push_str(&labels);
     out.push_str("</svg>\n");
     out
 }
 
-/// Room at the right for lines between processes of the last column.
-const SIDE: f64 = 170.0;
+/// What is to be painted, and where.
+struct Picture {
+    /// Frames by their titles, and boxes by their names, from top to bottom.
+    frames: Vec<String>,
+    names: Vec<String>,
+    bundles: Vec<((String, String, String), Bundle)>,
+    places: Places,
+    /// Of all boxes.
+    width: f64,
+    /// Of the longest words on a line.
+    words: f64,
+}
+
+impl Picture {
+    fn new(view: &View) -> Picture {
+        let columns = columns(view);
+        let bundles: Vec<_> = bundles(&view.channels).into_iter().collect();
+        let (mut nodes, mut names) = (Vec::new(), Vec::new());
+        for (frame, (_, processes)) in columns.iter().enumerate() {
+            nodes.extend(processes.iter().map(|_| Node { frame }));
+            names.extend(processes.iter().cloned());
+        }
+        let at = |name: &String| names.iter().position(|known| known == name);
+        // A channel of a process that is not there, is nobody's.
+        let known = |((client, server, _), _): &(_, Bundle)| {
+            Some(Edge {
+                from: at(client)?,
+                to: at(server)?,
+            })
+        };
+        let (bundles, edges): (Vec<_>, Vec<_>) = bundles
+            .into_iter()
+            .filter_map(|bundle| known(&bundle).map(|edge| (bundle, edge)))
+            .unzip();
+        let details = view.processes.iter().map(detail);
+        let wide = names
+            .iter()
+            .map(|name| width(&shortened(name), BOLD))
+            .chain(details.map(|(_, words)| width(&words, SMALL)))
+            .chain(
+                columns
+                    .iter()
+                    .map(|(title, _)| width(&shortened(title), BOLD)),
+            )
+            .fold(150.0, f64::max);
+        let words = bundles
+            .iter()
+            .map(|((_, _, contract), bundle)| width(&bundle.words(contract), SMALL));
+        Picture {
+            words: words.fold(0.0, f64::max),
+            places: place::place(&nodes, &edges, MARGIN),
+            frames: columns.into_iter().map(|(title, _)| title).collect(),
+            names,
+            bundles,
+            width: wide + 20.0,
+        }
+    }
+
+    /// Where boxes end.
+    fn right(&self) -> f64 {
+        MARGIN + PADDING + self.width
+    }
+
+    fn track(&self, track: usize) -> f64 {
+        self.right() + PADDING + 14.0 + self.words + 10.0 + track as f64 * TRACK
+    }
+
+    fn size(&self) -> (f64, f64) {
+        let tracks = self.places.tracks;
+        (self.track(tracks) + MARGIN, self.places.height + MARGIN)
+    }
+
+    fn frame(&self, out: &mut String, index: usize, title: &str) {
+        let (top, height) = self.places.frames[index];
+        let _ = writeln!(
+            out,
+            "<rect class=\"frame\" x=\"{MARGIN}\" y=\"{top}\" width=\"{}\" height=\"{height}\" rx=\"10\" \
+             fill=\"#f4f1ea\" stroke=\"#8a8376\"/>\n<text x=\"{}\" y=\"{}\" fill=\"#5b554a\">{}</text>",
+            self.width + 2.0 * PADDING,
+            MARGIN + PADDING,
+            top + 19.0,
+            escaped(&shortened(title))
+        );
+    }
+
+    fn node(&self, out: &mut String, index: usize, view: &View) {
+        let (name, (y, height)) = (&self.names[index], self.places.nodes[index]);
+        let found = view.processes.iter().find(|process| process.name == *name);
+        let (fill, words) = found.map_or(("#ffffff", String::new()), detail);
+        let x = MARGIN + PADDING;
+        let _ = writeln!(
+            out,
+            "<rect class=\"process\" data-name=\"{full}\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{height}\" rx=\"6\" \
+             fill=\"{fill}\" stroke=\"#3c3a36\"><title>{full}</title></rect>\n\
+             <text x=\"{}\" y=\"{}\" font-weight=\"bold\" fill=\"#1d1c1a\">{}</text>\n\
+             <text x=\"{}\" y=\"{}\" font-size=\"{SMALL}\" fill=\"#44413b\">{}</text>",
+            self.width,
+            x + 10.0,
+            y + 19.0,
+            escaped(&shortened(name)),
+            x + 10.0,
+            y + 36.0,
+            escaped(&words),
+            full = escaped(name),
+        );
+    }
+
+    /// A line from client to server, and the words on it, where it leaves the client.
+    fn edge(
+        &self,
+        out: &mut String,
+        index: usize,
+        (client, server, contract): &(String, String, String),
+        bundle: &Bundle,
+    ) {
+        let Route { from, to, track } = self.places.edges[index];
+        let (x, bend) = (self.right(), self.track(track));
+        let colour = COLOURS[index % COLOURS.len()];
+        let tip = format!("{client} asks {server}: {contract}");
+        let _ = writeln!(
+            out,
+            "<path class=\"channel\" data-from=\"{}\" data-to=\"{}\" d=\"M{x} {from}H{bend}V{to}H{}\" fill=\"none\" \
+             stroke=\"{colour}\" stroke-width=\"1.6\" stroke-linejoin=\"round\"><title>{}</title></path>\n\
+             <circle cx=\"{x}\" cy=\"{from}\" r=\"3\" fill=\"{colour}\"/>\n\
+             <polygon points=\"{x},{to} {},{} {},{}\" fill=\"{colour}\"/>\n\
+             <text class=\"words\" x=\"{}\" y=\"{}\" font-size=\"{SMALL}\" fill=\"{colour}\">{}</text>",
+            escaped(client),
+            escaped(server),
+            x + 7.0,
+            escaped(&tip),
+            x + 9.0,
+            to - 4.0,
+            x + 9.0,
+            to + 4.0,
+            x + PADDING + 8.0,
+            from - 4.0,
+            escaped(&bundle.words(contract))
+        );
+    }
+}
 
 /// Domains with the names of their processes; in the last place, who holds ends outside of all.
 fn columns(view: &View) -> Vec<(String, Vec<String>)> {
@@ -99,7 +233,7 @@ fn columns(view: &View) -> Vec<(String, Vec<String>)> {
     columns
 }
 
-fn bundles(channels: &[ChannelView]) -> BTreeMap<(String, String, String), Bundle> {
+fn bundles(channels: &[ChannelView]) -> Bundles {
     let mut bundles = BTreeMap::<_, Bundle>::new();
     let name = |end: &Option<String>| end.clone().unwrap_or_else(|| OUTSIDE.to_owned());
     for channel in channels {
@@ -116,120 +250,49 @@ fn bundles(channels: &[ChannelView]) -> BTreeMap<(String, String, String), Bundl
     bundles
 }
 
-fn frame(out: &mut String, domain: &str, x: f64, rows: usize) {
-    let (left, top) = (x - PADDING, MARGIN);
-    let width = NODE.0 + 2.0 * PADDING;
-    let height = TITLE + 2.0 * PADDING + rows as f64 * (NODE.1 + GAP.1) - GAP.1;
-    let _ = writeln!(
-        out,
-        "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" rx=\"10\" fill=\"#f4f1ea\" \
-         stroke=\"#8a8376\"/>\n<text x=\"{}\" y=\"{}\" fill=\"#5b554a\">{}</text>",
-        left + 12.0,
-        top + 20.0,
-        escaped(domain)
-    );
-}
-
-fn node(out: &mut String, view: &View, name: &str, (x, y): (f64, f64)) {
-    let found = view.processes.iter().find(|process| process.name == name);
-    let (fill, detail) = match found {
-        None => ("#ffffff", String::new()),
-        Some(process) if process.state == "running" => {
-            let restarts = match process.restarts {
-                0 => String::new(),
-                number => format!(", {number} restarts"),
-            };
-            (
-                "#dcebdd",
-                format!(
-                    "{} threads, {} KiB{restarts}",
-                    process.threads,
-                    process.heap >> 10
-                ),
-            )
-        }
-        Some(process) => (
-            "#eedcd8",
-            format!("{}, {} restarts", process.state, process.restarts),
-        ),
+/// A box's colour, and what is said in it.
+fn detail(process: &ProcessView) -> (&'static str, String) {
+    if process.state != "running" {
+        let words = format!("{}, {} restarts", process.state, process.restarts);
+        return ("#eedcd8", words);
+    }
+    let restarts = match process.restarts {
+        0 => String::new(),
+        number => format!(", {number} restarts"),
     };
-    let _ = writeln!(
-        out,
-        "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{fill}\" stroke=\"#3c3a36\"/>\n\
-         <text x=\"{}\" y=\"{}\" font-weight=\"bold\" fill=\"#1d1c1a\">{}</text>\n\
-         <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#44413b\">{}</text>",
-        NODE.0,
-        NODE.1,
-        x + 10.0,
-        y + 19.0,
-        escaped(&shortened(name)),
-        x + 10.0,
-        y + 36.0,
-        escaped(&detail)
-    );
+    let heap = process.heap >> 10;
+    let words = format!("{} threads, {heap} KiB{restarts}", process.threads);
+    ("#dcebdd", words)
 }
 
-/// A line from client to server; within a column it goes round at the right. Lines that arrive at one process keep
-/// a distance. Gives where there is room for words: at the arrival, or at the bend.
-fn edge(out: &mut String, from: (f64, f64), to: (f64, f64), number: usize) -> (f64, f64) {
-    let shift = 14.0 * number as f64;
-    let start = from.1 + NODE.1 / 2.0;
-    let end = to.1 + 12.0 + shift;
-    let (path, words) = if from.0 == to.0 {
-        let x = from.0 + NODE.0;
-        let by = 40.0 + (end - start).abs() / 4.0;
-        let reach = x + by;
-        (
-            format!("M{x} {start} C{reach} {start} {reach} {end} {x} {end}"),
-            (x + 0.75 * by + 6.0, (start + end) / 2.0 + 4.0),
+impl Bundle {
+    /// What goes through: the contract, how many channels, messages to the server and back.
+    fn words(&self, contract: &str) -> String {
+        let times = match self.channels {
+            1 => String::new(),
+            channels => format!("{channels} × "),
+        };
+        let contract = shortened(contract);
+        format!(
+            "{times}{contract} {} → {} ←",
+            self.to_server, self.to_client
         )
-    } else {
-        let rightwards = to.0 > from.0;
-        let x = (
-            if rightwards { from.0 + NODE.0 } else { from.0 },
-            if rightwards { to.0 } else { to.0 + NODE.0 },
-        );
-        let half = (x.0 + x.1) / 2.0;
-        (
-            format!(
-                "M{} {start} C{half} {start} {half} {end} {} {end}",
-                x.0, x.1
-            ),
-            (if rightwards { x.1 - 120.0 } else { x.1 + 8.0 }, end - 3.0),
-        )
-    };
-    let _ = writeln!(
-        out,
-        "<path d=\"{path}\" fill=\"none\" stroke=\"#2f5d8a\" stroke-width=\"1.6\"/>"
-    );
-    words
-}
-
-/// What goes through: the contract, how many channels, messages to the server and back.
-fn label(out: &mut String, at: (f64, f64), contract: &str, bundle: &Bundle) {
-    let times = match bundle.channels {
-        1 => String::new(),
-        channels => format!("{channels} × "),
-    };
-    let _ = writeln!(
-        out,
-        "<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#2f5d8a\" stroke=\"#ffffff\" stroke-width=\"3\" \
-         paint-order=\"stroke\">{times}{} {} → {} ←</text>",
-        at.0,
-        at.1,
-        escaped(contract),
-        bundle.to_server,
-        bundle.to_client
-    );
+    }
 }
 
 fn shortened(name: &str) -> String {
-    if name.chars().count() <= 22 {
+    if name.chars().count() <= LONGEST {
         return name.to_owned();
     }
-    let mut short: String = name.chars().take(21).collect();
+    let mut short: String = name.chars().take(LONGEST - 1).collect();
     short.push('…');
     short
+}
+
+/// The width of words in pixels, from above.
+fn width(text: &str, size: f64) -> f64 {
+    let wide = |character: char| if character.is_ascii() { 0.64 } else { 1.0 };
+    text.chars().map(wide).sum::<f64>() * size
 }
 
 fn escaped(text: &str) -> String {
@@ -237,78 +300,4 @@ fn escaped(text: &str) -> String {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::view::ProcessView;
-
-    fn process(name: &str, domain: &str) -> ProcessView {
-        ProcessView {
-            name: name.into(),
-            domain: domain.into(),
-            state: "running".into(),
-            ..ProcessView::default()
-        }
-    }
-
-    fn channel(client: Option<&str>, server: Option<&str>, to_server: u32) -> ChannelView {
-        ChannelView {
-            contract: "ask".into(),
-            client: client.map(str::to_owned),
-            server: server.map(str::to_owned),
-            to_server,
-            ..ChannelView::default()
-        }
-    }
-
-    #[test]
-    fn every_process_domain_and_contract_is_there_once() {
-        let view = View {
-            processes: vec![
-                process("a<b", "main"),
-                process("b", "other"),
-                process("c", "main"),
-            ],
-            channels: vec![
-                channel(Some("a<b"), Some("b"), 5),
-                channel(Some("a<b"), Some("b"), 6),
-                channel(Some("c"), None, 1),
-            ],
-            ..View::default()
-        };
-        let picture = svg(&view);
-        let document = roxmltree::Document::parse(&picture).expect("well formed");
-        let texts: Vec<&str> = document
-            .descendants()
-            .filter(|node| node.is_text())
-            .filter_map(|node| node.text())
-            .collect();
-        for wanted in [
-            "a<b",
-            "b",
-            "c",
-            "domain main",
-            "domain other",
-            "2 × ask 11 → 0 ←",
-            "ask 1 → 0 ←",
-            OUTSIDE,
-        ] {
-            assert_eq!(
-                texts.iter().filter(|text| **text == wanted).count(),
-                1,
-                "{wanted}"
-            );
-        }
-        let lines = document
-            .descendants()
-            .filter(|node| node.has_tag_name("path"));
-        assert_eq!(lines.count(), 2);
-    }
-
-    #[test]
-    fn nothing_is_a_picture_too() {
-        assert!(roxmltree::Document::parse(&svg(&View::default())).is_ok());
-    }
 }

@@ -1,7 +1,8 @@
 //! A library's file, judged before any of its code runs.
 //!
 //! Only [`Image::read`] makes an [`Image`], and only an image can be loaded; the bytes that were judged are the
-//! bytes that are loaded, whatever becomes of the file.
+//! bytes that are loaded, whatever becomes of the file. Only the entries that name constructors and destructors are
+//! written over, so that none of them runs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,10 +16,11 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use elf::Elf;
-pub use elf::ElfError;
+pub use elf::{ElfError, Imports};
 pub(crate) use elf::{Parts, Span};
 
 mod elf;
+mod imports;
 
 /// Bytes of a library at most.
 pub const LARGEST: u64 = 256 << 20;
@@ -186,6 +188,17 @@ impl Image {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The bytes to be loaded: those that were judged, but that nothing of them runs by being loaded.
+    pub(crate) fn silenced(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for word in &self.parts.silenced {
+            if let Some(place) = bytes.get_mut(word.at..word.at + 8) {
+                place.copy_from_slice(&word.value.to_le_bytes());
+            }
+        }
+        bytes
     }
 
     pub(crate) fn parts(&self) -> &Parts {

@@ -2,23 +2,22 @@
 //!
 //! ```text
 //!   memory file with the judged bytes -> dlopen -> entry attaches it to this program -> a copy of its statics
-//!   before each life of a process:  statics <- the copy;  thread-locals of this OS thread <- likewise
+//!   before each life of a process:  statics <- the copy
 //! ```
 //! Each process that lives has an instance to itself, so that no two share statics, and each life begins with the
 //! statics that the first one had: what a life has left there (pointers into a heap that is gone, a lock that was
 //! held when it was killed) is gone with it. An instance that no process has is used again, and none is ever
 //! unmapped, since messages, names and contracts refer to its constants.
 
-use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::{io, ptr, slice};
 
 use mullion_hip::sealed;
 use mullion_sip::kernel::kernel;
 use mullion_sip::manifest::ENTRY;
-use mullion_sip::separate::{Entry, EntryFunction};
+use mullion_sip::separate::{self, Entry, EntryFunction, Template};
 use thiserror::Error;
 
 use crate::image::{Image, Span};
@@ -35,19 +34,20 @@ pub enum LoadError {
     /// Its entry found another version of the kernel's table.
     #[error("its entry does not take this host's kernel")]
     Version,
+    /// Libraries find this program's thread-locals at a fixed distance from the thread pointer.
+    #[error(
+        "this program's thread-locals are in another place on each OS thread: link mullion-sip into the program, not into a library that it opens"
+    )]
+    Locals,
 }
 
 /// One copy of a library.
 pub(crate) struct Instance {
     entry: &'static Entry,
-    handle: *mut c_void,
     /// Stays open: the loader knows a library by its path, which has this number in it.
     _file: OwnedFd,
     /// Where its statics are, and what they were.
     statics: Vec<(*mut u8, Box<[u8]>)>,
-    thread_local: usize,
-    /// What its thread-locals were, by OS thread.
-    threads: Mutex<HashMap<i32, Box<[u8]>>>,
 }
 
 // SAFETY: the pointers are to memory that stays; what is behind them is touched by `renew` alone, whose caller
@@ -62,11 +62,14 @@ impl Instance {
     /// # Errors
     /// See [`LoadError`].
     pub(crate) fn load(image: &Image) -> Result<&'static Instance, LoadError> {
+        if !has_fixed_locals() {
+            return Err(LoadError::Locals);
+        }
         // Nobody can change it, and each such file is another library to the loader.
-        let file = sealed(image.name(), image.bytes())?;
+        let file = sealed(image.name(), &image.silenced())?;
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .unwrap_or_else(|_| unreachable!("a number has no zero byte"));
-        // SAFETY: loading runs the library's constructors. The image was judged: they are the standard library's.
+        // SAFETY: loading runs constructors of the library. The image was judged, and names none any more.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(LoadError::Refused(last_error()));
@@ -84,9 +87,18 @@ impl Instance {
         // SAFETY: the manifest agrees, and this is the first call.
         let entry = unsafe { attach(kernel()) }.ok_or(LoadError::Version)?;
         let parts = image.parts();
+        let locals = parts.locals;
+        // SAFETY: the library's own image, which was found to lie in it, and stays.
+        unsafe {
+            (entry.locals)(Template {
+                start: base.wrapping_add(locals.start as usize),
+                filled: locals.filled as usize,
+                bytes: locals.bytes as usize,
+                align: locals.align as usize,
+            });
+        }
         let instance = Instance {
             entry,
-            handle,
             _file: file,
             // SAFETY: the library's own segments, mapped at `base`, and nobody runs in it.
             statics: parts
@@ -94,8 +106,6 @@ impl Instance {
                 .iter()
                 .map(|span| unsafe { copy_of(base, *span) })
                 .collect(),
-            thread_local: parts.thread_local as usize,
-            threads: Mutex::new(HashMap::new()),
         };
         Ok(Box::leak(Box::new(instance)))
     }
@@ -105,7 +115,7 @@ impl Instance {
         self.entry.main
     }
 
-    /// Statics, and the calling OS thread's thread-locals, as they were before the first life.
+    /// Statics as they were before the first life. Thread-locals are each thread's, and fresh by themselves.
     ///
     /// # Safety
     /// No process has this instance but the calling one, which has not begun to run it. The caller is in a critical
@@ -115,36 +125,17 @@ impl Instance {
             // SAFETY: the library's own memory, of that length, which nobody uses, by the caller.
             unsafe { ptr::copy_nonoverlapping(before.as_ptr(), *at, before.len()) };
         }
-        let mut threads = self
-            .threads
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        match (threads.get(&thread), self.thread_locals()) {
-            (Some(before), Some(at)) => {
-                // SAFETY: this OS thread's block of the library, of that length.
-                unsafe { ptr::copy_nonoverlapping(before.as_ptr(), at, before.len()) };
-            }
-            _ => {
-                // The first life on this OS thread: now they are made.
-                (self.entry.prepare)();
-                if let Some(at) = self.thread_locals() {
-                    // SAFETY: as above.
-                    let now = unsafe { slice::from_raw_parts(at, self.thread_local) };
-                    threads.insert(thread, now.into());
-                }
-            }
-        }
     }
+}
 
-    /// Where the library's thread-locals are for this OS thread, once they have been made.
-    fn thread_locals(&self) -> Option<*mut u8> {
-        let mut at = ptr::null_mut::<c_void>();
-        // SAFETY: the library is open, and the answer is a pointer.
-        let found =
-            unsafe { libc::dlinfo(self.handle, libc::RTLD_DI_TLS_DATA, (&raw mut at).cast()) };
-        (found == 0 && !at.is_null() && self.thread_local > 0).then_some(at.cast())
-    }
+/// Whether two OS threads have what they have at the same distance from their thread pointers, as the program's own
+/// thread-locals are by the ABI.
+fn has_fixed_locals() -> bool {
+    static FIXED: OnceLock<bool> = OnceLock::new();
+    *FIXED.get_or_init(|| {
+        let there = std::thread::spawn(separate::here).join();
+        there.is_ok_and(|there| there == separate::here())
+    })
 }
 
 /// The front of the loader's record of a library, which the system documents (`link.h`).

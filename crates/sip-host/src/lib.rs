@@ -19,6 +19,9 @@ pub mod graph;
 pub mod image;
 mod instance;
 pub mod map;
+#[cfg(test)]
+#[path = "../../sip/tests/host/mod.rs"]
+mod power;
 pub mod quantity;
 mod same;
 pub mod services;
@@ -29,5 +32,6 @@ pub mod view;
 pub use apart::enter;
 pub use configuration::Configuration;
 pub use image::{Image, ImageError};
+pub use mullion_sip_hosting::Host;
 pub use supervisor::Supervisor;
 pub use view::View;

@@ -16,10 +16,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use mullion_hip::{Glass, LineSeen, MemorySeen, Sharing, groups};
 use mullion_picture::{Books, State};
-use mullion_sip::exchange::commons;
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{Books as Entering, Kind, memory};
-use mullion_sip::remote::line_memory;
+use mullion_sip::process::{Books as Entering, Kind};
+use mullion_sip_hosting::Host;
+use mullion_sip_hosting::commons;
+use mullion_sip_hosting::remote::line_memory;
 use mullion_supervisor::{
     DomainId, Error, Family, JoinPolicy, Level, Mechanism, Order, Permission, Range, Recorder,
     Supervisor,
@@ -40,11 +41,11 @@ const HOST: u64 = 0;
 ///
 /// # Errors
 /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
-pub(crate) fn state(standings: &[Standing]) -> Result<State, Error> {
+pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<State, Error> {
     let supervisor = Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
     let mut books = Books::new(supervisor);
     books.name(DomainId::SUPERVISOR, "host");
-    add(&mut books, standings)?;
+    add(host, &mut books, standings)?;
     Ok(books.state().title("Software isolated processes"))
 }
 
@@ -53,17 +54,21 @@ pub(crate) fn state(standings: &[Standing]) -> Result<State, Error> {
 ///
 /// # Errors
 /// As for [`Watch::map`](crate::supervisor::Watch::map), or the books have this memory as somebody else's.
-pub fn add_to<M: Mechanism, P: JoinPolicy>(books: &mut Books<M, P>) -> Result<(), Error> {
-    add(books, &[])
+pub fn add_to<M: Mechanism, P: JoinPolicy>(
+    host: &Host,
+    books: &mut Books<M, P>,
+) -> Result<(), Error> {
+    add(host, books, &[])
 }
 
 fn add<M: Mechanism, P: JoinPolicy>(
+    host: &Host,
     books: &mut Books<M, P>,
     standings: &[Standing],
 ) -> Result<(), Error> {
     let group = groups();
     let answers = ask(&group.domains);
-    here(books, &group.stands)?;
+    here(host, books, &group.stands)?;
     let mut shared = Shared::new(group.links);
     shared.add(
         HOST,
@@ -109,11 +114,12 @@ fn ask(domains: &[Glass]) -> Vec<Option<MemorySeen>> {
 
 /// The processes of this OS process; some stand for domains elsewhere. What is the kernel's is the root's.
 fn here<M: Mechanism, P: JoinPolicy>(
+    host: &Host,
     books: &mut Books<M, P>,
     stands: &[(Owner, String)],
 ) -> Result<(), Error> {
-    let memory = memory();
-    let domains = memory.enter(&mut books.supervisor, DomainId::SUPERVISOR)?;
+    let memory = host.memory();
+    let domains = memory.enter(host, &mut books.supervisor, DomainId::SUPERVISOR)?;
     for (domain, process) in &domains {
         match stands.iter().find(|(owner, _)| *owner == process.owner) {
             Some((_, name)) => books.name(*domain, &format!("for {name}")),

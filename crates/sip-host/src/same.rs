@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mullion_sip::critical::as_host;
 use mullion_sip::process::{Child, Exit, Options, Program, SpawnError, spawn};
 use mullion_sip::wait::Waiter;
+use mullion_sip_hosting::Host;
+use mullion_sip_hosting::enter_kernel_as_host;
 
 use crate::domain::{Domain, LaunchError, Process, Running};
 use crate::instance::Instance;
@@ -34,6 +35,10 @@ struct Life {
 
 impl Domain for Same {
     fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError> {
+        // Without a host's power nothing is started at all.
+        if let Some(host) = Host::here() {
+            host.end_sleepers();
+        }
         let free = lock(&self.idle).entry(process.name).or_default().pop();
         let instance = match free {
             Some(instance) => instance,
@@ -76,7 +81,9 @@ fn main(launch: usize) {
     // SAFETY: the life that was started with it keeps it until the process has ended, or for ever.
     let launch: &Launch = unsafe { &*std::ptr::with_exposed_provenance(launch) };
     {
-        let _host = as_host();
+        // SAFETY: to renew copies memory and makes the library's thread-locals: it does not park, nor run the SIP's code.
+        // What it allocates stays with the instance.
+        let _host = unsafe { enter_kernel_as_host() };
         // SAFETY: the instance was idle, and is this process's alone from then on.
         unsafe { launch.instance.renew() };
     }

@@ -18,8 +18,9 @@ use std::{io, thread};
 
 use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Info};
 use mullion_sip::grant::{CHANNELS, PREFIX};
+use mullion_sip::process;
 use mullion_sip::process::names::NameError;
-use mullion_sip::{Parcel, process};
+use mullion_sip_hosting::Parcel;
 use thiserror::Error;
 
 use crate::configuration::ServiceConfig;

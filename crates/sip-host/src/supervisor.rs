@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use mullion_sip::Digest;
 use mullion_sip::process::{Cause, Exit, Policy};
 use mullion_sip::wait::{self, Waiter};
-use mullion_sip::{Digest, Start, StartError};
+use mullion_sip_hosting::{Deputy, Host, HostError, Start, StartError};
 use thiserror::Error;
 
 use crate::configuration::Configuration;
@@ -76,11 +77,13 @@ pub struct Supervisor {
     processes: Vec<Supervised>,
     stop: Stop,
     watch: Watch,
+    deputy: Arc<Deputy>,
 }
 
 /// Looks at a supervisor's processes, from any thread.
 #[derive(Clone, Debug)]
 pub struct Watch {
+    deputy: Arc<Deputy>,
     began: Instant,
     standings: Arc<Mutex<Vec<Standing>>>,
 }
@@ -89,16 +92,20 @@ impl Watch {
     /// What there is now. Workers are asked, so it may take a moment.
     pub fn view(&self) -> View {
         let standings = self.lock().clone();
-        view::look(self.began, &standings)
+        match self.deputy.enter() {
+            Ok(host) => view::look(&host, self.began, &standings),
+            // A worker would wait for itself.
+            Err(HostError::Worker | HostError::Begun) => View::default(),
+        }
     }
 
     /// Who may touch which memory now. As for a view.
     ///
     /// # Errors
-    /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
-    pub fn map(&self) -> Result<mullion_picture::State, mullion_supervisor::Error> {
+    /// See [`MapError`].
+    pub fn map(&self) -> Result<mullion_picture::State, MapError> {
         let standings = self.lock().clone();
-        map::state(&standings)
+        Ok(map::state(&self.deputy.enter()?, &standings)?)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Standing>> {
@@ -106,6 +113,17 @@ impl Watch {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// Why there is no map.
+#[derive(Debug, Error)]
+pub enum MapError {
+    /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
+    #[error(transparent)]
+    Moved(#[from] mullion_supervisor::Error),
+    /// A worker would wait for itself.
+    #[error(transparent)]
+    Host(#[from] HostError),
 }
 
 /// Ends a supervisor's processes, from any thread.
@@ -162,11 +180,11 @@ pub struct Outcome {
 }
 
 impl Supervisor {
-    /// Judges everything that the configuration names, and starts nothing.
+    /// Judges everything that the configuration names, and starts nothing. What runs later runs by the power of `host`.
     ///
     /// # Errors
     /// See [`SetupError`].
-    pub fn new(configuration: &Configuration) -> Result<Supervisor, SetupError> {
+    pub fn new(host: &Host, configuration: &Configuration) -> Result<Supervisor, SetupError> {
         let mut groups = BTreeMap::<&str, Vec<Arc<Process>>>::new();
         let mut processes = Vec::new();
         let mut images = HashMap::<_, Arc<Image>>::new();
@@ -208,17 +226,20 @@ impl Supervisor {
             let domain = domain::launch(name, &config, &group, configuration.workers)?;
             domains.insert(name.to_owned(), domain);
         }
-        mullion_sip::start(Start {
+        host.start(Start {
             workers: configuration.workers,
         })?;
         for (name, config) in &configuration.services {
             services::offer(name, config)?;
         }
+        let deputy = Arc::new(host.deputy());
         Ok(Supervisor {
             domains,
             processes,
             stop: Stop::default(),
+            deputy: deputy.clone(),
             watch: Watch {
+                deputy,
                 began: Instant::now(),
                 standings: Arc::default(),
             },
@@ -237,6 +258,8 @@ impl Supervisor {
 
     /// Runs everything until nothing lives or is to live again.
     pub fn run(mut self) -> Vec<Outcome> {
+        // Without it, which is so on a worker alone, no life begins: each says so.
+        let _host = self.deputy.enter();
         let waiter = wait::current();
         self.stop.0.waiter.store(waiter.to_bits(), Ordering::SeqCst);
         for one in &mut self.processes {

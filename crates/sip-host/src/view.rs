@@ -9,8 +9,8 @@ use std::time::Instant;
 use mullion_hip::{Glass, Seen};
 use mullion_sip::channel::Side;
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{self, End, Limits, Statistics};
-use mullion_sip::remote;
+use mullion_sip::process::{End, Limits, Statistics};
+use mullion_sip_hosting::{Host, remote};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Place;
@@ -114,8 +114,8 @@ pub(crate) struct Standing {
 }
 
 /// Looks.
-pub(crate) fn look(began: Instant, standings: &[Standing]) -> View {
-    let here = Here::look();
+pub(crate) fn look(host: &Host, began: Instant, standings: &[Standing]) -> View {
+    let here = Here::look(host);
     let others = others(standings);
     let mut channels = Channels::default();
     here.add_to(&mut channels);
@@ -159,10 +159,10 @@ struct Here {
 }
 
 impl Here {
-    fn look() -> Here {
+    fn look(host: &Host) -> Here {
         Here {
-            living: process::statistics(),
-            ends: process::survey(),
+            living: host.statistics(),
+            ends: host.survey(),
             lines: remote::lines().into_iter().collect(),
         }
     }

@@ -6,6 +6,8 @@
 mod arranged;
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 #[path = "../../hip/tests/listed/mod.rs"]
 mod listed;
 
@@ -14,6 +16,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use arranged::{configuration, every_end_is_told};
+use host::host;
 use listed::{listed, run};
 use mullion_picture::{Access, Label, Region, State};
 use mullion_sip::process::Cause;
@@ -24,7 +27,7 @@ use mullion_sip_host::{Supervisor, graph};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn setup(text: &str) -> Result<Supervisor, SetupError> {
-    Supervisor::new(&configuration(text))
+    Supervisor::new(&host(), &configuration(text))
 }
 
 fn ready(text: &str) -> Supervisor {
@@ -301,8 +304,10 @@ fn every_end_is_the_one_that_it_has_in_one_address_space() {
 }
 
 fn a_file_is_out_of_reach() {
-    let (cause, message) = odd("file");
-    assert_eq!(cause, Cause::Fault);
+    let text = "[domains.wall]\nkind = \"process\"\n[processes.native]\nlibrary = \"native\"\ndomain = \"wall\"";
+    let exit = ready(text).run()[0].exit.expect("an end");
+    let message = exit.message.as_str();
+    assert_eq!(exit.cause, Cause::Fault);
     assert!(message.starts_with("signal 31: a system call"), "{message}");
 }
 

@@ -4,12 +4,14 @@
 
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 
 use std::time::Duration;
 
 use built::library;
+use host::host;
 use mullion_sip::exchange::census;
-use mullion_sip::process::statistics;
 use mullion_sip_host::{Configuration, Supervisor};
 
 fn resident() -> usize {
@@ -42,7 +44,8 @@ fn a_thousand_lives_leak_nothing() {
     for process in configuration.processes.values_mut() {
         process.library = library("odd");
     }
-    let supervisor = Supervisor::new(&configuration).unwrap_or_else(|error| panic!("{error}"));
+    let supervisor =
+        Supervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
     let before = census().in_use;
     let (stop, watch) = (supervisor.stop(), supervisor.watch());
     let supervising = std::thread::spawn(|| supervisor.run());
@@ -79,6 +82,11 @@ fn a_thousand_lives_leak_nothing() {
         later_files <= files,
         "{files} then {later_files} descriptors"
     );
-    assert!(!statistics().iter().any(|process| process.name == "mayfly"));
+    assert!(
+        !host()
+            .statistics()
+            .iter()
+            .any(|process| process.name == "mayfly")
+    );
     assert_eq!(census().in_use, before, "blocks of the exchange heap");
 }

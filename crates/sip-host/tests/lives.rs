@@ -5,11 +5,14 @@
 mod arranged;
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use arranged::{configuration, every_end_is_told};
+use host::host;
 use mullion_sip::process::Cause;
 use mullion_sip_host::Supervisor;
 use mullion_sip_host::supervisor::Outcome;
@@ -18,7 +21,7 @@ use mullion_sip_host::supervisor::Outcome;
 static ECHO: Mutex<()> = Mutex::new(());
 
 fn setup(text: &str) -> Supervisor {
-    Supervisor::new(&configuration(text)).unwrap_or_else(|error| panic!("{error}"))
+    Supervisor::new(&host(), &configuration(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn all_well(outcomes: &[Outcome]) {

@@ -6,13 +6,16 @@
 
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use built::library;
-use mullion_sip::process::{Cause, statistics};
+use host::host;
+use mullion_sip::process::Cause;
 use mullion_sip_host::{Configuration, Supervisor};
 
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +56,13 @@ fn many_separately_built_sips_wait_at_once() {
         process.library = other.map_or_else(|| library("odd"), PathBuf::from);
     }
     let (before, began) = (System::now(), Instant::now());
-    let supervisor = Supervisor::new(&configuration).unwrap_or_else(|error| panic!("{error}"));
+    let supervisor =
+        Supervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
     let stop = supervisor.stop();
     let supervising = std::thread::spawn(|| supervisor.run());
     let waiting = || {
-        statistics()
+        host()
+            .statistics()
             .iter()
             .filter(|process| process.threads > 0)
             .count()
@@ -70,7 +75,11 @@ fn many_separately_built_sips_wait_at_once() {
     // Each has begun to wait.
     std::thread::sleep(Duration::from_millis(200));
     let alive = System::now();
-    let memory: usize = statistics().iter().map(|process| process.memory.0).sum();
+    let memory: usize = host()
+        .statistics()
+        .iter()
+        .map(|process| process.memory.0)
+        .sum();
     stop.stop();
     let outcomes = supervising.join().expect("no panic");
     assert!(
@@ -78,7 +87,7 @@ fn many_separately_built_sips_wait_at_once() {
             .iter()
             .all(|outcome| outcome.exit.is_some_and(|exit| exit.cause == Cause::Killed))
     );
-    assert!(statistics().is_empty());
+    assert!(host().statistics().is_empty());
     let each = |before: usize, after: usize| after.saturating_sub(before) / many;
     println!(
         "{many} SIPs: each {} bytes of memory, {} of its heap, {} mappings, {} descriptors, {} us to begin; {alive:?}",

@@ -7,6 +7,8 @@
 mod arranged;
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 #[path = "../../mullion/tests/support/mod.rs"]
 mod support;
 
@@ -14,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use arranged::configuration;
+use host::host;
 use mullion_picture::{Access, Domain, Label, Options, State, paint};
 use mullion_sip_host::supervisor::{Stop, Watch};
 use mullion_sip_host::{Supervisor, map};
@@ -57,7 +60,7 @@ struct Run {
 }
 
 fn run() -> Run {
-    let supervisor = Supervisor::new(&configuration(PROCESSES)).expect("it is set up");
+    let supervisor = Supervisor::new(&host(), &configuration(PROCESSES)).expect("it is set up");
     let (watch, stop) = (supervisor.watch(), supervisor.stop());
     let running = std::thread::spawn(|| drop(supervisor.run()));
     let run = Run {
@@ -126,7 +129,7 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
     let run = run();
 
     let mut books = mullion::books();
-    map::add_to(&mut books).expect("nobody has another one's memory");
+    map::add_to(&host(), &mut books).expect("nobody has another one's memory");
     assert_eq!(books.supervisor.check(), Ok(()));
     let state = books.state();
     assert!(state.clone().validate().is_ok());

@@ -4,12 +4,15 @@
 
 #[path = "built/mod.rs"]
 mod built;
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
 use built::library;
+use host::host;
 use mullion_sip::manifest::{BUILD, Unreadable};
 use mullion_sip_host::image::{ElfError, Image, Reason, What};
 use mullion_sip_host::supervisor::SetupError;
@@ -165,10 +168,13 @@ fn what_has_changed_since_it_was_pinned() {
     }
 }
 
+/// What the constructor of `examples/sip/tests/hostile` makes where it runs.
+const MARK: &str = "sip-hostile-mark";
+
 #[test]
 fn what_would_run_a_constructor() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mark = directory.path().join("mark");
+    let mark = directory.path().join(MARK);
     let hostile = library("hostile");
     let reason = Image::read(&hostile, None)
         .expect_err("a constructor")
@@ -180,13 +186,14 @@ fn what_would_run_a_constructor() {
     let text = format!("[processes.hostile]\nlibrary = {hostile:?}");
     let ran = |library: Option<&Path>| {
         let mut command = Command::new("/bin/true");
-        command.env("SIP_HOSTILE_MARK", &mark);
+        command.current_dir(directory.path());
         library.map(|library| command.env("LD_PRELOAD", library));
         assert!(command.status().expect("it runs").success());
         mark.exists()
     };
-    let refused = Supervisor::new(&Configuration::parse(&text).expect("well formed"));
+    let refused = Supervisor::new(&host(), &Configuration::parse(&text).expect("well formed"));
     assert!(matches!(refused.err(), Some(SetupError::Image { .. })));
+    assert!(!Path::new(MARK).exists(), "nothing has run here");
     assert!(!ran(None), "nothing has run");
     assert!(ran(Some(&hostile)), "it would, if it were loaded");
 }
@@ -292,11 +299,83 @@ fn libraries_with_different_contracts_of_one_name_do_not_start() {
         "[processes.echo]\nlibrary = {:?}\n[processes.other]\nlibrary = {path:?}",
         library("echo")
     );
-    match Supervisor::new(&Configuration::parse(&text).expect("well formed")).err() {
+    match Supervisor::new(&host(), &Configuration::parse(&text).expect("well formed")).err() {
         Some(SetupError::Contracts(found)) => {
             assert_eq!((&*found.contract, found.ours), ("echo", digest));
             assert_eq!((found.second, found.theirs.0), (path, other));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// Thread-locals are each thread's own only where the library finds them by itself.
+#[test]
+fn what_would_share_thread_locals() {
+    let names: [(&[u8], &str); 2] = [
+        (b"\0__cxa_finalize\0", "__tls_get_addr"),
+        (
+            b"\0_Unwind_GetLanguageSpecificData\0",
+            "__cxa_thread_atexit_impl",
+        ),
+    ];
+    for (before, name) in names {
+        let mut all = bytes("odd");
+        let start = find(&all, before).start + 1;
+        all[start..start + name.len()].copy_from_slice(name.as_bytes());
+        all[start + name.len()] = 0;
+        match judged(&all) {
+            Err(Reason::Elf(ElfError::ThreadLocals(found))) => assert_eq!(found, name),
+            other => panic!("{:?}", other.err()),
+        }
+    }
+    // Offsets from the OS thread's pointer, into another module, and functions that know them.
+    let all = bytes("odd");
+    let at = |kind: u8| {
+        let mut words = all.chunks_exact(8).enumerate();
+        let word = words.find(|(_, word)| word[..4] == [kind, 0, 0, 0] && word[4..] == [0; 4]);
+        word.map(|(index, _)| 8 * index)
+    };
+    // In a table of relocations each third word is a kind: here of the library's own number.
+    let own = at(16).expect("the library's number for its thread-locals");
+    for kind in [17, 18, 36] {
+        let mut changed = all.clone();
+        changed[own] = kind;
+        let reason = judged(&changed).expect_err("a way around");
+        let refused =
+            matches!(reason, Reason::Elf(ElfError::Relocation(found)) if found == u32::from(kind));
+        assert!(refused, "{kind}: {reason}");
+    }
+}
+
+/// The image that each thread's thread-locals begin as lies in the library, and is no larger than it may be.
+#[test]
+fn what_says_nonsense_of_its_thread_locals() {
+    const LOCALS: u64 = 7;
+    let all = bytes("odd");
+    let number = |at: usize, bytes: usize| {
+        let bytes = all[at..at + bytes].iter().rev();
+        bytes.fold(0, |value, byte| value << 8 | u64::from(*byte))
+    };
+    let (first, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    let mut segments = (0..count).map(|index| (first + index * size) as usize);
+    let segment = segments.find(|at| number(*at, 4) == LOCALS).expect("one");
+    let (start, filled, bytes, align) = (segment + 16, segment + 32, segment + 40, segment + 48);
+    let changes: [(usize, u64); 9] = [
+        (start, 1 << 40),
+        (start, u64::MAX - 7),
+        (start, number(start, 8) + 1),
+        (filled, number(bytes, 8) + 8),
+        (filled, u64::MAX),
+        (bytes, 1 << 20),
+        (bytes, u64::MAX),
+        (align, 3),
+        (align, 1 << 20),
+    ];
+    for (at, value) in changes {
+        let mut changed = all.clone();
+        changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        let reason = judged(&changed).expect_err("nonsense");
+        let refused = matches!(reason, Reason::Elf(ElfError::Damaged("its thread-locals")));
+        assert!(refused, "{value:#x} at {at}: {reason}");
     }
 }

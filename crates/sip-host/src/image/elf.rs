@@ -11,6 +11,8 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela, SectionHeader, Sym
 use object::{LittleEndian, Pod};
 use thiserror::Error;
 
+pub use super::imports::Imports;
+
 type Header = tag::FileHeader64<LittleEndian>;
 type Segment = tag::ProgramHeader64<LittleEndian>;
 const LITTLE: LittleEndian = LittleEndian;
@@ -43,6 +45,12 @@ const CONSTRUCTORS: [&str; 2] = [
     "3std3sys4args4unix3imp15ARGV_INIT_ARRAY12init_wrapper",
 ];
 
+/// Functions by which thread-locals are reached, which each library has for itself (`mullion_sip::separate`).
+const LOCALS: [&str; 2] = ["__tls_get_addr", "__cxa_thread_atexit_impl"];
+
+/// Bytes of thread-locals of one thread, at most.
+const LARGEST_LOCALS: u64 = 64 << 10;
+
 /// Why a file is no library that can be loaded without running unknown code.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ElfError {
@@ -70,9 +78,20 @@ pub enum ElfError {
     /// A relocation that runs code, or none that a Rust library has.
     #[error("has a relocation of type {0}, which no Rust library needs")]
     Relocation(u32),
+    /// Its thread-locals would be the OS thread's, and not each thread's of a process.
+    #[error(
+        "takes {0} from elsewhere, so that threads of a process would share thread-locals: build it with `mullion_sip::sip_main!`"
+    )]
+    ThreadLocals(String),
     /// It does not export what a host calls.
     #[error("does not export {0}: build it with `mullion_sip::sip_main!`")]
     NoEntry(&'static str),
+    /// Functions of the system that no SIP gets.
+    #[error("refers to what no SIP gets of the system: {0}")]
+    Imports(Imports),
+    /// It exports more than what a host calls: another library, or the system's, could take its place.
+    #[error("exports {0}; a SIP exports nothing but its entry")]
+    Export(String),
     /// Without names nobody can say what its constructors are.
     #[error(
         "has no symbol table: build it without `strip = true` (`strip = \"debuginfo\"` is fine)"
@@ -92,8 +111,26 @@ pub(crate) struct Span {
 pub(crate) struct Parts {
     /// Its statics.
     pub(crate) writable: Vec<Span>,
-    /// Bytes of thread-local memory on each OS thread.
-    pub(crate) thread_local: u64,
+    /// The initial image of its thread-locals.
+    pub(crate) locals: Locals,
+    /// What is written over in the file before it is loaded, so that loading and the program's end run nothing of it.
+    pub(crate) silenced: Vec<Word>,
+}
+
+/// Eight bytes of a file, and what they are to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word {
+    pub(crate) at: usize,
+    pub(crate) value: u64,
+}
+
+/// The initial image of a library's thread-locals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Locals {
+    pub(crate) start: u64,
+    pub(crate) filled: u64,
+    pub(crate) bytes: u64,
+    pub(crate) align: u64,
 }
 
 /// A file whose headers are in order.
@@ -161,18 +198,52 @@ impl<'a> Elf<'a> {
             bytes: value(tag::DT_INIT_ARRAYSZ),
         };
         self.check_constructors(constructors, &relocations, value(tag::DT_INIT))?;
-        self.check_exports(value(tag::DT_SYMTAB), texts, entry)?;
+        let symbols = self.check_symbols(value(tag::DT_SYMTAB), texts, entry)?;
+        let unknown = |relocation: &&&tag::Rela64<LittleEndian>| {
+            relocation.r_sym(LITTLE, false) as usize >= symbols
+        };
+        if relocations.iter().any(|relocation| unknown(&relocation)) {
+            return Err(ElfError::Damaged("a relocation"));
+        }
         Ok(Parts {
             writable: self.writable(),
-            thread_local: self
-                .of_type(tag::PT_TLS)
-                .map_or(0, |segment| segment.p_memsz(LITTLE)),
+            locals: self.locals()?,
+            silenced: self.silenced(dynamic),
         })
     }
 
     fn of_type(&self, kind: tag::ProgramType) -> Option<&'a Segment> {
         let mut segments = self.segments.iter();
         segments.find(|segment| segment.p_type(LITTLE) == kind)
+    }
+
+    fn locals(&self) -> Result<Locals, ElfError> {
+        let Some(segment) = self.of_type(tag::PT_TLS) else {
+            return Ok(Locals::default());
+        };
+        let locals = Locals {
+            start: segment.p_vaddr(LITTLE),
+            filled: segment.p_filesz(LITTLE),
+            bytes: segment.p_memsz(LITTLE),
+            align: segment.p_align(LITTLE).max(1),
+        };
+        let end = locals.start.checked_add(locals.filled);
+        let inside = |loaded: &Segment| {
+            let (start, bytes) = (loaded.p_vaddr(LITTLE), loaded.p_memsz(LITTLE));
+            loaded.p_type(LITTLE) == tag::PT_LOAD
+                && start <= locals.start
+                && end.is_some_and(|end| end <= start.saturating_add(bytes))
+        };
+        let sound = locals.filled <= locals.bytes
+            && locals.bytes <= LARGEST_LOCALS
+            && locals.align.is_power_of_two()
+            && locals.align <= PAGE
+            && locals.start.is_multiple_of(locals.align)
+            && (locals.filled == 0 || self.segments.iter().any(inside));
+        match sound {
+            true => Ok(locals),
+            false => Err(ElfError::Damaged("its thread-locals")),
+        }
     }
 
     fn check_segments(&self) -> Result<(), ElfError> {
@@ -198,6 +269,27 @@ impl<'a> Elf<'a> {
             .of_type(tag::PT_DYNAMIC)
             .ok_or(ElfError::NotForThisMachine)?;
         self.table(segment.p_vaddr(LITTLE), segment.p_memsz(LITTLE))
+    }
+
+    /// The entries that name functions to be run when the library is loaded, and at the program's end. The only one that
+    /// does anything is the standard library's, which keeps the program's arguments. These are the host's.
+    fn silenced(&self, dynamic: &[tag::Dyn64<LittleEndian>]) -> Vec<Word> {
+        const ENTRY: usize = size_of::<tag::Dyn64<LittleEndian>>();
+        let first = dynamic.as_ptr().addr() - self.bytes.as_ptr().addr();
+        let entries = (first..).step_by(ENTRY).zip(dynamic);
+        let word = |(at, entry): (usize, &tag::Dyn64<LittleEndian>)| match entry.d_tag(LITTLE) {
+            tag::DT_INIT_ARRAYSZ | tag::DT_FINI_ARRAYSZ => Some(Word {
+                at: at + ENTRY / 2,
+                value: 0,
+            }),
+            // An entry that says nothing, in a library.
+            tag::DT_INIT | tag::DT_FINI => Some(Word {
+                at,
+                value: tag::DT_DEBUG.0 as u64,
+            }),
+            _ => None,
+        };
+        entries.filter_map(word).collect()
     }
 
     fn check_dynamic(
@@ -270,8 +362,14 @@ impl<'a> Elf<'a> {
         Ok(named.collect())
     }
 
-    /// It exports the entry, and no function that is resolved by running code.
-    fn check_exports(&self, start: u64, texts: &[u8], entry: &'static str) -> Result<(), ElfError> {
+    /// It exports the entry alone, refers to nothing of the system but what a SIP may, and has no function that is resolved
+    /// by running code. How many symbols there are that the loader may look up.
+    fn check_symbols(
+        &self,
+        start: u64,
+        texts: &[u8],
+        entry: &'static str,
+    ) -> Result<usize, ElfError> {
         let sections = self
             .header
             .sections(LITTLE, self.bytes)
@@ -282,16 +380,27 @@ impl<'a> Elf<'a> {
             .filter(|section| section.sh_addr(LITTLE) == start)
             .ok_or(ElfError::Damaged("its exported symbols"))?;
         let symbols: &[tag::Sym64<LittleEndian>] = self.table(start, section.sh_size(LITTLE))?;
-        let mut found = false;
+        let (mut found, mut imports) = (false, Imports::default());
         for symbol in symbols {
             if symbol.st_type() == tag::STT_GNU_IFUNC {
                 return Err(ElfError::Relocation(tag::R_X86_64_IRELATIVE.0));
             }
             let name = text(texts, symbol.st_name(LITTLE).into())?;
-            found |= name == entry && !symbol.is_undefined(LITTLE);
+            if LOCALS.contains(&name) {
+                return Err(ElfError::ThreadLocals(name.to_owned()));
+            }
+            match symbol.is_undefined(LITTLE) {
+                _ if name.is_empty() => {}
+                true => imports.add(name),
+                false if name == entry => found = true,
+                false => return Err(ElfError::Export(name.to_owned())),
+            }
+        }
+        if !imports.is_empty() {
+            return Err(ElfError::Imports(imports));
         }
         if found {
-            Ok(())
+            Ok(symbols.len())
         } else {
             Err(ElfError::NoEntry(entry))
         }
@@ -370,7 +479,8 @@ fn text(texts: &[u8], offset: u64) -> Result<&str, ElfError> {
     std::str::from_utf8(&rest[..length]).map_err(|_| damaged)
 }
 
-/// Addresses of symbols and of the library's own memory, and thread-local memory; none of which runs code.
+/// Addresses of symbols and of the library's own memory, and the library's number for `__tls_get_addr`; none of which
+/// runs code, or tells where thread-locals of the OS thread are.
 fn check_relocation(kind: u32) -> Result<(), ElfError> {
     let known = [
         tag::R_X86_64_64,
@@ -378,9 +488,6 @@ fn check_relocation(kind: u32) -> Result<(), ElfError> {
         tag::R_X86_64_JUMP_SLOT,
         tag::R_X86_64_RELATIVE,
         tag::R_X86_64_DTPMOD64,
-        tag::R_X86_64_DTPOFF64,
-        tag::R_X86_64_TPOFF64,
-        tag::R_X86_64_TLSDESC,
     ];
     if known.iter().any(|known| known.0 == kind) {
         Ok(())

@@ -72,6 +72,7 @@ fn only_files_below_the_directory_are_read() {
 
 /// The name of a service that listens, and its address.
 fn listening(name: &str) -> SocketAddr {
+    let _power = crate::power::host();
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = free.local_addr().expect("bound");
     drop(free);
@@ -80,6 +81,7 @@ fn listening(name: &str) -> SocketAddr {
 }
 
 fn channel_to(name: &str) -> socket::Client<socket::Idle> {
+    let _power = crate::power::host();
     let (client, server) = socket::channel().expect("memory");
     let mut end = server.into_any();
     loop {
@@ -184,6 +186,7 @@ fn channels_too_many_are_closed() {
 
 #[test]
 fn what_cannot_be_offered_is_said() {
+    let _power = crate::power::host();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound");
     let error = offer("test-taken", &ServiceConfig::Listen(address)).expect_err("taken");
