@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::exit;
 
 use mullion_sip::channel::Info;
-use mullion_sip::exchange::commons;
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{self, Cause, Child, End, Exit, SpawnError};
-use mullion_sip::remote::{self, Fault};
-use mullion_sip::{ExString, ExVec, Start, wait};
+use mullion_sip::process::{Cause, Child, End, Exit, SpawnError};
+use mullion_sip::{ExString, ExVec, wait};
+use mullion_sip_hosting::commons;
+use mullion_sip_hosting::remote::{self, Fault};
+use mullion_sip_hosting::{Host as Power, Start};
 use rustix::thread::CpuSet;
 
 use crate::control::{Control, DESCRIPTORS};
@@ -58,6 +59,8 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
         // There is nobody to tell.
         Err(_) => return 1,
     };
+    // Nobody else in this program has it.
+    let Ok(power) = Power::begin() else { return 1 };
     let begun = match host.control.receive(DESCRIPTORS) {
         Ok(Some((
             ToDomain::Begin {
@@ -69,9 +72,10 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
             files,
         ))) => {
             choose_processors(first, workers);
-            begin(host, load, files, member.map(Place::from), workers).and_then(|members| {
+            begin(host, &power, load, files, member.map(Place::from), workers).and_then(|members| {
                 let mut keeper = Keeper {
                     host,
+                    power,
                     members,
                     lives: Vec::new(),
                 };
@@ -126,6 +130,7 @@ fn choose_processors(first: u32, workers: u32) {
 /// Loads, and closes the sandbox.
 fn begin(
     host: &'static Host,
+    power: &Power,
     load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>,
     mut files: Vec<OwnedFd>,
     member: Option<Place>,
@@ -144,14 +149,17 @@ fn begin(
         shared.map_err(|error| said("memory to share")(&error))?;
     }
     let members = load(&configuration, files)?;
+    sandbox::drop_capabilities().map_err(|error| said("capabilities")(&error))?;
     let landlock = sandbox::close_files().map_err(|error| said("Landlock")(&error))?;
     let start = Start {
         workers: NonZeroUsize::new(workers.max(1) as usize),
     };
-    mullion_sip::start(start).map_err(|error| said("workers")(&error))?;
-    remote::set_upstream(host);
-    remote::on_fault(report);
-    upstream::serve(host).map_err(|error| said("a thread")(&error))?;
+    power
+        .start(start)
+        .map_err(|error| said("workers")(&error))?;
+    power.set_upstream(host);
+    power.on_fault(report);
+    upstream::serve(host, power.deputy()).map_err(|error| said("a thread")(&error))?;
     std::io::stdout()
         .flush()
         .map_err(|error| said("output")(&error))?;
@@ -168,6 +176,7 @@ fn begin(
 /// Keeps the members of a domain, in its first thread.
 struct Keeper {
     host: &'static Host,
+    power: Power,
     members: Vec<Member>,
     lives: Vec<Lives>,
 }
@@ -250,7 +259,7 @@ impl Keeper {
                     life: one.life,
                     name: &self.members[one.member].name,
                 });
-                let mapped = memory::tell(request, holders.collect());
+                let mapped = memory::tell(&self.power, request, holders.collect());
                 // As below.
                 let _ = self.host.control.send(&mapped, &[]);
             }
@@ -264,7 +273,7 @@ impl Keeper {
             .iter()
             .map(|one| (one.child.owner(), one.life))
             .collect();
-        let (processes, ends) = seen(&lives);
+        let (processes, ends) = seen(&self.power, &lives);
         let seen = ToHost::Seen {
             request,
             processes,
@@ -278,14 +287,14 @@ impl Keeper {
 /// Rows of a view at most: they are one message.
 const ROWS: usize = 400;
 
-fn seen(lives: &HashMap<Owner, u64>) -> (ExVec<LifeSeen>, ExVec<EndRow>) {
+fn seen(power: &Power, lives: &HashMap<Owner, u64>) -> (ExVec<LifeSeen>, ExVec<EndRow>) {
     let lines: HashMap<usize, u64> = remote::lines().into_iter().collect();
-    let ends: Vec<End> = process::survey();
+    let ends: Vec<End> = power.survey();
     let mut sent = HashMap::<Owner, u64>::new();
     for end in &ends {
         *sent.entry(end.owner).or_default() += u64::from(end.sent);
     }
-    let processes = process::statistics().into_iter().filter_map(|one| {
+    let processes = power.statistics().into_iter().filter_map(|one| {
         Some(LifeSeen {
             life: *lives.get(&one.owner)?,
             memory: [one.memory.0 as u64, one.memory.1 as u64],

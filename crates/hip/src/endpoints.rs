@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
-use mullion_sip::remote::{
+use mullion_sip_hosting::remote::{
     self, Carrier, LINK_BYTES, Link, Memory, Offer, Path, WINDOW, carry, open_desk,
 };
 

@@ -8,16 +8,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use mullion_sip::critical::critical;
-use mullion_sip::exchange::commons::Sharing;
-use mullion_sip::owner;
-use mullion_sip::process::{
-    Cause, Child, Exit, Options, Program, Rights, SpawnError, end_as, spawn,
-};
+use mullion_sip::process::{Cause, Child, Exit, Options, Program, Rights, SpawnError, spawn};
 use mullion_sip::wait;
+use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::end_as;
+use mullion_sip_hosting::{Host, enter_kernel};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use thiserror::Error;
 
@@ -28,6 +26,7 @@ use crate::files;
 use crate::lives::{Idle, Seen};
 use crate::memory::MemorySeen;
 use crate::message::{Sharer, ToDomain, ToHost, exit, exit_of};
+use crate::output::Pipes;
 use crate::registry::{self, Domain};
 use crate::reports::Reports;
 
@@ -62,7 +61,8 @@ pub const FILES: usize = DESCRIPTORS - 2;
 /// Where the output of a domain goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Output {
-    /// Where the host's goes.
+    /// Where the host's goes: the host reads it from pipes and passes it on, [`OUTPUT_RATE`](crate::OUTPUT_RATE) bytes a
+    /// second at most. The domain has no file of the host's.
     #[default]
     Inherited,
     /// Nowhere.
@@ -78,6 +78,9 @@ pub enum LaunchError {
     /// It was to be given more than [`FILES`].
     #[error("a domain is given {FILES} files at most, not {0}")]
     Files(usize),
+    /// The calling thread has no [`Host`].
+    #[error("the calling thread has not the power of the host: have a Deputy enter it")]
+    NoHost,
     /// No process of the host stands for it.
     #[error("no process can stand for the domain")]
     Stand(#[from] SpawnError),
@@ -134,7 +137,7 @@ fn left_out(domain: &Domain, reports: u64) {
 }
 
 /// Starts a domain, waits until its programs are loaded and its sandbox is closed, and gives what stands for
-/// it. To be called by threads of the host, after [`mullion_sip::start`].
+/// it. The calling thread has a [`Host`], and [`Host::start`] has been called.
 ///
 /// # Errors
 /// The system refused something, or the domain could not begin.
@@ -154,7 +157,9 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
     if how.files.len() > FILES {
         return Err(LaunchError::Files(how.files.len()));
     }
-    owner::on_end(registry::fell);
+    let host = Host::here().ok_or(LaunchError::NoHost)?;
+    host.on_end(registry::fell);
+    let deputy = host.deputy();
     endpoints::serve()?;
     let (control, theirs) = Control::pair()?;
     let (domain, commons) = registry::add(&how.name, &how.rights, how.share, control)?;
@@ -163,7 +168,11 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
     let lives = domain.clone();
     thread::Builder::new()
         .name(format!("domain {}", how.name))
-        .spawn(move || live(&lives, &how, together, commons, theirs, &began))?;
+        .spawn(move || {
+            // It binds names for the domain. No worker runs it, so it is given the power.
+            let _power = deputy.enter();
+            live(&lives, &how, together, commons, theirs, &began);
+        })?;
     let begun = begins
         .recv()
         .unwrap_or_else(|_| Err(LaunchError::Failed("its thread has ended".into())));
@@ -182,7 +191,8 @@ const PROGRAM: Program<u64> = unsafe { Program::new("domain", stand_for) };
 fn stand_for(id: u64) {
     loop {
         let found = {
-            let _whole = critical();
+            // SAFETY: to look takes a lock for a moment; nothing in it parks, panics or runs code of others.
+            let _whole = unsafe { enter_kernel() };
             registry::exit_of(id, wait::current())
         };
         match found {
@@ -204,8 +214,8 @@ fn live(
     theirs: OwnedFd,
     began: &Began,
 ) {
-    let mut process = match start(domain, how, together, commons, theirs) {
-        Ok(process) => process,
+    let (mut process, output) = match start(domain, how, together, commons, theirs) {
+        Ok(started) => started,
         Err(error) => {
             domain.gone(Cause::Abort.into());
             let _ = began.send(Err(error.into()));
@@ -220,6 +230,8 @@ fn live(
         Ok(status) => heard.exit(status),
         Err(_) => Cause::Killed.into(),
     };
+    // Whoever hears of the end has what was said before.
+    let _ = output.map(JoinHandle::join);
     domain.gone(exit);
     // Nobody hears of it, if the domain has begun.
     let _ = began.send(Err(match heard.refusal {
@@ -234,7 +246,7 @@ fn start(
     together: bool,
     commons: Option<Arc<OwnedFd>>,
     theirs: OwnedFd,
-) -> io::Result<std::process::Child> {
+) -> io::Result<(std::process::Child, Option<JoinHandle<()>>)> {
     let configuration = files::sealed("mullion-domain", how.configuration.as_bytes())?;
     let program = how.program.clone().unwrap_or("/proc/self/exe".into());
     let mut command = Command::new(program);
@@ -244,9 +256,13 @@ fn start(
         .env_clear()
         .current_dir("/")
         .stdin(theirs);
-    if how.output == Output::Nowhere {
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-    }
+    let output = match how.output {
+        Output::Inherited => Some(Pipes::of(&mut command)?),
+        Output::Nowhere => {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            None
+        }
+    };
     let mut process = command.spawn()?;
     drop(command);
     // It is set once.
@@ -261,17 +277,30 @@ fn start(
     };
     let files = commons.iter().chain(&how.files).map(|file| file.as_fd());
     let files: Vec<_> = [configuration.as_fd()].into_iter().chain(files).collect();
-    let known = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())
-        .map_err(io::Error::from)
-        .map(|handle| registry::started(domain.id, handle));
-    if let Err(error) = known {
-        process.kill()?;
-        process.wait()?;
-        return Err(error);
-    }
+    let output = match know(domain, &process, output) {
+        Ok(output) => output,
+        Err(error) => {
+            process.kill()?;
+            process.wait()?;
+            return Err(error);
+        }
+    };
     // A program that has ended already hears nothing; its end is seen by who listens to it.
     let _ = domain.control.send(&begin, &files);
-    Ok(process)
+    Ok((process, output))
+}
+
+/// From now on its end is known, and what it says until then is passed on.
+fn know(
+    domain: &Domain,
+    process: &std::process::Child,
+    output: Option<Pipes>,
+) -> io::Result<Option<JoinHandle<()>>> {
+    let handle = pidfd_open(Pid::from_child(process), PidfdFlags::empty())?;
+    let ends = handle.try_clone()?;
+    let output = output.map(|pipes| pipes.pass_on(&domain.name, ends));
+    registry::started(domain.id, handle);
+    output.transpose()
 }
 
 /// What a domain has said that matters at its end.

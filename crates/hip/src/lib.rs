@@ -14,6 +14,7 @@
 //! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal, so that kills,
 //! waits and restarts need nothing new. A domain of [`launch_idle`] has its members begun and ended one by one.
 
+pub use calls::{CALLS, Call, When};
 pub use child::{Member, enter};
 pub use files::{contents, sealed};
 pub use host::{
@@ -22,11 +23,13 @@ pub use host::{
 pub use lives::{EndSeen, Glass, Idle, Life, Seen};
 pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
-pub use mullion_sip::exchange::commons::Sharing;
+pub use mullion_sip_hosting::commons::Sharing;
+pub use output::{OUTPUT_BURST, OUTPUT_RATE};
 pub use registry::{Group, groups};
 pub use reports::REPORTS;
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
+mod calls;
 mod child;
 mod control;
 mod endpoints;
@@ -38,6 +41,10 @@ mod lives;
 mod members;
 mod memory;
 mod message;
+mod output;
+#[cfg(test)]
+#[path = "../../sip/tests/host/mod.rs"]
+mod power;
 mod registry;
 mod reports;
 mod sandbox;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mullion_sip::channel::Side;
-use mullion_sip::exchange::commons::Sharing;
 use mullion_sip::process::{Child, Exit};
 use mullion_sip::wait::{self, Waiter};
+use mullion_sip_hosting::commons::Sharing;
 
 use crate::memory::MemorySeen;
 use crate::message::{EndRow, LifeSeen, ToDomain, side_of};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use mullion_sip::exchange::commons::{BYTES, MEMBERS, Member, Sharing, Table, share};
+use mullion_sip_hosting::commons::{BYTES, MEMBERS, Member, Sharing, Table, share};
 
 use crate::files;
 

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{self, Holding, Kind};
-use mullion_sip::{ExString, ExVec, remote};
+use mullion_sip::process::{Holding, Kind};
+use mullion_sip::{ExString, ExVec};
+use mullion_sip_hosting::{Host, remote};
 
 use crate::message::{HolderRow, LineRow, PieceRow, ToHost};
 
@@ -75,9 +76,9 @@ pub(crate) struct Holder<'a> {
 }
 
 /// What this domain's kernel says.
-pub(crate) fn tell(request: u64, mut holders: Vec<Holder<'_>>) -> ToHost {
+pub(crate) fn tell(host: &Host, request: u64, mut holders: Vec<Holder<'_>>) -> ToHost {
     holders.truncate(HOLDERS);
-    let memory = process::memory();
+    let memory = host.memory();
     let places: HashMap<Owner, u32> = (1..)
         .zip(&holders)
         .map(|(place, holder)| (holder.owner, place))

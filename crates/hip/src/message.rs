@@ -5,11 +5,11 @@ use std::fmt;
 use std::ops::Deref;
 
 use mullion_sip::channel::Side;
-use mullion_sip::exchange::commons::{Member, Sharing};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Exit};
-use mullion_sip::remote::Passage;
 use mullion_sip::{ExString, ExVec, Exchange};
+use mullion_sip_hosting::commons::{Member, Sharing};
+use mullion_sip_hosting::remote::Passage;
 
 use crate::members::Place;
 
@@ -344,7 +344,7 @@ pub(crate) struct EndRow {
 }
 
 /// Errors of names by number; 0 is none.
-const ERRORS: [NameError; 8] = [
+const ERRORS: [NameError; 9] = [
     NameError::Malformed,
     NameError::NotPermitted,
     NameError::Taken,
@@ -353,6 +353,7 @@ const ERRORS: [NameError; 8] = [
     NameError::ContractDiffers,
     NameError::Busy,
     NameError::Served,
+    NameError::NoProcess,
 ];
 
 pub(crate) fn error_number(result: Result<(), NameError>) -> u8 {

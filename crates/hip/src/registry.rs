@@ -7,17 +7,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
-use mullion_sip::Parcel;
 use mullion_sip::channel::AnyEndpoint;
-use mullion_sip::exchange::commons::Sharing;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::names::{self, NameError};
 use mullion_sip::process::{Exit, Rights};
-use mullion_sip::remote::{
+use mullion_sip::wait::{self, Waiter};
+use mullion_sip_hosting::Parcel;
+use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::remote::{
     ARENA, Elsewhere, LINK_BYTES, Link, Memory, Place, accept, bind_elsewhere, join, line_bytes,
     place_of,
 };
-use mullion_sip::wait::{self, Waiter};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::control::Control;
@@ -544,6 +544,8 @@ impl Domain {
             link: Some(link),
         };
         let files = [bells.as_fd(), line.file.as_fd()];
+        #[cfg(test)]
+        crate::hostile::deaths::before_the_answer();
         self.control.send(&message, &files)
     }
 

@@ -1,21 +1,23 @@
 //! The host, as a domain's kernel sees it: it has the names.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
-use mullion_sip::Parcel;
 use mullion_sip::channel::{AnyEndpoint, Info};
-use mullion_sip::critical::as_host;
 use mullion_sip::process::names::{NameError, PATH};
-use mullion_sip::remote::{
+use mullion_sip::wait::{self, Waiter};
+use mullion_sip_hosting::Parcel;
+use mullion_sip_hosting::remote::{
     Carrier, LINK_BYTES, Link, Memory, Offer, Path, Peer, Upstream, accept, carry, given, join,
     line_bytes, open_desk, refuse,
 };
-use mullion_sip::wait::{self, Waiter};
+use mullion_sip_hosting::{Deputy, enter_kernel_as_host};
 
 use crate::control::Control;
 use crate::message::{
@@ -61,12 +63,18 @@ pub(crate) fn host() -> Option<&'static Host> {
     HOST.get().copied()
 }
 
-/// Listens to the host from now on, in a thread, and has another one tell it of endpoints that are sent.
-pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
+/// Listens to the host from now on, in a thread, and has another one tell it of endpoints that are sent. Both run when this
+/// returns: what a thread asks of Linux as it starts is not asked later.
+pub(crate) fn serve(host: &'static Host, deputy: Deputy) -> io::Result<()> {
     let _ = HOST.set(host);
+    let (runs, run) = channel::<Infallible>();
+    let carries = runs.clone();
     thread::Builder::new()
         .name("control".into())
         .spawn(move || {
+            // It gives ends to services. No worker runs it, so it is given the power.
+            let _power = deputy.enter();
+            drop(runs);
             // Those of a link and of a line.
             while let Ok(Some((message, descriptors))) = host.control.receive(2) {
                 host.act(message, &descriptors);
@@ -76,7 +84,12 @@ pub(crate) fn serve(host: &'static Host) -> io::Result<()> {
     open_desk();
     thread::Builder::new()
         .name("endpoints".into())
-        .spawn(move || carry(host))?;
+        .spawn(move || {
+            drop(carries);
+            carry(host)
+        })?;
+    // Nobody says anything: each lets go of its end.
+    let _ = run.recv();
     Ok(())
 }
 
@@ -254,7 +267,9 @@ impl Host {
     ) -> (Result<(), NameError>, Option<Parcel<AnyEndpoint>>) {
         let waiter = wait::current();
         let request = {
-            let _host = as_host();
+            // SAFETY: the piece takes a lock and sends a message; it does not park, panic or run code of others. What it
+            // allocates is in the list of requests, where the answer, or the host's end, finds it.
+            let _host = unsafe { enter_kernel_as_host() };
             let request = self.last.fetch_add(1, Ordering::Relaxed);
             let waits = Request {
                 waiter,
@@ -270,7 +285,9 @@ impl Host {
         };
         loop {
             let found = {
-                let _host = as_host();
+                // SAFETY: the piece takes a lock and sends a message; it does not park, panic or run code of others. What it
+                // allocates is in the list of requests, where the answer, or the host's end, finds it.
+                let _host = unsafe { enter_kernel_as_host() };
                 let mut requests = self.requests();
                 let answered = requests
                     .get(&request)
@@ -300,7 +317,9 @@ impl Upstream for Host {
     }
 
     fn unbind(&self, path: &str) {
-        let _host = as_host();
+        // SAFETY: the piece takes a lock and sends a message; it does not park, panic or run code of others. What it
+        // allocates is in the list of requests, where the answer, or the host's end, finds it.
+        let _host = unsafe { enter_kernel_as_host() };
         let path = Text::new(path);
         // Without the host there is no domain.
         let _ = self.control.send(&ToHost::Unbind { path }, &[]);

@@ -1,18 +1,22 @@
 //! Domains as OS processes: what crosses, what ends, and what they may not. This program is the host and, run
 //! again, each of its domains; so it has a `main` of its own.
 
+#[path = "../../sip/tests/host/mod.rs"]
+mod host;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_hip::{Launch, LaunchError, Member, Notice, Output, enter, launch, on_notice};
 use mullion_sip::channel::Contract;
-use mullion_sip::exchange::commons::{self, Sharing};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{
     Cause, Child, Exit, Options, Policy, Program, Rights, open, serve, spawn, supervise,
 };
-use mullion_sip::{ExVec, Start, contract, start};
+use mullion_sip::{ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::commons::{self, Sharing};
 
 mod listed;
 mod powers;
@@ -511,8 +515,9 @@ fn what_cannot_begin_says_why() {
 }
 
 fn no_power_is_left() {
+    let host = std::process::id();
     for name in powers::NAMES {
-        let exit = started(name).wait();
+        let exit = started(&format!("{name} {host}")).wait();
         assert_eq!(exit.cause, Cause::Fault, "{name}: {exit:?}");
         let said = exit.message.as_str();
         assert!(
@@ -520,6 +525,122 @@ fn no_power_is_left() {
             "{name}: {said}"
         );
     }
+}
+
+/// As Linux shows it to the host, of each thread.
+fn no_thread_of_a_domain_has_a_capability_or_is_without_the_filter() {
+    let server = started("server");
+    let process = loop {
+        match children()[..] {
+            [process] => break process.as_raw_nonzero(),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("alive");
+    let threads: Vec<_> = threads.flatten().collect();
+    // The first, a worker, the watch, and those that talk to the host.
+    assert!(threads.len() >= 5, "{threads:?}");
+    for thread in threads {
+        let status = std::fs::read_to_string(thread.path().join("status")).expect("alive");
+        let none = "0000000000000000";
+        for line in [
+            format!("CapInh:\t{none}"),
+            format!("CapPrm:\t{none}"),
+            format!("CapEff:\t{none}"),
+            format!("CapAmb:\t{none}"),
+            "NoNewPrivs:\t1".into(),
+            "Seccomp:\t2".into(),
+        ] {
+            assert!(status.lines().any(|one| one == line), "{line}: {status}");
+        }
+    }
+    server.kill();
+    server.wait();
+}
+
+/// Signals of a terminal go to groups of OS processes, so a domain has one of its own. A processor is shared out by
+/// sessions first, so a domain is in its host's: else to give the processor away would not give it to the host.
+fn a_domain_is_in_a_group_of_its_own_and_in_the_session_of_its_host() {
+    use rustix::process::{getpgid, getsid};
+    let server = started("server");
+    let process = loop {
+        match children()[..] {
+            [process] => break process,
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    assert_eq!(getpgid(Some(process)), Ok(process));
+    assert_eq!(getsid(Some(process)), getsid(None));
+    // Where Linux has such groups, they are the same.
+    let group = |process: &str| std::fs::read_to_string(format!("/proc/{process}/autogroup")).ok();
+    assert_eq!(group(&process.as_raw_nonzero().to_string()), group("self"));
+    server.kill();
+    server.wait();
+}
+
+/// Those that only root can leave are left: this program is run again as nobody.
+fn nor_under_a_user_who_is_not_root() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::getuid().is_root() {
+        return no_power_is_left();
+    }
+    let again = std::process::Command::new("/proc/self/exe")
+        .arg("no_power_is_left")
+        .current_dir("/")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .expect("run again");
+    let said = String::from_utf8_lossy(&again.stdout);
+    assert!(again.status.success(), "{again:?}");
+    assert!(said.contains("ok. 1 passed"), "{again:?}");
+}
+
+/// A host whose standard output is a file that it also reads, with a line of its own in it, and one domain.
+fn host_with_a_file(configuration: &str) -> String {
+    use std::io::{Read, Seek, SeekFrom, Write};
+    let memory = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC);
+    let mut file = std::fs::File::from(memory.expect("a file"));
+    writeln!(file, "the host's line").expect("written");
+    let same = || file.try_clone().expect("a descriptor");
+    let mut host = std::process::Command::new("/proc/self/exe")
+        .env(ONLY_HOST, configuration)
+        .stdout(same())
+        .stderr(same())
+        .spawn()
+        .expect("a host");
+    assert!(host.wait().expect("ended").success());
+    let mut said = String::new();
+    file.seek(SeekFrom::Start(0)).expect("a place");
+    file.read_to_string(&mut said).expect("text");
+    said
+}
+
+fn no_domain_reaches_what_the_host_has_said() {
+    for name in ["seek_output", "seek_errors"] {
+        let said = host_with_a_file(&format!("{name} 0"));
+        assert!(said.starts_with("the host's line\n"), "{name}: {said}");
+        assert!(
+            said.contains("Fault") && !said.contains("was answered"),
+            "{name}: {said}"
+        );
+    }
+    for name in powers::OWN {
+        let said = host_with_a_file(&format!("{name} 0"));
+        assert!(said.contains("Returned"), "{name}: {said}");
+    }
+}
+
+fn all_that_a_domain_says_is_passed_on_before_its_end() {
+    let said = host_with_a_file("speaker");
+    let mut lines = said.lines().filter(|line| *line != "and an error");
+    assert_eq!(lines.next(), Some("the host's line"));
+    for line in 0..powers::LINES {
+        let wanted = format!("line {line} of what a domain says");
+        assert_eq!(lines.next(), Some(wanted.as_str()));
+    }
+    assert!(lines.next().is_some_and(|line| line.contains("Returned")));
+    assert!(said.contains("\nand an error\n"));
 }
 
 fn nothing_is_inherited() {
@@ -531,9 +652,11 @@ fn nothing_is_inherited() {
 
 fn main() {
     enter(load);
-    start(Start::default()).expect("workers");
-    if std::env::var_os(ONLY_HOST).is_some() {
-        return only_host();
+    host().start(Start::default()).expect("workers");
+    match std::env::var(ONLY_HOST).ok().as_deref() {
+        Some("1") => return only_host(),
+        Some(configuration) => return println!("{:?}", started(configuration).wait()),
+        None => {}
     }
     on_notice(|_, notice| NOTICES.lock().expect("whole").push(notice.clone()));
     run(listed![
@@ -551,6 +674,11 @@ fn main() {
         a_domain_is_started_again_by_policy,
         what_cannot_begin_says_why,
         no_power_is_left,
+        nor_under_a_user_who_is_not_root,
+        no_thread_of_a_domain_has_a_capability_or_is_without_the_filter,
+        a_domain_is_in_a_group_of_its_own_and_in_the_session_of_its_host,
+        no_domain_reaches_what_the_host_has_said,
+        all_that_a_domain_says_is_passed_on_before_its_end,
         nothing_is_inherited,
     ]);
 }

@@ -44,6 +44,10 @@ pub(crate) fn peer(arguments: &[String]) -> bool {
             unbuffered(std::io::stdout()),
             bytes,
         ),
+        // A neighbour who always wants the processor.
+        "busy" => loop {
+            std::hint::spin_loop();
+        },
         kind => answer(Turn::map(std::io::stdin().as_fd()), kind == "spin"),
     }
     true
@@ -174,16 +178,24 @@ fn answer(turn: Turn, spin: bool) {
 }
 
 fn turns(place: Place, spin: bool) {
-    let (kind, who) = match spin {
-        true => ("spin", "a word that both spin on"),
-        false => ("futex", "Linux, futex"),
+    let who = match spin {
+        true => "a word that both spin on",
+        false => "Linux, futex",
     };
+    in_turns(place, spin, |batch| {
+        measure(who, place, 4, std::thread::sleep, batch);
+    });
+}
+
+/// Has `measure` measure turns of a pair of OS processes.
+pub(crate) fn in_turns(place: Place, spin: bool, measure: impl FnOnce(&mut dyn FnMut(u32))) {
+    let kind = if spin { "spin" } else { "futex" };
     let file = memfd_create("turn", MemfdFlags::CLOEXEC).expect("memory");
     ftruncate(&file, 4096).expect("memory");
     let turn = Turn::map(file.as_fd());
     let mut peer = start(kind, place, 4, file.into());
     let mut seen = turn.wait_beyond(0, spin);
-    measure(who, place, 4, std::thread::sleep, |times| {
+    measure(&mut |times| {
         for _ in 0..times {
             turn.pass(seen + 1, spin);
             seen = turn.wait_beyond(seen + 1, spin);

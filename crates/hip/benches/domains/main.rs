@@ -2,12 +2,15 @@
 //! pipes, a socket pair and a word that both spin on, between two OS processes as well.
 //! `cargo bench -p mullion-hip --bench domains -- [--json FILE] [--iceoryx2 PROGRAM] [--large] [--only WHERE]`; `make
 //! bench-sip` adds its rows to all others, and builds the program of `bench/iceoryx2`. With `--large`, nothing but large
-//! messages is measured; with WHERE, the end of a place's name (as "one core, asleep"), nothing but the others there.
+//! messages is measured; with `--beside ROUNDS`, a byte and a futex in turn on one core, with a busy neighbour and without; with WHERE, the end of a place's name (as "one core, asleep"), nothing but the others there.
 //!
 //! *Awake*: the next message follows at once, so that neither side has gone to sleep (but Linux's do whenever they
 //! wait). *Asleep*: a millisecond passes before each message. Cycles of the time-stamp counter; medians of batches.
 
+mod beside;
 mod cores;
+#[path = "../../../sip/tests/host/mod.rs"]
+mod host;
 mod large;
 mod linux;
 mod row;
@@ -15,12 +18,14 @@ mod row;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_hip::{Launch, Member, Output, Sharing, enter, launch};
 use mullion_sip::channel::Contract;
-use mullion_sip::exchange::commons::arrived;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Child, Options, Program, Rights, open, serve, spawn};
-use mullion_sip::{ExVec, Start, contract, start};
+use mullion_sip::{ExVec, contract};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::commons::arrived;
 
 use cores::Place;
 use row::{SIZES, measure};
@@ -171,10 +176,15 @@ fn main() -> std::io::Result<()> {
     };
     let only = after("--only").unwrap_or_default();
     // One worker, on the first core.
-    start(Start {
-        workers: std::num::NonZeroUsize::new(1),
-    })
-    .expect("workers");
+    host()
+        .start(Start {
+            workers: std::num::NonZeroUsize::new(1),
+        })
+        .expect("workers");
+    if let Some(rounds) = after("--beside") {
+        beside::measure_all(rounds.parse().expect("a number"), only);
+        return Ok(());
+    }
     let large_only = arguments.iter().any(|argument| argument == "--large");
     let places = cores::places();
     let some = places.iter().enumerate().filter(|_| !large_only);

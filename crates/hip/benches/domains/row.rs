@@ -29,8 +29,19 @@ pub(crate) fn measure(
     place: Place,
     bytes: usize,
     sleep: fn(Duration),
-    mut batch: impl FnMut(u32),
+    batch: impl FnMut(u32),
 ) {
+    let samples = samples(place, bytes, sleep, batch);
+    record("message there and back", who, place, bytes, samples);
+}
+
+/// What each batch took for one message.
+pub(crate) fn samples(
+    place: Place,
+    bytes: usize,
+    sleep: fn(Duration),
+    mut batch: impl FnMut(u32),
+) -> Vec<f64> {
     let (batches, times) = match place {
         Place { asleep: true, .. } => (101, 1),
         Place { core: 0, .. } => (51, 10),
@@ -48,7 +59,7 @@ pub(crate) fn measure(
         batch(times);
         samples.push((cycles() - begin) as f64 / f64::from(times));
     }
-    record("message there and back", who, place, bytes, samples);
+    samples
 }
 
 /// Adds a row.
@@ -60,7 +71,8 @@ pub(crate) fn record(
     mut samples: Vec<f64>,
 ) {
     // Rows outlive the process that measures.
-    let _host = mullion_sip::critical::as_host();
+    // SAFETY: it prints and allocates, which ends; nothing here parks or panics. The row goes to a static.
+    let _host = unsafe { mullion_sip_hosting::enter_kernel_as_host() };
     samples.sort_by(f64::total_cmp);
     let at = |quarter: usize| samples[(samples.len() - 1) * quarter / 4];
     eprintln!(

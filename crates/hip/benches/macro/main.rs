@@ -19,6 +19,8 @@
 //! its requests. A configuration's time is the sum of each batch's median over the rounds, so that a batch in which
 //! others of a busy machine ran counts as the others of its kind did; *least* sums their least times.
 
+#[path = "../../../sip/tests/host/mod.rs"]
+mod host;
 mod mix;
 mod plain;
 mod report;
@@ -27,7 +29,8 @@ mod work;
 
 use std::num::NonZeroUsize;
 
-use mullion_sip::Start;
+use host::host;
+use mullion_sip_hosting::Start;
 use report::Row;
 use work::{Kind, Work};
 
@@ -84,7 +87,7 @@ fn main() -> std::io::Result<()> {
     };
     let only = after("--only").map_or("", String::as_str);
     let workers = NonZeroUsize::new(2);
-    mullion_sip::start(Start { workers }).expect("workers");
+    host().start(Start { workers }).expect("workers");
 
     let mut rows = Vec::new();
     for (kind, count) in [(Kind::Files, 50_000), (Kind::Compute, 2_000)] {

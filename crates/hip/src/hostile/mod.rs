@@ -10,11 +10,12 @@ use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 use mullion_sip::channel::{Contract, Info};
+use mullion_sip::contract;
 use mullion_sip::exchange::wire::to_bytes;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Rights};
-use mullion_sip::remote::{LINK_BYTES, Link, Memory, Passage, WINDOW, line_bytes};
-use mullion_sip::{Start, contract, start};
+use mullion_sip_hosting::Start;
+use mullion_sip_hosting::remote::{LINK_BYTES, Link, Memory, Passage, WINDOW, line_bytes};
 use rustix::net::{SendFlags, send};
 
 use crate::control::Control;
@@ -23,7 +24,7 @@ use crate::message::{End, LONGEST, Linked, Passing, Text, ToDomain, ToHost, erro
 use crate::registry::{self, LINES};
 use crate::reports::REPORTS;
 
-mod deaths;
+pub(crate) mod deaths;
 
 contract! {
     #[endless]
@@ -50,9 +51,13 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     static HOST: Once = Once::new();
     let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // This test's thread has it from here on.
+    let _power = crate::power::host();
     HOST.call_once(|| {
         let workers = std::num::NonZeroUsize::new(1);
-        start(Start { workers }).expect("a worker");
+        crate::power::host()
+            .start(Start { workers })
+            .expect("a worker");
         crate::endpoints::serve().expect("a thread");
         crate::on_notice(|domain, notice| {
             let told = (domain.to_owned(), notice.clone());
@@ -82,6 +87,7 @@ impl Fake {
         let (domain, _) = registry::add(path, &rights, None, control).expect("a domain");
         // As `host::live`, where Linux ends the domain when it is not listened to any more.
         let life = spawn(move || {
+            let _power = crate::power::host();
             Heard::default().listen(&domain, &channel().0);
             domain.gone(Cause::Killed.into());
             registry::forget(domain.id);
@@ -368,7 +374,7 @@ impl Line {
         // The only way to ring from here: a line of nobody's.
         let spare = crate::files::create("spare", 4096).expect("memory");
         let spare = Memory::map(spare.as_fd(), 1).expect("mapped");
-        mullion_sip::remote::refuse(&spare, &link);
+        mullion_sip_hosting::remote::refuse(&spare, &link);
     }
 }
 

@@ -38,6 +38,7 @@ impl Played {
         let (told, deaf) = pipe();
         // As `serve`, but the end of the host is not the end of this program.
         thread::spawn(move || {
+            let _power = crate::power::host();
             while let Ok(Some((message, descriptors))) = domain.control.receive(2) {
                 domain.act(message, &descriptors);
             }
@@ -235,7 +236,7 @@ fn what_the_host_wants_of_links_and_names_that_are_gone_is_answered() {
     let over = End { link: 77, end: 0 };
     played.says(&ToDomain::Down { link: 77 }, &[]);
     played.says(&ToDomain::Claimed { over }, &[]);
-    let passage = mullion_sip::remote::Passage {
+    let passage = mullion_sip_hosting::remote::Passage {
         digest: [0; 32],
         side: mullion_sip::channel::Side::Client,
         state: 0,

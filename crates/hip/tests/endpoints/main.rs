@@ -1,15 +1,19 @@
 //! Endpoints that are sent to other OS processes: wherever their peers are, wherever they go, and whoever dies. This
 //! program is the host and, run again, each of its domains; so it has a `main` of its own.
 
+#[path = "../../../sip/tests/host/mod.rs"]
+mod host;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use host::host;
 use mullion_hip::{Launch, Member, Notice, Output, Sharing, enter, launch, on_notice};
 use mullion_sip::channel::{AnyEndpoint, Contract, TryRecvError};
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Child, Options, Program, Rights, open, serve, spawn};
-use mullion_sip::{ExBox, ExVec, Exchange, Start, contract, start};
+use mullion_sip::{ExBox, ExVec, Exchange, contract};
+use mullion_sip_hosting::Start;
 
 #[path = "../listed/mod.rs"]
 mod listed;
@@ -377,7 +381,7 @@ fn place_end_now(place: u8) -> Option<relay::Client<relay::Idle>> {
 
 fn main() {
     enter(load);
-    start(Start::default()).expect("workers");
+    host().start(Start::default()).expect("workers");
     on_notice(|domain, notice| match notice {
         Notice::Fault(..) | Notice::Malformed(_) => NOTICES
             .lock()

@@ -1,0 +1,380 @@
+//! Which calls of Linux a domain still has, once its programs are loaded: one table.
+//!
+//! Each row says under which conditions on its arguments a call is let through, what the domain wants it for, and
+//! why nothing but the domain's own is reached by it. Everything else ends the domain. A filter sees numbers only, not what a
+//! pointer points to, so no call is here that takes a name, or a structure that says what is to be done.
+//! The tests try each row, each bit that a condition forbids, and each call that has no row.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// A call that is let through.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Its number on x86-64.
+    pub number: i64,
+    /// As Linux has it.
+    pub name: &'static str,
+    /// What must be true of its arguments; all of it.
+    pub when: &'static [When],
+    /// What the domain's own kernel, or the standard library, needs it for.
+    pub wanted: &'static str,
+    /// Why nothing else than the domain's own is reached.
+    pub reach: &'static str,
+}
+
+/// What must be true of an argument, by its place from 0. Linux takes 32 bits of these, but for [`When::Zero`].
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    /// It is one of these.
+    Is(u8, &'static [u32]),
+    /// It is what the first says, in the bits of the second.
+    Bits(u8, u32, u32),
+    /// It has none but these bits.
+    Within(u8, u32),
+    /// It is 0 in all of its 64 bits.
+    Zero(u8),
+    /// It is the control socket.
+    Control(u8),
+    /// It is a descriptor beyond the control socket's: of memory.
+    Memory(u8),
+    /// It is the domain's OS process.
+    Own(u8),
+}
+
+/// What conditions mean in one domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub(crate) control: u32,
+    pub(crate) process: u32,
+}
+
+const OUTPUTS: &[u32] = &[1, 2];
+const RIGHTS: u32 = (libc::PROT_READ | libc::PROT_WRITE) as u32;
+const MAPPINGS: u32 = (libc::MAP_SHARED
+    | libc::MAP_PRIVATE
+    | libc::MAP_FIXED
+    | libc::MAP_ANONYMOUS
+    | libc::MAP_NORESERVE) as u32;
+const ADVICE: &[u32] = &[libc::MADV_DONTNEED as u32, libc::MADV_REMOVE as u32];
+/// What a futex is asked: to wait and to wake, and on which clock and in whose memory.
+const FUTEX: &[u32] = &[
+    libc::FUTEX_WAIT as u32,
+    libc::FUTEX_WAKE as u32,
+    libc::FUTEX_WAIT_BITSET as u32,
+    (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32,
+];
+/// Clocks of the machine and of the caller. Numbers with the topmost bit are clocks of others.
+const CLOCKS: &[u32] = &[
+    libc::CLOCK_REALTIME as u32,
+    libc::CLOCK_MONOTONIC as u32,
+    libc::CLOCK_PROCESS_CPUTIME_ID as u32,
+    libc::CLOCK_THREAD_CPUTIME_ID as u32,
+    libc::CLOCK_MONOTONIC_RAW as u32,
+    libc::CLOCK_BOOTTIME as u32,
+];
+const SLEEP_CLOCKS: &[u32] = &[libc::CLOCK_REALTIME as u32, libc::CLOCK_MONOTONIC as u32];
+/// How Linux numbers the clock of one thread: 6 in the lowest three bits, the topmost bit set. With 2 instead of 6 it
+/// is a whole process's, and any process's; with 3 a device's.
+const THREAD_CLOCK: (u32, u32) = (1 << 31 | 6, 1 << 31 | 7);
+
+const OWN_MEMORY: &str = "names addresses of the caller's";
+const OWN_THREAD: &str = "takes nobody's number: the calling thread alone";
+
+const fn call(
+    number: i64,
+    name: &'static str,
+    when: &'static [When],
+    wanted: &'static str,
+    reach: &'static str,
+) -> Call {
+    Call {
+        number,
+        name,
+        when,
+        wanted,
+        reach,
+    }
+}
+
+/// What a domain may still ask of Linux, when its programs are loaded. There is one row for each call and way to ask; a
+/// call that is in no row ends the domain by SIGSYS.
+pub const CALLS: &[Call] = &[
+    call(
+        libc::SYS_futex,
+        "futex",
+        &[When::Is(1, FUTEX)],
+        "to sleep and to wake",
+        "names words of memory that the caller has mapped; without the operations on locks that take a thread's number from \
+         such a word, and have it inherit a priority, whoever's it is",
+    ),
+    call(
+        libc::SYS_futex_waitv,
+        "futex_waitv",
+        &[
+            When::Is(2, &[0]),
+            When::Is(4, &[libc::CLOCK_MONOTONIC as u32]),
+        ],
+        "to sleep on all bells at once",
+        "names words of memory that the caller has mapped",
+    ),
+    call(
+        libc::SYS_mmap,
+        "mmap",
+        &[When::Within(2, RIGHTS), When::Within(3, MAPPINGS)],
+        "heaps, stacks, and the lines that the host sends",
+        "maps anew, or a file that the caller has: pipes, sockets and /dev/null cannot be mapped. Never to run, never locked, \
+         never of the machine's huge pages",
+    ),
+    call(
+        libc::SYS_mprotect,
+        "mprotect",
+        &[When::Within(2, RIGHTS)],
+        "stacks' last pages, and blocks that are remapped",
+        OWN_MEMORY,
+    ),
+    call(libc::SYS_munmap, "munmap", &[], "memory", OWN_MEMORY),
+    call(
+        libc::SYS_mremap,
+        "mremap",
+        &[When::Is(3, &[libc::MREMAP_MAYMOVE as u32])],
+        "the C library's `realloc`",
+        OWN_MEMORY,
+    ),
+    call(
+        libc::SYS_madvise,
+        "madvise",
+        &[When::Is(2, ADVICE)],
+        "to give pages back",
+        "names addresses of the caller's; without the advice that takes pages from the machine (`MADV_HWPOISON`)",
+    ),
+    call(libc::SYS_brk, "brk", &[], "memory", OWN_MEMORY),
+    call(
+        libc::SYS_clock_gettime,
+        "clock_gettime",
+        &[When::Is(0, CLOCKS)],
+        "the time",
+        "clocks of the machine and of the caller",
+    ),
+    call(
+        libc::SYS_clock_gettime,
+        "clock_gettime",
+        &[When::Bits(0, THREAD_CLOCK.0, THREAD_CLOCK.1)],
+        "how long a process has run, for its limit",
+        "a thread's clock, which Linux shows to threads of the same OS process alone; a whole process's it would show to all",
+    ),
+    call(
+        libc::SYS_clock_nanosleep,
+        "clock_nanosleep",
+        &[When::Is(0, SLEEP_CLOCKS)],
+        "to sleep",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_nanosleep,
+        "nanosleep",
+        &[],
+        "to sleep",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_restart_syscall,
+        "restart_syscall",
+        &[],
+        "Linux itself asks so, when a sleep goes on",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_sched_yield,
+        "sched_yield",
+        &[],
+        "to let a peer run",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_getrandom,
+        "getrandom",
+        &[When::Is(2, &[0, libc::GRND_NONBLOCK, libc::GRND_INSECURE])],
+        "random numbers",
+        "names nothing",
+    ),
+    call(libc::SYS_gettid, "gettid", &[], "`abort`", OWN_THREAD),
+    call(
+        libc::SYS_getpid,
+        "getpid",
+        &[],
+        "`abort`, and the watch",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_tgkill,
+        "tgkill",
+        &[When::Own(0)],
+        "the watch interrupts a worker; `abort`",
+        "Linux finds threads of the named OS process only: the caller's",
+    ),
+    call(
+        libc::SYS_rt_sigaction,
+        "rt_sigaction",
+        &[],
+        "a signal that another handler is to have",
+        "names no OS process: the caller's own handlers",
+    ),
+    call(
+        libc::SYS_rt_sigprocmask,
+        "rt_sigprocmask",
+        &[],
+        "`abort`",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_rt_sigreturn,
+        "rt_sigreturn",
+        &[],
+        "the end of a handler",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_sigaltstack,
+        "sigaltstack",
+        &[],
+        "the end of a thread",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_write,
+        "write",
+        &[When::Is(0, OUTPUTS)],
+        "output",
+        "two pipes that the host reads, or nowhere",
+    ),
+    call(
+        libc::SYS_writev,
+        "writev",
+        &[When::Is(0, OUTPUTS)],
+        "output",
+        "two pipes that the host reads, or nowhere",
+    ),
+    call(
+        libc::SYS_sendmsg,
+        "sendmsg",
+        &[When::Control(0)],
+        "what it asks of the host",
+        "a connected socket, which Linux lets send to its peer alone",
+    ),
+    call(
+        libc::SYS_recvmsg,
+        "recvmsg",
+        &[When::Control(0)],
+        "what the host answers",
+        "a connected socket; what comes along is the host's choice: memory",
+    ),
+    call(
+        libc::SYS_lseek,
+        "lseek",
+        &[
+            When::Memory(0),
+            When::Zero(1),
+            When::Is(2, &[libc::SEEK_END as u32]),
+        ],
+        "how long memory is that the host has sent",
+        "moves the position in memory to its end, where everybody who asks has moved it; nobody reads or writes by it",
+    ),
+    call(
+        libc::SYS_fcntl,
+        "fcntl",
+        &[When::Is(
+            1,
+            &[libc::F_GETFD as u32, libc::F_GET_SEALS as u32],
+        )],
+        "whether memory can shrink; a debug build asks before it closes a descriptor",
+        "only asks, of what the caller has",
+    ),
+    call(
+        libc::SYS_close,
+        "close",
+        &[],
+        "descriptors of memory that is mapped",
+        "the caller's own descriptor; the file stays for whoever else has it",
+    ),
+    call(
+        libc::SYS_exit,
+        "exit",
+        &[],
+        "the end of a thread",
+        OWN_THREAD,
+    ),
+    call(
+        libc::SYS_exit_group,
+        "exit_group",
+        &[],
+        "its end",
+        "names no OS process: the caller's",
+    ),
+];
+
+/// The filter of a domain, which does `otherwise` with everything else.
+pub(crate) fn filter(here: Here, otherwise: SeccompAction) -> Result<BpfProgram, BackendError> {
+    let mut rules = BTreeMap::<i64, Vec<SeccompRule>>::new();
+    for call in CALLS {
+        // A call without a condition has no rule, and another row of it could not add one.
+        let known = rules.entry(call.number).or_default();
+        known.extend(alternatives(call, here)?);
+    }
+    SeccompFilter::new(rules, otherwise, SeccompAction::Allow, TargetArch::x86_64)?.try_into()
+}
+
+/// One rule for each way to fulfil the conditions: a rule cannot say "one of".
+fn alternatives(call: &Call, here: Here) -> Result<Vec<SeccompRule>, BackendError> {
+    let mut ways: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
+    for when in call.when {
+        let choices = when.conditions(here)?;
+        let longer = |way: &Vec<SeccompCondition>| {
+            let way = way.clone();
+            choices
+                .iter()
+                .map(move |one| [way.clone(), vec![one.clone()]].concat())
+                .collect::<Vec<_>>()
+        };
+        ways = ways.iter().flat_map(longer).collect();
+    }
+    ways.into_iter()
+        .filter(|way| !way.is_empty())
+        .map(SeccompRule::new)
+        .collect()
+}
+
+impl When {
+    /// Any of these.
+    fn conditions(self, here: Here) -> Result<Vec<SeccompCondition>, BackendError> {
+        use SeccompCmpArgLen::{Dword, Qword};
+        use SeccompCmpOp::{Eq, Gt, MaskedEq};
+        let one = |place, length, operation, value| {
+            Ok(vec![SeccompCondition::new(
+                place, length, operation, value,
+            )?])
+        };
+        match self {
+            When::Is(place, values) => values
+                .iter()
+                .map(|value| SeccompCondition::new(place, Dword, Eq, (*value).into()))
+                .collect(),
+            When::Bits(place, value, of) => one(place, Dword, MaskedEq(of.into()), value.into()),
+            When::Within(place, bits) => one(place, Dword, MaskedEq((!bits).into()), 0),
+            When::Zero(place) => one(place, Qword, Eq, 0),
+            When::Control(place) => one(place, Dword, Eq, here.control.into()),
+            When::Memory(place) => one(place, Dword, Gt, here.control.into()),
+            When::Own(place) => one(place, Dword, Eq, here.process.into()),
+        }
+    }
+}
