@@ -1,6 +1,7 @@
 //! What the command writes: lines that somebody may have stopped reading, and files that are
 //! there whole or not at all.
 
+use mullion_runtime::quietly;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
@@ -27,7 +28,8 @@ const LINES: usize = 200;
 /// Writes a line to standard error, fit for a terminal. Whoever does not want to see it (a closed
 /// pipe, a full disk) still gets the exit status.
 pub(crate) fn say(line: impl Display) {
-    let _unseen = io::stderr().write_all(fit(&line.to_string()).as_bytes());
+    let line = fit(&line.to_string());
+    let _unseen = quietly(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// Lines as they are, but for control characters, which are escaped, and what is too long.
@@ -61,7 +63,8 @@ fn fit(text: &str) -> String {
 /// What else the system says: a full disk.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let written = quietly(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(anyhow::Error::new(error).context("standard output"))
         }

@@ -5,6 +5,7 @@ use super::keys::{KeyringArgs, add_credentials, pair};
 use crate::image_file::ImageLimit;
 use crate::output::{outln, sayln};
 use anyhow::Context as _;
+use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::module_type::Mechanism;
 use mullion_trust::{Limit, Policy, Refusal, Request, Sha256Digest, decide};
@@ -79,7 +80,8 @@ impl Args {
         let record = mullion_trust::text::read(&record)
             .with_context(|| format!("compilation record {}", record.display()))?;
         let request = self.request(&policy, &image)?;
-        let answer = decide(&policy, &store, &record, &request);
+        let mut work = Work::unbounded();
+        let answer = decide(&policy, &store, &record, &request, &mut work);
         let event = match &answer {
             Ok(decision) => decision.event(),
             Err(refusal) => refusal.event(&request.requesters, &request.image),

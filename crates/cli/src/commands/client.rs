@@ -61,6 +61,13 @@ pub(crate) fn done(answer: &Answer) -> anyhow::Result<()> {
         .filter_map(|line| line.as_str());
     lines.extend(obstacles.map(|line| format!("  {}", printable(line))));
     lines.extend(text("way_out").map(|way| format!("  way out: {way}")));
+    if answer.status == Status::Faulted {
+        let way_out = "mullion loader restart gives it the state that it had when it was loaded";
+        lines.push(format!(
+            "  the module takes no calls now; way out: {way_out}"
+        ));
+        bail!("fault: {}", lines.join("\n"));
+    }
     bail!("refused: {}", lines.join("\n"))
 }
 

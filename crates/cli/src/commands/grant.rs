@@ -1,10 +1,11 @@
 //! `mullion grant`.
 
+use super::admission::configured_policy;
 use super::keys::{KeyringArgs, add_credentials, pair};
-use crate::output::{outln, print};
+use crate::output::{outln, print, sayln};
 use anyhow::{Context as _, bail};
 use mullion_trust::grant::Grant;
-use mullion_trust::keynote::{Attributes, Principal, Query};
+use mullion_trust::keynote::{Attributes, Principal, Query, Work};
 use mullion_trust::policy::{COMPILE, LOAD};
 use mullion_trust::{Limit, Limits, Policy, clock, explain};
 use std::io::Write as _;
@@ -136,6 +137,7 @@ impl Args {
             until: new.until.clone(),
             comment: new.comment.clone(),
         };
+        warn(&grant);
         let text = grant.sign(&self.keyring.secret(from)?)?;
         match &new.output {
             None => print(&text)?,
@@ -229,7 +231,9 @@ impl Args {
         }
         let identifiers: Vec<_> = keys.iter().map(ToString::to_string).collect();
         let identifiers: Vec<_> = identifiers.iter().map(|id| id.as_bytes()).collect();
-        let answer = store.query(&Query::new(&["refuse", "allow"], &identifiers, all)?);
+        let query = Query::new(&["refuse", "allow"], &identifiers, all)?;
+        let mut work = Work::unbounded();
+        let answer = store.query(&query, &mut work)?;
         if answer.granted {
             outln!("yes:")?;
             for line in explain::chain(&store, &answer, &names) {
@@ -239,9 +243,47 @@ impl Args {
         }
         outln!("no:")?;
         let principals: Vec<Principal> = keys.iter().map(|key| key.principal()).collect();
-        for line in explain::obstacles(&store, &answer, &principals, &names) {
+        let obstacles = explain::obstacles(&store, &query, &answer, &principals, &names, &mut work);
+        for line in obstacles.all {
             outln!("  {line}")?;
         }
         Ok(ExitCode::from(1))
+    }
+}
+
+/// Says what is written well and will hardly hold: a date that is past, a type that the configured
+/// policy does not know.
+fn warn(grant: &Grant) {
+    let configured = std::env::var_os("MULLION_POLICY").filter(|path| !path.is_empty());
+    let configured = configured_policy(configured.as_ref().map(std::path::Path::new));
+    let policy = configured.and_then(|path| Some((Policy::read(&path).ok()?, path)));
+    let offset = policy.as_ref().map_or(0, |(policy, _)| policy.utc_offset());
+    let today = clock::attributes(std::time::SystemTime::now(), offset).remove("date");
+    if let (Some(until), Some(today)) = (&grant.until, today)
+        && until.as_bytes() < today.as_slice()
+    {
+        sayln!("mullion: warning: {until} is past, so the grant never holds");
+    }
+    let Some((policy, path)) = policy else {
+        return;
+    };
+    for id in grant
+        .types
+        .iter()
+        .filter(|id| policy.module_type(id).is_none())
+    {
+        let known: Vec<_> = policy
+            .module_types()
+            .map(|known| known.id.as_str())
+            .collect();
+        sayln!(
+            "mullion: warning: the policy {} knows no module type `{id}`; it knows {}",
+            path.display(),
+            if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            }
+        );
     }
 }

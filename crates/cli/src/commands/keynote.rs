@@ -2,7 +2,8 @@
 
 use crate::output::{outln, sayln};
 use anyhow::{Context as _, bail};
-use mullion_trust::keynote::{self, Algorithms, Attributes, Outcome, Query, Store};
+use mullion_trust::credentials;
+use mullion_trust::keynote::{self, Algorithms, Attributes, Outcome, Query, Store, Work};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,19 +72,15 @@ impl Verify {
             }
         }
         for path in &self.credentials {
-            match read(path) {
-                Ok(found) => {
-                    for assertion in found {
-                        store.add_credential(assertion, &path.display().to_string());
-                    }
-                }
-                Err(error) => sayln!("mullion: warning: {error:#}; left out"),
+            for left_out in credentials::read_into(&mut store, path)? {
+                sayln!("mullion: warning: {left_out}");
             }
         }
         let keys = self.keys()?;
         let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
         let values: Vec<_> = self.values.iter().map(String::as_str).collect();
-        let answer = store.query(&Query::new(&values, &keys, self.attributes()?)?);
+        let query = Query::new(&values, &keys, self.attributes()?)?;
+        let answer = store.query(&query, &mut Work::unbounded())?;
         outln!("Query result = {}", answer.value)?;
         for (id, outcome) in &answer.considered {
             if let Outcome::Signature(error) = outcome {

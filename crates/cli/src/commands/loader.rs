@@ -7,12 +7,12 @@ use crate::units;
 use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
 use mullion_runtime::{Caller, Claimed, End, HostFunction};
-use mullion_service::wire::{Call, List, Operation, Unload};
+use mullion_service::wire::{Call, List, Operation, Restart, Unload};
 use mullion_service::{Address, Listener, Rules, Server, Settings, Stopper};
 use mullion_system::{Grants, Receiver, Streams, System};
 use mullion_trust::challenge::FRAME;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Run the code loader as a service; list, call and unload modules in it.
+/// Run the code loader as a service; list, call, restart and unload modules in it.
 ///
-/// The code loader as a service: clients prove a key, and load, list, call and unload extensions
+/// The code loader as a service: clients prove a key, and load, list, call, restart and unload extensions
 /// with what the policy and their credentials give (docs/loader-protocol.md, docs/operating.md).
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -44,6 +44,13 @@ enum Action {
     },
     /// Unload a module.
     Unload {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// Its number.
+        module: u64,
+    },
+    /// Give a module the state that it had when it was loaded; one that faulted takes calls again.
+    Restart {
         #[command(flatten)]
         client: ClientArgs,
         /// Its number.
@@ -121,6 +128,11 @@ impl Args {
                 done(&answer)?;
                 Ok(ExitCode::SUCCESS)
             }
+            Action::Restart { client, module } => {
+                let answer = client.ask(Operation::Restart, &Restart { module }, &[])?;
+                done(&answer)?;
+                Ok(ExitCode::SUCCESS)
+            }
             Action::Call {
                 client,
                 input,
@@ -167,10 +179,10 @@ fn list(client: &ClientArgs, json: bool) -> anyhow::Result<ExitCode> {
         };
         let exports = module["exports"].as_array().into_iter().flatten();
         let exports: Vec<_> = exports.filter_map(|name| name.as_str()).collect();
-        let ended = if module["ended"] == true {
-            "\tended"
-        } else {
-            ""
+        let ended = match (&module["ended"], &module["restarting"]) {
+            (serde_json::Value::Bool(true), _) => "\tended",
+            (_, serde_json::Value::Bool(true)) => "\trestarting",
+            _ => "",
         };
         outln!(
             "{}\t{}\t{}\t{}{ended}",
@@ -216,7 +228,13 @@ impl Serve {
             .map(|one| one.address().to_string())
             .collect();
         let server = Server::new(listeners, authoriser, Box::new(imports), settings)?;
+        let server = server.observed_by(Box::new(|module, text| {
+            sayln!("mullion: module {module}: {}", text.escape_debug());
+        }));
         let (stopper, rules) = (server.stopper(), server.rules());
+        // A log that may grow no more (`ulimit -f`) is an error that is reported: by default, the signal ends the
+        // process.
+        let _too_large = signal_hook::flag::register(SIGXFSZ, Arc::default());
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         std::thread::Builder::new()
             .name("signals".into())

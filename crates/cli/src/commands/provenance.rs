@@ -35,7 +35,9 @@ impl Provenance {
             flags: Vec::new(),
             verification: None,
         };
-        let record = match VerifiedRecord::open(&text) {
+        let mut work = mullion_trust::keynote::Work::unbounded();
+        let opened = VerifiedRecord::open(&text, &mut work).ok()?;
+        let record = match opened {
             Ok(record) => record,
             Err(error) => {
                 found.problem = Some(error.to_string());

@@ -39,6 +39,9 @@ pub(crate) struct Args {
           long_help = "Whether memory may be reached through %gs: segment (yes, where that is the shortest form), or \
                        register (no: calls of an image without it are faster)")]
     base: Base,
+    /// Count steps, and trap where none is left.
+    #[arg(long)]
+    count: bool,
     /// Print how many accesses took which form, to standard error.
     #[arg(long)]
     stats: bool,
@@ -59,6 +62,7 @@ impl Args {
             &Options {
                 protection: self.protection,
                 base: self.base,
+                count: self.count,
             },
         ) {
             Ok(rewritten) => {

@@ -325,6 +325,34 @@ fn a_grant_is_explained_in_words() {
 }
 
 #[test]
+fn a_grant_that_will_hardly_hold_is_warned_of() {
+    let world = World::new();
+    let warned = |policy: bool, more: &[&str]| {
+        let line = ["grant", "--from", "root", "--to", "alice"];
+        let mut command = world.command(&[&line[..], more].concat());
+        if policy {
+            command.env("MULLION_POLICY", world.path("policy.toml"));
+        }
+        let output = command.output().expect("started");
+        assert!(output.status.success() && !output.stdout.is_empty());
+        text(&output.stderr)
+    };
+    let said = warned(true, &["--type", "tol", "--until", "20200101"]);
+    assert!(
+        said.contains("20200101 is past, so the grant never holds"),
+        "{said}"
+    );
+    assert!(
+        said.contains("knows no module type `tol`; it knows tool"),
+        "{said}"
+    );
+    assert!(warned(false, &["--until", "20200101"]).contains("is past"));
+    // What nobody can know, and what is right.
+    assert_eq!(warned(false, &["--type", "tol"]), "");
+    assert_eq!(warned(true, &["--type", "tool", "--until", "29991231"]), "");
+}
+
+#[test]
 fn files_are_checked_and_errors_have_a_place_and_a_hint() {
     let world = World::new();
     assert!(

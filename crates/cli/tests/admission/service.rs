@@ -1,7 +1,7 @@
 //! `mullion loader serve`, `mullion load` and a second client that is not ours, over real sockets.
 
 use crate::{TYPE, World, text};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit, setrlimit};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
@@ -11,8 +11,9 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use mullion_service::wire::{self, List, Operation};
-use mullion_trust::SecretKey;
 use mullion_trust::challenge::{Frame, Request, VERSION};
+use mullion_trust::grant::Grant;
+use mullion_trust::{PublicKey, SecretKey};
 
 const MODULE: &str = "[\"__mullion_system\", \"host_log\"]";
 
@@ -91,6 +92,18 @@ impl Service {
     fn fails(&self, module: &str, call: &[&str], reason: &str) {
         let more = [&[module], call].concat();
         Self::refused(&self.ask_as("alice", &["loader", "call"], &more), reason);
+    }
+
+    /// The call of an export ends the module, for this reason.
+    #[track_caller]
+    fn faults(&self, module: &str, call: &[&str], reason: &str) {
+        let more = [&[module], call].concat();
+        let output = self.ask_as("alice", &["loader", "call"], &more);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("mullion: fault: "), "{said}");
+        assert!(said.contains(reason), "{reason:?} is missing:\n{said}");
+        assert!(said.contains("mullion loader restart"), "{said}");
     }
 
     fn signal(&mut self, signal: Signal) -> std::process::ExitStatus {
@@ -188,6 +201,46 @@ fn an_unprivileged_client_loads_calls_lists_and_unloads() {
     assert!(said.ends_with("mullion: stopping\n"), "{said}");
 }
 
+/// Credentials by which a stranger gives itself leave: nobody believes them, and their remarks
+/// take six times their length in the log.
+fn self_signed(bytes: usize, to: PublicKey) -> String {
+    let key = SecretKey::generate().expect("a key");
+    let grant = Grant {
+        from: "me".into(),
+        to: vec![("me".into(), to)],
+        comment: Some("\u{1}".repeat(400)),
+        ..Grant::default()
+    };
+    let one = grant.sign(&key).expect("a grant") + "\n";
+    one.repeat(bytes / one.len())
+}
+
+#[test]
+fn a_strangers_credentials_do_not_fill_the_log_so_that_nobody_can_write() {
+    let mut service = Service::new("", &[], &[]);
+    let bob = service.world.read("keys/bob.pub");
+    let bob = bob.lines().find_map(|line| line.trim().parse().ok());
+    let credentials = self_signed(444_000, bob.expect("a key"));
+    service.world.write("many.kn", &credentials);
+    let load = ["load", "--credentials", "many.kn"];
+    let stranger = service.ask_as("bob", &load, &["module.mx"]);
+    Service::refused(&stranger, "");
+    assert_eq!(service.load(), "1", "the loader goes on");
+    service.signal(Signal::TERM);
+    let world = std::mem::replace(&mut service.world, World::new());
+    let service = Service::start(world, &[]);
+    assert_eq!(service.load(), "1", "after a restart as well");
+    let kinds: Vec<_> = service.world.events();
+    assert_eq!(kinds.len(), 3);
+    for line in service.world.read("log").lines() {
+        assert!(
+            line.len() < mullion_trust::log::LINE,
+            "{} bytes",
+            line.len()
+        );
+    }
+}
+
 /// The user and group `nobody`.
 const NOBODY: u32 = 65534;
 
@@ -237,10 +290,10 @@ fn what_was_granted_is_what_a_module_gets() {
         service.alice(&["loader", "call"], &[&module, "stack", "8"]),
         "0"
     );
-    service.fails(&module, &["stack", "32"], "data stack overflow (64 KiB)");
+    service.faults(&module, &["stack", "32"], "data stack overflow (64 KiB)");
     service.fails(&module, &["next"], "takes no");
     let module = service.load();
-    service.fails(&module, &["spin"], "time limit of 80ms exceeded");
+    service.faults(&module, &["spin"], "time limit of 80ms exceeded");
     let module = service.load();
     assert_eq!(
         service.alice(&["loader", "call"], &[&module, "calls", "50"]),
@@ -251,9 +304,9 @@ fn what_was_granted_is_what_a_module_gets() {
         "50",
         "each call anew"
     );
-    service.fails(&module, &["calls", "51"], "limit of 50 gate calls exceeded");
+    service.faults(&module, &["calls", "51"], "limit of 50 gate calls exceeded");
     let module = service.load();
-    service.fails(&module, &["wild"], "");
+    service.faults(&module, &["wild"], "");
     service.fails("99", &["next"], "you have no module 99");
     let module = service.load();
     service.fails(&module, &["nothing"], "no export `nothing`");
@@ -264,6 +317,85 @@ fn what_was_granted_is_what_a_module_gets() {
     );
     let listed = service.alice(&["loader", "list"], &[]);
     assert_eq!(listed.matches("\tended").count(), 4, "{listed}");
+}
+
+#[test]
+fn a_module_that_faulted_is_logged_and_restarted() {
+    let service = Service::new("", &[], &[]);
+    let module = service.load();
+    assert_eq!(service.alice(&["loader", "call"], &[&module, "next"]), "1");
+    service.faults(&module, &["wild"], "");
+    service.fails(&module, &["next"], "takes no calls until it is restarted");
+    let bob = service.ask_as("bob", &["loader", "restart"], &[&module]);
+    Service::refused(&bob, "you have no module 1");
+    service.alice(&["loader", "restart"], &[&module]);
+    assert_eq!(
+        service.alice(&["loader", "call"], &[&module, "next"]),
+        "1",
+        "it is as it was when it was loaded"
+    );
+    // One that is well is restarted, too, and keeps its number.
+    service.alice(&["loader", "restart"], &[&module]);
+    assert_eq!(service.alice(&["loader", "call"], &[&module, "next"]), "1");
+    service.faults(&module, &["wild"], "");
+    let events = service.world.events();
+    let kinds: Vec<_> = events.iter().map(|event| event["kind"].clone()).collect();
+    assert_eq!(
+        kinds,
+        ["admitted", "ended", "restarted", "restarted", "ended"]
+    );
+    assert_eq!(
+        (&events[1]["in"], &events[1]["type"]),
+        (&"wild".into(), &"tool".into())
+    );
+    assert!(
+        events[1]["owner"]
+            .as_str()
+            .is_some_and(|key| key.contains("ed25519"))
+    );
+    assert!(!events[1]["reason"].as_str().unwrap_or_default().is_empty());
+    assert_eq!(
+        (&events[4]["restarts"], &events[4]["module"]),
+        (&2.into(), &1.into())
+    );
+    let said = service.stop();
+    assert!(said.contains("module 1: ended in wild: "), "{said}");
+    assert!(said.contains("module 1: restarted"), "{said}");
+}
+
+#[test]
+fn a_refusal_says_which_condition_fails_to_those_who_know_it() {
+    let until = ["--until", "20200101"];
+    let service = Service::new("", &until, &[]);
+    let load = ["load", "--credentials", "alice.kn"];
+    let refused = service.ask_as("alice", &load, &["module.mx"]);
+    Service::refused(&refused, "date <= \"20200101\" does not hold; date is \"20");
+    // It is addressed to alice and not to bob, who brought it: both have its text.
+    let refused = service.ask_as("bob", &load, &["module.mx"]);
+    assert!(!text(&refused.stderr).contains("the policy itself names"));
+    // Kept with the policy, it is alice's alone to know.
+    let policy = service.world.read("policy.toml");
+    let policy = policy.replace("log = ", "credentials = [\"alice.kn\"]\nlog = ");
+    service.world.write("policy.toml", &policy);
+    kill_process(Pid::from_child(&service.child), Signal::HUP).expect("it runs");
+    std::thread::sleep(Duration::from_millis(500));
+    let refused = service.ask_as("alice", &["load"], &["module.mx"]);
+    Service::refused(&refused, "date is \"20");
+    let refused = service.ask_as("bob", &["load"], &["module.mx"]);
+    assert!(
+        !text(&refused.stderr).contains("date"),
+        "{}",
+        text(&refused.stderr)
+    );
+    // The log has it whole, and who may read the policy sees it whole.
+    let events = service.world.events();
+    let last = events.last().expect("a refusal");
+    assert!(
+        last["obstacles"]
+            .to_string()
+            .contains("the policy itself names cc, root"),
+        "{last}"
+    );
 }
 
 #[test]
@@ -369,6 +501,37 @@ fn policy_and_credentials_are_read_again_at_sighup() {
     service.world.write("policy.toml", &policy);
     assert!(told(&service).contains("was read again"));
     service.load();
+}
+
+#[test]
+fn a_log_that_may_grow_no_more_refuses_and_does_not_end_the_loader() {
+    let service = Service::new("", &[], &[]);
+    let module = service.load();
+    let pid = Pid::from_child(&service.child);
+    let length = std::fs::metadata(service.world.path("log"))
+        .expect("a log")
+        .len();
+    let most = |bytes: Option<u64>| {
+        let now = prlimit(Some(pid), Resource::Fsize, getrlimit(Resource::Fsize)).expect("a limit");
+        let limit = Rlimit {
+            current: bytes,
+            ..now
+        };
+        prlimit(Some(pid), Resource::Fsize, limit).expect("a limit");
+    };
+    let load = ["load", "--credentials", "alice.kn"];
+    // Nothing more, and a part of a line.
+    for more in [0, 20] {
+        most(Some(length + more));
+        let output = service.ask_as("alice", &load, &["module.mx"]);
+        Service::refused(&output, "File too large");
+        let next = service.alice(&["loader", "call"], &[&module, "next"]);
+        assert!(!next.is_empty());
+    }
+    most(None);
+    service.load();
+    service.world.events();
+    service.stop();
 }
 
 #[test]
@@ -503,5 +666,60 @@ fn a_request_in_progress_is_answered_when_the_loader_stops() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(service.signal(Signal::TERM).code(), Some(0));
     let output = call.wait_with_output().expect("ended");
-    Service::refused(&output, "time limit of 700ms exceeded");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("fault: time limit of 700ms exceeded"),
+        "{said}"
+    );
+}
+
+/// The most memory that the process had, in KiB.
+fn peak(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a number")
+}
+
+#[test]
+fn sixteen_large_modules_take_no_more_than_the_total() {
+    // Each is 16 MiB in the file, and counts three times that and what it may have.
+    const TOTAL: u64 = 384;
+    let service = Service::new(
+        "",
+        &[],
+        &["--max-total-memory", "384M", "--max-memory", "24M"],
+    );
+    let source = "#include <mullion/ext.h>\nchar big[16 << 20] = {1};\n\
+                  MULLION_EXPORT(int, touch, (int at)) { return big[at] += 1; }\n";
+    service.world.write("large.c", source);
+    let build = [
+        "cc",
+        "-O1",
+        "-w",
+        "--mullion-kind=extension",
+        "large.c",
+        "-o",
+        "large.mx",
+    ];
+    service.world.succeed(&build);
+    service.world.sign("large.mx");
+    let before = peak(&service.child);
+    let mut taken = 0;
+    for _ in 0..16 {
+        let load = ["load", "--credentials", "alice.kn"];
+        let output = service.ask_as("alice", &load, &["large.mx"]);
+        match output.status.success() {
+            true => taken += 1,
+            false => Service::refused(&output, "the loader is full"),
+        }
+    }
+    let peak = (peak(&service.child) - before) >> 10;
+    println!("{taken} modules of 16 MiB, at most {peak} MiB");
+    assert!((1..16).contains(&taken), "{taken}");
+    // One request is read and verified beside what has been taken: its frame, and a copy.
+    assert!(peak < TOTAL + 2 * 16 + 16, "{peak} MiB");
+    service.stop();
 }

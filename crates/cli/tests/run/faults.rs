@@ -146,3 +146,18 @@ fn a_report_that_nobody_can_read_leaves_the_status() {
     let status = command.stderr(full.expect("a full device")).status();
     assert_eq!(status.expect("the command starts").code(), Some(125));
 }
+
+/// What the program's author wrote is not read if the user does not want that.
+#[test]
+fn a_report_without_debug_information_has_names_alone() {
+    let report = |options: &[&str]| text(&run(options, "faults", &["null-write"]).stderr);
+    let (with, without) = (report(&[]), report(&["--no-debug-information"]));
+    assert!(
+        with.contains(" null_write (") && with.contains("faults.c:"),
+        "{with}"
+    );
+    assert!(
+        without.contains(" null_write\n") && !without.contains("faults.c"),
+        "{without}"
+    );
+}

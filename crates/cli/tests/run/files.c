@@ -34,7 +34,16 @@ int main(int count, char **words)
         TRY(open("/d/new-by-link", O_WRONLY | O_CREAT, 0666)); TRY(truncate("/d/out", 0)); TRY(chmod("/d/out", 0)); TRY(chdir("/d/up"));
         TRY(openat(open("/d", O_RDONLY), "../secret", O_RDONLY)); TRY(rename("/d/file", "/d/up/stolen")); TRY(rename("/d", "/e"));
         TRY(open("/d/inside", O_RDONLY)); TRY(open("/d/fifo", O_RDONLY)); TRY(open("/d/fifo", O_WRONLY)); TRY(truncate("/d/fifo", 0));
-        TRY(open("/p/self/mem", O_RDONLY)); TRY(open("/p/self/root/etc/passwd", O_RDONLY)); TRY(open("/p/version", O_RDONLY));
+        return 0;
+    }
+    CASE("root") { /* all of the host's files, at /h: and what the kernel shows is none */
+        static struct stat s; static char target[64];
+        TRY(open("/h/etc/passwd", O_RDONLY)); TRY(stat("/h/etc", &s));
+        TRY(stat("/h/proc/self", &s)); TRY(lstat("/h/proc/self", &s)); TRY(stat("/h/proc/self/exe", &s)); TRY(access("/h/proc/1", F_OK));
+        TRY(readlink("/h/proc/self", target, sizeof target)); TRY(readlink("/h/proc/self/exe", target, sizeof target));
+        TRY(readlink("/h/proc/self/cwd", target, sizeof target)); TRY(open("/h/proc/self/mem", O_RDONLY)); TRY(open("/h/proc/version", O_RDONLY));
+        TRY(open("/h/proc", O_RDONLY)); TRY(open("/h/proc/self/root/etc/passwd", O_RDONLY)); TRY(chdir("/h/proc/self")); TRY(chmod("/h/proc/self/oom_score_adj", 0666));
+        TRY(truncate("/h/proc/self/oom_score_adj", 0)); TRY(utimensat(AT_FDCWD, "/h/proc/self/stat", 0, 0)); TRY(mkdir("/h/proc/x", 0777)); TRY(unlink("/h/proc/self/stat"));
         return 0;
     }
     CASE("remove-all") { /* removes while it lists */

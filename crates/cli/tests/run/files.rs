@@ -90,8 +90,7 @@ fn a_directory_for_reading_stays_as_it_is() {
 #[test]
 fn no_way_leads_out() {
     let top = tree();
-    let grants = [grant(top.path(), "d", "/d"), "--dir=/proc::/p".to_owned()];
-    let output = run(&[&grants[0], &grants[1]], "files", &["escape"]);
+    let output = run(&[&grant(top.path(), "d", "/d")], "files", &["escape"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let lines = text(&output.stdout);
     let done: Vec<&str> = lines
@@ -104,6 +103,26 @@ fn no_way_leads_out() {
         b"content"
     );
     assert!(!top.path().join("not-there-before").exists());
+}
+
+#[test]
+fn a_grant_of_the_root_shows_no_processes() {
+    let output = run(&["--dir=/::/h"], "files", &["root"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let done = lines.lines().filter(|line| line.ends_with(": done"));
+    let done: Vec<&str> = done.collect();
+    let files = [
+        "open(\"/h/etc/passwd\", O_RDONLY): done",
+        "stat(\"/h/etc\", &s): done",
+    ];
+    assert_eq!(done, files, "{lines}");
+    assert_eq!(lines.lines().count(), 19);
+    for directory in ["/proc", "/proc/self", "/proc/self/fd"] {
+        let output = run(&[&format!("--dir={directory}::/p:ro")], "files", &["none"]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("cannot be granted: it shows processes"));
+    }
 }
 
 #[test]

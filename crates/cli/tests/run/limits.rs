@@ -37,6 +37,21 @@ fn an_endless_loop_is_stopped() {
 }
 
 #[test]
+fn an_endless_loop_is_stopped_by_its_processor_time() {
+    let output = run(&["--max-processor-time", "50ms"], "faults", &["spin"]);
+    expect(&output, 124, "");
+    let report = text(&output.stderr);
+    for part in [
+        "limit of 50ms on a processor exceeded",
+        " spin (",
+        "  stopped after ",
+        "hint: see --max-processor-time",
+    ] {
+        assert!(report.contains(part), "{part:?} is missing:\n{report}");
+    }
+}
+
+#[test]
 fn a_program_that_waits_is_stopped_too() {
     let begin = Instant::now();
     let mut waiting = command(&["--max-time", "100ms"], "streams", &["echo"]);
@@ -54,6 +69,49 @@ fn a_program_that_waits_is_stopped_too() {
         begin.elapsed().as_secs() < 1800,
         "the program sleeps for an hour"
     );
+}
+
+/// However the program ends, its figures are there.
+#[test]
+fn figures_are_written_at_the_end() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("figures.prom");
+    let figures = |options: &[&str], program, word| {
+        let path = file.to_str().expect("a name");
+        let all = [&["--metrics", path], options].concat();
+        let output = run(&all, program, &[word]);
+        let written = std::fs::read_to_string(&file).expect("the figures");
+        std::fs::remove_file(&file).expect("removed");
+        (output, written)
+    };
+    let name = "domain=\"faults-read-write-call.mx\"";
+    let has = |text: &str, family: &str, end: &str| {
+        let beginning = format!("mullion_domain_{family}{{{name}");
+        let mut lines = text.lines();
+        assert!(
+            lines.any(|line| line.starts_with(&beginning) && line.ends_with(end)),
+            "{beginning} ... {end} is missing:\n{text}"
+        );
+    };
+    let (output, spun) = figures(&["--max-time", "50ms"], "faults", "spin");
+    expect(&output, 124, "");
+    has(&spun, "faults_total", "kind=\"time_limit\"} 1");
+    has(&spun, "limit_hits_total", "limit=\"time\"} 1");
+    has(&spun, "calls_total", " 1");
+    let seconds = spun
+        .lines()
+        .find(|line| line.starts_with("mullion_domain_call_seconds_total"));
+    let seconds = seconds.and_then(|line| line.rsplit(' ').next());
+    let seconds: f64 = seconds.expect("a line").parse().expect("a number");
+    assert!(seconds >= 0.05, "{seconds}");
+    let (_, memory) = figures(&["--max-memory", "16M"], "streams", "memory");
+    assert!(memory.contains("mullion_domain_memory_limit_bytes"));
+    let refused = run(
+        &["--max-time", "10ms", "--metrics", "/does/not/exist/x"],
+        "faults",
+        &["spin"],
+    );
+    assert_eq!(refused.status.code(), Some(126));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod limits;
 mod refused;
+mod steps;
 mod streams;
 
 use std::path::{Path, PathBuf};
@@ -16,14 +17,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The images, built once for all tests of this process.
 static IMAGES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, protection) in [
-        ("faults", "read-write-call"),
-        ("faults", "trap"),
-        ("streams", "read-write-call"),
-        ("files", "read-write-call"),
+    for (name, protection, level) in [
+        ("faults", "read-write-call", "-O1"),
+        ("faults", "trap", "-O1"),
+        ("streams", "read-write-call", "-O1"),
+        ("files", "read-write-call", "-O1"),
+        ("arguments", "read-write-call", "-O0"),
     ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/{name}.c"));
-        let mut build = mullion(&["cc", "-g", "-O1", "-w"]);
+        let mut build = mullion(&["cc", "-g", level, "-w"]);
         build.arg(format!("--mullion-protection={protection}"));
         let image = directory.path().join(format!("{name}-{protection}.mx"));
         let output = build.arg(source).arg("-o").arg(image).output();

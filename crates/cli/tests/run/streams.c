@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #define CASE(name) if (!strcmp(which, name))
 
@@ -25,6 +26,19 @@ int main(int count, char **words, char **environment)
         static char block[4096]; size_t n = read(0, block, sizeof block); printf("%zu", n); return 0; }
     CASE("much") { for (int i = 0; i < 400000; i++) printf("line %7d\n", i); return ferror(stdout) != 0; }
     CASE("write") { ssize_t n = 0; static char block[4096]; while (n >= 0) n = write(1, block, sizeof block); return errno; }
+    CASE("longest") { /* past what the host may give a file: an error each time, and no signal */
+        static char block[4096]; ssize_t n; struct iovec two[2] = { { block, 1 }, { block, sizeof block } };
+        int f = open("/d/file", O_RDWR | O_CREAT | O_TRUNC, 0666);
+        if (f < 0) return 1;
+        if (!ftruncate(f, 1 << 30) || errno != EFBIG) return 2;
+        if (!truncate("/d/file", 1 << 30) || errno != EFBIG) return 3;
+        if (pwrite(f, block, 1, 1 << 30) >= 0 || errno != EFBIG) return 4;
+        while ((n = write(f, block, sizeof block - 1)) > 0) {}
+        if (errno != EFBIG) return 5;
+        if (writev(f, two, 2) >= 0 || errno != EFBIG) return 6;
+        while ((n = write(1, block, sizeof block - 1)) > 0) {}
+        return errno;
+    }
     CASE("memory") { size_t n = 0; while (n < 4096 && malloc(1 << 20)) n++; printf("%zu", n); return errno == ENOMEM ? 9 : 1; }
     CASE("clock") { struct timespec t; int r = clock_gettime(CLOCK_REALTIME, &t); printf("%d %d", r, errno); return 0; }
     CASE("sleep") { struct timespec t = { 3600, 0 }; return nanosleep(&t, 0) ? errno : 0; }
@@ -54,6 +68,14 @@ int main(int count, char **words, char **environment)
         if (more == MAP_FAILED || strcmp(more + 4096, "kept")) return 11;
         if (munmap(more + 8192, 4096) || mprotect(more + 4096, 12288, PROT_READ) == 0) return 12;
         return 42;
+    }
+    CASE("positions") { /* the host's files behind the streams stay as they are, but for what is added */
+        char b[8];
+        if (pwrite(1, "X", 1, 0) >= 0 || pwrite(2, "X", 1, 0) >= 0 || pwrite(0, "X", 1, 0) >= 0 || write(0, "X", 1) >= 0) return 1;
+        if (lseek(1, 0, SEEK_SET) >= 0 || lseek(2, 0, SEEK_END) >= 0 || lseek(dup(1), 0, SEEK_SET) >= 0) return 2;
+        if (read(1, b, 1) >= 0 || pread(1, b, 1, 0) >= 0 || read(2, b, 1) >= 0 || pread(2, b, 1, 0) >= 0) return 3;
+        if (pread(0, b, 2, 1) != 2 || memcmp(b, "np", 2) || lseek(0, 2, SEEK_SET) != 2 || read(0, b, 1) != 1 || *b != 'p') return 4;
+        return write(1, "added", 5) != 5;
     }
     CASE("descriptors") { int n = 0; while (dup(1) >= 0) n++; if (errno != EMFILE || dup2(1, 100000) >= 0 || dup2(1, -1) >= 0) return 1; printf("%d", n); return close(-1) == 0 || close(1 << 30) == 0; }
     return 1;

@@ -1,8 +1,9 @@
 //! What every program has: its streams, words, environment and status.
 
 use crate::{command, expect, run, text};
-use std::io::{Read, Write};
-use std::process::Stdio;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_status_is_the_programs_own() {
@@ -100,7 +101,66 @@ fn outputs_that_take_no_more_are_errors_of_the_program() {
     assert_eq!(status.expect("it ends").code(), Some(ENOSPC));
 }
 
+/// `mullion run` with so many blocks (of 512 bytes) for a file, and what sends a signal at the
+/// limit as it is by default.
+fn run_with_blocks(blocks: u32, word: &str) -> std::process::Output {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let granted = format!("--dir={}::/d", directory.path().display());
+    let output = std::fs::File::create(directory.path().join("output")).expect("a file");
+    let run = command(&[&granted], "streams", &[word]);
+    let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    let mut limited = Command::new("sh");
+    limited.arg("-c").arg(script).arg(run.get_program());
+    let output = limited.args(run.get_args()).stdout(output).output();
+    output.expect("the command starts")
+}
+
+#[test]
+fn files_that_take_no_more_are_errors_of_the_program() {
+    const EFBIG: i32 = 27;
+    let output = run_with_blocks(1 << 13, "longest");
+    let (status, error) = (output.status, text(&output.stderr));
+    assert_eq!(status.code(), Some(EFBIG), "{status}: {error}");
+}
+
+/// The image itself is a file, in memory.
+#[test]
+fn an_image_larger_than_a_file_may_be_is_not_run() {
+    let output = run_with_blocks(1, "status");
+    let (status, error) = (output.status, text(&output.stderr));
+    assert_eq!(status.code(), Some(126), "{status}: {error}");
+    assert!(error.contains("File too large"), "{error}");
+}
+
 #[test]
 fn descriptors_are_limited() {
     expect(&run(&[], "streams", &["descriptors"]), 0, "253");
+}
+
+#[test]
+fn the_hosts_files_behind_the_streams_are_only_added_to() {
+    let open = |content: &str| {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(content.as_bytes()).expect("written");
+        file
+    };
+    let (mut input, mut out, mut error) = (open("input"), open("the host's. "), open("errors. "));
+    input.rewind().expect("a file");
+    let mut child = command(&[], "streams", &["positions"]);
+    let same = |file: &File| Stdio::from(file.try_clone().expect("the same file"));
+    let status = child
+        .stdin(same(&input))
+        .stdout(same(&out))
+        .stderr(same(&error))
+        .status();
+    assert_eq!(status.expect("started").code(), Some(0));
+    let content = |file: &mut File| {
+        let mut text = String::new();
+        file.rewind().expect("a file");
+        file.read_to_string(&mut text).expect("text");
+        text
+    };
+    assert_eq!(content(&mut input), "input");
+    assert_eq!(content(&mut out), "the host's. added");
+    assert_eq!(content(&mut error), "errors. ");
 }

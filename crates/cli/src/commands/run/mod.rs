@@ -1,6 +1,7 @@
 //! `mullion run`: a program extension in a domain of its own.
 
 mod debugger;
+mod figures;
 mod report;
 
 use super::admission::{AdmissionArgs, explain};
@@ -9,7 +10,7 @@ use crate::output::say;
 use crate::units;
 use anyhow::bail;
 use mullion_loader::{Imports, LoadError, Loaded, Start};
-use mullion_runtime::{Arguments, CallError, Cause, Limits};
+use mullion_runtime::{Arguments, CallError, Cause, Clock, Limits};
 use mullion_system::{Grants, Mount, MountError, System};
 use mullion_verifier::ImageKind;
 use std::ffi::OsString;
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 /// does wrong ends it alone, with a report on standard error.
 #[derive(clap::Args)]
 #[command(after_help = "Exit status:
-  the program's own when it ends by itself; 124 when its time was up; 125 when it faulted
+  the program's own when it ends by itself; 124 when its time or its steps were up; 125 when it faulted
   (an abort is a fault); 126 when the image was refused or could not be started;
   2 for bad usage.
 
@@ -36,7 +37,8 @@ Example:\n  mullion run --dir data::/data:ro --max-time 2s tool.mx /data/input.t
 pub(crate) struct Args {
     /// Grant a directory: HOST::GUEST, or HOST::GUEST:ro for reading only. Repeat for more.
     ///
-    /// Links that lead out of it, devices, pipes, sockets and /proc are not granted with it.
+    /// Links that lead out of it, devices, pipes and sockets are not granted with it, nor is what
+    /// the host has mounted inside it (/proc and /sys in /): grant that on its own.
     #[arg(long, value_name = "HOST::GUEST[:ro]", value_parser = granted)]
     dir: Vec<Arc<Mount>>,
     /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME). Repeat for more.
@@ -48,9 +50,22 @@ pub(crate) struct Args {
     /// Memory for code, data and heap together, like 64M or 1G (at most 3G).
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::size)]
     max_memory: u64,
+    /// Mappings of the kernel that code, data and heap may take: pieces with protections of their
+    /// own, and the gaps between them. A process has 65,530 unless vm.max_map_count says otherwise.
+    #[arg(long, value_name = "COUNT", default_value_t = 2000)]
+    max_mappings: usize,
     /// Time by the clock, like 500ms, 1s or 2m [default: no limit].
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     max_time: Option<Duration>,
+    /// Time on a processor that the program may use, like 50ms, 10s or 2m: what it waits, for a
+    /// processor too, does not count [default: no limit].
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    max_processor_time: Option<Duration>,
+    /// Steps that the program may make, if it was built with --mullion-count: the same input ends
+    /// at the same instruction. For replaying: a hostile program can change its count; against that,
+    /// limit its time.
+    #[arg(long, value_name = "COUNT")]
+    max_steps: Option<u64>,
     /// Size of the data stack, like 256K or 4M (at most 8128K).
     #[arg(long, value_name = "SIZE", default_value = "8128K", value_parser = units::stack)]
     max_stack: u64,
@@ -65,6 +80,14 @@ pub(crate) struct Args {
     /// Write "window BASE" to standard error before the program starts, for debuggers.
     #[arg(long)]
     show_base: bool,
+    /// Write what the program did to this file when it has ended, however it ended, as text for
+    /// Prometheus: calls of the host, faults by kind, memory, limits that it hit, time.
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// Read no debug information for the report of a fault: names of functions alone, from the table
+    /// of symbols.
+    #[arg(long)]
+    no_debug_information: bool,
     /// Run under gdb, stopped before the program's first instruction (see docs/debugging.md).
     #[arg(long, conflicts_with = "max_time")]
     gdb: bool,
@@ -136,8 +159,12 @@ impl Args {
         let imports = Imports::new().with("__mullion_system", System::new(grants).into_import());
         let limits = Limits {
             memory: self.max_memory,
+            mappings: self.max_mappings,
             stack: self.max_stack,
             time: self.max_time,
+            processor_time: self.max_processor_time,
+            steps: self.max_steps,
+            measured: self.metrics.is_some().then_some(Clock::Wall),
             ..Limits::default()
         };
         let prepared = || -> Result<_, LoadError> {
@@ -155,14 +182,21 @@ impl Args {
         }
         let entry = instance.start()?;
         let begin = Instant::now();
+        instance.domain().open();
         let ended = instance.domain().call(entry, &Arguments::new(&[block]));
         let elapsed = begin.elapsed();
+        if let Some(file) = &self.metrics {
+            figures::write(file, path, instance.domain())?;
+        }
         match ended {
             Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
             Err(CallError::Fault(fault)) => {
-                report::print(path, loaded.image(), &fault, elapsed);
+                let read = !self.no_debug_information;
+                report::print(path, loaded.image(), &fault, elapsed, read);
                 Ok(ExitCode::from(match fault.cause {
-                    Cause::TimeLimit { .. } => OUT_OF_TIME,
+                    Cause::TimeLimit { .. }
+                    | Cause::ProcessorTimeLimit { .. }
+                    | Cause::StepLimit { .. } => OUT_OF_TIME,
                     _ => FAULTED,
                 }))
             }

@@ -15,31 +15,43 @@ use std::time::Duration;
 const FRAMES: usize = 24;
 
 /// Prints the report to standard error; `elapsed` is how long the program ran.
-pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration) {
+/// Debug information is read if `debug` says so.
+pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration, debug: bool) {
     say(format_args!("mullion: {}: {}", path.display(), fault.cause));
-    if matches!(fault.cause, Cause::TimeLimit { .. }) {
+    if matches!(
+        fault.cause,
+        Cause::TimeLimit { .. } | Cause::ProcessorTimeLimit { .. }
+    ) {
         say(format_args!("  stopped after {elapsed:.3?}"));
     }
     if let Some(address) = fault.address {
         say(format_args!("  address      {}", place(fault, address)));
     }
     // What its author wrote is looked at only after what we know without it is told.
-    let source = Symbols::new(image.bytes());
+    let mut source = match debug {
+        true => Symbols::new(image.bytes().clone()),
+        false => Symbols::without_debug_information(image.bytes().clone()),
+    };
     say(format_args!(
         "  instruction  {}",
-        describe(&source, fault, fault.instruction, 0)
+        describe(&mut source, fault, fault.instruction, 0)
     ));
     for (index, address) in fault.backtrace.iter().take(FRAMES).enumerate() {
         let title = if index == 0 { "called from" } else { "" };
         // A return address is behind its call; the call is what is of interest.
         say(format_args!(
             "  {title:11}  {}",
-            describe(&source, fault, *address, 1)
+            describe(&mut source, fault, *address, 1)
         ));
     }
     let left_out = fault.omitted + fault.backtrace.len().saturating_sub(FRAMES) as u64;
     if left_out > 0 {
         say(format_args!("               ... {left_out} more"));
+    }
+    if source.is_exhausted() {
+        say(format_args!(
+            "  names are not complete: the debug information takes more work than its size explains"
+        ));
     }
     if let Some(registers) = &fault.registers {
         for row in REGISTER_NAMES.chunks(4).zip(registers.values.chunks(4)) {
@@ -65,7 +77,7 @@ fn place(fault: &Fault, address: u64) -> String {
     }
 }
 
-fn describe(source: &Symbols, fault: &Fault, address: u64, behind: u64) -> String {
+fn describe(source: &mut Symbols, fault: &Fault, address: u64, behind: u64) -> String {
     let Some(offset) = fault.offset(address) else {
         return format!("{address:#x}");
     };
@@ -106,6 +118,8 @@ fn hint(fault: &Fault) -> Option<String> {
                 .to_owned()
         }
         Cause::TimeLimit { .. } => "see --max-time".to_owned(),
+        Cause::ProcessorTimeLimit { .. } => "see --max-processor-time".to_owned(),
+        Cause::StepLimit { .. } => "see --max-steps".to_owned(),
         Cause::Raised { signal: 6 } => {
             "the program called abort, or an assertion of its own failed".to_owned()
         }

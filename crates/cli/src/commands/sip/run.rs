@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use anyhow::Context;
 use mullion_sip_host::status::Status;
 use mullion_sip_host::supervisor::{Outcome, succeeded};
-use mullion_sip_host::{Configuration, Supervisor};
+use mullion_sip_host::{Configuration, Host, Supervisor};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -42,7 +42,7 @@ impl Args {
         let configuration = Configuration::read(&self.configuration)
             .with_context(|| self.configuration.display().to_string())?;
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let supervisor = Supervisor::new(&configuration)?;
+        let supervisor = Supervisor::new(&Host::begin()?, &configuration)?;
         let stop = supervisor.stop();
         let caught = Arc::new(AtomicI32::new(0));
         let catcher = Arc::clone(&caught);
