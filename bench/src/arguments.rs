@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// `crossings.call` (repeat, or separate by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Measure these columns; native code always is [default: all but the controls and `register`].
+    /// Measure these columns; native code always is [default: all but the controls, `register` and `counted`].
     #[arg(long, value_delimiter = ',', value_name = "COLUMN", value_parser = column_name)]
     pub(crate) columns: Vec<Column>,
     /// Crossings with so many domains alive only [default: all three].

@@ -51,10 +51,15 @@ impl Builder<'_> {
                 "program",
                 &["-static"],
             ),
-            Column::WriteCall | Column::ReadWriteCall | Column::Register | Column::Trap => {
+            Column::WriteCall
+            | Column::ReadWriteCall
+            | Column::Register
+            | Column::Counted
+            | Column::Trap => {
                 let mullion = self.tools.mullion.clone().into_os_string();
                 let option = match column {
                     Column::Register => "--mullion-base=register".to_owned(),
+                    Column::Counted => "--mullion-count".to_owned(),
                     _ => format!("--mullion-protection={}", column.name()),
                 };
                 let compiler = [mullion, "cc".into(), "-O2".into(), option.into()];

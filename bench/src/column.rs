@@ -19,6 +19,8 @@ pub(crate) enum Column {
     ReadWriteCall,
     /// The same without accesses through `%gs` (`--mullion-base=register`).
     Register,
+    /// As `read-write-call`, with steps counted (`--mullion-count`).
+    Counted,
     /// `mullion cc`, faulting where the others would wrap.
     Trap,
     /// WebAssembly by clang with 128-bit vectors, compiled and run by wasmtime.
@@ -28,13 +30,14 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) const ALL: [Column; 9] = [
+    pub(crate) const ALL: [Column; 10] = [
         Column::Native,
         Column::Reserved,
         Column::Musl,
         Column::WriteCall,
         Column::ReadWriteCall,
         Column::Register,
+        Column::Counted,
         Column::Trap,
         Column::Wasmtime,
         Column::Wasm2c,
@@ -49,6 +52,7 @@ impl Column {
             Column::WriteCall => "write-call",
             Column::ReadWriteCall => "read-write-call",
             Column::Register => "register",
+            Column::Counted => "counted",
             Column::Trap => "trap",
             Column::Wasmtime => "wasmtime",
             Column::Wasm2c => "wasm2c",
@@ -68,7 +72,11 @@ impl Column {
     pub(crate) fn is_wall(self) -> bool {
         matches!(
             self,
-            Column::WriteCall | Column::ReadWriteCall | Column::Register | Column::Trap
+            Column::WriteCall
+                | Column::ReadWriteCall
+                | Column::Register
+                | Column::Counted
+                | Column::Trap
         )
     }
 
@@ -79,7 +87,7 @@ impl Column {
 
     /// Whether it is measured when asked for by name only.
     pub(crate) fn is_by_name(self) -> bool {
-        self == Column::Register
+        matches!(self, Column::Register | Column::Counted)
     }
 
     pub(crate) fn by_name(name: &str) -> Option<Column> {

@@ -180,11 +180,13 @@ pub(crate) fn mark(out: &mut String, column: Column, x: f64, y: f64, title: &str
             x - 3.7,
             y - 3.7
         ),
-        Column::Native | Column::Reserved | Column::Musl | Column::Register => format!(
-            r#"<path class="ring" d="M{:.1} {:.1}l7 7m0-7l-7 7"/>"#,
-            x - 3.5,
-            y - 3.5
-        ),
+        Column::Native | Column::Reserved | Column::Musl | Column::Register | Column::Counted => {
+            format!(
+                r#"<path class="ring" d="M{:.1} {:.1}l7 7m0-7l-7 7"/>"#,
+                x - 3.5,
+                y - 3.5
+            )
+        }
     };
     let _ = write!(
         out,

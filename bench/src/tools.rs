@@ -49,9 +49,11 @@ impl Tools {
         match column {
             Column::Native | Column::Reserved => Ok(()),
             Column::Musl => need("musl-gcc", "musl-tools"),
-            Column::WriteCall | Column::ReadWriteCall | Column::Register | Column::Trap => {
-                self.check_mullion()
-            }
+            Column::WriteCall
+            | Column::ReadWriteCall
+            | Column::Register
+            | Column::Counted
+            | Column::Trap => self.check_mullion(),
             Column::Wasmtime => wasm_compiler(build).and_then(|()| self.make_environment(build)),
             Column::Wasm2c => wasm_compiler(build).and_then(|()| wasm2c()),
         }

@@ -174,6 +174,7 @@ impl Member {
 
 impl Entries {
     fn of(instance: &Instance) -> Result<Self> {
+        instance.domain().open();
         let entry = |name| export(instance, name);
         Ok(Self {
             nothing: entry("nothing")?,

@@ -3,7 +3,7 @@
 use super::answer::{Measured, Question, timed};
 use super::run_time::turn;
 use anyhow::{Result, bail};
-use mullion::{Buffer, Caller, Domain, Function, Image, Imports, Ptr, Within};
+use mullion::{Buffer, Caller, Domain, Function, Image, Imports, Pool, PoolLimits, Ptr, Within};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -114,11 +114,66 @@ impl Interface {
     }
 }
 
+/// The bytes that a row's name ends with, if it begins so.
+fn bytes_of(row: &str, beginning: &str) -> Option<u64> {
+    row.strip_prefix(beginning)?.parse().ok()
+}
+
+/// Writes to each page of so much memory of the domain's, as a call that works would.
+fn dirty(domain: &Domain, bytes: u64) -> Result<()> {
+    domain.function::<fn()>("nothing")?.call()?;
+    let memory = domain.alloc::<u8>(bytes.max(1))?;
+    let memory = memory.slice(domain)?;
+    for page in 0..bytes / 4096 {
+        memory.set(4096 * page, &1)?;
+    }
+    Ok(())
+}
+
+impl Interface {
+    /// The restarts alone are timed, each after so much was dirtied.
+    fn restart_dirty(&self, count: u64, bytes: u64) -> Result<Duration> {
+        let domain = self.load()?;
+        let mut time = Duration::ZERO;
+        for _ in 0..count {
+            dirty(&domain, bytes)?;
+            let start = Instant::now();
+            domain.restart()?;
+            time += start.elapsed();
+        }
+        Ok(time)
+    }
+
+    /// What a pool's caller waits, who dirties so much in each domain before he gives it back.
+    fn pooled(&self, count: u64, bytes: u64) -> Result<Duration> {
+        let limits = PoolLimits {
+            most: 4,
+            ready: 4,
+            ..PoolLimits::default()
+        };
+        let (image, imports) = (self.image.clone(), self.imports.clone());
+        let pool = Pool::new(limits, move || {
+            image.domain().imports(imports.clone()).load()
+        })?;
+        let mut time = Duration::ZERO;
+        for _ in 0..count {
+            let start = Instant::now();
+            let domain = pool.get()?;
+            time += start.elapsed();
+            dirty(&domain, bytes)?;
+        }
+        Ok(time)
+    }
+}
+
 impl Measured for Interface {
     fn unit(&self, row: &str) -> Option<u64> {
         Some(match turn(row) {
             ("call", true) => self.domains.len() as u64,
             ("call" | "eight" | "copied-64" | "new" | "restart", false) => 1,
+            (row, false) if row.starts_with("restart-dirty-") || row.starts_with("pool-dirty-") => {
+                1
+            }
             ("host", false) => CALLS,
             _ => return None,
         })
@@ -143,6 +198,12 @@ impl Measured for Interface {
                 Ok(())
             }),
             ("restart", false) => self.restart(count),
+            (row, false) if bytes_of(row, "restart-dirty-").is_some() => {
+                self.restart_dirty(count, bytes_of(row, "restart-dirty-").unwrap_or(0))
+            }
+            (row, false) if bytes_of(row, "pool-dirty-").is_some() => {
+                self.pooled(count, bytes_of(row, "pool-dirty-").unwrap_or(0))
+            }
             (other, _) => bail!("there is no row `{other}` here"),
         }
     }
