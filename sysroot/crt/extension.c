@@ -1,13 +1,13 @@
 /* The entry of an extension: starts the C library, runs the constructors, and
  * returns to the host, which may then call the exports; and sets up what belongs
- * to a further thread. */
+ * to a further thread: 0, or a negative error number. */
 
 /* The C++ run-time's name for this image. */
 __attribute__((visibility("hidden"))) void *__dso_handle;
 
-void __mullion_extension_start(long *);
+long __mullion_extension_start(long *);
 
-void _start(long *block)
+long _start(long *block)
 {
-	__mullion_extension_start(block);
+	return __mullion_extension_start(block);
 }

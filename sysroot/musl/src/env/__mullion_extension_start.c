@@ -3,6 +3,7 @@
  * the constructors. Every thread of the host, before its first call, calls it with
  * the number of its data stack instead (docs/window.md, "The image"): what belongs
  * to a thread is set up, once the library has been started. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "libc.h"
@@ -39,27 +40,32 @@ __attribute__((noinline)) static void describe(unsigned long stack, int tid, voi
 	__mullion_thread_of_stack[stack] = self;
 }
 
-static void start_thread(unsigned long number)
+/* Of a thread that has nothing of its own yet: who asks for memory writes errno. */
+static struct pthread starting = { .self = &starting };
+
+/* 0, or a negative error number: then nothing has changed, and the thread makes no call. */
+static long start_thread(unsigned long number)
 {
 	/* The first thread, on its way to the block. */
 	if (!libc.tls_size || number >= STACKS)
-		return;
+		return 0;
 	size_t locals = (libc.tls_size + 15) & -16, size = locals + __pthread_tsd_size;
-	if (!areas[number])
+	if (!areas[number]) {
+		__set_thread_area(TP_ADJ(&starting));
 		areas[number] = malloc(size);
+	}
 	if (!areas[number])
-		abort();
+		return -ENOMEM;
 	memset(areas[number], 0, size);
 	__init_tp(__copy_tls((unsigned char *)areas[number]));
 	describe(number, (int)number + 2, (void **)(areas[number] + locals));
+	return 0;
 }
 
-void __mullion_extension_start(long *block)
+long __mullion_extension_start(long *block)
 {
-	if ((unsigned long)block < 4096) {
-		start_thread((unsigned long)block);
-		return;
-	}
+	if ((unsigned long)block < 4096)
+		return start_thread((unsigned long)block);
 	long count = block[0];
 	char **arguments = (char **)(block + 1);
 	__init_libc(arguments + count + 1, arguments[0]);
@@ -75,4 +81,5 @@ void __mullion_extension_start(long *block)
 	share(__stdout_used);
 	share(__stderr_used);
 	__libc_start_init();
+	return 0;
 }
