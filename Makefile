@@ -59,7 +59,7 @@ bench-sip: setup  ## processes and messages beside Linux and other channels: tab
 	cargo bench --quiet -p mullion-hip --bench macro -- --json $(CURDIR)/build/sip-macro.json --html $(CURDIR)/build/sip-macro.html $(BENCH)
 
 # Workspaces of their own: SIPs are built with a feature that hosts are not, the models with loom.
-ASIDE := examples/sip crates/sip/model crates/runtime/model
+ASIDE := examples/sip crates/language/sip/model crates/window/runtime/model
 
 fmt:
 	cargo fmt --all --check

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs images that the verifier accepted, and watches whether anything leaves the window.
 
-Input: a file of records, as crates/verifier/tests/emulated.rs writes them. Each
+Input: a file of records, as crates/window/verifier/tests/emulated.rs writes them. Each
 is run from every label, with random registers, in unicorn (a program of its
 own: it is GPL, and nothing of it is linked into Mullion). What must hold:
 

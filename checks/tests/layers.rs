@@ -37,17 +37,32 @@ fn words(cell: &str) -> Vec<String> {
         .collect()
 }
 
-/// The name of each package under `crates/` by its folder, and the packages of ours that it is built from.
-fn packages() -> BTreeMap<String, (String, BTreeSet<String>)> {
-    let folders = fs::read_dir(root().join("crates")).expect("it is there");
+/// A package under `crates/`.
+struct Package {
+    /// The folder of `crates/` that it is in.
+    room: String,
+    name: String,
+    /// The packages that it is built from.
+    uses: BTreeSet<String>,
+}
+
+/// The packages by their folders, without `crates/`.
+fn packages() -> BTreeMap<String, Package> {
+    let crates = root().join("crates");
     let mut found = BTreeMap::new();
-    for folder in folders {
-        let folder = folder.expect("readable").path();
-        let Ok(text) = fs::read_to_string(folder.join("Cargo.toml")) else {
+    for manifest in files(&crates, "toml") {
+        let folder = manifest.parent().expect("a folder");
+        let folder = folder.strip_prefix(&crates).expect("under it");
+        // A model in a crate's folder is a package of its own, and no part of the product.
+        if !manifest.ends_with("Cargo.toml") || folder.ends_with("model") {
+            continue;
+        }
+        let text = fs::read_to_string(&manifest).expect("text");
+        let manifest: toml::Table = text.parse().expect("cargo reads it too");
+        let Some(package) = manifest.get("package") else {
             continue;
         };
-        let manifest: toml::Table = text.parse().expect("cargo reads it too");
-        let name = manifest["package"]["name"].as_str().expect("a name");
+        let name = package["name"].as_str().expect("a name").to_owned();
         let uses = ["dependencies", "build-dependencies"]
             .into_iter()
             .filter_map(|kind| manifest.get(kind)?.as_table())
@@ -56,9 +71,10 @@ fn packages() -> BTreeMap<String, (String, BTreeSet<String>)> {
             let renamed = value.get("package").and_then(|name| name.as_str());
             renamed.unwrap_or(key).to_owned()
         };
-        let folder = folder.file_name().expect("a name").to_string_lossy().into();
         let uses = uses.map(package).collect();
-        found.insert(folder, (name.to_owned(), uses));
+        let folder = folder.to_str().expect("a name").to_owned();
+        let room = folder.split('/').next().expect("a room").to_owned();
+        found.insert(folder, Package { room, name, uses });
     }
     found
 }
@@ -66,16 +82,16 @@ fn packages() -> BTreeMap<String, (String, BTreeSet<String>)> {
 #[test]
 fn every_crate_is_in_one_room_and_uses_only_what_its_room_may() {
     let packages = packages();
-    let mut room_of = BTreeMap::new();
+    let mut in_rooms = BTreeSet::new();
     let mut may_use = BTreeMap::new();
     for row in table("room") {
         let [room, _, crates, uses] = &row[..] else {
             panic!("a room's row has four cells: {row:?}");
         };
-        for member in words(crates) {
-            let before = room_of.insert(member.clone(), room.clone());
-            assert_eq!(before, None, "{member} is in two rooms");
-        }
+        in_rooms.extend(words(crates).into_iter().map(|name| match &name == room {
+            true => name,
+            false => format!("{room}/{name}"),
+        }));
         let mut uses: BTreeSet<String> = words(uses).into_iter().collect();
         // A room is written after those it uses, so circles of rooms cannot be written down.
         for used in &uses {
@@ -87,34 +103,27 @@ fn every_crate_is_in_one_room_and_uses_only_what_its_room_may() {
         uses.insert(room.clone());
         may_use.insert(room.clone(), uses);
     }
-    let folders: BTreeSet<&String> = packages.keys().collect();
+    let folders: BTreeSet<String> = packages.keys().cloned().collect();
     assert_eq!(
-        folders,
-        room_of.keys().collect(),
+        folders, in_rooms,
         "crates/ and the rooms of ARCHITECTURE.md"
     );
     let listed: BTreeSet<String> = table("crate")
         .into_iter()
         .filter_map(|row| row[0].strip_prefix("crates/").map(str::to_owned))
         .collect();
-    assert_eq!(
-        folders,
-        listed.iter().collect(),
-        "crates/ and the crates of ARCHITECTURE.md"
-    );
-    let folder_of: BTreeMap<&String, &String> = packages
-        .iter()
-        .map(|(folder, (name, _))| (name, folder))
+    assert_eq!(folders, listed, "crates/ and the crates of ARCHITECTURE.md");
+    let room_of: BTreeMap<&String, &String> = packages
+        .values()
+        .map(|package| (&package.name, &package.room))
         .collect();
     let mut wrong = Vec::new();
-    for (folder, (_, uses)) in &packages {
-        let room = &room_of[folder];
-        for used in uses.iter().filter_map(|name| folder_of.get(name)) {
-            if !may_use[room].contains(&room_of[*used]) {
-                wrong.push(format!(
-                    "{folder} ({room}) uses {used} ({})",
-                    room_of[*used]
-                ));
+    for (folder, package) in &packages {
+        for used in &package.uses {
+            if let Some(room) = room_of.get(used)
+                && !may_use[&package.room].contains(*room)
+            {
+                wrong.push(format!("{folder} uses {used} ({room})"));
             }
         }
     }

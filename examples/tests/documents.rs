@@ -1,7 +1,7 @@
 //! The code in the guides is compiled, each piece as a file of its own. (That of
-//! docs/host-rust.md is a doctest of `crates/mullion`.)
+//! docs/host-rust.md is a doctest of `crates/host/mullion`.)
 
-#[path = "../../crates/mullion/tests/support/mod.rs"]
+#[path = "../../crates/host/mullion/tests/support/mod.rs"]
 mod support;
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Every example, built as its first lines say and run.
 
-#[path = "../../crates/mullion/tests/support/mod.rs"]
+#[path = "../../crates/host/mullion/tests/support/mod.rs"]
 mod support;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What the guides tell people to type: the commands, options, targets and files that they name exist, and what can be
 //! run here is run, as it stands there.
 
-#[path = "../../crates/mullion/tests/support/mod.rs"]
+#[path = "../../crates/host/mullion/tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;
@@ -189,8 +189,11 @@ fn package(name: &str) -> Option<PathBuf> {
         root().join("conformance"),
         root().join("examples"),
     ];
-    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
-        places.push(entry.expect("an entry").path());
+    for room in fs::read_dir(root().join("crates")).expect("the rooms") {
+        let room = room.expect("an entry").path();
+        let crates = fs::read_dir(&room).expect("the crates of a room");
+        places.extend(crates.map(|entry| entry.expect("an entry").path()));
+        places.push(room);
     }
     let line = format!("name = \"{name}\"");
     places.into_iter().find(|place| {

@@ -1,6 +1,6 @@
 //! `scripts/install`, and what the guide for hosts in C and C++ does with what it installs.
 
-#[path = "../../crates/mullion/tests/support/mod.rs"]
+#[path = "../../crates/host/mullion/tests/support/mod.rs"]
 mod support;
 
 use std::fs;

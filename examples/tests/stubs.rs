@@ -1,7 +1,7 @@
 //! Stubs that `mullion bind` makes, both ways, in Rust and C: as many arguments as there
 //! can be, and structures by reference.
 
-#[path = "../../crates/mullion/tests/support/mod.rs"]
+#[path = "../../crates/host/mullion/tests/support/mod.rs"]
 mod support;
 
 #[path = "stubs/all.rs"]

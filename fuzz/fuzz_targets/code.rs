@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/verifier/tests/support/build.rs"]
+#[path = "../../crates/window/verifier/tests/support/build.rs"]
 mod build;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl};

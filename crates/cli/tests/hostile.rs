@@ -3,7 +3,7 @@
 //! of the command's own, a message fit for a terminal, no panic, and nothing half-written.
 
 #[allow(dead_code, reason = "made for the verifier's tests")]
-#[path = "../../verifier/tests/support/build.rs"]
+#[path = "../../window/verifier/tests/support/build.rs"]
 mod build;
 
 use mullion_abi::Protection;

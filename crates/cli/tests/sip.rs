@@ -1,6 +1,6 @@
 //! `mullion sip`: separately built SIPs, from the command line.
 
-#[path = "../../sip-host/tests/built/mod.rs"]
+#[path = "../../process/sip-host/tests/built/mod.rs"]
 mod built;
 #[allow(dead_code, reason = "others use more of it")]
 mod sips;

@@ -1,6 +1,6 @@
 //! The examples of `examples/sip`, run by their own configurations.
 
-#[path = "../../sip-host/tests/built/mod.rs"]
+#[path = "../../process/sip-host/tests/built/mod.rs"]
 mod built;
 #[allow(dead_code, reason = "others use more of it")]
 mod sips;

@@ -1,6 +1,6 @@
 //! The web server of `examples/sip`: four processes, asked by clients as there are, and by worse ones.
 
-#[path = "../../sip-host/tests/built/mod.rs"]
+#[path = "../../process/sip-host/tests/built/mod.rs"]
 mod built;
 #[path = "../../../examples/sip/web-parser/src/request.rs"]
 mod request;

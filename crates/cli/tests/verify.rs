@@ -1,7 +1,7 @@
 //! `mullion verify` and `mullion inspect`, as their users see them.
 
 #[allow(dead_code, reason = "made for the verifier's tests")]
-#[path = "../../verifier/tests/support/build.rs"]
+#[path = "../../window/verifier/tests/support/build.rs"]
 mod build;
 
 use mullion_abi::Protection;

@@ -82,7 +82,7 @@ fn result(output: &Output) -> Option<String> {
 
 #[test]
 fn every_vector_by_the_command_and_by_the_reference_if_there_is_one() {
-    let vectors = include_str!("../../../trust/tests/data/vectors.toml");
+    let vectors = include_str!("../../../loading/trust/tests/data/vectors.toml");
     let vectors: Vectors = toml::from_str(vectors).expect("TOML");
     let reference = std::env::var_os("MULLION_KEYNOTE_REFERENCE");
     let place = tempfile::tempdir().expect("a directory");

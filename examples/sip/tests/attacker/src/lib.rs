@@ -1,5 +1,5 @@
 //! Safe code that attacks its host and its neighbours in every way that the interface of `mullion-sip` and the standard
-//! library leave it. `crates/sip-host/tests/hostile.rs` runs it.
+//! library leave it. `crates/process/sip-host/tests/hostile.rs` runs it.
 //!
 //! Its argument says which way. `all` tries everything that a process should survive, and fails with the first attack
 //! that gets through; every other way is to end the process, each with its own cause.

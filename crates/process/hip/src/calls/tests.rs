@@ -1,0 +1,350 @@
+//! Every row is tried: that it lets through what it says, and nothing else; as root, and as nobody.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::*;
+
+/// What a call that the filter does not let through is answered with here; Linux itself does not say this.
+const REFUSED: i64 = -libc::ENOTRECOVERABLE as i64;
+
+/// Who tries.
+const USERS: [libc::uid_t; 2] = [0, 65534];
+
+type Arguments = [u64; 6];
+
+/// Arguments with which a call may be made, and which hurt nobody. A row without an example fails
+/// [`every_row_lets_through_what_it_says`].
+fn example(row: usize, here: Here) -> Option<Arguments> {
+    let call = &CALLS[row];
+    let second = CALLS[..row].iter().any(|one| one.number == call.number);
+    // Nothing is mapped at this address, so a call that wants memory says so.
+    let nowhere = 8;
+    let memory = u64::from(here.control) + 900;
+    let own = u64::from(here.process);
+    Some(match (call.name, second) {
+        ("futex", _) => [nowhere, libc::FUTEX_WAKE as u64, 1, 0, 0, 0],
+        ("futex_waitv", _) => [nowhere, 0, 0, 0, libc::CLOCK_MONOTONIC as u64, 0],
+        ("mmap", _) => [
+            0,
+            4096,
+            libc::PROT_READ as u64,
+            (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64,
+            u64::MAX,
+            0,
+        ],
+        ("mprotect", _) => [0, 0, libc::PROT_READ as u64, 0, 0, 0],
+        ("munmap", _) => [1, 0, 0, 0, 0, 0],
+        ("mremap", _) => [1, 0, 0, libc::MREMAP_MAYMOVE as u64, 0, 0],
+        ("madvise", _) => [0, 0, libc::MADV_DONTNEED as u64, 0, 0, 0],
+        ("brk", _) => [0; 6],
+        ("clock_gettime", false) => [libc::CLOCK_MONOTONIC as u64, nowhere, 0, 0, 0, 0],
+        ("clock_gettime", true) => [u64::from(!(own as u32) << 3 | 6), nowhere, 0, 0, 0, 0],
+        ("clock_nanosleep", _) => [libc::CLOCK_MONOTONIC as u64, 0, nowhere, 0, 0, 0],
+        ("nanosleep", _) => [nowhere, 0, 0, 0, 0, 0],
+        ("restart_syscall" | "sched_yield" | "gettid" | "getpid" | "rt_sigreturn", _) => [0; 6],
+        ("getrandom", _) => [nowhere, 0, 0, 0, 0, 0],
+        ("tgkill", _) => [own, own, 0, 0, 0, 0],
+        ("rt_sigaction", _) => [libc::SIGURG as u64, 0, 0, 8, 0, 0],
+        ("rt_sigprocmask", _) => [libc::SIG_BLOCK as u64, 0, 0, 8, 0, 0],
+        ("sigaltstack", _) => [0; 6],
+        ("write" | "writev", _) => [1, nowhere, 0, 0, 0, 0],
+        ("sendmsg" | "recvmsg", _) => [u64::from(here.control), nowhere, 0, 0, 0, 0],
+        ("lseek", _) => [memory, 0, libc::SEEK_END as u64, 0, 0, 0],
+        ("fcntl", _) => [memory, libc::F_GETFD as u64, 0, 0, 0, 0],
+        ("close", _) => [memory, 0, 0, 0, 0, 0],
+        ("exit" | "exit_group", _) => [0; 6],
+        _ => return None,
+    })
+}
+
+/// What the table says: as slow and plain as it can be.
+fn may(number: i64, arguments: Arguments, here: Here) -> bool {
+    let rows = CALLS.iter().filter(|call| call.number == number);
+    let holds = |when: &When| {
+        let low = |place: u8| arguments[usize::from(place)] as u32;
+        match *when {
+            When::Is(place, values) => values.contains(&low(place)),
+            When::Bits(place, value, of) => low(place) & of == value,
+            When::Within(place, bits) => low(place) & !bits == 0,
+            When::Zero(place) => arguments[usize::from(place)] == 0,
+            When::Control(place) => low(place) == here.control,
+            When::Memory(place) => low(place) > here.control,
+            When::Own(place) => low(place) == here.process,
+        }
+    };
+    rows.into_iter().any(|call| call.when.iter().all(holds))
+}
+
+fn place(when: &When) -> u8 {
+    match *when {
+        When::Is(place, _)
+        | When::Bits(place, ..)
+        | When::Within(place, _)
+        | When::Zero(place)
+        | When::Control(place)
+        | When::Memory(place)
+        | When::Own(place) => place,
+    }
+}
+
+/// Makes calls in a child of a user's, with the filter closed there, and says how each was answered, and how the child
+/// ended. `calls` and `otherwise` are told where they are.
+fn tried(
+    user: libc::uid_t,
+    otherwise: SeccompAction,
+    calls: impl FnOnce(Here) -> Vec<(i64, Arguments)>,
+) -> (Vec<i64>, i32) {
+    const MOST: usize = 1 << 16;
+    // SAFETY: a new mapping of zeros, which are valid in an atomic word; it stays, so that references to it may.
+    let answers: &'static [AtomicI64] = unsafe {
+        let (rights, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+        );
+        let at = libc::mmap(std::ptr::null_mut(), MOST * 8, rights, kind, -1, 0);
+        assert_ne!(at, libc::MAP_FAILED);
+        std::slice::from_raw_parts(at.cast(), MOST)
+    };
+    // SAFETY: the child runs its one thread until it ends; it takes no lock that another may have held but the allocator's,
+    // which the C library keeps in order.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: takes nothing.
+        let process = unsafe { libc::getpid() };
+        let here = Here {
+            control: 900,
+            process: process as u32,
+        };
+        let program = filter(here, otherwise).expect("a filter");
+        let calls = calls(here);
+        assert!(calls.len() < MOST);
+        // SAFETY: the calls change what this child is, which ends soon.
+        unsafe {
+            if libc::getuid() == 0 {
+                assert_eq!(libc::syscall(libc::SYS_setresuid, user, user, user), 0);
+            }
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        }
+        seccompiler::apply_filter(&program).expect("closed");
+        for ((number, [a, b, c, d, e, f]), answer) in calls.iter().zip(answers) {
+            // SAFETY: refused, or an example, which touches nothing that is used here.
+            let said = unsafe { libc::syscall(*number, *a, *b, *c, *d, *e, *f) };
+            let error = std::io::Error::last_os_error().raw_os_error();
+            let said = if said == -1 {
+                -i64::from(error.unwrap_or(0))
+            } else {
+                said
+            };
+            answer.store(said, Ordering::Relaxed);
+        }
+        // SAFETY: takes nothing, and does not return.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    let said = answers.iter().map(|answer| answer.load(Ordering::Relaxed));
+    (said.collect(), status)
+}
+
+fn refuse() -> SeccompAction {
+    SeccompAction::Errno(libc::ENOTRECOVERABLE as u32)
+}
+
+#[test]
+fn every_row_lets_through_what_it_says() {
+    for (user, row) in USERS
+        .iter()
+        .flat_map(|user| (0..CALLS.len()).map(move |row| (user, row)))
+    {
+        let name = CALLS[row].name;
+        let (_, status) = tried(*user, SeccompAction::KillProcess, |here| {
+            let arguments = example(row, here).unwrap_or_else(|| panic!("no example of {name}"));
+            assert!(may(CALLS[row].number, arguments, here), "{name}");
+            vec![(CALLS[row].number, arguments)]
+        });
+        let ended = match name {
+            // There is no handler to return from: what ends the child is up to what lies on its stack, but not the filter.
+            "rt_sigreturn" => !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != libc::SIGSYS,
+            _ => libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
+        };
+        assert!(ended, "{name}, as {user}: {status:#x}");
+    }
+}
+
+/// Arguments of an example, of which one is changed so that the table does not let them through.
+fn forbidden(row: usize, here: Here) -> Vec<(i64, Arguments)> {
+    let (call, example) = (&CALLS[row], example(row, here).expect("an example"));
+    let strangers = [
+        0,
+        1,
+        u64::MAX,
+        u64::from(here.process) + 1,
+        u64::from(here.process) - 1,
+    ];
+    let low = (0..32).map(|bit| 1 << bit);
+    let mut all = Vec::new();
+    for argument in call.when.iter().map(|when| usize::from(place(when))) {
+        let known = example[argument];
+        let flipped = low.clone().map(|bit| known ^ bit);
+        let pairs = (0..31).map(|bit| known ^ (3 << bit));
+        let small = 0..600;
+        for value in flipped.chain(pairs).chain(small).chain(strangers) {
+            let mut changed = example;
+            changed[argument] = value;
+            all.push((call.number, changed));
+        }
+    }
+    all.retain(|(number, arguments)| !may(*number, *arguments, here));
+    all
+}
+
+#[test]
+fn every_condition_of_every_row_refuses_what_it_does_not_say() {
+    for (user, row) in USERS
+        .iter()
+        .flat_map(|user| (0..CALLS.len()).map(move |row| (user, row)))
+    {
+        let call = &CALLS[row];
+        let (answers, status) = tried(*user, refuse(), |here| forbidden(row, here));
+        assert!(
+            libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
+            "{}",
+            call.name
+        );
+        let asked = answers.iter().take_while(|answer| **answer != 0);
+        let (refused, other): (Vec<i64>, Vec<i64>) = asked.partition(|answer| **answer == REFUSED);
+        assert!(other.is_empty(), "{}: {other:?}", call.name);
+        // For each condition a hundred and more.
+        assert!(
+            refused.len() >= 100 * call.when.len(),
+            "{}: {}",
+            call.name,
+            refused.len()
+        );
+    }
+}
+
+/// Linux looks at no filter for these two (from 6.14, and 6.18, on): they are the kernel's own way back from a probe, and
+/// whoever calls them from elsewhere gets SIGILL, or nothing.
+const OF_PROBES: [i64; 2] = [335, 336];
+
+#[test]
+fn calls_of_probes_are_nobodys() {
+    for number in OF_PROBES {
+        let (answers, status) = tried(0, refuse(), |_| vec![(number, [0; 6])]);
+        let ended = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGILL;
+        // Older kernels do not know them.
+        let refused = [REFUSED, -i64::from(libc::ENXIO)].contains(&answers[0]);
+        assert!(ended || refused, "{number}: {status:#x}, {}", answers[0]);
+    }
+}
+
+#[test]
+fn every_call_without_a_row_is_refused() {
+    const X32: i64 = 1 << 30;
+    let numbers = (0..=1023).flat_map(|number| [number, X32 | number]);
+    let others: Vec<i64> = numbers
+        .filter(|number| CALLS.iter().all(|call| call.number != *number))
+        .filter(|number| !OF_PROBES.contains(number))
+        .collect();
+    for user in USERS {
+        let asked = others.clone();
+        let (answers, status) = tried(user, refuse(), |_| {
+            asked.iter().map(|number| (*number, [0; 6])).collect()
+        });
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+        for (number, answer) in others.iter().zip(answers) {
+            assert_eq!(answer, REFUSED, "call {number}, as {user}");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_ends_the_domain() {
+    for user in USERS {
+        for number in [
+            libc::SYS_getppid,
+            libc::SYS_sched_setaffinity,
+            libc::SYS_openat,
+        ] {
+            let (_, status) = tried(user, SeccompAction::KillProcess, |_| vec![(number, [0; 6])]);
+            let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS;
+            assert!(killed, "{number}: {status:#x}");
+        }
+    }
+}
+
+/// A call without a condition has no second row, whose conditions would then mean nothing.
+#[test]
+fn rows_do_not_undo_each_other() {
+    for call in CALLS {
+        let same = CALLS.iter().filter(|one| one.number == call.number);
+        let same: Vec<&Call> = same.collect();
+        assert!(
+            same.len() == 1 || same.iter().all(|one| !one.when.is_empty()),
+            "{}",
+            call.name
+        );
+        assert!(same.iter().all(|one| one.name == call.name));
+        assert!(!call.wanted.is_empty() && !call.reach.is_empty());
+    }
+}
+
+/// As the document has it.
+fn page() -> String {
+    let mut page = String::from(
+        "| call | when | wanted for | why nothing else is reached |\n| --- | --- | --- | --- |\n",
+    );
+    for call in CALLS {
+        let when: Vec<String> = call.when.iter().map(words).collect();
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} |",
+            call.name,
+            if when.is_empty() {
+                "always".into()
+            } else {
+                when.join("; ")
+            },
+            call.wanted,
+            call.reach
+        );
+    }
+    page
+}
+
+fn words(when: &When) -> String {
+    let nth = ["first", "second", "third", "fourth", "fifth", "sixth"];
+    let nth = nth[usize::from(place(when))];
+    match when {
+        When::Is(_, values) => {
+            let values: Vec<String> = values.iter().map(u32::to_string).collect();
+            format!("{nth} is {}", values.join(", "))
+        }
+        When::Bits(_, value, of) => format!("{nth} is {value:#x} in the bits {of:#x}"),
+        When::Within(_, bits) => format!("{nth} within {bits:#x}"),
+        When::Zero(_) => format!("{nth} is 0"),
+        When::Control(_) => format!("{nth} is the control socket"),
+        When::Memory(_) => format!("{nth} is beyond the control socket"),
+        When::Own(_) => format!("{nth} is its own number"),
+    }
+}
+
+#[test]
+fn the_document_has_the_table() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/sip-domains.md");
+    let text = std::fs::read_to_string(path).expect("the document");
+    if std::env::var_os("MULLION_BLESS").is_some() {
+        let begin = text.find("| call | when |").expect("a table");
+        let end = begin + text[begin..].find("\n\n").expect("its end") + 1;
+        let text = [&text[..begin], &page(), &text[end..]].concat();
+        std::fs::write(path, text).expect("written");
+        return;
+    }
+    assert!(
+        text.contains(&page()),
+        "docs/sip-domains.md differs from the table; MULLION_BLESS=1 writes it there"
+    );
+}

@@ -1,0 +1,199 @@
+//! Shared objects: the multi-protection page table.
+//!
+//! ```text
+//! offset        host     window 1   window 2   window 3
+//! 0x9000_0000   rw       rw         r          -
+//! 0x9000_1000   rw       r          rw         -
+//! 0x9000_2000   rw       -          r          r
+//! ```
+//! The pages of an object lie at the same offset of every window, in each with a
+//! protection of its own, and in the host. So an offset means the same to all,
+//! and as code in a domain uses the low 32 bits of an address only, a pointer into
+//! the object works in every domain that has the page, whoever made it.
+
+use crate::domain::Domain;
+use crate::error::Error;
+use crate::memory::MappingError;
+use crate::sealed;
+use crate::window::{Access, PAGE};
+use mullion_abi::HEAP_END;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where objects lie in windows: from here to the end of the heap's part. What
+/// domains map without naming a place goes below it as long as there is room.
+pub(crate) const SHARED_START: u64 = 0x9000_0000;
+
+/// Why pages are not shared.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// Not whole pages of the object, or executable.
+    #[error("not whole pages of the shared object, or executable")]
+    Range,
+    /// The domain has mapped something else there, or too many regions, or the
+    /// kernel has no more mappings.
+    #[error("the pages cannot be mapped: {0}")]
+    Mapping(#[from] MappingError),
+}
+
+/// Memory that several domains and the host have. It lives as long as a handle or
+/// a domain that has been given pages of it.
+#[derive(Clone)]
+pub struct Shared {
+    object: Arc<Object>,
+}
+
+/// The pages: in a file of which nobody has a descriptor but this.
+#[derive(Debug)]
+pub(crate) struct Object {
+    file: OwnedFd,
+    /// Offsets in windows; no two objects have one in common.
+    place: Range<u64>,
+    host: NonNull<AtomicU8>,
+}
+
+// SAFETY: the pointer is to pages that live as long as the object and are only
+// used as atomic bytes; nothing else is bound to a thread.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+impl Shared {
+    /// Zeroed pages, at least `length` bytes, that the host alone has at first.
+    ///
+    /// # Errors
+    /// [`Error::Range`]: no room among the offsets; the kernel's.
+    pub fn new(length: u64) -> Result<Self, Error> {
+        let length = length.max(1).next_multiple_of(PAGE);
+        let place = take(length).ok_or(Error::Range {
+            start: SHARED_START,
+            end: SHARED_START.saturating_add(length),
+        })?;
+        let object = Object::new(place.clone()).inspect_err(|_| give_back(&place))?;
+        Ok(Self {
+            object: Arc::new(object),
+        })
+    }
+
+    /// Bytes: whole pages.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.object.place.end - self.object.place.start
+    }
+
+    /// Where the object begins in every window.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.object.place.start
+    }
+
+    /// The host's view. Domains that may write change it at any time.
+    #[must_use]
+    pub fn bytes(&self) -> &[AtomicU8] {
+        // SAFETY: mapped readable and writable as long as the object lives, and by
+        // nobody used as anything but bytes that may change.
+        unsafe { std::slice::from_raw_parts(self.object.host.as_ptr(), self.length() as usize) }
+    }
+
+    /// Gives `target` these bytes of the object, whole pages, with `access` from
+    /// now on, or takes them away ([`Access::None`]): while it runs, if need be. Who may
+    /// have what is the caller's to decide: `crates/host/mullion` asks the host's policy.
+    ///
+    /// # Errors
+    /// As [`ShareError`] says; then nothing has changed.
+    pub fn grant(
+        &self,
+        target: &Domain,
+        bytes: Range<u64>,
+        access: Access,
+    ) -> Result<(), ShareError> {
+        let whole = bytes.start.is_multiple_of(PAGE) && bytes.end.is_multiple_of(PAGE);
+        if !whole
+            || bytes.start >= bytes.end
+            || bytes.end > self.length()
+            || access == Access::ReadExecute
+        {
+            return Err(ShareError::Range);
+        }
+        target.memory().share(&self.object, bytes, access)?;
+        Ok(())
+    }
+}
+
+impl Object {
+    fn new(place: Range<u64>) -> Result<Self, Error> {
+        let length = place.end - place.start;
+        let file = sealed::shared(c"mullion-shared", length)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let host = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length as usize,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        let host = NonNull::new(host.cast()).filter(|_| host != libc::MAP_FAILED);
+        Ok(Self {
+            file,
+            place,
+            host: host.ok_or_else(|| Error::last("mapping a shared object"))?,
+        })
+    }
+
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Addresses in the host.
+    pub(crate) fn host(&self) -> Range<u64> {
+        let start = self.host.as_ptr().addr() as u64;
+        start..start + (self.place.end - self.place.start)
+    }
+
+    /// Offsets in windows.
+    pub(crate) fn place(&self) -> &Range<u64> {
+        &self.place
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        let length = (self.place.end - self.place.start) as usize;
+        // SAFETY: the mapping is this object's, and references to it were borrowed
+        // from it.
+        unsafe { libc::munmap(self.host.as_ptr().cast(), length) };
+        give_back(&self.place);
+    }
+}
+
+/// Offsets in use, in ascending order.
+static PLACES: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
+
+/// The lowest free offsets.
+fn take(length: u64) -> Option<Range<u64>> {
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut start = SHARED_START;
+    let mut index = 0;
+    for place in places.iter() {
+        if place.start - start >= length {
+            break;
+        }
+        start = place.end;
+        index += 1;
+    }
+    let place = start..start.checked_add(length).filter(|end| *end <= HEAP_END)?;
+    places.insert(index, place.clone());
+    Some(place)
+}
+
+fn give_back(place: &Range<u64>) {
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    places.retain(|taken| taken != place);
+}
