@@ -101,6 +101,7 @@ fn wild_stores_are_refused_and_told() {
     let text = succeed(at, &["run", "t.mmt"]);
     assert!(text.contains(": write of 0x"), "{text}");
     assert!(text.contains(", held is none"), "{text}");
+    assert!(text.contains(" at byte 0x"), "{text}");
     fail(at, &["run", "t.mmt", "--strict"], 1);
 }
 

@@ -11,6 +11,7 @@
 
 mod check;
 mod crossing;
+mod numbers;
 mod request;
 
 use crate::access::{Access, Perm};
@@ -22,7 +23,8 @@ use crate::gates::Glb;
 use crate::plb::Plb;
 use crate::report::{Crossings, Cycles, Report};
 use crate::table::Walk;
-use mullion_supervisor::{DomainId, Family, GroupId, Order, Permission, Range, Supervisor, Thread};
+use mullion_supervisor::{DomainId, Family, Order, Permission, Range, Supervisor, Thread};
+use numbers::Numbers;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -63,14 +65,17 @@ pub enum MachineError {
     },
 }
 
-/// Something that was not allowed.
+/// Something that was not allowed. Domains, groups and threads have the numbers that the trace gave them, here
+/// and in the reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Which event, counted from 0.
     pub event: u64,
+    /// The byte of the file at which the event begins, if it came from a file.
+    pub byte: Option<u64>,
     /// The domain that ran.
     pub domain: u32,
-    /// The thread that ran, by the trace's number.
+    /// The thread that ran.
     pub thread: Option<u32>,
     /// What it was.
     pub what: Refused,
@@ -110,7 +115,11 @@ pub enum Refused {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "event {}: domain {}", self.event, self.domain)?;
+        write!(out, "event {}", self.event)?;
+        if let Some(byte) = self.byte {
+            write!(out, " at byte {byte:#x}")?;
+        }
+        write!(out, ": domain {}", self.domain)?;
         if let Some(thread) = self.thread {
             write!(out, ", thread {thread}")?;
         }
@@ -156,16 +165,17 @@ pub struct Machine {
     plain: Option<Hierarchy>,
     plb: Plb,
     glb: Glb,
-    /// The domain number register.
+    /// The domain number register, which holds the supervisor's number.
     domain: u32,
     /// `sl`, `fb`, `sb` as byte addresses; all zero while no thread runs.
     stack: StackWindow,
     thread: Option<u32>,
     threads: HashMap<u32, RunningThread>,
-    domains: HashMap<u32, DomainId>,
-    groups: HashMap<u32, GroupId>,
+    numbers: Numbers,
     walk: Walk,
     event: u64,
+    /// The byte of the file at which the event begins.
+    byte: Option<u64>,
     cycles: Cycles,
     plain_stalls: u64,
     crossings: Crossings,
@@ -212,10 +222,10 @@ impl Machine {
             stack: StackWindow::default(),
             thread: None,
             threads: HashMap::new(),
-            domains: HashMap::from([(0, DomainId::SUPERVISOR)]),
-            groups: HashMap::from([(0, GroupId::GLOBAL)]),
+            numbers: Numbers::new(),
             walk: Walk::default(),
             event: 0,
+            byte: None,
             cycles: Cycles::default(),
             plain_stalls: 0,
             crossings: Crossings::default(),
@@ -225,6 +235,13 @@ impl Machine {
             refusals: Vec::new(),
             config: config.clone(),
         })
+    }
+
+    /// Runs one event of a file, which begins at this byte: a refusal says so.
+    #[inline]
+    pub fn step_at(&mut self, byte: u64, event: &Event) -> Result<(), MachineError> {
+        self.byte = Some(byte);
+        self.step(event)
     }
 
     /// Runs one event.
@@ -308,7 +325,8 @@ impl Machine {
         if self.refusals.len() < self.config.report.refusals as usize {
             self.refusals.push(Refusal {
                 event: self.event,
-                domain: self.domain,
+                byte: self.byte,
+                domain: self.numbers.traced_domain(DomainId::new(self.domain)),
                 thread: self.thread,
                 what,
             });
@@ -330,7 +348,7 @@ impl Machine {
         self.refused_calls
     }
 
-    /// The domain that runs.
+    /// The domain that runs, by the supervisor's number.
     pub fn domain(&self) -> u32 {
         self.domain
     }
