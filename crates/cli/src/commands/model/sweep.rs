@@ -5,7 +5,7 @@ use super::{load_config, trace};
 use crate::output::{file, outln};
 use anyhow::Context;
 use mullion_mmp::config::Config;
-use mullion_mmp::report::Report;
+use mullion_mmp::measurement::Report;
 use mullion_mmp::table::Format;
 use std::fmt::Write;
 use std::num::NonZero;

@@ -4,7 +4,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::report::Report;
+use mullion_mmp::measurement::Report;
 use mullion_mmp::trace::Reader;
 use std::fs::File;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Reading a trace, block by block.
 
 use super::codec::Decoder;
+use super::event::Event;
 use super::{
     BLOCK_MARK, END_MARK, Header, MAGIC, MAX_BLOCK_BYTES, MAX_NOTE_BYTES, TraceError, VERSION,
 };
-use crate::event::Event;
 use std::io::{ErrorKind, Read};
 
 /// Reads a trace from anything that gives bytes.
