@@ -76,9 +76,77 @@ fn a_trace_is_made_run_and_swept() {
     let csv = std::fs::read_to_string(at.join("out/sweep.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + 3 * 2 * 2);
     let columns = csv.lines().map(|line| line.split(',').count());
-    assert!(columns.eq(std::iter::repeat_n(21, 13)));
+    assert!(columns.eq(std::iter::repeat_n(32, 13)));
     let svg = std::fs::read_to_string(at.join("out/plb-miss-rate.svg")).unwrap();
     assert!(svg.starts_with("<svg"));
+}
+
+#[test]
+fn the_gate_buffer_and_the_caches_are_swept() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    synth(at, &["--modules", "6", "--calls-per-kilocycle", "8"]);
+    let sizes = [
+        "--glb",
+        "2,64",
+        "--instruction-cache",
+        "2K,16K",
+        "--data-cache",
+        "4K",
+    ];
+    let run = |more: &[&str]| {
+        let arguments = [&["sweep", "t.mmt"], &sizes[..], more].concat();
+        succeed(at, &arguments)
+    };
+    let lines = run(&["--json"]);
+    let runs: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // What is not named keeps the configuration's value, the protection buffer's entries too.
+    assert_eq!(runs.len(), 4);
+    for (run, (glb, cache)) in runs
+        .iter()
+        .zip([(2, 2048), (2, 16384), (64, 2048), (64, 16384)])
+    {
+        assert_eq!(run["glb_entries"], glb);
+        assert_eq!(run["instruction_cache_bytes"], cache);
+        assert_eq!(run["data_cache_bytes"], 4096);
+        assert_eq!(run["unified_cache_bytes"], 2 << 20);
+        assert_eq!(run["plb_entries"], 64);
+        assert_eq!(run["format"], "vector");
+    }
+    let number = |run: usize, name: &str| runs[run][name].as_f64().unwrap();
+    assert!(number(0, "glb_misses") > number(2, "glb_misses"));
+    let misses = "instruction_cache_miss_rate";
+    assert!(number(0, misses) > number(1, misses));
+    let table = run(&[]);
+    let head = table.lines().nth(2).unwrap();
+    for (column, there) in [
+        ("GLB", true),
+        ("instruction cache", true),
+        ("data cache", false),
+    ] {
+        assert_eq!(head.contains(column), there, "{column} in\n{table}");
+    }
+    assert_eq!(table.trim_end().lines().count(), 3 + 4);
+    let written = run(&["-o", "out"]);
+    let names: Vec<&str> = written.lines().collect();
+    assert_eq!(
+        names,
+        [
+            "out/sweep.csv",
+            "out/glb-miss-rate.svg",
+            "out/glb-time.svg",
+            "out/slowdown-instruction-cache.svg"
+        ]
+    );
+    let stderr = fail(at, &["sweep", "t.mmt", "--data-cache", "5000"], 1);
+    assert!(stderr.contains("5000 bytes"), "{stderr}");
+    let many = (1..200).map(|size| size.to_string());
+    let many = many.collect::<Vec<_>>().join(",");
+    let stderr = fail(at, &["sweep", "t.mmt", "--plb", &many, "--glb", &many], 1);
+    assert!(stderr.contains("more than 10000 runs"), "{stderr}");
 }
 
 #[test]

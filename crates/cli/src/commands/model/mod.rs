@@ -26,10 +26,11 @@ enum Command {
     /// supervisor's decisions produced, every cycle is counted, and the result is laid out as Tables 5, 6
     /// and 8 of the Mondrix paper, with the paper's own rows below it, marked "paper".
     Run(run::Args),
-    /// Run a trace on many machines and draw what changes.
+    /// Run a trace on many machines and show what changes.
     ///
-    /// Every combination of the given buffer sizes, table formats and granularities is one run. Results go
-    /// to a directory: sweep.csv with a line for each run, and charts as SVG.
+    /// Every combination of the given table formats, granularities, sizes of the two lookaside buffers and sizes
+    /// of the three caches is one run. Results are a table on standard output, or go to a directory: sweep.csv
+    /// with a line for each run, and charts as SVG.
     Sweep(sweep::Args),
     /// Make a trace of a program that does not exist, by its parameters.
     ///

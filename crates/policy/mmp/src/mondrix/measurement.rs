@@ -147,6 +147,16 @@ impl Report {
         ratio(self.plb.misses, self.plb.lookups)
     }
 
+    /// Fraction of all time in refills of the gate lookaside buffer, which the paper does not report.
+    pub fn glb_time(&self) -> f64 {
+        ratio(self.cycles.glb, self.cycles.total())
+    }
+
+    /// Misses for each look-up of the gate lookaside buffer.
+    pub fn glb_miss_rate(&self) -> f64 {
+        ratio(self.glb.misses, self.glb.lookups)
+    }
+
     /// Bytes in tables at their peak.
     pub fn table_bytes(&self) -> u64 {
         self.tables.peak * 4

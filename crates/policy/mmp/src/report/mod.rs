@@ -17,12 +17,15 @@ fn percent(value: Option<f64>, digits: usize) -> String {
     }
 }
 
-/// A table with aligned columns, the first to the left and the others to the right.
-fn layout(out: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+/// Appends a table with aligned columns, the first to the left and the others to the right. A cell that a row
+/// lacks is empty.
+pub fn layout(out: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows
+            .iter()
+            .filter_map(|row| Some(row.get(column)?.chars().count()));
         cells
-            .chain([head[column].chars().count()])
+            .chain(head.get(column).map(|cell| cell.chars().count()))
             .max()
             .unwrap_or(0)
     };
