@@ -227,3 +227,51 @@ fn bad_configurations_and_parameters_are_named() {
     fail(at, &["run"], 2);
     fail(at, &["run", "t.mmt", "--format", "tree"], 2);
 }
+
+#[test]
+fn traces_of_others_are_converted_or_refused_with_the_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/mmp/tests/samples");
+    for name in ["tiny.lackey", "tiny.execlog", "tiny.toml"] {
+        std::fs::copy(samples.join(name), at.join(name)).unwrap();
+    }
+    let map = std::fs::read_to_string(at.join("tiny.toml")).unwrap();
+    let map = map.replace(
+        "start = 0x1ffe801000\nend = 0x1fff001000",
+        "start = 0x4000001000\nend = 0x4000801000",
+    );
+    std::fs::write(at.join("qemu.toml"), map).unwrap();
+    for (from, trace, map) in [
+        ("lackey", "tiny.lackey", "tiny.toml"),
+        ("qemu", "tiny.execlog", "qemu.toml"),
+    ] {
+        let to = ["-o", "t.mmt", "--map", map];
+        let arguments = [&["convert", "--from", from, trace], &to[..]].concat();
+        let said = succeed(at, &arguments);
+        assert!(said.contains("87 instructions"), "{said}");
+        assert!(said.contains("2 calls of gates, 2 returns"), "{said}");
+        let ran = succeed(at, &["run", "t.mmt"]);
+        assert!(ran.contains("write of 0x403000, held is none"), "{ran}");
+    }
+    std::fs::write(at.join("bad"), "I  00401000,1\nI  00401001,x\n").unwrap();
+    let convert = |map: &'static str, trace: &'static str| {
+        let arguments = [
+            "convert", "--from", "lackey", "--map", map, "-o", "new.mmt", trace,
+        ];
+        fail(at, &arguments, 1)
+    };
+    let stderr = convert("tiny.toml", "bad");
+    assert_eq!(
+        stderr,
+        "mullion: new.mmt: bad: line 2: `x` is no number of bytes\n"
+    );
+    assert!(!at.join("new.mmt").exists());
+    let stderr = convert("tiny.toml", "absent");
+    assert!(stderr.starts_with("mullion: absent: "), "{stderr}");
+    let stderr = convert("bad", "tiny.lackey");
+    assert!(
+        stderr.starts_with("mullion: bad: the map cannot be read"),
+        "{stderr}"
+    );
+}

@@ -14,6 +14,7 @@
 //! | [`mondrix`] | the paper's machine, and what it measures | trace |
 //! | [`report`] | a measurement as text, laid out as the paper's tables, with the paper's own rows | mondrix |
 //! | [`synth`] | traces of programs that do not exist, by their parameters | trace |
+//! | [`convert`] | traces that other programs wrote | trace |
 //!
 //! The parts of the machine are named at the root too:
 //!
@@ -27,6 +28,7 @@
 //! | [`config`] | every number, with its source |
 #![forbid(unsafe_code)]
 
+pub mod convert;
 pub mod mondrix;
 pub mod report;
 pub mod synth;

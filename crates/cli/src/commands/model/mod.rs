@@ -1,6 +1,7 @@
 //! `mullion model`: the Mondriaan hardware model.
 
 mod chart;
+mod convert;
 mod run;
 mod sweep;
 mod synth;
@@ -38,6 +39,11 @@ enum Command {
     /// group, allocate objects, lend buffers and open words of their stacks. The same parameters and seed
     /// give the same trace.
     Synth(synth::Args),
+    /// Make a trace of one that another program wrote.
+    ///
+    /// Such traces have addresses only. A map says which addresses belong to which domain, and which functions are
+    /// gates; calls and returns are found in what was pushed and popped. The file is read once, line by line.
+    Convert(convert::Args),
 }
 
 impl Args {
@@ -46,6 +52,7 @@ impl Args {
             Command::Run(args) => args.run(),
             Command::Sweep(args) => args.run(),
             Command::Synth(args) => args.run(),
+            Command::Convert(args) => args.run(),
         }
     }
 }
