@@ -15,6 +15,7 @@
 //! | [`report`] | a measurement as text, laid out as the paper's tables, with the paper's own rows | mondrix |
 //! | [`synth`] | traces of programs that do not exist, by their parameters | trace |
 //! | [`convert`] | traces that other programs wrote | trace |
+//! | [`recorder`] | what a real supervisor decided, as a trace | trace |
 //!
 //! The parts of the machine are named at the root too:
 //!
@@ -30,6 +31,7 @@
 
 pub mod convert;
 pub mod mondrix;
+pub mod recorder;
 pub mod report;
 pub mod synth;
 pub mod trace;
