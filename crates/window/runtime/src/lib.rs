@@ -73,7 +73,7 @@ pub use meter::{Counts, Meter};
 pub use news::until;
 pub use presence::{Changing, Closed, Used, Using};
 pub use quiet::quietly;
-pub use records::{PageTables, books, snapshot};
+pub use records::{PageTables, books, snapshot, start_audit};
 pub use shared::{ShareError, Shared};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use thread_end::{AroundThreadEnd, THREAD_END, THREAD_ENDS};

@@ -3,6 +3,7 @@
 mod debugger;
 mod figures;
 mod report;
+mod trace;
 
 use super::admission::{AdmissionArgs, explain};
 use crate::image_file::ImageLimit;
@@ -84,6 +85,10 @@ pub(crate) struct Args {
     /// Prometheus: calls of the host, faults by kind, memory, limits that it hit, time.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
+    /// Write what the supervisor decided to this file when the program has ended, for `mullion model run`: domains
+    /// made and deleted, permissions granted and taken back. Calls and accesses are not in it.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Read no debug information for the report of a fault: names of functions alone, from the table
     /// of symbols.
     #[arg(long)]
@@ -115,8 +120,16 @@ impl Args {
         if self.gdb {
             return debugger::start(&path);
         }
+        if self.trace.is_some() {
+            trace::start();
+        }
         let ended = self.load(&path).and_then(|loaded| match loaded {
-            Some(loaded) => self.start(&path, &loaded),
+            Some(loaded) => {
+                let status = self.start(&path, &loaded)?;
+                // The domain has ended too, and that is in the trace.
+                self.trace.as_deref().map_or(Ok(()), trace::write)?;
+                Ok(status)
+            }
             None => Ok(ExitCode::from(REFUSED)),
         });
         Ok(ended.unwrap_or_else(|error| {

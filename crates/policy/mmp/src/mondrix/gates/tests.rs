@@ -1,5 +1,8 @@
 use super::*;
+use crate::table::Walk;
+use crate::table::memory::TableMemory;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

@@ -139,11 +139,12 @@ impl Machine {
             at = (at & !(WORD - 1)) + WORD;
         }
         let running = mullion_supervisor::DomainId::new(self.domain);
+        let policy = self.supervisor.permission(running, at / WORD);
         self.note(Refused::Access {
             address: at,
             wanted: access,
             held,
-            policy: self.supervisor.permission(running, at / WORD),
+            policy: self.numbers.traced_permission(policy),
             stack: domain == STACK,
         });
     }

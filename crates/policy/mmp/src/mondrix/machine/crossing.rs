@@ -3,7 +3,7 @@
 use super::{Machine, Refused, StackWindow};
 use crate::access::WORD;
 use crate::gates::Gate;
-use mullion_supervisor::DomainId;
+use mullion_supervisor::{DomainId, Error as PolicyError};
 
 impl Machine {
     /// A fetch from a line that may hold gates: the buffer is asked, and refilled when it does not know.
@@ -88,12 +88,16 @@ impl Machine {
                 self.crossings.deepest = self.crossings.deepest.max(depth + 1);
                 self.enter(domain);
             }
-            Ok(domain) => self.disagree(format!(
-                "the gate table leads to domain {to}, the supervisor to {domain}"
-            )),
-            Err(error) => self.note(Refused::Crossing {
-                reason: error.to_string(),
-            }),
+            Ok(domain) => {
+                let traced = |domain| self.numbers.traced_domain(domain);
+                let (table, policy) = (traced(DomainId::new(u32::from(to))), traced(domain));
+                self.note(Refused::Crossing {
+                    reason: format!(
+                        "the gate table leads to domain {table}, the supervisor to domain {policy}"
+                    ),
+                });
+            }
+            Err(error) => self.refuse_crossing(error),
         }
     }
 
@@ -116,9 +120,7 @@ impl Machine {
                 self.crossings.returns += 1;
                 self.enter(domain);
             }
-            Err(error) => self.note(Refused::Crossing {
-                reason: error.to_string(),
-            }),
+            Err(error) => self.refuse_crossing(error),
         }
     }
 
@@ -173,7 +175,8 @@ impl Machine {
         };
     }
 
-    fn disagree(&mut self, reason: String) {
+    fn refuse_crossing(&mut self, error: PolicyError) {
+        let reason = self.numbers.traced_error(error).to_string();
         self.note(Refused::Crossing { reason });
     }
 }

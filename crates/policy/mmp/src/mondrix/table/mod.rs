@@ -9,10 +9,13 @@
 //! A table answers a look-up with a *block*: an aligned power-of-two range that the loaded entry
 //! describes completely. The block is what the protection lookaside buffer caches.
 
+pub mod encoding;
 pub mod geometry;
 pub mod memory;
 pub mod multilevel;
+mod runs;
 pub mod sorted;
+mod vector;
 
 use crate::access::Perm;
 use memory::TableMemory;

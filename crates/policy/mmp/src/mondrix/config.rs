@@ -92,6 +92,23 @@ pub struct CacheConfig {
     pub ways: u32,
 }
 
+impl CacheConfig {
+    /// How many sets there are, if it divides into a power of two of them that can be modelled.
+    pub fn sets(&self, line_bytes: u64) -> Result<u64, ConfigError> {
+        let ways = u64::from(self.ways);
+        let sets = self.bytes.checked_div(line_bytes * ways).unwrap_or(0);
+        let fits = sets * line_bytes * ways == self.bytes;
+        if !fits || !sets.is_power_of_two() || sets > 1 << 24 || ways > 64 {
+            return Err(ConfigError::CacheShape {
+                bytes: self.bytes,
+                ways: self.ways,
+                line: line_bytes,
+            });
+        }
+        Ok(sets)
+    }
+}
+
 /// The cache hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -291,7 +308,13 @@ impl Config {
         if !line.is_power_of_two() || !(16..=4096).contains(&line) {
             return Err(ConfigError::Line(line));
         }
-        crate::cache::Hierarchy::new(&self.caches)?;
+        for cache in [
+            &self.caches.instruction,
+            &self.caches.data,
+            &self.caches.unified,
+        ] {
+            cache.sets(line)?;
+        }
         let bits = self.tables.address_bits.unwrap_or(32);
         Geometry::new(bits, self.tables.granularity, 4)?;
         let most = [

@@ -68,7 +68,10 @@ impl Machine {
         self.supervisor_calls += 1;
         self.cycles.top += self.config.supervisor.top_cycles_per_call;
         if let Err(why) = self.ask(request) {
-            let reason = why.to_string();
+            let reason = match why {
+                Why::Policy(error) => self.numbers.traced_error(error).to_string(),
+                other => other.to_string(),
+            };
             self.note(Refused::Call {
                 name: request.name(),
                 reason,
@@ -82,7 +85,7 @@ impl Machine {
                 limit,
             });
         }
-        let newest = self.domains.len() as u32;
+        let newest = self.numbers.domain_count() as u32;
         if newest >= MAX_DOMAINS {
             return Err(MachineError::TooManyDomains { event: self.event });
         }
@@ -121,14 +124,14 @@ impl Machine {
                 span,
                 permission,
             } => {
-                if self.domains.contains_key(&child) {
+                if self.numbers.domain(child).is_some() {
                     return Err(Why::Taken("domain", child));
                 }
                 let permission = self.permission(permission, span)?;
                 let new = self
                     .supervisor
                     .pd_subdivide(&caller, range(span)?, permission)?;
-                self.domains.insert(child, new);
+                self.numbers.add_domain(child, new);
             }
             Request::FreeDomain { domain } => {
                 let target = self.domain_of(domain)?;
@@ -141,11 +144,11 @@ impl Machine {
                 self.supervisor.chown(&caller, range(span)?, to)?;
             }
             Request::CreateGroup { group } => {
-                if self.groups.contains_key(&group) {
+                if self.numbers.group(group).is_some() {
                     return Err(Why::Taken("group", group));
                 }
                 let new = self.supervisor.group_create(&caller)?;
-                self.groups.insert(group, new);
+                self.numbers.add_group(group, new);
             }
             Request::FreeGroup { group } => {
                 let group = self.group_of(group)?;
@@ -214,6 +217,7 @@ impl Machine {
         // stacks do not all fall into the same sets.
         let area = u64::from(self.config.crossing.depth) * 32 + 4096 + 64;
         let call_stack = (1 << self.address_bits) + (1 << 36) + u64::from(policy.id().get()) * area;
+        self.numbers.add_thread(thread, policy.id());
         let running = RunningThread { policy, call_stack };
         self.threads.insert(thread, running);
         Ok(())
@@ -243,12 +247,12 @@ impl Machine {
     }
 
     fn domain_of(&self, number: u32) -> Result<DomainId, Why> {
-        let found = self.domains.get(&number).copied();
+        let found = self.numbers.domain(number);
         found.ok_or(Why::Unknown("domain", number))
     }
 
     fn group_of(&self, number: u32) -> Result<GroupId, Why> {
-        let found = self.groups.get(&number).copied();
+        let found = self.numbers.group(number);
         found.ok_or(Why::Unknown("group", number))
     }
 

@@ -11,22 +11,25 @@
 
 mod check;
 mod crossing;
+mod numbers;
+mod refusal;
 mod request;
 
-use crate::access::{Access, Perm};
+use crate::access::Access;
 use crate::bottom::Bottom;
 use crate::cache::Hierarchy;
 use crate::config::{Config, ConfigError};
 use crate::event::Event;
 use crate::gates::Glb;
+use crate::measurement::{Crossings, Cycles, Report};
 use crate::plb::Plb;
-use crate::report::{Crossings, Cycles, Report};
 use crate::table::Walk;
-use mullion_supervisor::{DomainId, Family, GroupId, Order, Permission, Range, Supervisor, Thread};
-use serde::Serialize;
+use mullion_supervisor::{DomainId, Family, Order, Range, Supervisor, Thread};
+use numbers::Numbers;
 use std::collections::HashMap;
-use std::fmt;
 use thiserror::Error;
+
+pub use refusal::{Refusal, Refused};
 
 /// The most domains: a gate names its destination with 16 bits (Mondrix, Figure 3).
 const MAX_DOMAINS: u32 = 1 << 16;
@@ -63,80 +66,6 @@ pub enum MachineError {
     },
 }
 
-/// Something that was not allowed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// Which event, counted from 0.
-    pub event: u64,
-    /// The domain that ran.
-    pub domain: u32,
-    /// The thread that ran, by the trace's number.
-    pub thread: Option<u32>,
-    /// What it was.
-    pub what: Refused,
-}
-
-/// What was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Refused {
-    /// An access to memory.
-    Access {
-        /// The first address that is not allowed.
-        address: u64,
-        /// What was wanted.
-        wanted: Access,
-        /// What the tables say.
-        held: Perm,
-        /// What the supervisor says, where tables coarser than words say less or more.
-        #[serde(skip)]
-        policy: Permission,
-        /// Whether the address is in the thread's stack.
-        stack: bool,
-    },
-    /// A cross-domain call or return.
-    Crossing {
-        /// Why.
-        reason: String,
-    },
-    /// A call to the supervisor.
-    Call {
-        /// Its name.
-        name: &'static str,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "event {}: domain {}", self.event, self.domain)?;
-        if let Some(thread) = self.thread {
-            write!(out, ", thread {thread}")?;
-        }
-        match &self.what {
-            Refused::Access {
-                address,
-                wanted,
-                held,
-                policy,
-                stack,
-            } => {
-                write!(out, ": {wanted} of {address:#x}, held is {held}")?;
-                if *stack {
-                    write!(out, " (an earlier frame of the stack)")
-                } else if policy.to_string() != held.to_string() {
-                    write!(out, " (the supervisor says {policy})")
-                } else {
-                    Ok(())
-                }
-            }
-            Refused::Crossing { reason } => write!(out, ": {reason}"),
-            Refused::Call { name, reason } => write!(out, ": {name}: {reason}"),
-        }
-    }
-}
-
 /// A thread, by the trace's number.
 #[derive(Debug)]
 struct RunningThread {
@@ -156,16 +85,17 @@ pub struct Machine {
     plain: Option<Hierarchy>,
     plb: Plb,
     glb: Glb,
-    /// The domain number register.
+    /// The domain number register, which holds the supervisor's number.
     domain: u32,
     /// `sl`, `fb`, `sb` as byte addresses; all zero while no thread runs.
     stack: StackWindow,
     thread: Option<u32>,
     threads: HashMap<u32, RunningThread>,
-    domains: HashMap<u32, DomainId>,
-    groups: HashMap<u32, GroupId>,
+    numbers: Numbers,
     walk: Walk,
     event: u64,
+    /// The byte of the file at which the event begins.
+    byte: Option<u64>,
     cycles: Cycles,
     plain_stalls: u64,
     crossings: Crossings,
@@ -212,10 +142,10 @@ impl Machine {
             stack: StackWindow::default(),
             thread: None,
             threads: HashMap::new(),
-            domains: HashMap::from([(0, DomainId::SUPERVISOR)]),
-            groups: HashMap::from([(0, GroupId::GLOBAL)]),
+            numbers: Numbers::new(),
             walk: Walk::default(),
             event: 0,
+            byte: None,
             cycles: Cycles::default(),
             plain_stalls: 0,
             crossings: Crossings::default(),
@@ -225,6 +155,13 @@ impl Machine {
             refusals: Vec::new(),
             config: config.clone(),
         })
+    }
+
+    /// Runs one event of a file, which begins at this byte: a refusal says so.
+    #[inline]
+    pub fn step_at(&mut self, byte: u64, event: &Event) -> Result<(), MachineError> {
+        self.byte = Some(byte);
+        self.step(event)
     }
 
     /// Runs one event.
@@ -308,7 +245,8 @@ impl Machine {
         if self.refusals.len() < self.config.report.refusals as usize {
             self.refusals.push(Refusal {
                 event: self.event,
-                domain: self.domain,
+                byte: self.byte,
+                domain: self.numbers.traced_domain(DomainId::new(self.domain)),
                 thread: self.thread,
                 what,
             });
@@ -330,7 +268,7 @@ impl Machine {
         self.refused_calls
     }
 
-    /// The domain that runs.
+    /// The domain that runs, by the supervisor's number.
     pub fn domain(&self) -> u32 {
         self.domain
     }
