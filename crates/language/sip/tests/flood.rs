@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use host::host;
 use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Contract};
-use mullion_sip::exchange::census;
+use mullion_sip::exchange::{Share, census};
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::process::names::NAMES;
 use mullion_sip::process::{
@@ -17,7 +17,7 @@ use mullion_sip::process::{
 };
 use mullion_sip::{ExBox, ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::in_use;
+use mullion_sip_hosting::{in_use, share};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -368,6 +368,36 @@ fn killed_between_an_offer_and_its_acceptance() {
         assert_eq!(trader.wait().cause, Cause::Killed);
     }
     assert_eq!(census().in_use, before, "ends and channels");
+}
+
+/// A number is used again, and whoever has kept the old owner sees nothing of the new one's.
+#[test]
+fn the_share_of_the_dead_is_nobodys() {
+    let _one = ONE.lock();
+    let dead = start(|()| {});
+    let owner = dead.owner();
+    dead.wait();
+    drop(dead);
+    REACHED.store(0, Ordering::Relaxed);
+    let holder = start(|()| {
+        std::mem::forget(ExBox::new([7u64; 16]));
+        reach();
+        wait_for_ever();
+    });
+    while REACHED.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(holder.owner().index(), owner.index(), "it is used again");
+    assert_eq!(share(holder.owner()).held, 128);
+    assert_eq!(share(owner), Share::default());
+    holder.kill();
+    holder.wait();
+}
+
+fn wait_for_ever() {
+    loop {
+        mullion_sip::wait::park();
+    }
 }
 
 /// What a large block took of the machine it gives back when it is free, not when somebody needs another one.
