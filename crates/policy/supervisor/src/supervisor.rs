@@ -79,6 +79,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 }
             }
         }
+        let words = changes.iter().map(|(_, change)| change.range().count());
+        let pieces = plans.iter().map(|plan| plan.count());
+        let taking = changes.iter().all(|(_, change)| change.is_taking());
+        self.check_room(words.sum(), pieces.sum(), taking)?;
         let done = work()?;
         for ((caller, change), plan) in changes.iter().zip(plans) {
             match *change {
@@ -97,7 +101,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         Ok(done)
     }
 
-    fn plan(&self, caller: DomainId, change: Change) -> Result<crate::memory::Plan, Error> {
+    pub(crate) fn plan(&self, caller: DomainId, change: Change) -> Result<crate::memory::Plan, Error> {
         self.state.domain(caller)?;
         match change {
             Change::Own { range, permission } => self.plan_mprot(caller, range, permission),

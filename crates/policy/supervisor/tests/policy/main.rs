@@ -97,6 +97,11 @@ fn agree(
                 access,
                 "mechanism, {domain}, word {word}"
             );
+            assert_eq!(
+                supervisor.mechanism().permission_by_holding(*domain, word),
+                access,
+                "mechanism by holding, {domain}, word {word}"
+            );
         }
     }
 }
