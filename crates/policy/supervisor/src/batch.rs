@@ -4,9 +4,7 @@ use crate::holdings::HoldingId;
 use crate::policy::JoinPolicy;
 use crate::set::WordSet;
 use crate::state::{Told, carry_out};
-use crate::{
-    BatchError, Change, DomainId, Error, Mechanism, Range, Reply, Subject, Supervisor,
-};
+use crate::{BatchError, Change, DomainId, Error, Mechanism, Range, Reply, Subject, Supervisor};
 use alloc::vec::Vec;
 
 /// What words had before the batch. The holdings are kept, so they stay as they were.

@@ -73,7 +73,11 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         asked: Grant,
     ) -> Result<Reply, Error> {
         let plan = self.plan_export(caller, target, range, asked)?;
-        self.check_room(range.count(), plan.count(), asked.access == Permission::None)?;
+        self.check_room(
+            range.count(),
+            plan.count(),
+            asked.access == Permission::None,
+        )?;
         self.export(target, range, asked.access, plan);
         Ok(Reply::Done)
     }

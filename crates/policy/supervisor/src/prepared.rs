@@ -200,12 +200,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         }
     }
 
-    fn switch(
-        &mut self,
-        caller: DomainId,
-        prepared: PreparedGrant,
-        on: bool,
-    ) -> Result<(), Error> {
+    fn switch(&mut self, caller: DomainId, prepared: PreparedGrant, on: bool) -> Result<(), Error> {
         let Some(ready) = self.state.prepared.get(prepared) else {
             return Err(Error::UnknownPrepared);
         };
@@ -218,7 +213,13 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             return outcome;
         }
         let ready = self.state.prepared.get(prepared);
-        let Some(Ready { target, range, grant, .. }) = ready.copied() else {
+        let Some(Ready {
+            target,
+            range,
+            grant,
+            ..
+        }) = ready.copied()
+        else {
             return outcome;
         };
         let asked = if on { grant } else { Grant::default() };

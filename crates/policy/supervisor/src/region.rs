@@ -396,6 +396,8 @@ impl Regions {
         };
         pairs.all(|((_, left), (start, right))| left != right || self.is_cut(start))
             && self.cuts.keys().all(starts)
-            && self.holdings.agrees(entries().map(|(_, id)| id).chain(kept))
+            && self
+                .holdings
+                .agrees(entries().map(|(_, id)| id).chain(kept))
     }
 }

@@ -185,37 +185,38 @@ impl State {
         let moves = moves(told.by_holding, &mut told.moves);
         let mut gates: Few<(Range, DomainId)> = Few::new();
         let mut held: Few<Range> = Few::new();
-        self.regions.set(range, subject, grant, moves, |piece, before| {
-            let mut affect = |domain: DomainId| {
-                if !domains.lives(domain) {
-                    return;
+        self.regions
+            .set(range, subject, grant, moves, |piece, before| {
+                let mut affect = |domain: DomainId| {
+                    if !domains.lives(domain) {
+                        return;
+                    }
+                    let was = effective(domains, before, domain).access;
+                    let now = effective_after(domains, before, domain, subject, grant);
+                    if was != now {
+                        writes.push((domain, piece, now));
+                    }
+                };
+                match subject {
+                    _ if !by_domain => {}
+                    Subject::Domain(domain) => affect(domain),
+                    Subject::Group(group) => {
+                        members(domains, groups, group).into_iter().for_each(affect)
+                    }
                 }
-                let was = effective(domains, before, domain).access;
-                let now = effective_after(domains, before, domain, subject, grant);
-                if was != now {
-                    writes.push((domain, piece, now));
+                let was = before.direct(subject).access;
+                if (was == Permission::None) != (grant.access == Permission::None) {
+                    held.push(piece);
                 }
-            };
-            match subject {
-                _ if !by_domain => {}
-                Subject::Domain(domain) => affect(domain),
-                Subject::Group(group) => {
-                    members(domains, groups, group).into_iter().for_each(affect)
+                if let Permission::SwitchGate { to } = was
+                    && was != grant.access
+                {
+                    let others = before.grants.iter().filter(|(other, _)| *other != subject);
+                    if others.into_iter().all(|(_, other)| other.access != was) {
+                        gates.push((piece, to));
+                    }
                 }
-            }
-            let was = before.direct(subject).access;
-            if (was == Permission::None) != (grant.access == Permission::None) {
-                held.push(piece);
-            }
-            if let Permission::SwitchGate { to } = was
-                && was != grant.access
-            {
-                let others = before.grants.iter().filter(|(other, _)| *other != subject);
-                if others.into_iter().all(|(_, other)| other.access != was) {
-                    gates.push((piece, to));
-                }
-            }
-        });
+            });
         for (piece, to) in gates {
             if let Some(domain) = self.domains.get_mut(to) {
                 domain.entries.remove(piece);
@@ -241,12 +242,7 @@ impl State {
     }
 
     /// Edits `range` and keeps every index true; what changes goes to `told`.
-    pub(crate) fn change(
-        &mut self,
-        range: Range,
-        told: &mut Told,
-        edit: impl FnMut(&mut Holding),
-    ) {
+    pub(crate) fn change(&mut self, range: Range, told: &mut Told, edit: impl FnMut(&mut Holding)) {
         let (domains, groups) = (&mut self.domains, &mut self.groups);
         let (by_domain, writes) = (told.by_domain, &mut told.writes);
         let moves = moves(told.by_holding, &mut told.moves);
@@ -260,7 +256,12 @@ impl State {
     }
 
     /// Tells how `piece` differs from when it had `before`, a holding that has been kept.
-    pub(crate) fn compare(&self, piece: Range, before: crate::holdings::HoldingId, told: &mut Told) {
+    pub(crate) fn compare(
+        &self,
+        piece: Range,
+        before: crate::holdings::HoldingId,
+        told: &mut Told,
+    ) {
         let was = self.regions.number(before);
         for (part, id) in self.regions.numbered(piece) {
             if id == before {

@@ -101,7 +101,11 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         Ok(done)
     }
 
-    pub(crate) fn plan(&self, caller: DomainId, change: Change) -> Result<crate::memory::Plan, Error> {
+    pub(crate) fn plan(
+        &self,
+        caller: DomainId,
+        change: Change,
+    ) -> Result<crate::memory::Plan, Error> {
         self.state.domain(caller)?;
         match change {
             Change::Own { range, permission } => self.plan_mprot(caller, range, permission),
