@@ -4,6 +4,7 @@
 mod exhaustive;
 mod groups;
 mod naive;
+mod prepared;
 mod random;
 mod refusals;
 mod table1;
