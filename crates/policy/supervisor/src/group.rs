@@ -150,6 +150,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 self.mechanism.rehold(number, domain, access);
             }
         }
+        self.mechanism.settle();
     }
 
     /// What `domain` has on each piece of what `group` was granted.

@@ -60,6 +60,10 @@ pub trait Mechanism {
         let _ = (before, after, holders);
     }
 
+    /// By holding: the call has told all that it changes. Where checked code acts on what it has read before, the
+    /// mechanism waits here until it no longer does: what the call has taken away is gone when it returns.
+    fn settle(&mut self) {}
+
     /// `domain` exists from now on and holds nothing.
     fn create(&mut self, domain: DomainId) {
         let _ = domain;

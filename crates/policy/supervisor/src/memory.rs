@@ -193,6 +193,9 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             });
         }
         carry_out_all(&self.state, &mut self.mechanism, told);
+        if M::BY_HOLDING {
+            self.mechanism.settle();
+        }
         self.forget_prepared_for(&gone);
         self.mechanism.remove(target);
         Ok(Reply::Done)

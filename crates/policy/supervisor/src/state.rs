@@ -476,14 +476,19 @@ fn index_entries(
 
 /// Hands what one call has changed to the mechanism.
 pub(crate) fn carry_out(state: &State, mechanism: &mut impl Mechanism, told: Told) {
+    let moved = !told.moves.is_empty();
     for (range, before, after) in told.moves {
         let holding = state.regions.numbered_holding(after);
         mechanism.hold(range, before, after, Holders::new(state, holding));
     }
+    if moved {
+        mechanism.settle();
+    }
     carry_out_writes(mechanism, told.writes);
 }
 
-/// As [`carry_out`], where every word that had a holding has moved to the same other one.
+/// As [`carry_out`], where every word that had a holding has moved to the same other one; to be settled
+/// behind the last one.
 pub(crate) fn carry_out_all(state: &State, mechanism: &mut impl Mechanism, told: Told) {
     let mut pairs: Vec<(HoldingNumber, HoldingNumber)> = told
         .moves
@@ -492,6 +497,8 @@ pub(crate) fn carry_out_all(state: &State, mechanism: &mut impl Mechanism, told:
         .collect();
     pairs.sort_unstable();
     pairs.dedup();
+    // A number gets its new edition before others become it.
+    pairs.sort_by_key(|(before, after)| before.number != after.number);
     for (before, after) in pairs {
         let holding = state.regions.numbered_holding(after);
         mechanism.succeed(before, after, Holders::new(state, holding));
