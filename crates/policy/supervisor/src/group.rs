@@ -144,7 +144,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         if !M::BY_HOLDING {
             return;
         }
-        for (number, holding) in self.state.regions.all_holdings() {
+        let Some(found) = self.state.groups.get(&group) else {
+            return;
+        };
+        for (number, holding) in self.state.regions.holdings_in(found.held.iter()) {
             if holding.direct(group.into()).access != Permission::None {
                 let access = self.state.effective(holding, domain).access;
                 self.mechanism.rehold(number, domain, access);

@@ -272,8 +272,13 @@ impl Holdings {
         }
     }
 
+    /// Those that no region has, and some that one has again.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = HoldingId> + '_ {
+        self.idle.iter().copied().map(HoldingId)
+    }
+
     /// All that are known, those that no region has by now too.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = HoldingId> + '_ {
+    fn ids(&self) -> impl Iterator<Item = HoldingId> + '_ {
         self.buckets.iter().flat_map(|first| {
             let first = (*first != END).then_some(*first);
             let next = |at: &u32| Some(self.slots[*at as usize].next).filter(|next| *next != END);

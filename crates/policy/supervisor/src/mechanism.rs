@@ -1,7 +1,7 @@
 //! What enforces the supervisor's decisions.
 
 use crate::state::State;
-use crate::{DomainId, Holding, HoldingNumber, Permission, Range, ThreadId};
+use crate::{DomainId, Holding, HoldingNumber, Permission, Range, Subject, ThreadId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -55,7 +55,7 @@ pub trait Mechanism {
     }
 
     /// By holding: a domain ends. All words that had `before` have `after` now, and for no domain that lives
-    /// does `after` give more.
+    /// does `after` give more. Comes once for each `before`; first where only the edition differs.
     fn succeed(&mut self, before: HoldingNumber, after: HoldingNumber, holders: Holders<'_>) {
         let _ = (before, after, holders);
     }
@@ -109,11 +109,26 @@ pub trait Mechanism {
 pub struct Holders<'a> {
     state: &'a State,
     holding: &'a Holding,
+    changed: Option<Subject>,
 }
 
 impl<'a> Holders<'a> {
-    pub(crate) fn new(state: &'a State, holding: &'a Holding) -> Holders<'a> {
-        Holders { state, holding }
+    pub(crate) fn new(
+        state: &'a State,
+        holding: &'a Holding,
+        changed: Option<Subject>,
+    ) -> Holders<'a> {
+        Holders {
+            state,
+            holding,
+            changed,
+        }
+    }
+
+    /// The only one whose grant differs from the holding before, if it is only one and known: for all others, but
+    /// the members of this group, nothing changes.
+    pub fn changed(&self) -> Option<Subject> {
+        self.changed
     }
 
     /// The owner, and what was granted to domains and groups.
@@ -129,6 +144,11 @@ impl<'a> Holders<'a> {
         }
     }
 
+    /// Whether `domain` lives.
+    pub fn lives(&self, domain: DomainId) -> bool {
+        self.state.domain(domain).is_ok()
+    }
+
     /// All living domains that may do something, in order.
     pub fn each(&self, mut with: impl FnMut(DomainId, Permission)) {
         let mut tell = |domain| match self.permission(domain) {
@@ -139,15 +159,15 @@ impl<'a> Holders<'a> {
         if self.holding.of_groups().next().is_none() {
             // In order already.
             return grants.iter().for_each(|(subject, _)| match subject {
-                crate::Subject::Domain(domain) => tell(*domain),
-                crate::Subject::Group(_) => {}
+                Subject::Domain(domain) => tell(*domain),
+                Subject::Group(_) => {}
             });
         }
         let mut all: Vec<DomainId> = Vec::new();
         for (subject, _) in grants {
             match subject {
-                crate::Subject::Domain(domain) => all.push(*domain),
-                crate::Subject::Group(group) => all.extend(self.state.members(*group)),
+                Subject::Domain(domain) => all.push(*domain),
+                Subject::Group(group) => all.extend(self.state.members(*group)),
             }
         }
         all.sort_unstable();

@@ -3,7 +3,7 @@
 use crate::few::Few;
 use crate::holdings::HoldingId;
 use crate::policy::JoinPolicy;
-use crate::region::Holding;
+use crate::region::{Holding, Moved};
 use crate::sorted::Place;
 use crate::state::{Domain, Told, carry_out};
 use crate::{
@@ -262,7 +262,12 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         regions.put(place, from, to);
         if M::BY_HOLDING {
             let mut told = Told::new::<M>();
-            told.moves = Few::of((range, regions.number(from), regions.number(to)));
+            told.moves = Few::of(Moved {
+                range,
+                before: regions.number(from),
+                after: regions.number(to),
+                subject: Some(target.into()),
+            });
             carry_out(&self.state, &mut self.mechanism, told);
         }
         if M::BY_DOMAIN {

@@ -126,7 +126,14 @@ pub(crate) struct Regions {
 }
 
 /// What has become of a piece: where a holding was changed in its place, only the edition differs.
-pub(crate) type Moved = (Range, HoldingNumber, HoldingNumber);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) range: Range,
+    pub(crate) before: HoldingNumber,
+    pub(crate) after: HoldingNumber,
+    /// Whose grant it is, if only one differs.
+    pub(crate) subject: Option<Subject>,
+}
 
 /// Where a call writes down what it has moved; `None` if nobody wants to know.
 pub(crate) type Moves<'a> = Option<&'a mut Few<Moved>>;
@@ -211,7 +218,12 @@ impl Regions {
                 let was = self.holdings.number(id);
                 let new = self.holdings.with(id, subject, grant, region == piece);
                 if let Some(moves) = &mut moves {
-                    moves.push((piece, was, self.holdings.number(new)));
+                    moves.push(Moved {
+                        range: piece,
+                        before: was,
+                        after: self.holdings.number(new),
+                        subject: Some(subject),
+                    });
                 }
                 if new != id {
                     now = self.replace(place, piece, new);
@@ -243,7 +255,12 @@ impl Regions {
                 note(piece, before, &after);
                 let new = self.holdings.intern(after);
                 if let Some(moves) = &mut moves {
-                    moves.push((piece, self.holdings.number(id), self.holdings.number(new)));
+                    moves.push(Moved {
+                        range: piece,
+                        before: self.holdings.number(id),
+                        after: self.holdings.number(new),
+                        subject: None,
+                    });
                 }
                 now = self.replace(place, piece, new);
             }
@@ -369,10 +386,17 @@ impl Regions {
         self.holdings.get(HoldingId::of(number))
     }
 
-    /// Every holding with its number, those that no region has by now too.
-    pub(crate) fn all_holdings(&self) -> impl Iterator<Item = (HoldingNumber, &Holding)> {
-        let ids = self.holdings.ids();
-        ids.map(|id| (self.holdings.number(id), self.holdings.get(id)))
+    /// The holdings that words in one of `ranges` have, and those that no region has by now, each once.
+    pub(crate) fn holdings_in(
+        &self,
+        ranges: impl Iterator<Item = Range>,
+    ) -> impl Iterator<Item = (HoldingNumber, &Holding)> {
+        let of_regions = ranges.flat_map(|range| self.numbered(range).map(|(_, id)| id));
+        let mut ids: Vec<HoldingId> = of_regions.chain(self.holdings.idle()).collect();
+        ids.sort_unstable_by_key(|id| self.holdings.number(*id));
+        ids.dedup();
+        ids.into_iter()
+            .map(|id| (self.holdings.number(id), self.holdings.get(id)))
     }
 
     /// Keeps a holding, and its number, as they are until it is [let go](Self::let_go).

@@ -6,9 +6,7 @@ use crate::living::Domains;
 use crate::prepared::Prepared;
 use crate::region::{Holding, Moved, Moves, Regions};
 use crate::set::WordSet;
-use crate::{
-    DomainId, Error, Grant, GroupId, Holders, HoldingNumber, Mechanism, Permission, Range, Subject,
-};
+use crate::{DomainId, Error, Grant, GroupId, Holders, Mechanism, Permission, Range, Subject};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -273,7 +271,12 @@ impl State {
                 differences(&self.domains, &self.groups, part, was, is, &mut told.writes);
             }
             if told.by_holding {
-                told.moves.push((part, was, self.regions.number(id)));
+                told.moves.push(Moved {
+                    range: part,
+                    before: was,
+                    after: self.regions.number(id),
+                    subject: None,
+                });
             }
         }
     }
@@ -477,9 +480,10 @@ fn index_entries(
 /// Hands what one call has changed to the mechanism.
 pub(crate) fn carry_out(state: &State, mechanism: &mut impl Mechanism, told: Told) {
     let moved = !told.moves.is_empty();
-    for (range, before, after) in told.moves {
-        let holding = state.regions.numbered_holding(after);
-        mechanism.hold(range, before, after, Holders::new(state, holding));
+    for moved in told.moves {
+        let holding = state.regions.numbered_holding(moved.after);
+        let holders = Holders::new(state, holding, moved.subject);
+        mechanism.hold(moved.range, moved.before, moved.after, holders);
     }
     if moved {
         mechanism.settle();
@@ -490,18 +494,18 @@ pub(crate) fn carry_out(state: &State, mechanism: &mut impl Mechanism, told: Tol
 /// As [`carry_out`], where every word that had a holding has moved to the same other one; to be settled
 /// behind the last one.
 pub(crate) fn carry_out_all(state: &State, mechanism: &mut impl Mechanism, told: Told) {
-    let mut pairs: Vec<(HoldingNumber, HoldingNumber)> = told
-        .moves
-        .into_iter()
-        .map(|(_, before, after)| (before, after))
-        .collect();
-    pairs.sort_unstable();
-    pairs.dedup();
+    let mut moves = told.moves.into_vec();
     // A number gets its new edition before others become it.
-    pairs.sort_by_key(|(before, after)| before.number != after.number);
-    for (before, after) in pairs {
-        let holding = state.regions.numbered_holding(after);
-        mechanism.succeed(before, after, Holders::new(state, holding));
+    let key = |moved: &Moved| {
+        let joins = moved.before.number != moved.after.number;
+        (joins, moved.before, moved.after)
+    };
+    moves.sort_unstable_by_key(key);
+    moves.dedup_by_key(|moved| key(moved));
+    for moved in moves {
+        let holding = state.regions.numbered_holding(moved.after);
+        let holders = Holders::new(state, holding, moved.subject);
+        mechanism.succeed(moved.before, moved.after, holders);
     }
     carry_out_writes(mechanism, told.writes);
 }

@@ -303,7 +303,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     pub fn tell_again(&mut self) {
         for (range, id) in self.state.regions.numbered(self.space()) {
             let number = self.state.regions.number(id);
-            let holders = Holders::new(&self.state, self.state.regions.holding(id));
+            let holders = Holders::new(&self.state, self.state.regions.holding(id), None);
             self.mechanism.hold(range, number, number, holders);
         }
         self.mechanism.settle();

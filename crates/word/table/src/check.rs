@@ -22,9 +22,15 @@ use std::arch::global_asm;
 global_asm!(
     // rdi: address, esi: value, rdx: map, rcx: own number four times; eax: whether it was stored.
     ".text",
+    ".globl mullion_word_begin, mullion_word_store4, mullion_word_store4_checked",
+    ".globl mullion_word_store4_done, mullion_word_store4_cold, mullion_word_store4_refused",
+    ".globl mullion_word_load4, mullion_word_load4_checked, mullion_word_load4_done",
+    ".globl mullion_word_load4_cold, mullion_word_load4_refused, mullion_word_end",
+    ".hidden mullion_word_begin, mullion_word_store4, mullion_word_store4_checked",
+    ".hidden mullion_word_store4_done, mullion_word_store4_cold, mullion_word_store4_refused",
+    ".hidden mullion_word_load4, mullion_word_load4_checked, mullion_word_load4_done",
+    ".hidden mullion_word_load4_cold, mullion_word_load4_refused, mullion_word_end",
     ".p2align 4",
-    ".globl mullion_word_begin",
-    ".hidden mullion_word_begin",
     "mullion_word_begin:",
     "mullion_word_store4:",
     "push r14",

@@ -246,18 +246,52 @@ impl Table {
         }
     }
 
+    /// What a number gives a domain.
+    fn meant(&self, number: u16, domain: DomainId) -> Access {
+        let meaning = self.numbers.meaning(number);
+        let at = meaning.binary_search_by_key(&domain, |(found, _)| *found);
+        at.map_or(Access::NONE, |at| meaning[at].1)
+    }
+
+    /// Gives one domain another access by a number that is not an own one.
+    fn mean_for(&mut self, number: u16, domain: DomainId, access: Access) {
+        let meaning = self.numbers.meaning_mut(number);
+        let at = meaning.binary_search_by_key(&domain, |(found, _)| *found);
+        let was = at.map_or(Access::NONE, |at| meaning[at].1);
+        match at {
+            Ok(at) if access == Access::NONE => drop(meaning.remove(at)),
+            Ok(at) => meaning[at].1 = access,
+            Err(_) if access == Access::NONE => {}
+            Err(at) => meaning.insert(at, (domain, access)),
+        }
+        if was != access {
+            self.write_map(domain, number, access);
+        }
+        if !access.covers(was) {
+            self.lost.push(domain);
+        }
+    }
+
     /// Who loses something on words that had `before` and get `number`.
-    fn note_lost(&mut self, before: HoldingNumber, number: u16) {
+    #[inline]
+    fn note_lost(&mut self, before: HoldingNumber, number: u16, changed: Option<Subject>) {
         let Some(Given { first, .. }) = self.numbers.known(before) else {
             return;
         };
-        let now = self.numbers.meaning(number);
-        for (domain, access) in self.numbers.meaning(*first) {
-            let at = now.binary_search_by_key(domain, |(found, _)| *found);
-            if !at.is_ok_and(|at| now[at].1.covers(*access)) {
+        let first = *first;
+        if let Some(Subject::Domain(domain)) = changed {
+            if !self.meant(number, domain).covers(self.meant(first, domain)) {
+                self.lost.push(domain);
+            }
+            return;
+        }
+        let was = std::mem::take(self.numbers.meaning_mut(first));
+        for (domain, access) in &was {
+            if first != number && !self.meant(number, *domain).covers(*access) {
                 self.lost.push(*domain);
             }
         }
+        self.numbers.replace_meaning(first, was);
     }
 
     /// The number for words that get a holding which has none in this edition, and whether words that had `before`
@@ -275,9 +309,13 @@ impl Table {
         if let Some(given) = old {
             let in_place = before.number == after.number && given.edition == before.edition;
             if in_place && fixed.is_none() && !self.numbers.is_fixed(given.first) {
-                let meaning = meaning_of(holders);
-                for number in given.more.iter().chain([&given.first]) {
-                    self.mean(*number, meaning.clone());
+                let numbers = given.more.iter().chain([&given.first]);
+                if let Some(Subject::Domain(domain)) = holders.changed() {
+                    let access = Access::of(holders.permission(domain), domain);
+                    numbers.for_each(|number| self.mean_for(*number, domain, access));
+                } else {
+                    let meaning = meaning_of(holders);
+                    numbers.for_each(|number| self.mean(*number, meaning.clone()));
                 }
                 self.numbers.give(after, given.first, given.more);
                 return (given.first, true);
@@ -381,7 +419,7 @@ impl Mechanism for Table {
                 (number, false) => number,
             },
         };
-        self.note_lost(before, number);
+        self.note_lost(before, number, holders.changed());
         let same = self
             .numbers
             .known(before)
@@ -398,21 +436,7 @@ impl Mechanism for Table {
         let access = Access::of(permission, domain);
         let numbers: Vec<u16> = given.more.iter().chain([&given.first]).copied().collect();
         for number in numbers {
-            let meaning = self.numbers.meaning_mut(number);
-            let at = meaning.binary_search_by_key(&domain, |(found, _)| *found);
-            let was = at.map_or(Access::NONE, |at| meaning[at].1);
-            match at {
-                Ok(at) if access == Access::NONE => drop(meaning.remove(at)),
-                Ok(at) => meaning[at].1 = access,
-                Err(_) if access == Access::NONE => {}
-                Err(at) => meaning.insert(at, (domain, access)),
-            }
-            if was != access {
-                self.write_map(domain, number, access);
-            }
-            if !access.covers(was) {
-                self.lost.push(domain);
-            }
+            self.mean_for(number, domain, access);
         }
     }
 
@@ -424,9 +448,20 @@ impl Mechanism for Table {
         };
         let mut numbers = more;
         numbers.insert(0, first);
-        let meaning = meaning_of(&holders);
         let nobody = holders.holding().grants.is_empty();
+        // Where only the grant to the domain that ends is gone, nothing changes for those who live.
+        let gone = holders.changed().is_some_and(|subject| match subject {
+            Subject::Domain(domain) => self.seat(domain).is_none() || !holders.lives(domain),
+            Subject::Group(_) => false,
+        });
+        let meaning = match gone {
+            true => Meaning::new(),
+            false => meaning_of(&holders),
+        };
         for number in &numbers {
+            if gone && !nobody {
+                break;
+            }
             if self.numbers.is_fixed(*number) {
                 // An own number: its domain's, who ends; code that compares with it ends with it.
                 self.numbers.replace_meaning(*number, Vec::new());

@@ -21,6 +21,12 @@ fn alone() -> MutexGuard<'static, ()> {
 // refused; else it was told to stop.
 global_asm!(
     ".text",
+    ".globl hammer, hammer_begin, hammer_checked",
+    ".globl hammer_done, hammer_cold, hammer_refused",
+    ".globl hammer_end",
+    ".hidden hammer, hammer_begin, hammer_checked",
+    ".hidden hammer_done, hammer_cold, hammer_refused",
+    ".hidden hammer_end",
     ".p2align 4",
     "hammer_begin:",
     "hammer:",
