@@ -48,8 +48,8 @@ unsafe extern "C" {
 
 fn busy_code() -> Code {
     let at = |symbol: unsafe extern "C" fn()| symbol as usize;
-    let checked = vec![at(busy_checked)..at(busy_done)];
-    Code::new(at(busy_begin)..at(busy_end), checked).expect("as it is written above")
+    let checked = at(busy_checked)..at(busy_done);
+    Code::new(at(busy_begin)..at(busy_end), Vec::from([checked])).expect("as it is written above")
 }
 
 const ROOT: DomainId = DomainId::SUPERVISOR;

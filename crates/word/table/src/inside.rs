@@ -109,7 +109,7 @@ impl Inside {
     /// SIGTRAP are called for what is not ours.
     pub fn new() -> Result<Arc<Inside>, SetupError> {
         static SETUP: OnceLock<Result<i32, SetupError>> = OnceLock::new();
-        let signal = SETUP.get_or_init(set_up).clone()?;
+        let signal = (*SETUP.get_or_init(set_up))?;
         Ok(Arc::new(Inside {
             signal,
             records: Mutex::new(Vec::new()),
