@@ -20,11 +20,13 @@
 //! made; if it has entered again, that is behind the barrier too. If the thread has passed, all its accesses with
 //! answers from before are made, and every later check reads the table anew.
 //!
-//! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler: what
-//! is below that is not known. It is asked again.
+//! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
+//! was interrupted before that is not known, so the thread is asked again.
 //!
-//! Who has never registered for a domain cannot be inside, and the thread that takes the right away is not between
-//! a check and an access. So a domain that only one thread enters costs nothing here.
+//! A thread that is not registered for a domain cannot be inside, and the thread that takes the right away is not
+//! between a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers
+//! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
+//! after, it sees what was written.
 
 use crate::code::{self, Place};
 use mullion_supervisor::DomainId;

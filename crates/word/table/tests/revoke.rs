@@ -273,7 +273,7 @@ fn a_thread_that_another_signal_has_interrupted_is_waited_for() {
         });
         // It may not return while the thread is held between check and access, or nearly so.
         let asked = inside.signals();
-        while inside.signals() < asked + 3 {
+        while inside.signals() < asked + 3 && !revoked.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
         let early = revoked.load(Ordering::SeqCst);
