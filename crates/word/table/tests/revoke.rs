@@ -170,7 +170,7 @@ fn stores_after_revocation(w: &mut World, rounds: u32, threads: usize, settle: b
             w.supervisor.grant_prepared(&ROOT, grant).unwrap();
             cell.store(0, Ordering::SeqCst);
             while cell.load(Ordering::SeqCst) == 0 {
-                std::hint::spin_loop();
+                std::thread::yield_now();
             }
             w.supervisor.revoke_prepared(&ROOT, grant).unwrap();
             cell.store(round + 2, Ordering::SeqCst);
