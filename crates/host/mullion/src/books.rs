@@ -2,7 +2,7 @@
 
 use crate::identity::{self, Identity, Place};
 use crate::shared;
-use mullion_abi::{HEAP_END, WINDOW_SIZE};
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, WINDOW_SIZE};
 use mullion_picture::{Books, State};
 use mullion_runtime::{Meter, PAGE, PageTables};
 use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
@@ -75,7 +75,8 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
     if let Some(window) = range(place.base..place.base + WINDOW_SIZE) {
         books.label(window, name);
     }
-    let mut parts: Vec<(&str, std::ops::Range<u64>)> = Vec::new();
+    let gates = place.base + GATE_BASE;
+    let mut parts = vec![("gates", gates..gates + GATE_AREA_SIZE)];
     for segment in file.segments() {
         let part = match segment.permission() {
             Segment::Read => "constants",
