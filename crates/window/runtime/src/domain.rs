@@ -410,10 +410,10 @@ struct EndedUnlessOpen<'a>(&'a Inner);
 
 impl Drop for EndedUnlessOpen<'_> {
     fn drop(&mut self) {
-        if !self.0.life.is_open() {
-            self.0.life.end();
+        match self.0.life.is_open() {
+            true => news::tell(),
+            false => self.0.end(),
         }
-        news::tell();
     }
 }
 
@@ -422,6 +422,7 @@ impl Drop for Domain {
     /// the window until it returns.
     fn drop(&mut self) {
         self.inner.life.leave();
+        self.inner.meter.set_ended(true);
         news::tell();
     }
 }
@@ -470,6 +471,8 @@ impl Inner {
         self.grant_steps()?;
         self.begin();
         self.meter.restarted();
+        // Before the life is renewed: an end in between makes that fail, and is marked again.
+        self.meter.set_ended(false);
         match self.life.renew(next_number()) {
             true => Ok(()),
             false => Err(Error::Ended),
@@ -534,6 +537,7 @@ impl Inner {
     /// The domain takes no calls from now on.
     pub(crate) fn end(&self) {
         self.life.end();
+        self.meter.set_ended(true);
         news::tell();
     }
 
