@@ -50,7 +50,7 @@ fn compile_for_the_host(kind: &str, compiler: &str, standard: &str, pieces: &[St
 #[test]
 fn the_guide_for_hosts_in_c_and_cxx() {
     let c = pieces("host-c.md", "c");
-    assert_eq!(c.len(), 6);
+    assert_eq!(c.len(), 8);
     compile_for_the_host("c", "gcc", "-std=c99", &c);
     let cxx = pieces("host-c.md", "cpp");
     assert_eq!(cxx.len(), 3);

@@ -245,7 +245,7 @@ impl Domain {
     }
 
     /// Whether anybody else has it: a clone, a function, or a call that runs.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub(crate) fn has_others(&self) -> bool {
         Arc::strong_count(&self.core) > 1
     }
 
