@@ -54,6 +54,7 @@ mod thread_end;
 mod trampoline;
 mod watchdog;
 mod window;
+mod x87;
 
 pub use admission::is_inside;
 pub use call::{Arguments, CallError, MAX_ARGUMENTS, Returned};

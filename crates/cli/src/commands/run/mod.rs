@@ -48,7 +48,8 @@ pub(crate) struct Args {
     /// Grant the clocks: reading them, and sleeping.
     #[arg(long)]
     clock: bool,
-    /// Memory for code, data and heap together, like 64M or 1G (at most 3G).
+    /// Memory for code, data and heap together, like 64M or 1G (at most 3G). A file is refused, before it
+    /// is read, if to verify it takes more: 11/8 of its size.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::size)]
     max_memory: u64,
     /// Mappings of the kernel that code, data and heap may take: pieces with protections of their
@@ -140,7 +141,7 @@ impl Args {
 
     /// `None` if it may not be loaded, which has been explained.
     fn load(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
-        let bytes = self.image_limit.read(path)?;
+        let bytes = self.image_limit.read_within(path, self.max_memory)?;
         let authoriser = self.admission.authoriser()?;
         if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
             let text = "no policy is configured, so everyone is trusted (see --policy)";
@@ -158,6 +159,11 @@ impl Args {
         }
         if admitted.image().kind() != ImageKind::Program {
             bail!("refused: it is an extension for a host to call, not a program");
+        }
+        // Before it is laid out, which takes as much again.
+        let (needed, limit) = (admitted.occupied(), self.max_memory);
+        if needed > limit {
+            return Err(mullion_runtime::Error::Memory { needed, limit }.into());
         }
         Ok(Some(Loaded::new(admitted)?))
     }
