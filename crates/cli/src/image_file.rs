@@ -68,7 +68,8 @@ impl ImageLimit {
     /// As there.
     pub(crate) fn read_within(&self, path: &Path, memory: u64) -> io::Result<Arc<[u8]>> {
         let most = largest_within(memory);
-        if most >= self.max_image {
+        let is_too_large = || std::fs::metadata(path).is_ok_and(|file| file.len() > self.max_image);
+        if most >= self.max_image || is_too_large() {
             return self.read(path);
         }
         read_image(path, most).map_err(|error| match error.kind() {
