@@ -195,7 +195,7 @@ fn no_access_comes_behind_its_revocation() {
     let _alone = alone();
     let mut w = world();
     for threads in [1, 2, 4] {
-        let late = stores_after_revocation(&mut w, 400, threads, true);
+        let late = stores_after_revocation(&mut w, 150, threads, true);
         assert_eq!(late, 0, "{threads} threads");
     }
     assert!(
@@ -209,8 +209,8 @@ fn no_access_comes_behind_its_revocation() {
 fn without_waiting_accesses_come_late() {
     let _alone = alone();
     let mut w = world();
-    let late = stores_after_revocation(&mut w, 400, 2, false);
-    println!("{late} of 400 revocations without waiting were followed by a store");
+    let late = stores_after_revocation(&mut w, 100, 2, false);
+    println!("{late} of 100 revocations without waiting were followed by a store");
     // What was not waited for can be waited for.
     w.supervisor.mechanism_mut().settle_now();
 }
