@@ -1,11 +1,13 @@
 //! What `mullion-sip-hosting` gives out. Not for people, and not there in the copy of a process.
 
 pub use crate::critical::Critical;
+pub use crate::decide::{DecideError, Decider, Refused, Span};
 pub use crate::exchange::parcel::Parcel;
 pub use crate::heap::region::in_use;
 pub use crate::host::{Deputy, Host, HostError, enter_kernel, enter_kernel_as_host};
 pub use crate::process::spawn::end_as;
 pub use crate::start::{Start, StartError};
+pub use crate::supervised::Supervised;
 
 use crate::exchange::{self, Share};
 use crate::owner::Owner;

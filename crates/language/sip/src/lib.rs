@@ -32,6 +32,7 @@ extern crate self as mullion_sip;
 
 pub mod channel;
 mod critical;
+mod decide;
 mod digest;
 pub mod exchange;
 pub mod grant;
@@ -45,6 +46,8 @@ mod remote;
 pub mod separate;
 mod shared;
 mod start;
+#[cfg(not(feature = "separate"))]
+mod supervised;
 mod system;
 mod table;
 pub mod thread;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, OnceLock, RwLock};
 use std::time::Instant;
 
+use crate::decide;
 use crate::exchange;
 use crate::heap;
 use crate::kernel::{KERNEL, Kernel, Offered};
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) host_threads: Mutex<HostThreads>,
     /// The program's own handlers of signals.
     pub(crate) signals: OnceLock<Before>,
+    pub(crate) decider: decide::State,
     pub(crate) heaps: heap::State,
     pub(crate) exchange: exchange::State,
     pub(crate) remote: remote::State,
@@ -81,6 +83,7 @@ pub(crate) static OWN: Shared = Shared {
     stacks: Room::new(),
     host_threads: Mutex::new(HostThreads::new()),
     signals: OnceLock::new(),
+    decider: decide::State::new(),
     heaps: heap::State::new(),
     exchange: exchange::State::new(),
     remote: remote::State::new(),

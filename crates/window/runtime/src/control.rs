@@ -26,11 +26,13 @@ use crate::error::Error;
 use crate::fault::Record;
 use crate::invoke::Request;
 use crate::meter::Tally;
+use crate::records::{self, Decided};
 use crate::reserve::Reserve;
 use crate::signals;
 use crate::stacks::Leases;
 use crate::trampoline::{DOMAIN_BELOW, HOST_BELOW, frame_at};
 use crate::watchdog::Granted;
+use crate::window::Access;
 use crate::{runtime, thread_end, watchdog};
 use mullion_abi::CONTROL_REGION;
 use std::cell::{Cell, UnsafeCell};
@@ -507,9 +509,40 @@ fn free() -> MutexGuard<'static, Vec<u64>> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new region with its guards; the address of its foot.
+/// Tests: regions that wait, put aside so that a new one is reserved.
+#[cfg(test)]
+pub(crate) fn take_free() -> Vec<u64> {
+    std::mem::take(&mut *free())
+}
+
+#[cfg(test)]
+pub(crate) fn put_free(aside: Vec<u64>) {
+    free().extend(aside);
+}
+
+/// Tests: gives those that wait back to the kernel.
+#[cfg(test)]
+pub(crate) fn release_free() {
+    take_free().into_iter().for_each(unreserve);
+}
+
+/// Gives a region back to the kernel that no thread has, or ever had.
+#[expect(clippy::disallowed_methods, reason = "nobody loses anything")]
+fn unreserve(foot: u64) {
+    let region = ptr::with_exposed_provenance_mut(foot as usize);
+    // SAFETY: a region that `reserve` has made, and of which nobody else knows.
+    unsafe { libc::munmap(region, CONTROL_REGION as usize) };
+}
+
+const RESERVING: &str = "reserving a control stack";
+
+/// A new region with its guards; the address of its foot. It is the host's, and domains have nothing of it:
+/// the supervisor is asked for the whole.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "reserved without access; what was reserved goes back"
+)]
 fn reserve() -> Result<u64, Error> {
-    let what = "reserving a control stack";
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let length = 2 * CONTROL_REGION;
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
@@ -524,7 +557,7 @@ fn reserve() -> Result<u64, Error> {
         )
     };
     if start == libc::MAP_FAILED {
-        return Err(Error::last(what));
+        return Err(Error::last(RESERVING));
     }
     let start = start.expose_provenance() as u64;
     let foot = start.next_multiple_of(CONTROL_REGION);
@@ -539,23 +572,31 @@ fn reserve() -> Result<u64, Error> {
             };
         }
     }
-    for part in [0..BLOCK, ALTERNATE, CONTROL_LOW..CONTROL_REGION] {
-        let address = ptr::with_exposed_provenance_mut((foot + part.start) as usize);
-        // SAFETY: a part of the region just reserved.
-        let result = unsafe {
-            libc::mprotect(
-                address,
-                (part.end - part.start) as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-            )
-        };
-        if result != 0 {
-            let error = Error::last(what);
-            let region = ptr::with_exposed_provenance_mut(foot as usize);
-            // SAFETY: the region just reserved, of which nobody knows.
-            unsafe { libc::munmap(region, CONTROL_REGION as usize) };
-            return Err(error);
+    let opened = records::for_the_host(foot..foot + CONTROL_REGION, |decided| {
+        for part in [0..BLOCK, ALTERNATE, CONTROL_LOW..CONTROL_REGION] {
+            open(decided, foot + part.start..foot + part.end)?;
         }
+        Ok(())
+    });
+    if let Err(error) = opened {
+        unreserve(foot);
+        return Err(error);
     }
     Ok(foot)
+}
+
+/// Makes a part of a region readable and writable, by the supervisor's yes.
+#[expect(clippy::disallowed_methods, reason = "by the supervisor's yes")]
+fn open(decided: &Decided<'_>, part: Range<u64>) -> Result<(), Error> {
+    let (start, end) = (part.start, part.end);
+    if !decided.allows(&part, Access::ReadWrite) {
+        return Err(Error::Undecided { start, end });
+    }
+    let protection = Access::ReadWrite.protection();
+    let address = ptr::with_exposed_provenance_mut(start as usize);
+    // SAFETY: the caller has just reserved it, and nobody knows of it.
+    match unsafe { libc::mprotect(address, (end - start) as usize, protection) } {
+        0 => Ok(()),
+        _ => Err(Error::last(RESERVING)),
+    }
 }

@@ -13,11 +13,11 @@ use crate::link::{Import, Link, LinkOptions};
 use crate::memory::{Claimed, Memory};
 use crate::meter::Meter;
 use crate::news;
+use crate::records::Record;
 use crate::signals;
-use crate::stacks::{MAX_STACKS, Stacks};
+use crate::stacks::Stacks;
 use crate::thread_end::AroundThreadEnd;
-use crate::window::Access;
-use mullion_abi::{LABEL, STACK_FIRST, STACK_REGION};
+use mullion_abi::LABEL;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -103,19 +103,40 @@ impl Domain {
         if needed > limit {
             return Err(Error::Mappings { needed, limit });
         }
-        let Parked { window, mut stacks } = image.window()?;
-        stacks.resize(&window, Stacks::mapped_size(limits.stack))?;
+        let Parked {
+            window,
+            stacks: mapped,
+            is_fresh,
+        } = image.window()?;
+        let size = Stacks::mapped_size(limits.stack);
+        let mut wanted = Record::first(image.regions(), image.end());
+        wanted.extend(mapped.wanted(size));
+        let mut stacks = mapped;
+        let record = Record::new(window, &wanted, |window, decided| {
+            stacks.resize(window, decided, size)
+        });
+        let record = record.map_err(|(window, error)| {
+            if !is_fresh {
+                let stacks = mapped;
+                image.park(Parked {
+                    window,
+                    stacks,
+                    is_fresh,
+                });
+            }
+            error
+        })?;
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
         let number = next_number();
-        let base = window.base();
+        let base = record.window().base();
         let meter = Meter::new(&limits);
         let memory = Memory::new(
-            window,
+            record,
             &image,
             limits.memory,
             limits.mappings,
             meter.clone(),
-        )?;
+        );
         let is_limited = limits.has_time() || limits.has_others();
         let inner = Arc::new_cyclic(|this| Inner {
             uses: image.uses(),
@@ -351,7 +372,7 @@ impl Domain {
         let place = place.ok_or(Error::NoImport { import })?;
         let link = Link::new(&callee.inner, entry.address, options);
         let (caller, callee) = (self.inner.memory.record(), callee.inner.memory.record());
-        callee.link_after(caller, entry.address, || place.link(link))
+        callee.link_after(caller, entry.address, |decided| place.link(link, decided))
     }
 
     /// The imports that are other domains' functions: with [`Domain::number`] of
@@ -430,15 +451,18 @@ impl Drop for Domain {
 impl Drop for Inner {
     /// Its window, reset, waits for the next domain of the image, if not enough do.
     fn drop(&mut self) {
-        if self.image.has_enough() {
-            return;
-        }
         let stacks = self.stacks().mapped();
-        let reset = self.memory.reset(&self.image);
-        let window = self.memory.take_window();
+        let enough = self.image.has_enough();
+        let Some((window, as_new)) = self.memory.end(&self.image, !enough) else {
+            return;
+        };
         // Of mappings that are short nothing waits.
-        if matches!(reset, Ok(true)) && stacks.clear(&window).is_ok() {
-            self.image.park(Parked { window, stacks });
+        if as_new && stacks.clear(window.window()).is_ok() {
+            self.image.park(Parked {
+                window,
+                stacks,
+                is_fresh: false,
+            });
         }
     }
 }
@@ -457,9 +481,6 @@ impl Inner {
         self.memory.reset(&self.image)?;
         let mapped = self.stacks().mapped();
         mapped.clear(self.memory.window())?;
-        let stacks = STACK_FIRST + STACK_REGION - u64::from(MAX_STACKS) * STACK_REGION;
-        let record = self.memory.record();
-        record.set(stacks..STACK_FIRST + STACK_REGION, Access::None)?;
         let limits = &self.limits;
         // The leases of the old ones are void: their threads take stacks anew.
         *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) =

@@ -76,7 +76,17 @@ pub enum Error {
     /// The call was cancelled before it entered the domain, which is as it was.
     #[error("the call was cancelled before it began")]
     Cancelled,
-    /// The supervisor refuses what the run time would record.
+    /// A mistake of the run time's: it would have changed what the supervisor was not asked about. It has not.
+    #[error(
+        "the supervisor was not asked about the addresses {start:#x} to {end:#x}: nothing is changed there; please report this"
+    )]
+    Undecided {
+        /// First address.
+        start: u64,
+        /// One past the last address.
+        end: u64,
+    },
+    /// The supervisor refuses what the run time would change. Nothing has changed.
     #[error("the supervisor refuses: {0}")]
     Record(#[from] mullion_supervisor::Error),
     /// Another domain's call is in the domain, or that of a thread that ends.

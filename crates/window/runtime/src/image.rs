@@ -23,6 +23,7 @@
 use crate::error::Error;
 use crate::gates;
 use crate::packed::Packed;
+use crate::records::{Decided, Vacant};
 use crate::regions::{Owner, Regions};
 use crate::sealed;
 use crate::stacks::Mapped;
@@ -102,8 +103,10 @@ pub struct FloatingPoint {
 /// A window in which the image is mapped as in a new domain.
 #[derive(Debug)]
 pub(crate) struct Parked {
-    pub(crate) window: Window,
+    pub(crate) window: Vacant,
     pub(crate) stacks: Mapped,
+    /// It has not waited.
+    pub(crate) is_fresh: bool,
 }
 
 /// A segment with its place in the file.
@@ -361,11 +364,12 @@ impl Image {
     }
 
     fn fresh(&self) -> Result<Parked, Error> {
-        let window = Window::new()?;
-        self.map(&window)?;
+        let window = Vacant::new()?;
+        self.map(window.window(), &window.decided())?;
         Ok(Parked {
             window,
             stacks: Mapped::default(),
+            is_fresh: true,
         })
     }
 
@@ -378,14 +382,16 @@ impl Image {
     /// No window or memory left; those that were mapped wait.
     pub fn prepare(&self, domains: usize) -> Result<(), Error> {
         while self.lock().len() < domains {
-            let parked = self.fresh()?;
+            let mut parked = self.fresh()?;
+            parked.is_fresh = false;
             self.lock().push(parked);
         }
         Ok(())
     }
 
     /// Keeps a window that has been reset for the next domain, or gives it back.
-    pub(crate) fn park(&self, parked: Parked) {
+    pub(crate) fn park(&self, mut parked: Parked) {
+        parked.is_fresh = false;
         let mut all = self.lock();
         if all.len() < PARKED {
             all.push(parked);
@@ -404,15 +410,15 @@ impl Image {
     /// Maps the image into an empty window, relocated: one mapping of the file, and what
     /// lies behind it out of the window's own reservation, in few steps. An anonymous image
     /// is all in the reservation; nobody runs it before its parts are protected.
-    fn map(&self, window: &Window) -> Result<(), Error> {
+    fn map(&self, window: &Window, decided: &Decided<'_>) -> Result<(), Error> {
         if !self.anonymous {
-            self.map_file(window)?;
+            self.map_file(window, decided)?;
         }
         // What is only read, too, relocated or not: with its neighbours it is one piece.
         let is_writable = |part: &&Part| self.anonymous || part.access != Access::ReadExecute;
         let writable = self.parts.iter().filter(is_writable);
         let writable = writable.map(|part| (part.range.clone(), Access::ReadWrite));
-        protect(window, writable)?;
+        protect(window, decided, writable)?;
         for part in &self.parts {
             if self.anonymous && part.in_file > 0 {
                 part.read_into(window, self.file.as_fd())?;
@@ -425,17 +431,18 @@ impl Image {
             _ => false,
         };
         let others = self.parts.iter().filter(|part| !is_so(part));
-        protect(window, others.map(|part| (part.range.clone(), part.access)))
+        let others = others.map(|part| (part.range.clone(), part.access));
+        protect(window, decided, others)
     }
 
     /// Maps what is in the file, neighbours together, as code.
-    fn map_file(&self, window: &Window) -> Result<(), Error> {
+    fn map_file(&self, window: &Window, decided: &Decided<'_>) -> Result<(), Error> {
         let in_file: Vec<&Part> = self.parts.iter().filter(|part| part.in_file > 0).collect();
         for run in in_file.chunk_by(|part, next| part.end_in_file() == next.range.start) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {
                 let range = first.range.start..last.end_in_file();
                 let file = self.file.as_fd();
-                window.map_copy(range, Access::ReadExecute, file, first.position)?;
+                window.map_copy(decided, range, Access::ReadExecute, file, first.position)?;
             }
         }
         Ok(())
@@ -466,6 +473,7 @@ impl Image {
 /// Protects pieces, in ascending order; neighbours with the same protection at once.
 fn protect(
     window: &Window,
+    decided: &Decided<'_>,
     pieces: impl Iterator<Item = (Range<u64>, Access)>,
 ) -> Result<(), Error> {
     let mut pending: Option<(Range<u64>, Access)> = None;
@@ -476,13 +484,13 @@ fn protect(
             }
             _ => {
                 if let Some((before, access)) = pending.replace((range, access)) {
-                    window.protect(before, access)?;
+                    window.protect(decided, before, access)?;
                 }
             }
         }
     }
     match pending {
-        Some((range, access)) => window.protect(range, access),
+        Some((range, access)) => window.protect(decided, range, access),
         None => Ok(()),
     }
 }

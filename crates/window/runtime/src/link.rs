@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
 use crate::memory::Claimed;
+use crate::records::Decided;
 use crate::trampoline::GateFrame;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +91,14 @@ impl Import {
         self.link.get().map_or(Ok(&self.function), Err)
     }
 
-    pub(crate) fn link(&self, link: Link) -> Result<(), Error> {
+    /// Puts a link in force that the supervisor has allowed.
+    pub(crate) fn link(&self, link: Link, decided: &Decided<'_>) -> Result<(), Error> {
+        if !decided.allows_entry(link.target) {
+            return Err(Error::Undecided {
+                start: link.target,
+                end: link.target + 1,
+            });
+        }
         self.link.set(link).map_err(|_| Error::Linked)
     }
 

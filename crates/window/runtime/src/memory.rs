@@ -12,7 +12,7 @@ use crate::image::Image;
 use crate::kinds::LimitKind;
 use crate::meter::Meter;
 use crate::quiet::quietly_in_part;
-use crate::records::Record;
+use crate::records::{Decided, Record, Vacant, Wanted};
 use crate::regions::{Owner, Region, Regions};
 use crate::shared::{Object, SHARED_START};
 use crate::trampoline;
@@ -74,9 +74,8 @@ pub enum MappingError {
 /// The memory of one domain.
 #[derive(Debug)]
 pub struct Memory {
-    /// In front of the window: the books are closed before it is given back.
+    /// The domain's place in the books, and its window.
     record: Record,
-    window: Window,
     state: Mutex<State>,
     /// Greatest number of accessible bytes, of image and heap together.
     limit: u64,
@@ -103,22 +102,20 @@ struct State {
 
 impl Memory {
     pub(crate) fn new(
-        window: Window,
+        record: Record,
         image: &Image,
         limit: u64,
         max_mappings: usize,
         meter: Arc<Meter>,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         meter.has_memory(image.regions().accessible());
-        let record = Record::new(window.base(), image.regions(), image.end())?;
-        Ok(Self {
-            window,
+        Self {
             record,
             state: Mutex::new(State::of(image)),
             limit,
             max_mappings,
             meter,
-        })
+        }
     }
 
     /// The domain's place in the books.
@@ -132,46 +129,81 @@ impl Memory {
     pub(crate) fn reset(&self, image: &Image) -> Result<bool, Error> {
         let mut state = self.state();
         let mut fresh = State::of(image);
-        let mut all = true;
-        if let Some(behind) = state.regions.behind(image.end()) {
-            all = self.window.unmap(behind.clone()).is_ok();
-            if !all {
-                let joined = state.joined();
-                let rest = joined.as_ref().map_or(behind.start, |one| one.range.end)..behind.end;
-                if let Some(joined) = joined {
-                    self.window.discard(joined.range.clone())?;
-                    fresh.keep(joined);
-                }
-                if !rest.is_empty() {
-                    self.window.take_away(rest)?;
-                }
-            }
-            self.record.follow(&behind, &fresh.regions)?;
-        }
-        for object in &state.shared {
-            let taken = || Ok::<_, Error>(());
-            self.record
-                .share_after(object.host(), Access::None, taken)?;
-        }
+        let all = match state.regions.behind(image.end()) {
+            Some(behind) => self.leave(&state, behind, &mut fresh)?,
+            None => true,
+        };
         *state = fresh;
         self.meter.has_memory(state.regions.accessible());
-        image.reset(&self.window)?;
+        image.reset(self.window())?;
         Ok(all)
     }
 
-    /// Takes the window out, for whoever has it next. Nothing of the memory may be
-    /// used afterwards.
-    pub(crate) fn take_window(&mut self) -> Window {
-        self.record.close();
+    /// Takes away what the domain has behind its image. Whether all mappings are given back: what stays
+    /// otherwise, without contents, is noted in `fresh`.
+    fn leave(&self, state: &State, behind: Range<u64>, fresh: &mut State) -> Result<bool, Error> {
+        const QUESTION: &str = "a restart";
+        let wanted = |own: &Range<u64>| {
+            let own = Some(own.clone()).filter(|own| !own.is_empty());
+            let own = own.map(|own| Wanted::Own(own, Access::None));
+            let shared = state.shared.iter().map(|object| {
+                let length = object.place().end - object.place().start;
+                Wanted::Shared(object, 0..length, Access::None)
+            });
+            own.into_iter().chain(shared).collect::<Vec<_>>()
+        };
+        let unmapped = self
+            .record
+            .change(QUESTION, &wanted(&behind), |window, decided| {
+                window.unmap(decided, behind.clone())
+            });
+        match unmapped {
+            Ok(()) => return Ok(true),
+            Err(Error::System { .. }) => {}
+            Err(refused) => return Err(refused),
+        }
+        let joined = state.joined();
+        let rest = joined.as_ref().map_or(behind.start, |one| one.range.end)..behind.end;
+        self.record
+            .change(QUESTION, &wanted(&rest), |window, decided| {
+                if let Some(joined) = &joined {
+                    window.discard(joined.range.clone())?;
+                }
+                match rest.is_empty() {
+                    true => Ok(()),
+                    false => window.take_away(decided, rest.clone()),
+                }
+            })?;
+        if let Some(joined) = joined {
+            fresh.keep(joined);
+        }
+        Ok(false)
+    }
+
+    /// The domain's end in the books, where nobody uses it any more. Its window, if that is not refused, and
+    /// whether it is as in a new domain, which it is made if that is wanted.
+    pub(crate) fn end(&mut self, image: &Image, renew: bool) -> Option<(Vacant, bool)> {
+        let (behind, shared) = {
+            let mut state = self.state();
+            let shared = std::mem::take(&mut state.shared);
+            (state.regions.behind(image.end()), shared)
+        };
         self.meter.has_memory(0);
-        std::mem::replace(&mut self.window, Window::nowhere())
+        let vacant = self.record.end(shared)?;
+        if !renew {
+            return Some((vacant, false));
+        }
+        let window = vacant.window();
+        let unmapped = behind.map_or(Ok(()), |behind| window.unmap(&vacant.decided(), behind));
+        let as_new = unmapped.and_then(|()| image.reset(window)).is_ok();
+        Some((vacant, as_new))
     }
 
     /// The address of the window's offset 0.
     #[must_use]
     #[inline]
     pub fn base(&self) -> u64 {
-        self.window.base()
+        self.window().base()
     }
 
     /// Fresh zeroed memory right behind the image, which takes no mapping of its
@@ -189,8 +221,9 @@ impl Memory {
         Ok(self.base() + start)
     }
 
+    #[inline]
     pub(crate) fn window(&self) -> &Window {
-        &self.window
+        self.record.window()
     }
 
     /// The offset of an address, if it lies in this window.
@@ -310,8 +343,8 @@ impl Memory {
             }
         };
         let range = state.range(start, length)?;
-        self.change(&mut state, &range, Some(access), |window| {
-            window.map_zeroed(range.clone(), access)
+        self.change(&mut state, &range, Some(access), |window, decided| {
+            window.map_zeroed(decided, range.clone(), access)
         })?;
         Ok(self.base() + start)
     }
@@ -321,8 +354,8 @@ impl Memory {
         let mut state = self.state();
         let start = self.offset(address).ok_or(MappingError::Range)?;
         let range = state.range(start, length)?;
-        self.change(&mut state, &range, None, |window| {
-            window.unmap(range.clone())
+        self.change(&mut state, &range, None, |window, decided| {
+            window.unmap(decided, range.clone())
         })
     }
 
@@ -343,8 +376,8 @@ impl Memory {
         if !state.regions.covers(&range) {
             return Err(MappingError::NotMapped);
         }
-        self.change(&mut state, &range, Some(access), |window| {
-            window.protect(range.clone(), access)
+        self.change(&mut state, &range, Some(access), |window, decided| {
+            window.protect(decided, range.clone(), access)
         })
     }
 
@@ -360,7 +393,7 @@ impl Memory {
         if !state.regions.covers(&range) {
             return Err(MappingError::NotMapped);
         }
-        self.window
+        self.window()
             .discard(range)
             .map_err(|_| MappingError::NoMemory)
     }
@@ -390,8 +423,8 @@ impl Memory {
             let changed = if from < to && free {
                 self.map_behind(&mut state, &(from..to))
             } else if from > to {
-                self.change(&mut state, &(to..from), None, |window| {
-                    window.unmap(to..from)
+                self.change(&mut state, &(to..from), None, |window, decided| {
+                    window.unmap(decided, to..from)
                 })
             } else if free {
                 Ok(())
@@ -412,8 +445,8 @@ impl Memory {
         if rest.is_empty() {
             return Ok(());
         }
-        self.change(state, &rest, Some(Access::ReadWrite), |window| {
-            window.map_zeroed(rest.clone(), Access::ReadWrite)
+        self.change(state, &rest, Some(Access::ReadWrite), |window, decided| {
+            window.map_zeroed(decided, rest.clone(), Access::ReadWrite)
         })?;
         state.ready = ready;
         Ok(())
@@ -436,16 +469,17 @@ impl Memory {
         let mut regions = state.regions.clone();
         regions.insert(range.clone(), access, Owner::Shared);
         self.check_mappings(&state.regions, &regions)?;
-        let host = object.host().start;
-        let addresses = host + bytes.start..host + bytes.end;
-        let shared = self.record.share_after(addresses, access, || {
-            // What is mapped is changed in place: threads that run there go on.
-            if state.regions.covers(&range) {
-                return self.window.protect(range, access);
-            }
-            let file = object.file();
-            self.window.map_shared(range, access, file, bytes.start)
-        });
+        let wanted = [Wanted::Shared(object, bytes.clone(), access)];
+        let shared = self
+            .record
+            .change("shared pages", &wanted, |window, decided| {
+                // What is mapped is changed in place: threads that run there go on.
+                if state.regions.covers(&range) {
+                    return window.protect(decided, range, access);
+                }
+                let file = object.file();
+                window.map_shared(decided, range, access, file, bytes.start)
+            });
         shared.map_err(|_: Error| MappingError::NoMemory)?;
         if !state.shared.iter().any(|known| Arc::ptr_eq(known, object)) {
             state.shared.push(object.clone());
@@ -462,7 +496,7 @@ impl Memory {
         state: &mut State,
         range: &Range<u64>,
         access: Option<Access>,
-        make: impl FnOnce(&Window) -> Result<(), Error>,
+        make: impl FnOnce(&Window, &Decided<'_>) -> Result<(), Error>,
     ) -> Result<(), MappingError> {
         let changed = self.try_to_change(state, range, access, make);
         match changed {
@@ -478,7 +512,7 @@ impl Memory {
         state: &mut State,
         range: &Range<u64>,
         access: Option<Access>,
-        make: impl FnOnce(&Window) -> Result<(), Error>,
+        make: impl FnOnce(&Window, &Decided<'_>) -> Result<(), Error>,
     ) -> Result<(), MappingError> {
         if !state.regions.is_the_domains(range) {
             return Err(MappingError::Image);
@@ -497,10 +531,8 @@ impl Memory {
             return Err(MappingError::NoMemory);
         }
         self.check_mappings(&state.regions, &regions)?;
-        let recorded = access.unwrap_or(Access::None);
-        let made = self
-            .record
-            .set_after(range.clone(), recorded, || make(&self.window));
+        let wanted = [Wanted::Own(range.clone(), access.unwrap_or(Access::None))];
+        let made = self.record.change("a domain's memory", &wanted, make);
         made.map_err(|_: Error| MappingError::NoMemory)?;
         state.regions = regions;
         state.ready = state.ready.min(range.start);

@@ -70,6 +70,11 @@ impl Tcb {
         }
     }
 
+    /// By the yes to all of the region, when it was reserved: a handler cannot ask.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the region is the host's as a whole"
+    )]
     fn protect_reserve(&self, protection: libc::c_int) -> bool {
         let start = ptr::with_exposed_provenance_mut((self.foot() + RESERVE.start) as usize);
         let length = (RESERVE.end - RESERVE.start) as usize;

@@ -14,6 +14,7 @@
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::memory::MappingError;
+use crate::records::{self, Decided};
 use crate::sealed;
 use crate::window::{Access, PAGE};
 use mullion_abi::HEAP_END;
@@ -124,26 +125,38 @@ impl Shared {
 }
 
 impl Object {
+    #[expect(clippy::disallowed_methods, reason = "mapped without access")]
     fn new(place: Range<u64>) -> Result<Self, Error> {
         let length = place.end - place.start;
         let file = sealed::shared(c"mullion-shared", length)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let host = unsafe {
             libc::mmap(
                 ptr::null_mut(),
                 length as usize,
-                protection,
+                libc::PROT_NONE,
                 libc::MAP_SHARED,
                 file.as_raw_fd(),
                 0,
             )
         };
-        let host = NonNull::new(host.cast()).filter(|_| host != libc::MAP_FAILED);
+        const MAPPING: &str = "mapping a shared object";
+        let mapped = NonNull::new(host.cast()).filter(|_| host != libc::MAP_FAILED);
+        let mapped = mapped.ok_or_else(|| Error::last(MAPPING))?;
+        // Until the supervisor has said that no domain has anything there, nor has the host.
+        let start = host.addr() as u64;
+        let opened = records::for_the_host(start..start + length, |decided| {
+            open(decided, host, length).ok_or_else(|| Error::last(MAPPING))
+        });
+        if let Err(error) = opened {
+            // SAFETY: the mapping that has just been made, of which nobody knows.
+            unsafe { libc::munmap(host, length as usize) };
+            return Err(error);
+        }
         Ok(Self {
             file,
             place,
-            host: host.ok_or_else(|| Error::last("mapping a shared object"))?,
+            host: mapped,
         })
     }
 
@@ -163,7 +176,23 @@ impl Object {
     }
 }
 
+/// Makes a new mapping readable and writable for the host, by the supervisor's yes.
+#[expect(clippy::disallowed_methods, reason = "by the supervisor's yes")]
+fn open(decided: &Decided<'_>, host: *mut libc::c_void, length: u64) -> Option<()> {
+    let start = host.addr() as u64;
+    let access = Access::ReadWrite;
+    let allowed = decided.allows(&(start..start + length), access);
+    // SAFETY: a mapping that the caller has just made, to which there are no references.
+    let opened =
+        allowed && unsafe { libc::mprotect(host, length as usize, access.protection()) } == 0;
+    opened.then_some(())
+}
+
 impl Drop for Object {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever has pages of it keeps it alive"
+    )]
     fn drop(&mut self) {
         let length = (self.place.end - self.place.start) as usize;
         // SAFETY: the mapping is this object's, and references to it were borrowed

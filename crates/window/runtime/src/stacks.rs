@@ -7,6 +7,7 @@
 use crate::domain::Inner;
 use crate::error::Error;
 use crate::meter::Tally;
+use crate::records::{Decided, Wanted};
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
@@ -59,12 +60,30 @@ impl Mapped {
     }
 
     /// Takes stacks of another size away.
-    pub(crate) fn resize(&mut self, window: &Window, size: u64) -> Result<(), Error> {
+    pub(crate) fn resize(
+        &mut self,
+        window: &Window,
+        decided: &Decided<'_>,
+        size: u64,
+    ) -> Result<(), Error> {
         if let Some(all) = self.range().filter(|_| self.size != size) {
-            window.unmap(all)?;
+            window.unmap(decided, all)?;
             *self = Self::default();
         }
         Ok(())
+    }
+
+    /// What becomes of them in a domain whose stacks are of this size: they stay mapped, or go (`resize`).
+    pub(crate) fn wanted(&self, size: u64) -> Vec<Wanted<'static>> {
+        if self.size != size {
+            let all = self.range().map(|all| Wanted::Own(all, Access::None));
+            return all.into_iter().collect();
+        }
+        let stack = |index| {
+            let region = Stacks::region(index);
+            Wanted::Own(region.end - size..region.end, Access::ReadWrite)
+        };
+        (0..self.count).map(stack).collect()
     }
 
     /// From the lowest one to the highest, which is the first.
@@ -122,25 +141,25 @@ impl Stacks {
     fn take(&self, domain: &Inner) -> Result<u32, Error> {
         let window = domain.memory().window();
         let mut state = self.state();
-        if let Some(index) = state.returned.pop() {
+        if let Some(&index) = state.returned.last() {
             let region = Self::region(index);
             window.discard(region.end - self.size..region.end)?;
+            state.returned.pop();
             return Ok(index);
         }
         let index = state.handed_out;
         if index == self.count {
             return Err(Error::NoStack { count: self.count });
         }
-        let region = Self::region(index);
-        let range = region.end - self.size..region.end;
-        let is_mapped = index < state.mapped.count;
-        let map = || match is_mapped {
-            true => Ok(()),
-            false => window.map_stack(range.clone()),
-        };
-        let record = domain.memory().record();
-        record.set_after(range.clone(), Access::ReadWrite, map)?;
-        if !is_mapped {
+        // One that is mapped is the domain's already.
+        if index >= state.mapped.count {
+            let region = Self::region(index);
+            let range = region.end - self.size..region.end;
+            let wanted = [Wanted::Own(range.clone(), Access::ReadWrite)];
+            let record = domain.memory().record();
+            record.change("a data stack", &wanted, |window, decided| {
+                window.map_stack(decided, range)
+            })?;
             state.mapped = Mapped {
                 count: index + 1,
                 size: self.size,

@@ -11,13 +11,21 @@
 //! that has as many mappings as it may have (`vm.max_map_count`), even where fewer would be left. Two
 //! things it never refuses for that, as they split no mapping: to take the access of whole mappings
 //! away, and to unmap them. So a life's memory is closed then (`take_away`), and a window's is unmapped
-//! (`Drop`). What is unmapped is anybody's: the window waits, and is used again when it could be
+//! (`give_back`). What is unmapped is anybody's: the window waits, and is used again when it could be
 //! reserved again.
+//!
+//! What changes who may touch a page takes the supervisor's yes ([`Decided`]), for these pages and this access.
+//! Reserving gives nobody anything, and needs none.
 //!
 //! Reserved address space costs no memory and, as neighbours without access are
 //! one mapping to the kernel, next to nothing of the limit on mappings.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what gives or takes access takes a `Decided`; the rest reserves"
+)]
 
 use crate::error::Error;
+use crate::records::Decided;
 use mullion_abi::{GUARD_SIZE, STACK_FIRST, STACK_REGION, WINDOW_SIZE};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -75,7 +83,7 @@ struct Place {
     number: u32,
 }
 
-/// A window, empty at first. Gives itself back when dropped.
+/// A window, empty at first. Whose it is `records` says, where it is kept.
 #[derive(Debug)]
 pub(crate) struct Window {
     base: u64,
@@ -118,8 +126,13 @@ impl Window {
     }
 
     /// Fresh zeroed memory at `range` (offsets), instead of what was there.
-    pub(crate) fn map_zeroed(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
-        let (address, length) = self.place(&range)?;
+    pub(crate) fn map_zeroed(
+        &self,
+        decided: &Decided<'_>,
+        range: Range<u64>,
+        access: Access,
+    ) -> Result<(), Error> {
+        let (address, length) = self.change(decided, &range, access)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: `place` made sure that the range lies in this window, which this
         // value owns: nothing of the host's is replaced. No reference of Rust's
@@ -130,8 +143,8 @@ impl Window {
 
     /// A data stack, where nothing is mapped: never in huge pages, of which it would use
     /// a small part. (The reservation made accessible: less work than a new mapping.)
-    pub(crate) fn map_stack(&self, range: Range<u64>) -> Result<(), Error> {
-        self.protect(range.clone(), Access::ReadWrite)?;
+    pub(crate) fn map_stack(&self, decided: &Decided<'_>, range: Range<u64>) -> Result<(), Error> {
+        self.protect(decided, range.clone(), Access::ReadWrite)?;
         let (address, length) = self.place(&range)?;
         // SAFETY: advice on pages that have just been mapped. Kernels without huge
         // pages refuse it, and need none.
@@ -142,34 +155,37 @@ impl Window {
     /// Private copies of the file's pages from `position` on, at `range` (offsets).
     pub(crate) fn map_copy(
         &self,
+        decided: &Decided<'_>,
         range: Range<u64>,
         access: Access,
         file: BorrowedFd<'_>,
         position: u64,
     ) -> Result<(), Error> {
-        self.map_file(range, access, file, position, libc::MAP_PRIVATE)
+        self.map_file(decided, range, access, file, position, libc::MAP_PRIVATE)
     }
 
     /// The file's pages themselves, from `position` on, at `range` (offsets).
     pub(crate) fn map_shared(
         &self,
+        decided: &Decided<'_>,
         range: Range<u64>,
         access: Access,
         file: BorrowedFd<'_>,
         position: u64,
     ) -> Result<(), Error> {
-        self.map_file(range, access, file, position, libc::MAP_SHARED)
+        self.map_file(decided, range, access, file, position, libc::MAP_SHARED)
     }
 
     fn map_file(
         &self,
+        decided: &Decided<'_>,
         range: Range<u64>,
         access: Access,
         file: BorrowedFd<'_>,
         position: u64,
         sharing: libc::c_int,
     ) -> Result<(), Error> {
-        let (address, length) = self.place(&range)?;
+        let (address, length) = self.change(decided, &range, access)?;
         let flags = sharing | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: as in `map_zeroed`.
         let result = unsafe {
@@ -213,8 +229,13 @@ impl Window {
     }
 
     /// Changes what the domain may do with the pages of `range` (offsets).
-    pub(crate) fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
-        let (address, length) = self.place(&range)?;
+    pub(crate) fn protect(
+        &self,
+        decided: &Decided<'_>,
+        range: Range<u64>,
+        access: Access,
+    ) -> Result<(), Error> {
+        let (address, length) = self.change(decided, &range, access)?;
         // SAFETY: the range lies in this window (`place`); no reference of Rust's does.
         if unsafe { libc::mprotect(address, length, access.protection()) } != 0 {
             return Err(Error::last("changing the protection of a domain's pages"));
@@ -225,17 +246,17 @@ impl Window {
     /// Takes away all pages of `range` (offsets), which begins and ends with a mapping or among pages
     /// without access. It needs no mapping: if the reservation cannot be mapped over them, the pages
     /// hold nothing and nobody may access them, but they are as many mappings as before, or fewer.
-    pub(crate) fn take_away(&self, range: Range<u64>) -> Result<(), Error> {
-        self.protect(range.clone(), Access::None)?;
+    pub(crate) fn take_away(&self, decided: &Decided<'_>, range: Range<u64>) -> Result<(), Error> {
+        self.protect(decided, range.clone(), Access::None)?;
         self.discard(range.clone())?;
         // Some may have become one, so that there is one for this.
-        let _at_the_next_reset = self.unmap(range);
+        let _at_the_next_reset = self.unmap(decided, range);
         Ok(())
     }
 
     /// Takes the pages of `range` (offsets) away.
-    pub(crate) fn unmap(&self, range: Range<u64>) -> Result<(), Error> {
-        self.map_zeroed(range, Access::None)
+    pub(crate) fn unmap(&self, decided: &Decided<'_>, range: Range<u64>) -> Result<(), Error> {
+        self.map_zeroed(decided, range, Access::None)
     }
 
     /// Drops the contents of the pages of `range` (offsets): private copies
@@ -260,6 +281,24 @@ impl Window {
         unsafe { to.write_bytes(0, (range.end - range.start) as usize) };
     }
 
+    /// Address and length of whole pages that may be mapped, and become so by the supervisor's yes.
+    fn change(
+        &self,
+        decided: &Decided<'_>,
+        range: &Range<u64>,
+        access: Access,
+    ) -> Result<(*mut libc::c_void, usize), Error> {
+        let place = self.place(range)?;
+        let addresses = self.base + range.start..self.base + range.end;
+        match decided.allows(&addresses, access) {
+            true => Ok(place),
+            false => Err(Error::Undecided {
+                start: addresses.start,
+                end: addresses.end,
+            }),
+        }
+    }
+
     /// Address and length of whole pages that may be mapped.
     fn place(&self, range: &Range<u64>) -> Result<(*mut libc::c_void, usize), Error> {
         let aligned = range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE);
@@ -278,16 +317,24 @@ impl Window {
     }
 }
 
-impl Drop for Window {
-    fn drop(&mut self) {
-        if self.base == 0 {
-            return;
-        }
-        let is_reserved = self.unmap(GUARD_SIZE..MAPPABLE_END).is_ok();
-        let place = Place {
+impl Window {
+    /// To the pool, of one in which nothing has been mapped.
+    pub(crate) fn put_back(self) {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.free.push(self.as_place());
+    }
+
+    fn as_place(&self) -> Place {
+        Place {
             base: self.base,
             number: self.number,
-        };
+        }
+    }
+
+    /// To the pool, of one that nobody has any more.
+    pub(crate) fn give_back(self, decided: &Decided<'_>) {
+        let is_reserved = self.unmap(decided, GUARD_SIZE..MAPPABLE_END).is_ok();
+        let place = self.as_place();
         let is_free = is_reserved || {
             place.unmap();
             place.reserve()
@@ -370,6 +417,11 @@ impl Pool {
             });
         }
         self.reserved += count as u32;
+        #[cfg(test)]
+        CHUNKS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(first - GUARD_SIZE..first + count * WINDOW_SIZE + GUARD_SIZE);
         Ok(())
     }
 }
@@ -381,4 +433,16 @@ fn mapped(result: *mut libc::c_void) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+static CHUNKS: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
+
+/// Tests: the addresses of all windows.
+#[cfg(test)]
+pub(crate) fn chunks() -> Vec<Range<u64>> {
+    CHUNKS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }

@@ -1,5 +1,6 @@
 //! The host's own signal handlers go on working. In a process of its own, as
 //! handlers belong to the whole process.
+#![expect(clippy::disallowed_methods, reason = "the test maps memory of its own")]
 
 mod support;
 

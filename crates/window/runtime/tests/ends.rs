@@ -1,6 +1,7 @@
 //! Ends of threads and of the process, in a host full of signals. Each scenario is a
 //! process of its own, as alternate stacks and handlers belong to threads and processes:
 //! the program runs itself once for each, and looks at how that process ends.
+#![expect(clippy::disallowed_methods, reason = "the test maps memory of its own")]
 
 mod support;
 

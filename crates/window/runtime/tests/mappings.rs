@@ -1,5 +1,6 @@
 //! Mappings of the kernel: what domains take of them is bounded, and comes back though there are none left.
 //! A process of its own, which uses them up.
+#![expect(clippy::disallowed_methods, reason = "the test maps memory of its own")]
 
 mod support;
 

@@ -2,6 +2,7 @@
 //! the same and in other domains, a timer and a thread send signals that have handlers of
 //! the host's, and the host has faults of its own, which its own handler mends. In a
 //! process of its own, as handlers belong to the whole process.
+#![expect(clippy::disallowed_methods, reason = "the test maps memory of its own")]
 
 mod support;
 

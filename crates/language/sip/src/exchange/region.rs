@@ -129,6 +129,11 @@ impl Region {
         Region(unsafe { NonNull::new_unchecked(base) })
     }
 
+    /// Where the blocks are: the first address, and the bytes of the spans of all sizes.
+    pub(crate) fn blocks(self) -> (usize, usize) {
+        (self.0.addr().get() + BLOCKS, BLOCKS)
+    }
+
     #[inline]
     pub(crate) fn record(self, id: Id) -> *mut Record {
         // SAFETY: every 32-bit number has a record within RECORDS (fewer under Miri, where ids are small).

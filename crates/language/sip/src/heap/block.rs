@@ -16,6 +16,7 @@ use super::pool::Pool;
 use super::region::{self, UNIT};
 use super::size::{self, CLASSES, Size};
 use crate::critical::critical;
+use crate::decide;
 use crate::owner::Owner;
 
 /// The process may have no more, or the region is used up.
@@ -78,7 +79,7 @@ impl Heap {
         self.owner.set(owner.to_bits());
     }
 
-    /// Gives every run back. Nobody uses a block of the heap any more.
+    /// Gives every run back, whose owner has ended. Nobody uses a block of the heap any more.
     pub(crate) fn close(&self) {
         let Some(pool) = self.pool.take() else { return };
         let mut number = self.runs.replace(0);
@@ -165,6 +166,11 @@ impl Heap {
             .get()
             .and_then(|pool| pool.take(order))
             .ok_or(OutOfMemory)?;
+        let owner = Owner::from_bits(self.owner.get());
+        if decide::give(owner, region::address(number).addr(), UNIT << order).is_err() {
+            self.put_back(number, order);
+            return Err(OutOfMemory);
+        }
         self.used.store(used, Ordering::Relaxed);
         let first = region::unit(number);
         first.units.store(1 << order, Ordering::Relaxed);
@@ -182,6 +188,14 @@ impl Heap {
             region::unit(next).previous.set(number);
         }
         Ok(number)
+    }
+
+    /// A run that the process does not get.
+    #[cold]
+    fn put_back(&self, number: u32, order: usize) {
+        if let Some(pool) = self.pool.get() {
+            pool.give(number, order);
+        }
     }
 
     /// Whether a run is this heap's.
@@ -206,6 +220,8 @@ impl Heap {
         let used = self.used.load(Ordering::Relaxed);
         let units = unit.units.load(Ordering::Relaxed) as usize;
         self.used.store(used - units, Ordering::Relaxed);
+        let owner = Owner::from_bits(self.owner.get());
+        decide::take_back(owner, region::address(number).addr(), units * UNIT);
         give(pool, number);
     }
 }

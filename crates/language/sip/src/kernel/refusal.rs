@@ -108,6 +108,7 @@ impl From<SpawnError> for Refusal {
             SpawnError::NotStarted => Refusal::NotStarted,
             SpawnError::TooMany => Refusal::TooMany,
             SpawnError::NoStack => Refusal::NoMemory,
+            SpawnError::Refused => Refusal::NotPermitted,
             SpawnError::NoProcess => Refusal::NoProcess,
         }
     }

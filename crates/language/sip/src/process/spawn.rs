@@ -13,6 +13,7 @@ use super::record::{self, Process};
 use super::tree;
 use crate::Parcel;
 use crate::critical::{as_host, as_host_moving};
+use crate::decide;
 use crate::exchange::sendable::Handles;
 use crate::owner::{self, Owner};
 use crate::shared::shared;
@@ -83,6 +84,9 @@ pub enum SpawnError {
     /// No stack for its main thread.
     #[error("no memory for a stack")]
     NoStack,
+    /// Whoever decides about the host's processes refuses.
+    #[error("whoever decides about this host's processes refuses")]
+    Refused,
     /// The caller is no process's thread, and its OS thread has no [`Host`](crate::host::Host).
     #[error("the caller is in no process, and has not the power of the host")]
     NoProcess,
@@ -144,6 +148,10 @@ pub fn spawn<T: Handles>(
     let rights = tree.rights(parent).narrowed(&options.rights);
     let (index, process) = tree.add(parent).ok_or(SpawnError::TooMany)?;
     let owner = process.prepare(index, home);
+    if decide::begin(owner).is_err() {
+        tree.remove(index);
+        return Err(SpawnError::Refused);
+    }
     let node = tree.node(index);
     node.owner = Some(owner);
     node.name = program.name;
@@ -156,6 +164,7 @@ pub fn spawn<T: Handles>(
         return Ok(Child { owner });
     }
     let Ok(stack) = home.stacks.take() else {
+        decide::end(owner);
         tree.remove(index);
         return Err(SpawnError::NoStack);
     };
@@ -216,6 +225,7 @@ pub(crate) fn bury(process: &'static Process, exit: Exit) {
     let owner = process.owner();
     owner::tear_down(owner);
     names::forget(owner);
+    decide::end(owner);
     process.heap.close();
     // The ends in it were on the owner's list, and are closed.
     drop(process.ends.take());

@@ -1,0 +1,163 @@
+//! The decider that asks a supervisor. Only a host has it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mullion_supervisor::{
+    DomainId, Error, GroupId, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,
+};
+
+use crate::critical::as_host;
+use crate::decide::{Decider, Refused, Span};
+use crate::exchange::region::Region;
+use crate::owner::Owner;
+use crate::process;
+
+/// A decider that asks a supervisor, which is the only holder of truth on who has which span.
+///
+/// The root is the kernel. It owns all memory and keeps the last say on it. A process is a domain that owns one word,
+/// its place in the kernel's table, which it may not touch. A span of its heap is exported to it. A group has the
+/// blocks of the exchange heap, and every process is a member.
+pub struct Supervised(Mutex<Books>);
+
+struct Books {
+    supervisor: Supervisor<Tables>,
+    domains: HashMap<Owner, DomainId>,
+    exchange: Option<GroupId>,
+}
+
+/// What the allocators' tables enforce: they write after the answer.
+#[derive(Clone, Copy, Debug)]
+struct Tables;
+
+impl Mechanism for Tables {
+    fn write(&mut self, _: DomainId, _: Range, _: Permission) {}
+    fn flush(&mut self, _: DomainId, _: Range) {}
+}
+
+const KERNEL: DomainId = DomainId::SUPERVISOR;
+
+impl fmt::Debug for Supervised {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Supervised")
+    }
+}
+
+impl Default for Supervised {
+    fn default() -> Supervised {
+        Supervised::new()
+    }
+}
+
+impl Supervised {
+    /// Of a supervisor of its own, with [`Order::Strict`].
+    pub fn new() -> Supervised {
+        let supervisor = Supervisor::with(
+            Range::everything(),
+            Tables,
+            mullion_supervisor::Family,
+            Order::Strict,
+        );
+        Supervised(Mutex::new(Books {
+            supervisor,
+            domains: HashMap::new(),
+            exchange: None,
+        }))
+    }
+
+    /// What the supervisor knows, and which domain is which process.
+    pub fn snapshot(&self) -> (Snapshot, Vec<(DomainId, Owner)>) {
+        let _host = as_host();
+        let books = self.books();
+        let domains = books
+            .domains
+            .iter()
+            .map(|(owner, domain)| (*domain, *owner));
+        (books.supervisor.snapshot(), domains.collect())
+    }
+}
+
+impl Supervised {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Books {
+    /// The group that has the exchange heap.
+    fn exchange(&mut self) -> Result<GroupId, Error> {
+        if let Some(group) = self.exchange {
+            return Ok(group);
+        }
+        let (start, bytes) = Region::get().blocks();
+        let range = Range::bytes(start as u64, bytes as u64)?;
+        let group = self.supervisor.group_create(&KERNEL)?;
+        let all = Permission::ReadWrite;
+        self.supervisor
+            .mprot_export_up_to(&KERNEL, group, range, all, Level::None)?;
+        self.exchange = Some(group);
+        Ok(group)
+    }
+
+    /// The word that stands for a process.
+    fn word(process: Owner) -> Result<Range, Error> {
+        let place = process::place(process.index()).ok_or(Error::Exhausted)?;
+        Ok(Range::bytes(std::ptr::from_ref(place).addr() as u64, 4)?)
+    }
+
+    fn domain(&self, process: Owner) -> Result<DomainId, Error> {
+        let domain = self.domains.get(&process);
+        domain.copied().ok_or(Error::Exhausted)
+    }
+
+    fn begin(&mut self, process: Owner) -> Result<(), Error> {
+        let group = self.exchange()?;
+        let place = Self::word(process)?;
+        let domain = self
+            .supervisor
+            .pd_subdivide(&KERNEL, place, Permission::None)?;
+        if let Err(refused) = self.supervisor.group_join(&domain, group) {
+            self.supervisor.pd_free(&KERNEL, domain)?;
+            return Err(refused);
+        }
+        self.domains.insert(process, domain);
+        Ok(())
+    }
+
+    fn give(&mut self, process: Owner, span: Span) -> Result<(), Error> {
+        let domain = self.domain(process)?;
+        let range = Range::bytes(span.start as u64, span.bytes as u64)?;
+        let all = Permission::ReadWrite;
+        self.supervisor
+            .mprot_export_up_to(&KERNEL, domain, range, all, Level::None)
+    }
+
+    fn take_back(&mut self, span: Span) -> Result<(), Error> {
+        let range = Range::bytes(span.start as u64, span.bytes as u64)?;
+        self.supervisor.perm_free(&KERNEL, range)
+    }
+}
+
+impl Decider for Supervised {
+    fn begin(&self, process: Owner) -> Result<(), Refused> {
+        self.books().begin(process).map_err(|_| Refused)
+    }
+
+    fn give(&self, process: Owner, span: Span) -> Result<(), Refused> {
+        self.books().give(process, span).map_err(|_| Refused)
+    }
+
+    fn take_back(&self, _: Owner, span: Span) {
+        let taken = self.books().take_back(span);
+        debug_assert_eq!(taken, Ok(()), "the kernel owns it");
+    }
+
+    fn end(&self, process: Owner) {
+        let mut books = self.books();
+        if let Some(domain) = books.domains.remove(&process) {
+            let ended = books.supervisor.pd_free(&KERNEL, domain);
+            debug_assert_eq!(ended, Ok(()), "it lives, and the kernel is its parent");
+        }
+    }
+}
