@@ -37,6 +37,10 @@ pub(crate) fn set_up() {
 }
 
 /// The two instructions in a page of their own. It stays.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the host's own, outside of every window; constant code"
+)]
 fn map() -> Result<*mut (), Error> {
     let begin = &raw const mullion_x87_begin;
     let length = (&raw const mullion_x87_end).addr() - begin.addr();
