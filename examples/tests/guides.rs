@@ -29,11 +29,16 @@ fn pages() -> BTreeMap<String, String> {
     .map(str::to_owned)
     .into();
     names.push("examples/sip/README.md".to_owned());
-    for entry in fs::read_dir(root().join("docs")).expect("the guides") {
-        let name = entry.expect("an entry").file_name();
-        let name = name.to_str().expect("text");
-        if name.ends_with(".md") {
-            names.push(format!("docs/{name}"));
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).expect("the guides") {
+            let entry = entry.expect("an entry");
+            let name = format!("{folder}/{}", entry.file_name().to_str().expect("text"));
+            if entry.path().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".md") {
+                names.push(name);
+            }
         }
     }
     let read = |name: String| (name.clone(), page(&name));
@@ -342,11 +347,14 @@ fn types(place: &Path) {
 }
 
 #[test]
-fn the_first_page_is_followed() {
+fn the_first_steps_are_followed() {
+    let text = page("docs/first-steps.md");
     let place = tempfile::tempdir().expect("a directory");
-    let hello = "#include <stdio.h>\nint main(void) { puts(\"hello\"); }\n";
-    fs::write(place.path().join("hello.c"), hello).expect("written");
-    walk("README.md", place.path(), "", &[], &["make "]);
+    let place = place.path();
+    fs::write(place.join("hello.c"), piece(&text, "c", "puts(")).expect("written");
+    fs::write(place.join("checksum.c"), piece(&text, "c", "65521")).expect("written");
+    walk("docs/first-steps.md", place, "", &[], &["make "]);
+    assert!(place.join("library.mx").is_file());
 }
 
 #[test]
