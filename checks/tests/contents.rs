@@ -1,11 +1,9 @@
 //! docs/SUMMARY.md, from which the site of `make docs` is made, has every page once.
 
-mod support;
-
+use mullion_checks::tree::{files, root};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use support::{files, root};
 
 /// The targets of a list of contents, in its order.
 fn targets(text: &str) -> Vec<&str> {

@@ -1,12 +1,10 @@
 //! ARCHITECTURE.md says which crates there are, which room each is in, which rooms it may use, and how much
 //! `unsafe` it has. This holds the tree to it.
 
-mod support;
-
+use mullion_checks::tree::{files, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use support::{files, root};
 
 /// The cells of the table of ARCHITECTURE.md whose head begins with `first`, without code marks.
 fn table(first: &str) -> Vec<Vec<String>> {

@@ -1,9 +1,7 @@
 //! Every page's links into the tree lead somewhere.
 
-mod support;
-
+use mullion_checks::tree::{files, root};
 use std::fs;
-use support::{files, root};
 
 /// The targets of `[text](target)` outside of code.
 fn targets(text: &str) -> Vec<String> {

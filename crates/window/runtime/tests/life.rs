@@ -106,7 +106,7 @@ fn restarts_under_traffic(count: u64, start_wait: Duration) -> u64 {
     }
     let (stop, calls) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        for caller in &callers {
+        let threads = callers.each_ref().map(|caller| {
             let (stop, calls) = (&stop, &calls);
             scope.spawn(move || {
                 let through = entry(caller, "through");
@@ -115,9 +115,15 @@ fn restarts_under_traffic(count: u64, start_wait: Duration) -> u64 {
                     assert_eq!(called.expect("whole or refused").integer, 7);
                     calls.fetch_add(1, Ordering::Relaxed);
                 }
-            });
-        }
+            })
+        });
         let stopped = Stop(&stop);
+        // On a busy machine all restarts could be over before the first call.
+        while calls.load(Ordering::Relaxed) == 0
+            && !threads.iter().any(|thread| thread.is_finished())
+        {
+            std::thread::yield_now();
+        }
         for round in 0..count {
             let restarted = callee.domain.restart_when_idle(PATIENT);
             restarted.unwrap_or_else(|error| panic!("restart {round}: {error}"));

@@ -153,11 +153,11 @@ impl Pass<'_> {
                 self.line.restart();
             }
             position += match rest.first_chunk() {
-                Some(window) if broken.is_none() => match self.common(window, at) {
+                Some(window) if broken.is_none() => match self.fast_path(window, at) {
                     Some(length) => length as usize,
-                    None => self.uncommon(position, rest, broken, report),
+                    None => self.slow_path(position, rest, broken, report),
                 },
-                _ => self.uncommon(position, rest, broken, report),
+                _ => self.slow_path(position, rest, broken, report),
             };
         }
         if let Err(rule) = self.settle() {
@@ -168,7 +168,7 @@ impl Pass<'_> {
 
     /// Passes any instruction, and returns its length. A rule may be broken already.
     #[inline(never)]
-    fn uncommon(
+    fn slow_path(
         &mut self,
         position: usize,
         rest: &[u8],

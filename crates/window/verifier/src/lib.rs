@@ -8,7 +8,7 @@
 //! file -> image.rs    segments, thread-local template      -+
 //!         dynamic.rs  relocations                           |  any violation:
 //!         note.rs     note, imports, exports                |  Rejected
-//!         code.rs     every instruction (common.rs,         |
+//!         code.rs     every instruction (fast_path.rs,         |
 //!                     decode.rs, row.rs, table.rs) and what |
 //!                     is known between them (line.rs)       |
 //!         label.rs    stray labels                         -+-> none: Verified
@@ -25,12 +25,12 @@
 )]
 
 mod code;
-mod common;
-#[cfg(test)]
-#[allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
-mod common_tests;
 mod decode;
 mod dynamic;
+mod fast_path;
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
+mod fast_path_tests;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::expect_used, reason = "a test")]
 mod iced_tests;

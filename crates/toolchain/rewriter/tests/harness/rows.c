@@ -121,6 +121,18 @@ static void once(const State *state, uint8_t memory[PLACES][SPAN], Result *resul
         memcpy(result->memory[i], &pages[1][places[i]], SPAN);
 }
 
+/* Until two results in a row are the same. Some processors forget the address of the last x87 instruction when
+ * another thread takes its turn, and fstenv stores it. */
+static void steady(const State *state, uint8_t memory[PLACES][SPAN], Result *result) {
+    static Result again;
+    memset(&again, 0, sizeof again);
+    for (once(state, memory, result);; *result = again) {
+        once(state, memory, &again);
+        if (!memcmp(&again, result, sizeof again))
+            return;
+    }
+}
+
 static uint64_t *word(State *state, int n) { return n == 16 ? &state->flags : &state->gpr[n]; }
 
 /* Whether the two differ; `only` if in this one bit of this word alone. */
@@ -138,6 +150,13 @@ static int differ(Result *a, Result *b, int n, uint64_t bit, int *only) {
     return 1;
 }
 
+/* The result of a changed state: a difference counts if it is there again. */
+static void changed(const State *state, uint8_t memory[PLACES][SPAN], const Result *first, Result *second) {
+    once(state, memory, second);
+    if (memcmp(first, second, sizeof *first))
+        steady(state, memory, second);
+}
+
 static void look(const Form *f, State *state, uint8_t memory[PLACES][SPAN], Result *first, Seen *seen) {
     static Result second;
     int only;
@@ -152,7 +171,7 @@ static void look(const Form *f, State *state, uint8_t memory[PLACES][SPAN], Resu
         for (; bits; bits &= bits - 1) {
             uint64_t bit = bits & -bits;
             *word(state, n) ^= bit;
-            once(state, memory, &second);
+            changed(state, memory, first, &second);
             uint64_t found = *word(state, n);
             *word(state, n) ^= bit;
             if (!differ(first, &second, n, bit, &only))
@@ -165,7 +184,7 @@ static void look(const Form *f, State *state, uint8_t memory[PLACES][SPAN], Resu
         for (int at = 0; at < SPAN; at += 1 + next() % 2) {
             uint8_t bit = 1 << next() % 8;
             memory[i][at] ^= bit;
-            once(state, memory, &second);
+            changed(state, memory, first, &second);
             memory[i][at] ^= bit;
             second.memory[i][at] ^= bit;
             if (differ(first, &second, -1, 0, &only)) {
@@ -184,7 +203,7 @@ static void look(const Form *f, State *state, uint8_t memory[PLACES][SPAN], Resu
         for (int at = 0; at < width; at += 1 + next() % 4) {
             uint8_t bit = 1 << next() % 8;
             state->vectors[n][at] ^= bit;
-            once(state, memory, &second);
+            changed(state, memory, first, &second);
             state->vectors[n][at] ^= bit;
             second.state.vectors[n][at] ^= bit;
             if (differ(first, &second, -1, 0, &only)) {
@@ -256,7 +275,7 @@ int main(int argc, char **argv) {
             uint64_t control = try % 4 == 3 ? 0x037f : 0x1f80; /* of the x87 unit or of SSE */
             if (try % 2)
                 memcpy(memory[0], &control, 8);
-            once(&state, memory, &first);
+            steady(&state, memory, &first);
             if (first.faulted) {
                 illegal = last_signal == SIGILL;
                 continue;

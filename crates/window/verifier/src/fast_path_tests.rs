@@ -1,4 +1,4 @@
-//! The short way against the long way: over all opcodes, prefixes, ModRM bytes and what may
+//! The fast path against the slow path: over all opcodes, prefixes, ModRM bytes and what may
 //! be known, either it leaves the pass as it was, or both do the same.
 
 use crate::code::{Code, Pass};
@@ -138,7 +138,7 @@ fn the_short_way_is_the_long_way() {
             let mut short = pass(&bytes, line.clone(), confine_reads);
             let mut long = pass(&bytes, line.clone(), confine_reads);
             let what = || format!("{window:02x?} {line:?}, confining reads: {confine_reads}");
-            match short.common(&window, AT) {
+            match short.fast_path(&window, AT) {
                 None => left += 1,
                 Some(length) => {
                     same += 1;
@@ -154,6 +154,6 @@ fn the_short_way_is_the_long_way() {
             assert_eq!(short.code.marks, long.code.marks, "{}", what());
         }
     });
-    println!("{same} instructions passed alike, {left} left to the long way");
-    assert!(same > 1_000_000, "the short way is hardly gone");
+    println!("{same} instructions passed alike, {left} left to the slow path");
+    assert!(same > 1_000_000, "the fast path is hardly gone");
 }

@@ -1,14 +1,14 @@
-//! The commonest instructions, on a short way.
+//! The fast path: the commonest instructions.
 //!
 //! Nearly all instructions have one or two bytes of opcode, at most a prefix or two in
 //! front of it, and mean no more than their operands say, or are direct branches. For
 //! these a look into [`FACTS`], which are made of the table's rows at compile time,
 //! answers what there is to ask, and few steps are left. This way says yes, or nothing:
 //! whatever is not surely of this kind, whatever would break a rule, and memory operands
-//! in another form than assemblers write them are left to the long way (`code.rs`), which
+//! in another form than assemblers write them are left to the slow path (`code.rs`), which
 //! finds the pass as it was.
 //!
-//! So there is nothing here that the long way does not say, and `common_tests.rs` holds
+//! So there is nothing here that the slow path does not say, and `fast_path_tests.rs` holds
 //! the one against the other: over all opcodes, prefixes and ModRM bytes and in many
 //! states of a line, either nothing has changed, or both do the same, to the last mark.
 //!
@@ -68,7 +68,7 @@ impl Pass<'_> {
     /// Passes the instruction at offset `at`, and returns its length; or changes nothing.
     /// `window` starts with it, and all of it is code.
     #[inline(always)]
-    pub(crate) fn common(&mut self, window: &Window, at: u32) -> Option<u32> {
+    pub(crate) fn fast_path(&mut self, window: &Window, at: u32) -> Option<u32> {
         let mut word = tail(window, 0);
         let first = word as u8;
         let mut prefixes = Prefixes::default();
@@ -98,7 +98,7 @@ impl Pass<'_> {
         let facts = *FACTS.get((opcode << 4 | form(modrm)) as usize)?;
         let tail = tail(window, length);
         length += u32::from(*IMMEDIATES.get(opcode as usize)?);
-        let common = Common {
+        let fast = Fast {
             facts,
             gs,
             rex,
@@ -107,20 +107,20 @@ impl Pass<'_> {
             at,
         };
         if facts & MODRM == 0 {
-            common.implicit(self, window, length)?;
+            fast.implicit(self, window, length)?;
         } else {
             length += u32::from(*LENGTHS.get(modrm as usize)?);
             // A base of 5 in SIB is none in mode 0, but 4 bytes of displacement.
             let baseless = word >> 8 & 0x7c7 == 0x504;
             length += 4 * u32::from(baseless);
-            if common.is(SHIFT | WIDE) {
+            if fast.is(SHIFT | WIDE) {
                 cold_path();
-                common.exceptional(window, length)?;
+                fast.exceptional(window, length)?;
             }
             if modrm < 0xc0 {
-                common.memory(self, window, tail, length)?;
+                fast.memory(self, window, tail, length)?;
             } else {
-                common.registers(self)?;
+                fast.registers(self)?;
             }
         }
         self.stats.instructions += 1;
@@ -168,7 +168,7 @@ impl Prefixes {
 
 /// An instruction of this way, as far as it was taken apart.
 #[derive(Clone, Copy)]
-struct Common {
+struct Fast {
     facts: u32,
     gs: bool,
     /// The prefix, or 0.
@@ -179,7 +179,7 @@ struct Common {
     at: u32,
 }
 
-impl Common {
+impl Fast {
     #[inline(always)]
     const fn is(self, facts: u32) -> bool {
         self.facts & facts != 0
@@ -424,7 +424,7 @@ const TABLES: ([u32; OPCODES * 16], [u8; OPCODES]) = {
             tables.1[place >> 4] = (tables.0[place] & IMMEDIATE) as u8;
         }
     }
-    // Where forms differ, those that are not like the first one take the long way.
+    // Where forms differ, those that are not like the first one take the slow path.
     while place < OPCODES * 16 {
         if tables.0[place] & IMMEDIATE != tables.1[place >> 4] as u32 {
             tables.0[place] = 0;

@@ -1,0 +1,91 @@
+//! The page of trusted lines, `docs/trusted-lines.md`.
+
+use crate::{lines, tree};
+use std::fmt::Write;
+
+/// A crate that is trusted, and what for.
+#[derive(Debug)]
+pub struct Trusted {
+    /// Its folder, from the top of the tree.
+    pub folder: &'static str,
+    /// What a fault in it would let through.
+    pub reason: &'static str,
+}
+
+/// The crates that are trusted.
+pub const TRUSTED: &[Trusted] = &[
+    Trusted {
+        folder: "crates/window/runtime",
+        reason: "It maps windows, enters and leaves them, handles their faults and limits. A fault in it lets a domain out.",
+    },
+    Trusted {
+        folder: "crates/loading/trust",
+        reason: "It decides by credentials who may load what. A fault in it loads an extension that nobody allowed.",
+    },
+    Trusted {
+        folder: "crates/window/verifier",
+        reason: "It proves that an image cannot leave its window. A fault in it accepts an image that can.",
+    },
+    Trusted {
+        folder: "crates/policy/supervisor",
+        reason: "It decides who may touch which memory. A fault in it grants what no owner granted.",
+    },
+    Trusted {
+        folder: "crates/loading/service",
+        reason: "It takes requests from strangers. A fault in it answers one client with another's module.",
+    },
+    Trusted {
+        folder: "crates/window/system",
+        reason: "It answers a program's calls of the system. A fault in it opens a file that was not granted.",
+    },
+    Trusted {
+        folder: "crates/loading/loader",
+        reason: "It lays out verified images only. A fault in it maps what was not verified.",
+    },
+    Trusted {
+        folder: "crates/window/abi",
+        reason: "It has the numbers that the verifier and the run time agree on.",
+    },
+];
+
+/// The crates with their lines of code, the largest first.
+#[must_use]
+pub fn counted() -> Vec<(&'static Trusted, usize)> {
+    let count = |trusted: &'static Trusted| {
+        let source = tree::root().join(trusted.folder).join("src");
+        (trusted, lines::count(&source))
+    };
+    let mut counted: Vec<_> = TRUSTED.iter().map(count).collect();
+    counted.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
+    counted
+}
+
+/// The page.
+#[must_use]
+pub fn page() -> String {
+    let counted = counted();
+    let total: usize = counted.iter().map(|(_, lines)| lines).sum();
+    let mut page = "\
+# Trusted lines
+
+A fault in one of these crates can break a wall, or can load what nobody allowed. The table counts their lines of code.
+Comments, blank lines and tests do not count. `cargo run -p mullion-checks --bin trusted` makes this page, and a test
+holds it against the tree: a crate may differ by one line in twenty before the page must be made again.
+
+| crate | lines | what it is trusted for |
+| --- | --- | --- |
+"
+    .to_owned();
+    for (trusted, lines) in counted {
+        let Trusted { folder, reason } = trusted;
+        writeln!(page, "| `{folder}` | {lines} | {reason} |").expect("text grows");
+    }
+    writeln!(page, "| together | {total} | |").expect("text grows");
+    page.push_str(
+        "
+The walls of language and process trust more. The wall of language trusts `crates/language/sip`, its macros and rustc
+([SECURITY.md](../SECURITY.md)). The wall of process trusts `crates/process/hip` and Linux.
+",
+    );
+    page
+}

@@ -1,0 +1,45 @@
+//! The page of trusted lines is near the truth.
+
+use mullion_checks::{tree::root, trusted::counted};
+use std::collections::BTreeSet;
+use std::fs;
+
+#[test]
+fn the_page_of_trusted_lines_is_near_the_truth() {
+    let page = fs::read_to_string(root().join("docs/trusted-lines.md")).expect("the page is there");
+    for (trusted, there) in counted() {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}` |", trusted.folder)));
+        let cell = row.and_then(|row| row.split('|').nth(2));
+        let said: usize = cell
+            .and_then(|cell| cell.trim().parse().ok())
+            .unwrap_or_default();
+        assert!(
+            said.abs_diff(there) <= there / 20,
+            "{} has {there} lines, and the page says {said}; make it anew: cargo run -p mullion-checks --bin trusted > \
+             docs/trusted-lines.md",
+            trusted.folder
+        );
+    }
+}
+
+#[test]
+fn it_has_the_crates_that_architecture_calls_trusted() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let line = architecture
+        .lines()
+        .find_map(|line| line.strip_prefix("Trusted: "));
+    let (names, _) = line
+        .and_then(|line| line.split_once('.'))
+        .expect("a sentence that begins with \"Trusted:\"");
+    let names: BTreeSet<&str> = names
+        .split(", ")
+        .map(|name| name.trim_matches('`'))
+        .collect();
+    let counted = counted();
+    let folders = counted
+        .iter()
+        .filter_map(|(trusted, _)| trusted.folder.rsplit('/').next());
+    assert_eq!(names, folders.collect());
+}
