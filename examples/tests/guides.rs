@@ -191,6 +191,7 @@ fn commands_have_the_options_that_guides_give_them() {
 fn package(name: &str) -> Option<PathBuf> {
     let mut places = vec![
         root().join("bench"),
+        root().join("checks"),
         root().join("conformance"),
         root().join("examples"),
     ];
@@ -203,7 +204,10 @@ fn package(name: &str) -> Option<PathBuf> {
     let line = format!("name = \"{name}\"");
     places.into_iter().find(|place| {
         let manifest = fs::read_to_string(place.join("Cargo.toml"));
-        manifest.is_ok_and(|text| text.lines().any(|own| own == line))
+        // The package's own name is the first; a program or a library may have another one.
+        let name =
+            |text: String| text.lines().find(|own| own.starts_with("name = ")) == Some(&line);
+        manifest.is_ok_and(name)
     })
 }
 
