@@ -232,7 +232,7 @@ fn cargo_finds(line: &str) -> bool {
         ("--test", "tests"),
         ("--example", "examples"),
         ("--bench", "benches"),
-        ("--bin", ""),
+        ("--bin", "src/bin"),
     ]
     .into_iter()
     .filter_map(|(option, directory)| Some((value(option)?, directory)))
