@@ -554,6 +554,115 @@ mullion_status mullion_call_pointer(mullion_domain domain, mullion_pointer funct
                                     const mullion_value *arguments, size_t count,
                                     mullion_value *result);
 
+/* ---- Domains kept ready ------------------------------------------------- */
+
+/* Domains for one use each. A restart takes as long as there is memory to give back: a pool has
+ * a thread for that, and hands out domains that are as new. */
+typedef struct mullion_pool { uint64_t number; } mullion_pool;
+
+/* What a pool may have; 0 in a member stands for its default. */
+typedef struct mullion_pool_limits {
+	size_t size;     /* sizeof(mullion_pool_limits), so that the structure can grow */
+	uint64_t most;   /* domains at the same time: ready, taken out and being restarted; 8 */
+	uint64_t ready;  /* domains that are made with the pool; 1 */
+	uint64_t memory; /* bytes of all of them, each with the whole of its limit; no limit */
+} mullion_pool_limits;
+
+#define MULLION_POOL_LIMITS_DEFAULT { sizeof(mullion_pool_limits), 0, 0, 0 }
+
+/* Makes a pool, and its first domains: as mullion_domain_load() makes each. `name`, `limits` and
+ * `bounds` may be null.
+ *
+ * Errors: as mullion_domain_load(); MULLION_TIMED_OUT: the bounds allow no domain. */
+mullion_status mullion_pool_new(mullion_image image, const char *name, mullion_imports imports,
+                                const mullion_limits *limits, const mullion_pool_limits *bounds,
+                                mullion_pool *pool);
+
+/* Takes out a domain that is as new, and waits for one so many nanoseconds at most (0: not at all;
+ * MULLION_NEVER). It is used as any other, and is to be given back by mullion_pool_put().
+ *
+ * Errors: as mullion_domain_load(); MULLION_TIMED_OUT: the pool has as many as it may, and all
+ * are taken out. */
+mullion_status mullion_pool_get(mullion_pool pool, uint64_t nanoseconds, mullion_domain *domain);
+
+/* Gives a domain back to its pool, whatever has become of it. Its handle is freed: the next one to
+ * take the domain out has another. Functions of it are to be freed before. The pool does not hand a
+ * domain out of which anything is held (a function, a call that runs) for 100 ms: then it is
+ * the holder's, and the pool makes another one.
+ *
+ * Errors: MULLION_BAD_ARGUMENT: it is of no pool. */
+mullion_status mullion_pool_put(mullion_domain domain);
+
+/* From now on domains are made of another image, or otherwise, as mullion_pool_new() would. Those that
+ * are taken out stay as they are, and go when they are given back; those that are ready go now.
+ * One is made here and now.
+ *
+ * Errors: as mullion_domain_load(): then everything is as it was. */
+mullion_status mullion_pool_upgrade(mullion_pool pool, mullion_image image, const char *name,
+                                    mullion_imports imports, const mullion_limits *limits);
+
+/* What a pool has now, and has done so far. */
+typedef struct mullion_pool_figures {
+	size_t size;       /* sizeof(mullion_pool_figures) */
+	uint64_t ready;    /* domains */
+	uint64_t taken;    /* out */
+	uint64_t returned; /* given back, and not ready yet */
+	uint64_t made;
+	uint64_t uses;     /* times that a domain was taken out */
+	uint64_t waits;    /* of these, those that had to wait */
+	uint64_t restarts;
+	uint64_t ended;    /* came back faulted, exited or cancelled */
+	uint64_t replaced; /* given up: something of them was held, they could not be restarted, or were
+	                      unloaded, or the pool was upgraded */
+} mullion_pool_figures;
+
+#define MULLION_POOL_FIGURES_DEFAULT { sizeof(mullion_pool_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills the structure, of which `size` is set. Errors: MULLION_BAD_ARGUMENT: `size`. */
+mullion_status mullion_pool_stats(mullion_pool pool, mullion_pool_figures *figures);
+
+/* Frees the handle. Domains that are ready go; those that are taken out stay until they are given
+ * back. */
+mullion_status mullion_pool_free(mullion_pool pool);
+
+/* ---- Domains that are replaced ------------------------------------------ */
+
+/* A place for a domain that can be replaced by one of another image, while the host calls the same
+ * functions. */
+typedef struct mullion_live { uint64_t number; } mullion_live;
+
+/* A place with this domain in it. The domain's handle is the place's to free; the host may use it
+ * until the domain is replaced.
+ *
+ * Errors: MULLION_BAD_ARGUMENT: it is of a pool; MULLION_NOT_OPEN: it is just being loaded. */
+mullion_status mullion_live_new(mullion_domain domain, mullion_live *live);
+
+/* The function that the domain exports as `name`, and that every later one must export: called as any
+ * other, it is that of the domain that serves when the call begins. A call ends where it
+ * began. The types are compared as by mullion_function_check(), here and at each upgrade. To
+ * be freed by mullion_function_free().
+ *
+ * Errors: MULLION_NO_EXPORT, MULLION_WRONG_TYPE. */
+mullion_status mullion_live_function(mullion_live live, const char *name, mullion_type result,
+                                     const mullion_type *parameters, size_t count,
+                                     mullion_function *function);
+
+/* Sets `domain` to the one that serves now: to copy memory in, find functions of this very domain,
+ * call them, and read what came of it. If it is replaced meanwhile, the handle is void and those
+ * functions go on. */
+mullion_status mullion_live_domain(mullion_live live, mullion_domain *domain);
+
+/* Puts another domain in the place, as mullion_live_new() does. Calls that come from now on go there; the former
+ * domain goes with the last call that is in it, or when the last function found by its handle is
+ * freed.
+ *
+ * Errors: MULLION_NO_EXPORT, MULLION_WRONG_TYPE: of a function that the host has asked for. Then
+ * nothing has changed, and the new domain's handle is the host's. */
+mullion_status mullion_live_upgrade(mullion_live live, mullion_domain domain);
+
+/* Frees the handle. Functions of it go on. The domain goes with the last of them. */
+mullion_status mullion_live_free(mullion_live live);
+
 /* ---- Memory of domains --------------------------------------------------- */
 
 /* Copies `length` bytes at `from` in the domain to `to`.

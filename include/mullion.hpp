@@ -542,15 +542,20 @@ class function;
 template <class R, class... A>
 class function<R(A...)> {
 public:
-    function(mullion_domain domain, const std::string &name)
-        : domain_(domain), handle_(new mullion_function{0}, [](mullion_function *handle) {
-              mullion_function_free(*handle);
-              delete handle;
-          })
+    function(mullion_domain domain, const std::string &name) : domain_(domain), handle_(place())
     {
         detail::check(mullion_function_find(domain, name.c_str(), handle_.get()));
         constexpr mullion_type parameters[sizeof...(A) + 1] = {detail::type_of<A>()..., 0};
         detail::check(mullion_function_check(*handle_, detail::type_of<R>(), parameters, sizeof...(A)));
+    }
+    // Of whatever domain serves when it is called: see live.
+    function(mullion_live live, const std::string &name) : domain_{0}, handle_(place())
+    {
+        static_assert(!std::is_pointer_v<R> && !(false || ... || std::is_pointer_v<A>),
+                      "a pointer is one domain's: see live::now()");
+        constexpr mullion_type parameters[sizeof...(A) + 1] = {detail::type_of<A>()..., 0};
+        detail::check(mullion_live_function(live, name.c_str(), detail::type_of<R>(), parameters, sizeof...(A),
+                                            handle_.get()));
     }
 
     // The same function, whose every call has these limits beside those of its domain.
@@ -585,6 +590,13 @@ public:
 private:
     friend class imports;
     friend class domain;
+    static std::shared_ptr<mullion_function> place()
+    {
+        return {new mullion_function{0}, [](mullion_function *handle) {
+                    mullion_function_free(*handle);
+                    delete handle;
+                }};
+    }
     // For another domain to call.
     mullion_link_options options(const mullion_value *failed) const
     {
@@ -847,8 +859,110 @@ public:
     // With its terminating zero.
     buffer<char> copy_in(const std::string &text) const { return copy_in(text.c_str(), text.size() + 1); }
 
-private:
+protected:
+    friend class live;
+    explicit domain(mullion_domain handle) : handle_(handle) {}
     mullion_domain handle_{0};
+};
+
+// ---- Domains kept ready, and replaced --------------------------------------------------------
+
+// A domain that is taken out of a pool, and goes back when this goes. Functions of it are to
+// go before.
+class pooled : public domain {
+public:
+    pooled(pooled &&) = default;
+    pooled &operator=(pooled &&) = default;
+    ~pooled() { mullion_pool_put(std::exchange(handle_, mullion_domain{0})); }
+
+private:
+    friend class pool;
+    explicit pooled(mullion_domain handle) : domain(handle) {}
+};
+
+// Domains for one use each, restarted behind: see mullion_pool_new().
+class pool {
+public:
+    explicit pool(const image &image, const imports &functions = imports(), const limits &limits = {},
+                  std::uint64_t most = 0, std::uint64_t ready = 0, const char *name = nullptr)
+    {
+        const mullion_pool_limits bounds{sizeof bounds, most, ready, 0};
+        detail::check(mullion_pool_new(image.handle(), name, functions.handle(), &limits, &bounds, &handle_));
+    }
+    pool(pool &&other) noexcept : handle_(std::exchange(other.handle_, mullion_pool{0})) {}
+    pool &operator=(pool &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~pool() { mullion_pool_free(handle_); }
+
+    // One that is as new; waits for it at most so many nanoseconds (MULLION_TIMED_OUT).
+    pooled get(std::uint64_t nanoseconds = MULLION_NEVER) const
+    {
+        mullion_domain taken{0};
+        detail::check(mullion_pool_get(handle_, nanoseconds, &taken));
+        return pooled(taken);
+    }
+    // From now on domains are made of this image.
+    void upgrade(const image &image, const imports &functions = imports(), const limits &limits = {},
+                 const char *name = nullptr) const
+    {
+        detail::check(mullion_pool_upgrade(handle_, image.handle(), name, functions.handle(), &limits));
+    }
+    mullion_pool_figures stats() const
+    {
+        mullion_pool_figures figures = MULLION_POOL_FIGURES_DEFAULT;
+        detail::check(mullion_pool_stats(handle_, &figures));
+        return figures;
+    }
+    mullion_pool handle() const noexcept { return handle_; }
+
+private:
+    mullion_pool handle_{0};
+};
+
+// A place for a domain that can be replaced by one of another image, behind the same functions.
+class live {
+public:
+    explicit live(domain &&first)
+    {
+        detail::check(mullion_live_new(first.handle(), &handle_));
+        first.handle_ = mullion_domain{0};
+    }
+    live(live &&other) noexcept : handle_(std::exchange(other.handle_, mullion_live{0})) {}
+    live &operator=(live &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~live() { mullion_live_free(handle_); }
+
+    // The function of whatever domain serves when it is called: numbers in, a number out. Every
+    // later domain must have it.
+    template <class Signature>
+    function<Signature> find(const std::string &name) const
+    {
+        return function<Signature>(handle_, name);
+    }
+    // The function of the domain that serves now: for pointers, which are one domain's.
+    template <class Signature>
+    function<Signature> now(const std::string &name) const
+    {
+        mullion_domain serving{0};
+        detail::check(mullion_live_domain(handle_, &serving));
+        return function<Signature>(serving, name);
+    }
+    // Puts another domain in the place; if that fails, `next` is as it was.
+    void upgrade(domain &&next) const
+    {
+        detail::check(mullion_live_upgrade(handle_, next.handle()));
+        next.handle_ = mullion_domain{0};
+    }
+    mullion_live handle() const noexcept { return handle_; }
+
+private:
+    mullion_live handle_{0};
 };
 
 // ---- Memory that domains share -------------------------------------------------------------

@@ -128,6 +128,33 @@ fn every_crate_is_in_one_room_and_uses_only_what_its_room_may() {
     assert!(wrong.is_empty(), "against ARCHITECTURE.md: {wrong:#?}");
 }
 
+/// Crates that a kernel can have: they are built without the standard library.
+const WITHOUT_STD: [&str; 1] = ["policy/supervisor"];
+
+#[test]
+fn the_supervisor_is_built_without_the_standard_library() {
+    let packages = packages();
+    for folder in WITHOUT_STD {
+        // Then nothing but `extern crate std` could bring it back, or a crate that it is built from.
+        let uses = &packages[folder].uses;
+        assert!(uses.is_empty(), "{folder} is built from {uses:?}");
+        let source = root().join("crates").join(folder).join("src");
+        let top = fs::read_to_string(source.join("lib.rs")).expect("text");
+        assert!(
+            top.lines().any(|line| line == "#![no_std]"),
+            "{folder}/src/lib.rs says nothing of `#![no_std]`, or not always"
+        );
+        for file in files(&source, "rs") {
+            let text = fs::read_to_string(&file).expect("text");
+            let brings = text.lines().any(|line| {
+                let code = line.split("//").next().unwrap_or_default();
+                code.contains("extern crate std")
+            });
+            assert!(!brings, "{} brings the standard library", file.display());
+        }
+    }
+}
+
 #[test]
 fn each_crate_has_as_much_unsafe_as_is_said() {
     let mut wrong = Vec::new();

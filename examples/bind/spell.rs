@@ -1,13 +1,22 @@
 //! Made by `mullion bind` from spell.h; do not edit.
 
-#![allow(dead_code, unused_imports, unreachable_pub, clippy::all, reason = "generated")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    non_camel_case_types,
+    non_snake_case,
+    clippy::all,
+    reason = "generated"
+)]
 
-use mullion::zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
-use mullion::{Caller, Domain, Error, Function, Imports, Ptr, Within};
+use ::mullion::Within as _;
+use ::mullion::zerocopy::FromZeros as _;
 
 /// `struct mistake`.
-#[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable)]
-#[zerocopy(crate = "mullion::zerocopy")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(::mullion::zerocopy::FromBytes, ::mullion::zerocopy::IntoBytes, ::mullion::zerocopy::Immutable)]
+#[zerocopy(crate = "::mullion::zerocopy")]
 #[repr(C)]
 pub struct Mistake {
     /// `start`.
@@ -22,21 +31,21 @@ pub struct Mistake {
 
 /// The extension's functions, in one domain.
 pub struct Extension {
-    domain: Domain,
-    check: Function<fn(Ptr<i8>, Ptr<Mistake>, u32) -> u32>,
-    count_letters: Function<fn(Ptr<u8>, u64, Ptr<u32>)>,
+    domain: ::mullion::Domain,
+    call_check: ::mullion::Function<fn(::mullion::Ptr<i8>, ::mullion::Ptr<Mistake>, u32) -> u32>,
+    call_count_letters: ::mullion::Function<fn(::mullion::Ptr<u8>, u64, ::mullion::Ptr<u32>)>,
 }
 
 impl Extension {
     /// Finds them.
     ///
     /// # Errors
-    /// [`Error::NoExport`].
-    pub fn new(domain: &Domain) -> Result<Self, Error> {
+    /// [`::mullion::Error::NoExport`].
+    pub fn new(domain: &::mullion::Domain) -> ::core::result::Result<Self, ::mullion::Error> {
         Ok(Self {
             domain: domain.clone(),
-            check: domain.function("check")?,
-            count_letters: domain.function("count_letters")?,
+            call_check: domain.function("check")?,
+            call_count_letters: domain.function("count_letters")?,
         })
     }
 
@@ -44,84 +53,82 @@ impl Extension {
     ///
     /// # Errors
     /// The call did not return; a length does not fit.
-    pub fn check(&self, text: &str, found: &mut [Mistake]) -> Result<u32, Error> {
-        let text_inside = self.domain.string_in(text)?;
-        let found_inside = self.domain.alloc::<Mistake>(found.len() as u64)?;
-        let most: u32 = mullion_length(&[found.len()])?;
-        let result = self.check.call(text_inside.ptr().cast(), found_inside.ptr().cast(), most)?;
-        found_inside.slice(&self.domain)?.copy_to(&mut found[..])?;
-        Ok(result)
+    pub fn check(&self, text: &str, found: &mut [Mistake]) -> ::core::result::Result<u32, ::mullion::Error> {
+        let mullion_text_inside = self.domain.string_in(text)?;
+        let mullion_found_inside = self.domain.alloc::<Mistake>(found.len() as u64)?;
+        let mullion_most_number: u32 = mullion_length(&[found.len()])?;
+        let mullion_result = self.call_check.call(mullion_text_inside.ptr().cast(), mullion_found_inside.ptr().cast(), mullion_most_number)?;
+        mullion_found_inside.slice(&self.domain)?.copy_to(&mut found[..])?;
+        Ok(mullion_result)
     }
 
     /// `count_letters`.
     ///
     /// # Errors
     /// The call did not return; a length does not fit.
-    pub fn count_letters(&self, text: &[u8], counts: &mut [u32; 26]) -> Result<(), Error> {
-        let text_inside = self.domain.copy_in(&text[..])?;
-        let length: u64 = mullion_length(&[text.len()])?;
-        let counts_inside = self.domain.copy_in(&counts[..])?;
-        let result = self.count_letters.call(text_inside.ptr().cast(), length, counts_inside.ptr().cast())?;
-        counts_inside.slice(&self.domain)?.copy_to(&mut counts[..])?;
-        Ok(result)
+    pub fn count_letters(&self, text: &[u8], counts: &mut [u32; 26]) -> ::core::result::Result<(), ::mullion::Error> {
+        let mullion_text_inside = self.domain.copy_in(&text[..])?;
+        let mullion_length_number: u64 = mullion_length(&[text.len()])?;
+        let mullion_counts_inside = self.domain.copy_in(&counts[..])?;
+        let mullion_result = self.call_count_letters.call(mullion_text_inside.ptr().cast(), mullion_length_number, mullion_counts_inside.ptr().cast())?;
+        mullion_counts_inside.slice(&self.domain)?.copy_to(&mut counts[..])?;
+        Ok(mullion_result)
     }
 }
 
 /// The length that all these slices have, as the extension counts.
-fn mullion_length<N: TryFrom<usize>>(lengths: &[usize]) -> Result<N, Error> {
+fn mullion_length<N: ::core::convert::TryFrom<usize>>(lengths: &[usize]) -> ::core::result::Result<N, ::mullion::Error> {
     let first = lengths.first().copied().unwrap_or(0);
-    let wrong = |other: usize| Error::Index { index: first as u64, length: other as u64 };
+    let wrong = |other: usize| ::mullion::Error::Index { index: first as u64, length: other as u64 };
     match lengths.iter().find(|length| **length != first) {
         Some(other) => Err(wrong(*other)),
         None => N::try_from(first).map_err(|_| wrong(0)),
     }
 }
 
-/// Most bytes that are copied for one argument of a host function.
-const LONGEST: u64 = 1048576;
-
-/// The host's functions. What the extension passes by pointer has been copied.
-pub trait Host: Send + Sync + 'static {
+/// The host's functions. What the extension passes by pointer has been copied: for one argument
+/// 1048576 bytes at most.
+pub trait Host: ::core::marker::Send + ::core::marker::Sync + 'static {
     /// `is_word`.
     ///
     /// # Errors
     /// Ends the extension's call.
-    fn is_word(&self, caller: &Caller<'_>, letters: &[i8]) -> Result<bool, Error>;
+    fn is_word(&self, mullion_caller: &::mullion::Caller<'_>, letters: &[i8]) -> ::core::result::Result<bool, ::mullion::Error>;
 
     /// `note`.
     ///
     /// # Errors
     /// Ends the extension's call.
-    fn note(&self, caller: &Caller<'_>, text: &str) -> Result<(), Error>;
+    fn note(&self, mullion_caller: &::mullion::Caller<'_>, text: &str) -> ::core::result::Result<(), ::mullion::Error>;
 }
 
 /// The list of them.
-pub fn imports(host: impl Host) -> Imports {
-    let host = std::sync::Arc::new(host);
-    let imports = Imports::new();
-    let own = host.clone();
-    let imports = imports.function("is_word", move |caller: &Caller<'_>, letters: Ptr<i8>, length: u32| {
-        let letters_slice = letters.slice(caller, mullion_elements::<i8, _>(length)?)?;
-        let mut letters_copy = vec![<i8>::new_zeroed(); letters_slice.len() as usize];
-        letters_slice.copy_to(&mut letters_copy)?;
-        let result = own.is_word(caller, &letters_copy)?;
-        Ok::<_, Error>(result)
+pub fn imports(host: impl Host) -> ::mullion::Imports {
+    let mullion_host = ::std::sync::Arc::new(host);
+    let mullion_imports = ::mullion::Imports::new();
+    let mullion_own = mullion_host.clone();
+    let mullion_imports = mullion_imports.function("is_word", move |mullion_caller: &::mullion::Caller<'_>, letters: ::mullion::Ptr<i8>, length: u32| {
+        let mullion_letters_slice = letters.slice(mullion_caller, mullion_elements::<i8, _>(length)?)?;
+        let mut mullion_letters_copy = ::std::vec![<i8>::new_zeroed(); mullion_letters_slice.len() as usize];
+        mullion_letters_slice.copy_to(&mut mullion_letters_copy)?;
+        let mullion_result = Host::is_word(&*mullion_own, mullion_caller, &mullion_letters_copy)?;
+        Ok::<_, ::mullion::Error>(mullion_result)
     });
-    let own = host.clone();
-    let imports = imports.function("note", move |caller: &Caller<'_>, text: Ptr<i8>| {
-        let text_copy = text.string(caller, LONGEST as usize)?;
-        let result = own.note(caller, &text_copy)?;
-        Ok::<_, Error>(result)
+    let mullion_own = mullion_host.clone();
+    let mullion_imports = mullion_imports.function("note", move |mullion_caller: &::mullion::Caller<'_>, text: ::mullion::Ptr<i8>| {
+        let mullion_text_copy = text.string(mullion_caller, 1048576)?;
+        let mullion_result = Host::note(&*mullion_own, mullion_caller, &mullion_text_copy)?;
+        Ok::<_, ::mullion::Error>(mullion_result)
     });
-    imports
+    mullion_imports
 }
 
 /// A number of elements as the extension states it, unless they are too many.
-fn mullion_elements<T, N: TryInto<u64>>(count: N) -> Result<u64, Error> {
-    let most = LONGEST / size_of::<T>() as u64;
+fn mullion_elements<T, N: ::core::convert::TryInto<u64>>(count: N) -> ::core::result::Result<u64, ::mullion::Error> {
+    let most = 1048576 / ::core::mem::size_of::<T>() as u64;
     match count.try_into() {
         Ok(count) if count <= most => Ok(count),
-        Ok(count) => Err(Error::Index { index: count, length: most }),
-        Err(_) => Err(Error::Index { index: u64::MAX, length: most }),
+        Ok(count) => Err(::mullion::Error::Index { index: count, length: most }),
+        Err(_) => Err(::mullion::Error::Index { index: u64::MAX, length: most }),
     }
 }

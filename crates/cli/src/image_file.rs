@@ -1,9 +1,11 @@
 //! Reading an image's file, which may come from anybody: not more of it than a limit.
 
 use crate::units;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use mullion_loader::read_image;
+use mullion_verifier::memory_for;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 /// How large an image's file may be.
 #[derive(clap::Args)]
@@ -23,7 +25,7 @@ pub(crate) struct ImageLimit {
 ///
 /// # Errors
 /// As [`ImageLimit::read`].
-pub(crate) fn whole(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn whole(path: &Path) -> io::Result<Arc<[u8]>> {
     ImageLimit { max_image: 1 << 30 }.read(path)
 }
 
@@ -53,20 +55,34 @@ impl ImageLimit {
     /// # Errors
     /// What the system says, or [`ErrorKind::FileTooLarge`]; nothing of a regular file has been
     /// read then.
-    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        if length > self.max_image {
-            return Err(self.too_large());
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Arc<[u8]>> {
+        read_image(path, self.max_image).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => self.too_large(),
+            _ => error,
+        })
+    }
+
+    /// As [`ImageLimit::read`], if to verify the file takes no more than so many bytes.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn read_within(&self, path: &Path, memory: u64) -> io::Result<Arc<[u8]>> {
+        let most = largest_within(memory);
+        let is_too_large = || std::fs::metadata(path).is_ok_and(|file| file.len() > self.max_image);
+        if most >= self.max_image || is_too_large() {
+            return self.read(path);
         }
-        // A pipe or a device has no length; a file may grow while it is read.
-        let mut bytes = Vec::with_capacity(length as usize);
-        file.take(self.max_image.saturating_add(1))
-            .read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > self.max_image {
-            true => Err(self.too_large()),
-            false => Ok(bytes),
-        }
+        read_image(path, most).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => io::Error::new(
+                ErrorKind::FileTooLarge,
+                format!(
+                    "larger than {most} bytes: to verify more takes more than {memory}, which is \
+                     all the memory that it may have (strip its debug information, or raise \
+                     --max-memory)"
+                ),
+            ),
+            _ => error,
+        })
     }
 
     fn too_large(&self) -> io::Error {
@@ -79,4 +95,12 @@ impl ImageLimit {
             ),
         )
     }
+}
+
+/// The largest file that so much memory is enough to verify.
+fn largest_within(memory: u64) -> u64 {
+    // Three bits for each byte of the last, begun 64 bytes.
+    let most = memory.saturating_sub(24) / 11 * 8;
+    debug_assert!(memory_for(most) <= memory);
+    most
 }

@@ -91,3 +91,56 @@ fn the_format_is_explained() {
             .contains("\"mullion_state\": 1")
     );
 }
+
+#[test]
+fn domains_and_addresses_can_be_chosen() {
+    let state = format!("{}/front.json", pictures());
+    let painted = |arguments: &[&str]| {
+        let output = map(&[&[state.as_str()], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let column = |picture: &str, name: &str| picture.contains(&format!("</title>{name}</text>"));
+    let two = painted(&["--domain", "unix", "--domain", "1"]);
+    assert!(column(&two, "unix") && column(&two, "kernel") && !column(&two, "printk"));
+    assert!(two.contains("Shown: 2 chosen of 10 domains."));
+    for range in ["disk buffers", "0x68000..0x6a000", "425984..434176"] {
+        let part = painted(&["--range", range]);
+        assert!(
+            column(&part, "ide-disk") && !column(&part, "unix"),
+            "{range}"
+        );
+        assert!(
+            part.contains("0x6a000") && !part.contains("0x70010"),
+            "{range}"
+        );
+    }
+    let few = painted(&["--most-domains", "3", "--most-rows", "5"]);
+    assert!(few.contains("See them with --range START..END"), "{few}");
+}
+
+#[test]
+fn a_choice_of_what_is_not_there_is_refused_with_what_is() {
+    let state = format!("{}/front.json", pictures());
+    for (arguments, reason) in [
+        (
+            ["--domain", "linux"],
+            "no domain is called \"linux\"; the state has 10 domains, up to number 9, such as kernel, printk",
+        ),
+        (
+            ["--range", "0x80000..0x90000"],
+            "nothing lies at 0x80000..0x90000; the state has 0x0..0x80000",
+        ),
+        (
+            ["--range", "0x2000..0x1000"],
+            "nothing lies at 0x2000..0x1000",
+        ),
+        (["--range", "packet"], "nor a label of the state"),
+    ] {
+        let output = map(&[&state, arguments[0], arguments[1]]);
+        let message = failure(&output);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(message.contains(reason), "{message}");
+    }
+    assert_eq!(map(&[&state, "--most-rows", "many"]).status.code(), Some(2));
+}

@@ -76,9 +76,77 @@ fn a_trace_is_made_run_and_swept() {
     let csv = std::fs::read_to_string(at.join("out/sweep.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + 3 * 2 * 2);
     let columns = csv.lines().map(|line| line.split(',').count());
-    assert!(columns.eq(std::iter::repeat_n(21, 13)));
+    assert!(columns.eq(std::iter::repeat_n(32, 13)));
     let svg = std::fs::read_to_string(at.join("out/plb-miss-rate.svg")).unwrap();
     assert!(svg.starts_with("<svg"));
+}
+
+#[test]
+fn the_gate_buffer_and_the_caches_are_swept() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    synth(at, &["--modules", "6", "--calls-per-kilocycle", "8"]);
+    let sizes = [
+        "--glb",
+        "2,64",
+        "--instruction-cache",
+        "2K,16K",
+        "--data-cache",
+        "4K",
+    ];
+    let run = |more: &[&str]| {
+        let arguments = [&["sweep", "t.mmt"], &sizes[..], more].concat();
+        succeed(at, &arguments)
+    };
+    let lines = run(&["--json"]);
+    let runs: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // What is not named keeps the configuration's value, the protection buffer's entries too.
+    assert_eq!(runs.len(), 4);
+    for (run, (glb, cache)) in runs
+        .iter()
+        .zip([(2, 2048), (2, 16384), (64, 2048), (64, 16384)])
+    {
+        assert_eq!(run["glb_entries"], glb);
+        assert_eq!(run["instruction_cache_bytes"], cache);
+        assert_eq!(run["data_cache_bytes"], 4096);
+        assert_eq!(run["unified_cache_bytes"], 2 << 20);
+        assert_eq!(run["plb_entries"], 64);
+        assert_eq!(run["format"], "vector");
+    }
+    let number = |run: usize, name: &str| runs[run][name].as_f64().unwrap();
+    assert!(number(0, "glb_misses") > number(2, "glb_misses"));
+    let misses = "instruction_cache_miss_rate";
+    assert!(number(0, misses) > number(1, misses));
+    let table = run(&[]);
+    let head = table.lines().nth(2).unwrap();
+    for (column, there) in [
+        ("GLB", true),
+        ("instruction cache", true),
+        ("data cache", false),
+    ] {
+        assert_eq!(head.contains(column), there, "{column} in\n{table}");
+    }
+    assert_eq!(table.trim_end().lines().count(), 3 + 4);
+    let written = run(&["-o", "out"]);
+    let names: Vec<&str> = written.lines().collect();
+    assert_eq!(
+        names,
+        [
+            "out/sweep.csv",
+            "out/glb-miss-rate.svg",
+            "out/glb-time.svg",
+            "out/slowdown-instruction-cache.svg"
+        ]
+    );
+    let stderr = fail(at, &["sweep", "t.mmt", "--data-cache", "5000"], 1);
+    assert!(stderr.contains("5000 bytes"), "{stderr}");
+    let many = (1..200).map(|size| size.to_string());
+    let many = many.collect::<Vec<_>>().join(",");
+    let stderr = fail(at, &["sweep", "t.mmt", "--plb", &many, "--glb", &many], 1);
+    assert!(stderr.contains("more than 10000 runs"), "{stderr}");
 }
 
 #[test]
@@ -101,6 +169,7 @@ fn wild_stores_are_refused_and_told() {
     let text = succeed(at, &["run", "t.mmt"]);
     assert!(text.contains(": write of 0x"), "{text}");
     assert!(text.contains(", held is none"), "{text}");
+    assert!(text.contains(" at byte 0x"), "{text}");
     fail(at, &["run", "t.mmt", "--strict"], 1);
 }
 
@@ -157,4 +226,52 @@ fn bad_configurations_and_parameters_are_named() {
     assert!(stderr.contains("modules is 0"), "{stderr}");
     fail(at, &["run"], 2);
     fail(at, &["run", "t.mmt", "--format", "tree"], 2);
+}
+
+#[test]
+fn traces_of_others_are_converted_or_refused_with_the_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/mmp/tests/samples");
+    for name in ["tiny.lackey", "tiny.execlog", "tiny.toml"] {
+        std::fs::copy(samples.join(name), at.join(name)).unwrap();
+    }
+    let map = std::fs::read_to_string(at.join("tiny.toml")).unwrap();
+    let map = map.replace(
+        "start = 0x1ffe801000\nend = 0x1fff001000",
+        "start = 0x4000001000\nend = 0x4000801000",
+    );
+    std::fs::write(at.join("qemu.toml"), map).unwrap();
+    for (from, trace, map) in [
+        ("lackey", "tiny.lackey", "tiny.toml"),
+        ("qemu", "tiny.execlog", "qemu.toml"),
+    ] {
+        let to = ["-o", "t.mmt", "--map", map];
+        let arguments = [&["convert", "--from", from, trace], &to[..]].concat();
+        let said = succeed(at, &arguments);
+        assert!(said.contains("87 instructions"), "{said}");
+        assert!(said.contains("2 calls of gates, 2 returns"), "{said}");
+        let ran = succeed(at, &["run", "t.mmt"]);
+        assert!(ran.contains("write of 0x403000, held is none"), "{ran}");
+    }
+    std::fs::write(at.join("bad"), "I  00401000,1\nI  00401001,x\n").unwrap();
+    let convert = |map: &'static str, trace: &'static str| {
+        let arguments = [
+            "convert", "--from", "lackey", "--map", map, "-o", "new.mmt", trace,
+        ];
+        fail(at, &arguments, 1)
+    };
+    let stderr = convert("tiny.toml", "bad");
+    assert_eq!(
+        stderr,
+        "mullion: new.mmt: bad: line 2: `x` is no number of bytes\n"
+    );
+    assert!(!at.join("new.mmt").exists());
+    let stderr = convert("tiny.toml", "absent");
+    assert!(stderr.starts_with("mullion: absent: "), "{stderr}");
+    let stderr = convert("bad", "tiny.lackey");
+    assert!(
+        stderr.starts_with("mullion: bad: the map cannot be read"),
+        "{stderr}"
+    );
 }

@@ -11,6 +11,7 @@ use mullion_trust::credentials::files;
 use mullion_trust::module_type::{ModuleType, is_name};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The policy of this machine, where no other is named.
 const SYSTEM_POLICY: &str = "/etc/mullion/policy.toml";
@@ -137,7 +138,7 @@ impl AdmissionArgs {
         &self,
         authoriser: &Authoriser,
         image: &Path,
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
     ) -> anyhow::Result<Result<Admitted, NotAdmitted>> {
         if authoriser.policy().is_none() {
             return Ok(authoriser.admit(bytes, &Asked::default()));

@@ -6,18 +6,21 @@ use crate::output::{file, outln, sayln};
 use crate::units;
 use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
-use mullion_runtime::{Caller, Claimed, End, HostFunction};
+use mullion_metrics::{Metrics, prometheus};
+use mullion_runtime::{Caller, Claimed, Clock, End, HostFunction};
 use mullion_service::wire::{Call, List, Operation, Restart, Unload};
-use mullion_service::{Address, Listener, Rules, Server, Settings, Stopper};
+use mullion_service::{Address, Gauge, Listener, Rules, Server, Settings, Stopper};
 use mullion_system::{Grants, Receiver, Streams, System};
 use mullion_trust::challenge::FRAME;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Run the code loader as a service; list, call, restart and unload modules in it.
@@ -112,6 +115,14 @@ struct Serve {
     /// Modules of one key.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     max_modules: usize,
+    /// Write what the modules that are loaded have done to this file, now and then and at the end, as
+    /// text for Prometheus: calls, faults by kind, memory, limits that they hit, time. The file is
+    /// always whole.
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// How often it is written.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, requires = "metrics")]
+    metrics_every: Duration,
     /// How long a client may be silent, within a message and between two.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time)]
     patience: Duration,
@@ -219,6 +230,7 @@ impl Serve {
             limits: mullion_runtime::Limits {
                 memory: self.max_memory,
                 time: Some(self.max_time),
+                measured: self.metrics.is_some().then_some(Clock::Wall),
                 ..defaults.limits.clone()
             },
             ..defaults
@@ -232,6 +244,11 @@ impl Serve {
             sayln!("mullion: module {module}: {}", text.escape_debug());
         }));
         let (stopper, rules) = (server.stopper(), server.rules());
+        let gauge = server.gauge();
+        let metrics = self.metrics.clone().map(|file| (file, self.metrics_every));
+        let metrics = metrics
+            .map(|(file, every)| Written::begin(gauge, file, every))
+            .transpose()?;
         // A log that may grow no more (`ulimit -f`) is an error that is reported: by default, the signal ends the
         // process.
         let _too_large = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -240,7 +257,9 @@ impl Serve {
             .name("signals".into())
             .spawn(move || self.obey(signals, &stopper, &rules, strict))?;
         sayln!("mullion: listening on {}", addresses.join(" and "));
-        server.run()?;
+        let served = server.run();
+        drop(metrics);
+        served?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -280,6 +299,59 @@ impl Serve {
         }
         Ok(authoriser)
     }
+}
+
+/// A thread that writes the figures of modules to a file; once more when this is dropped.
+struct Written {
+    /// Tells it to end, by going.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Written {
+    fn begin(gauge: Gauge, file: PathBuf, every: Duration) -> anyhow::Result<Self> {
+        // What cannot be written now is the operator's mistake, and said at once.
+        write_figures(&gauge, &file)?;
+        let (end, ended) = channel();
+        let thread = std::thread::Builder::new().name("metrics".into());
+        let thread = thread.spawn(move || {
+            let mut said = false;
+            loop {
+                let told = ended.recv_timeout(every);
+                let written = write_figures(&gauge, &file);
+                if let (Err(error), false) = (&written, said) {
+                    sayln!("mullion: the figures of modules are not written: {error:#}");
+                }
+                said = written.is_err();
+                if told != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self {
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn write_figures(gauge: &Gauge, place: &Path) -> anyhow::Result<()> {
+    let all = gauge.read().into_iter().map(|figures| Metrics {
+        domain: format!("module {}", figures.module),
+        image: figures.name,
+        number: figures.domain,
+        counts: figures.counts,
+    });
+    file(place, prometheus(&all.collect::<Vec<_>>()))
 }
 
 /// A connection is a descriptor, and the usual limit is 1024.

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Check that an image keeps to every rule of the window.
 ///
@@ -149,7 +150,7 @@ impl Args {
         report
     }
 
-    fn check(&self, bytes: Vec<u8>, report: &mut FileReport) {
+    fn check(&self, bytes: Arc<[u8]>, report: &mut FileReport) {
         let symbols = Symbols::read(&bytes);
         let limit = match (self.all, self.json) {
             (true, _) => usize::MAX,

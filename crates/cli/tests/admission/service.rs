@@ -673,6 +673,76 @@ fn a_request_in_progress_is_answered_when_the_loader_stops() {
     );
 }
 
+/// The figures of modules are in a file while the loader serves, and as they were last when it has stopped.
+#[test]
+fn what_modules_do_is_written_for_prometheus() {
+    let options = ["--metrics", "figures.prom", "--metrics-every", "20ms"];
+    let mut service = Service::new("", &[], &options);
+    let file = service.world.path("figures.prom");
+    let read = || std::fs::read_to_string(&file).expect("there from the beginning");
+    // Rows are there when there is a module.
+    assert!(!read().contains("{domain="), "{}", read());
+    let first = service.load();
+    let second = service.load();
+    let value = |text: &str, module: &str, row: &str, label: &str| -> Option<f64> {
+        let mut lines = text.lines().filter(|line| line.starts_with(row));
+        let of = format!("{{domain=\"module {module}\",image=\"");
+        let line = lines.find(|line| line.contains(&of) && line.contains(label))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    let calls = "mullion_domain_calls_total";
+    // What has happened when the file is written is in it: so it is there sooner or later.
+    let until = |wanted: &dyn Fn(&str) -> bool| {
+        loop {
+            let text = read();
+            if wanted(&text) {
+                return text;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let text = until(&|text| value(text, &second, calls, "").is_some());
+    let before = value(&text, &first, calls, "").expect("a row");
+    service.alice(&["loader", "call"], &[&first, "add", "2", "3"]);
+    until(&|text| value(text, &first, calls, "") == Some(before + 1.0));
+    service.faults(&first, &["wild"], "");
+    service.alice(&["loader", "restart"], &[&first]);
+    service.alice(&["loader", "unload"], &[&second]);
+    assert_eq!(service.signal(Signal::TERM).code(), Some(0));
+    let text = read();
+    assert_eq!(
+        value(&text, &first, "mullion_domain_restarts_total", ""),
+        Some(1.0)
+    );
+    let faults = "mullion_domain_faults_total";
+    assert_eq!(
+        value(&text, &first, faults, "kind=\"access\""),
+        Some(1.0),
+        "{text}"
+    );
+    assert!(value(&text, &first, "mullion_domain_call_seconds_total", "").is_some());
+    assert_eq!(value(&text, &second, calls, ""), None, "unloaded");
+    assert!(text.ends_with('\n') && text.starts_with("# HELP"), "{text}");
+}
+
+#[test]
+fn a_file_for_figures_that_cannot_be_written_is_said_at_once() {
+    let world = World::of_type(&TYPE.replace("[\"__mullion_system\"]", MODULE), "");
+    let output = world.mullion(&[
+        "loader",
+        "serve",
+        "--policy",
+        "policy.toml",
+        "--socket",
+        "s",
+        "--metrics",
+        "none/figures.prom",
+    ]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("none/figures.prom"), "{said}");
+}
+
 /// The most memory that the process had, in KiB.
 fn peak(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");

@@ -1,7 +1,8 @@
 //! Time, memory, stack, and what is not granted.
 
-use crate::{command, expect, run, text};
-use std::process::Stdio;
+use crate::{command, expect, mullion, run, text};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 #[test]
@@ -145,4 +146,50 @@ fn no_clock_without_the_grant() {
     expect(&run(&[], "streams", &["clock"]), 0, &format!("-1 {EPERM}"));
     expect(&run(&["--clock"], "streams", &["clock"]), 0, "0 0");
     expect(&run(&[], "streams", &["sleep"]), EPERM, "");
+}
+
+/// An image with so many MiB of constants, and the words of a shell that runs it with so many MiB of memory of its own.
+fn large(directory: &Path, constants: u32) -> impl Fn(&str, u32) -> Output {
+    let (source, image) = (directory.join("large.c"), directory.join("large.mx"));
+    let program = format!(
+        "#include <stdio.h>\nconst char big[{constants} << 20] = {{1}};\n\
+         int main(int count, char **words) {{ (void)words; printf(\"%d\\n\", big[count - 1]); return 0; }}\n"
+    );
+    std::fs::write(&source, program).expect("written");
+    let mut build = mullion(&["cc", "-O1", "-w"]);
+    let built = build.arg(&source).arg("-o").arg(&image).output();
+    let built = built.expect("the command starts");
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    move |max_memory, own| {
+        // What a process has for itself, and may write: files in memory and reservations are not in it.
+        let line = format!("ulimit -d {}; exec \"$@\"", own << 10);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, "sh", env!("CARGO_BIN_EXE_mullion")]);
+        shell.args(["run", "--max-memory", max_memory]);
+        shell.arg(&image).stdin(Stdio::null());
+        shell.output().expect("the shell starts")
+    }
+}
+
+/// A module of 64 MiB is not read where a domain may have 32, however little the process itself could have.
+#[test]
+fn a_file_that_takes_more_than_the_memory_limit_is_not_read() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = large(directory.path(), 64);
+    let output = run("32M", 56);
+    expect(&output, 126, "");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("larger than 24403200 bytes: to verify more takes more than 33554432"),
+        "{said}"
+    );
+    expect(&run("128M", 256), 0, "1\n");
+}
+
+/// A file is in memory once, and beside it what the verifier learns of its code.
+#[test]
+fn a_file_is_not_in_memory_twice() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = large(directory.path(), 40);
+    expect(&run("64M", 104), 0, "1\n");
 }

@@ -8,6 +8,7 @@ mod limits;
 mod refused;
 mod steps;
 mod streams;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

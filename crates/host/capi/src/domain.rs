@@ -1,6 +1,8 @@
 //! Domains behind handles, and the host functions that they call.
 
 use crate::jump;
+use crate::live::LiveFunction;
+use crate::pool::Taken;
 use crate::status::{Failure, HostRefused, OK, OUTPUT_LIMIT, Status};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, HostArguments, Pointer, User, Value};
@@ -13,7 +15,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// What a handle of a domain stands for. There before the domain is, since its
@@ -21,19 +24,28 @@ use std::time::Duration;
 pub(crate) struct Domain {
     loaded: OnceLock<host::Domain>,
     own: Arc<Own>,
+    /// What has it taken out of a pool, until that is to go back.
+    taken: Mutex<Option<Taken>>,
 }
 
 /// What the domain and its host functions both know of it.
 struct Own {
-    number: OnceLock<u64>,
+    /// Of its handle. A domain of a pool has another one for each use.
+    number: AtomicU64,
     /// What `mullion_alloc` gave, by address.
     buffers: Mutex<HashMap<u64, Buffer<u8>>>,
 }
 
-/// An export, of one domain.
-pub(crate) struct Function {
-    domain: Arc<Domain>,
-    export: Export,
+/// An export, of one domain, or of whatever one serves.
+pub(crate) enum Function {
+    Of(Exported),
+    Live(LiveFunction),
+}
+
+/// An export of one domain.
+pub(crate) struct Exported {
+    pub(crate) domain: Arc<Domain>,
+    pub(crate) export: Export,
 }
 
 thread_local! {
@@ -52,28 +64,40 @@ struct Calling {
 
 impl Domain {
     /// Makes a domain and its handle.
-    pub(crate) fn load(builder: DomainBuilder) -> Result<Handle, Failure> {
+    pub(crate) fn load(builder: DomainBuilder) -> Result<Arc<Self>, Failure> {
         let own = Arc::new(Own {
-            number: OnceLock::new(),
+            number: AtomicU64::new(0),
             buffers: Mutex::default(),
         });
         let domain = Arc::new(Self {
             loaded: OnceLock::new(),
             own: own.clone(),
+            taken: Mutex::default(),
         });
-        let handle = table::add(Object::Domain(domain.clone()))?;
-        own.number.get_or_init(|| handle.number);
+        domain.give_handle()?;
         match builder.user(own).load() {
             Ok(loaded) => {
                 domain.loaded.get_or_init(|| loaded);
-                Ok(handle)
+                Ok(domain)
             }
             Err(error) => {
                 // A constructor's host function may have unloaded it before.
-                let _taken = table::free_handle(handle, Object::domain);
+                let _taken = table::free_handle(domain.handle(), Object::domain);
                 Err(error.into())
             }
         }
+    }
+
+    /// A handle, in the place of one that is void.
+    pub(crate) fn give_handle(self: &Arc<Self>) -> Result<(), Failure> {
+        let handle = table::add(Object::Domain(self.clone()))?;
+        self.own.number.store(handle.number, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The one that it has.
+    pub(crate) fn handle(&self) -> Handle {
+        self.own.handle()
     }
 
     /// The domain, unless its constructors are still running.
@@ -102,7 +126,28 @@ impl Domain {
     pub(crate) fn unload(&self) -> Result<(), Failure> {
         self.loaded()?.unload()?;
         self.buffers(|buffers| buffers.clear());
+        // A pool makes another one in its place.
+        self.give_back();
         Ok(())
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Option<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It was taken out of a pool, and knows what is to go back.
+    pub(crate) fn take_from_pool(&self, taken: Taken) {
+        *self.taken() = Some(taken);
+    }
+
+    pub(crate) fn is_from_pool(&self) -> bool {
+        self.taken().is_some()
+    }
+
+    /// It goes back to the pool that it was taken out of, if it was.
+    pub(crate) fn give_back(&self) {
+        let taken = self.taken().take();
+        drop(taken);
     }
 
     #[inline]
@@ -212,7 +257,7 @@ impl Domain {
         &self,
         run: impl FnOnce(&Target<'_>) -> Result<R, host::Error>,
     ) -> Result<R, Failure> {
-        let number = self.own.number.get().copied().unwrap_or(0);
+        let number = self.handle().number;
         let innermost = CALLER.get();
         if !innermost.is_null() {
             // Unless the host function was left by a jump.
@@ -237,16 +282,68 @@ impl Domain {
     }
 }
 
+impl Own {
+    #[inline]
+    fn handle(&self) -> Handle {
+        Handle {
+            number: self.number.load(Ordering::Relaxed),
+        }
+    }
+}
+
 impl Function {
+    /// Calls it, and gives what it returns to `take`: where it is, since to move it
+    /// takes as long as the call.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+        take: impl FnOnce(&Returned),
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Of(one) => one.call(arguments, limits, take),
+            Self::Live(live) => live.with(|one| one.call(arguments, limits, take)),
+        }
+    }
+
+    /// Calls it on a thread of its own.
+    pub(crate) fn start(
+        &self,
+        arguments: &Arguments,
+        limits: Option<&CallLimits>,
+    ) -> Result<host::Call<Returned>, Failure> {
+        self.with(|one| {
+            let domain = one.domain.loaded()?;
+            Ok(one.export.start(domain, arguments, limits)?)
+        })
+    }
+
+    pub(crate) fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Failure> {
+        self.with(|one| Ok(one.export.check(parameters, result)?))
+    }
+
+    /// For another domain to call: of the domain that serves now.
+    pub(crate) fn callee(&self) -> Result<Callee, Failure> {
+        self.with(|one| Ok(Callee::new(one.domain.loaded()?, &one.export)?))
+    }
+
+    fn with<R>(&self, run: impl FnOnce(&Exported) -> Result<R, Failure>) -> Result<R, Failure> {
+        match self {
+            Self::Of(one) => run(one),
+            Self::Live(live) => live.with(run),
+        }
+    }
+}
+
+impl Exported {
     pub(crate) fn find(domain: Arc<Domain>, name: &str) -> Result<Self, Failure> {
         let export = domain.within(|target| target.image().find(name))?;
         Ok(Self { domain, export })
     }
 
-    /// Calls it, and gives what it returns to `take`: where it is, since to move it
-    /// takes as long as the call.
     #[inline]
-    pub(crate) fn call(
+    fn call(
         &self,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
@@ -258,35 +355,12 @@ impl Function {
             Ok(())
         })
     }
-
-    /// Calls it on a thread of its own.
-    pub(crate) fn start(
-        &self,
-        arguments: &Arguments,
-        limits: Option<&CallLimits>,
-    ) -> Result<host::Call<Returned>, Failure> {
-        Ok(self
-            .export
-            .start(self.domain.loaded()?, arguments, limits)?)
-    }
-
-    pub(crate) fn check(&self, parameters: &[Class], result: Option<Class>) -> Result<(), Failure> {
-        Ok(self.export.check(parameters, result)?)
-    }
-
-    /// For another domain to call.
-    pub(crate) fn callee(&self) -> Result<Callee, Failure> {
-        Ok(Callee::new(self.domain.loaded()?, &self.export)?)
-    }
 }
 
 /// The handle of a domain that this interface has loaded.
 pub(crate) fn handle_of(identity: &Identity) -> Handle {
     let own = identity.user::<Arc<Own>>();
-    let number = own.and_then(|own| own.number.get().copied());
-    Handle {
-        number: number.unwrap_or(0),
-    }
+    own.map_or(Handle { number: 0 }, |own| own.handle())
 }
 
 /// `mullion_host_function`. A C++ exception that leaves it ends the process, with the reason: `dispatch`
@@ -312,7 +386,7 @@ pub(crate) unsafe fn call_host(
     arguments: &RawArguments,
 ) -> Result<RawResult, BoxedError> {
     let own = caller.user::<Arc<Own>>();
-    let number = own.and_then(|own| own.number.get().copied()).unwrap_or(0);
+    let number = own.map_or(0, |own| own.handle().number);
     let arguments = HostArguments {
         integers: arguments.integers,
         reals: arguments.doubles,

@@ -1,7 +1,7 @@
 //! The header and this library agree on every number: a C program that does not
 //! compile if they do not.
 
-use crate::{metrics, policy, sharing, status, table, value};
+use crate::{metrics, policy, pool, sharing, status, table, value};
 use mullion_host::Permission;
 use std::ffi::{CStr, c_int};
 use std::fmt::Write as _;
@@ -60,6 +60,8 @@ fn layout() -> Vec<(String, i64)> {
         "function",
         "shared",
         "call_handle",
+        "pool",
+        "live",
     ] {
         let of = format!("sizeof(mullion_{handle})");
         list.push((of, size_of::<table::Handle>()));
@@ -81,6 +83,11 @@ fn layout() -> Vec<(String, i64)> {
     structure!("mullion_call_limits", value::CallLimits, size: "size", nanoseconds: "nanoseconds",
         gate_calls: "gate_calls", depth: "depth", reserved: "reserved",
         processor_nanoseconds: "processor_nanoseconds");
+    structure!("mullion_pool_limits", pool::Bounds, size: "size", most: "most", ready: "ready",
+        memory: "memory");
+    structure!("mullion_pool_figures", pool::Stats, size: "size", ready: "ready", taken: "taken",
+        returned: "returned", made: "made", uses: "uses", waits: "waits", restarts: "restarts",
+        ended: "ended", replaced: "replaced");
     structure!("mullion_link_options", sharing::LinkOptions, size: "size", reals: "reals",
         integers: "integers", limits: "limits", failed: "failed");
     structure!("mullion_link_info", sharing::LinkInfo, size: "size", import: "import",
@@ -161,6 +168,8 @@ fn every_function_of_the_header_is_in_the_library_and_no_other() {
         include_str!("lib.rs"),
         include_str!("call.rs"),
         include_str!("held.rs"),
+        include_str!("live.rs"),
+        include_str!("pool.rs"),
         include_str!("policy.rs"),
         include_str!("sharing.rs"),
         include_str!("metrics.rs"),
@@ -168,7 +177,7 @@ fn every_function_of_the_header_is_in_the_library_and_no_other() {
     let mut defined = functions(&files.concat(), "extern \"C\" fn mullion_");
     defined.sort();
     assert_eq!(declared, defined);
-    assert!(declared.len() == 67, "{}: {declared:?}", declared.len());
+    assert!(declared.len() == 78, "{}: {declared:?}", declared.len());
 }
 
 /// Names of functions that lines declare.

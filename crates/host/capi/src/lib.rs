@@ -6,6 +6,8 @@
 //! table.rs    handles: numbers with a generation, checked at each use
 //! call.rs     calls that are started, and cancelled
 //! domain.rs   domains, and the host functions that they call
+//! pool.rs     domains kept ready
+//! live.rs     domains that are replaced behind their functions
 //! held.rs     what host functions register with a call
 //! sharing.rs  links between domains, and pages that they share
 //! policy.rs   who may load, call and share
@@ -23,9 +25,11 @@ mod call;
 mod domain;
 mod held;
 mod jump;
+mod live;
 mod log;
 mod metrics;
 mod policy;
+mod pool;
 mod sharing;
 mod status;
 mod table;
@@ -34,8 +38,8 @@ mod value;
 #[cfg(test)]
 mod header_tests;
 
-use domain::{Domain, Function};
-use mullion_host::{Arguments, Buffer, Imports, Limits};
+use domain::{Domain, Exported, Function};
+use mullion_host::{Arguments, Buffer, DomainBuilder, Image, Imports, Limits};
 use policy::{file_of, host};
 use status::{Failure, Status, guarded};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -269,20 +273,58 @@ unsafe extern "C" fn mullion_domain_load(
 ) -> Status {
     guarded(|| {
         // SAFETY: by the caller's promise.
-        let (place, limits) = unsafe { (place(domain)?, limits_of(limits)?) };
-        let mut builder = table::find(image, Object::image)?.domain().limits(limits);
-        if !name.is_null() {
-            // SAFETY: by the caller's promise.
-            builder = builder.name(unsafe { text(name) }?);
-        }
-        if !imports.is_none() {
-            let list = table::find(imports, Object::imports)?;
-            let list = list.lock().unwrap_or_else(PoisonError::into_inner);
-            builder = builder.imports(list.clone());
-        }
-        place.write(Domain::load(builder)?);
+        let place = unsafe { place(domain) }?;
+        // SAFETY: by the caller's promise.
+        let recipe = unsafe { Recipe::new(image, name, imports, limits) }?;
+        place.write(Domain::load(recipe.builder())?.handle());
         Ok(())
     })
+}
+
+/// What domains are to be made of.
+pub(crate) struct Recipe {
+    image: Image,
+    name: Option<String>,
+    imports: Imports,
+    limits: Limits,
+}
+
+impl Recipe {
+    /// # Safety
+    /// `name` is null or a string; `limits` is null or points to a structure whose `size` is set.
+    pub(crate) unsafe fn new(
+        image: Handle,
+        name: *const c_char,
+        imports: Handle,
+        limits: *const value::Limits,
+    ) -> Result<Self, Failure> {
+        // SAFETY: by the caller's promise.
+        let limits = unsafe { limits_of(limits) }?;
+        let image = table::find(image, Object::image)?;
+        // SAFETY: by the caller's promise.
+        let given = (!name.is_null()).then(|| unsafe { text(name) });
+        let name = given.transpose()?.map(str::to_owned);
+        let mut list = Imports::new();
+        if !imports.is_none() {
+            let given = table::find(imports, Object::imports)?;
+            list = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        }
+        Ok(Self {
+            image,
+            name,
+            imports: list,
+            limits,
+        })
+    }
+
+    pub(crate) fn builder(&self) -> DomainBuilder {
+        let builder = self.image.domain().limits(self.limits.clone());
+        let builder = builder.imports(self.imports.clone());
+        match &self.name {
+            Some(name) => builder.name(name),
+            None => builder,
+        }
+    }
 }
 
 /// # Safety
@@ -402,8 +444,9 @@ unsafe extern "C" fn mullion_function_find(
     guarded(|| {
         // SAFETY: by the caller's promise.
         let (name, place) = unsafe { (text(name)?, place(function)?) };
-        let found = Function::find(table::find(domain, Object::domain)?, name)?;
-        place.write(table::add(Object::Function(Arc::new(found)))?);
+        let found = Exported::find(table::find(domain, Object::domain)?, name)?;
+        let found = Arc::new(Function::Of(found));
+        place.write(table::add(Object::Function(found))?);
         Ok(())
     })
 }
@@ -420,10 +463,7 @@ unsafe extern "C" fn mullion_function_check(
     guarded(|| {
         // SAFETY: by the caller's promise.
         let parameters = unsafe { value::classes(parameters, count) }?;
-        let result = match result {
-            value::TYPE_NOTHING => None,
-            other => Some(value::class(other)?),
-        };
+        let result = value::result_class(result)?;
         table::find(function, Object::function)?.check(&parameters, result)
     })
 }

@@ -16,6 +16,8 @@
 
 use crate::call::Call;
 use crate::domain::{Domain, Function};
+use crate::live::Live;
+use crate::pool::Pool;
 use crate::status::Failure;
 use mullion_host::{Image, Imports, Shared};
 use mullion_runtime::Used;
@@ -62,6 +64,8 @@ pub(crate) enum Object {
     Function(Arc<Function>),
     Shared(Shared),
     Call(Call),
+    Pool(Pool),
+    Live(Arc<Live>),
 }
 
 impl Object {
@@ -93,6 +97,22 @@ impl Object {
     pub(crate) fn call(&self) -> Option<&Call> {
         match self {
             Self::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pool(&self) -> Option<&Pool> {
+        match self {
+            Self::Pool(pool) => Some(pool),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn live(&self) -> Option<&Arc<Live>> {
+        match self {
+            Self::Live(live) => Some(live),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Values and structures as `mullion.h` lays them out.
 
+use crate::pool::Bounds;
 use crate::status::Failure;
 use mullion_host::{Arguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
@@ -86,6 +87,21 @@ pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Fail
             given,
             FIRST_LIMITS,
             "`size` of the limits is not sizeof(mullion_limits)",
+        )
+    }
+}
+
+/// `mullion_pool_limits`.
+///
+/// # Safety
+/// The pointer is null or points to a structure whose `size` is set.
+pub(crate) unsafe fn pool_limits(given: *const Bounds) -> Result<Option<Bounds>, Failure> {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        versioned(
+            given,
+            size_of::<Bounds>(),
+            "`size` of the limits is not sizeof(mullion_pool_limits)",
         )
     }
 }
@@ -206,6 +222,14 @@ pub(crate) fn class(number: u32) -> Result<Class, Failure> {
         (false, 1 | 2 | 4 | 8) => Ok(Class::Integer(bytes)),
         (true, 4 | 8) => Ok(Class::Real(bytes)),
         _ => Err(Failure::argument("a type is none that crosses the wall")),
+    }
+}
+
+/// The type of a result; `None`: it is not looked at.
+pub(crate) fn result_class(number: u32) -> Result<Option<Class>, Failure> {
+    match number {
+        TYPE_NOTHING => Ok(None),
+        other => Ok(Some(class(other)?)),
     }
 }
 

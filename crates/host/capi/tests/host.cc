@@ -312,6 +312,36 @@ int main(int count, char **words)
     domain.restart();
     EXPECT(next().unverified() == 6);
 
+    // Domains of a pool are as new at each use, and go back by themselves.
+    {
+        mullion::pool pool(image, imports, {}, 2);
+        for (int use = 0; use < 5; use++) {
+            mullion::pooled one = pool.get();
+            auto count = one.find<int()>("next");
+            EXPECT(count().unverified() == 6 && count().unverified() == 7);
+            mullion::pooled two = pool.get();
+            EXPECT(two.find<int()>("next")().unverified() == 6 && one.handle().number != two.handle().number);
+            EXPECT(status_of([&] { pool.get(0); }) == MULLION_TIMED_OUT);
+        }
+        EXPECT(pool.stats().uses == 10 && pool.stats().taken == 0);
+        pool.upgrade(image, imports);
+        mullion::pooled outlives = pool.get();
+        pool = mullion::pool(image, imports);
+        EXPECT(outlives.find<int()>("next")().unverified() == 6);
+    }
+
+    // A domain is replaced behind a function.
+    {
+        mullion::live live(mullion::domain(image, imports));
+        auto count = live.find<int()>("next");
+        EXPECT(count().unverified() == 6 && count().unverified() == 7);
+        EXPECT(live.now<const char *()>("name")()[0].unverified() == 'e');
+        mullion::domain second(image, imports);
+        live.upgrade(std::move(second));
+        EXPECT(count().unverified() == 6 && second.handle().number == 0);
+        EXPECT(status_of([&] { live.find<int(int)>("next"); }) == MULLION_WRONG_TYPE);
+    }
+
     // Ownership.
     mullion::domain moved = std::move(domain);
     EXPECT(next().unverified() == 7);

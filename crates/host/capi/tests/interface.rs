@@ -101,6 +101,29 @@ fn threads_of_a_host_in_c_that_end() {
     content(source, directory.path(), Command::new(&program).arg(&image));
 }
 
+/// Images of `tests/pooled.c`: two that have the same functions, and one that has others.
+fn pooled(directory: &Path) -> [PathBuf; 3] {
+    let all = ["-DVERSION=1", "-DVERSION=2", "-DOTHER"];
+    all.map(|option| {
+        let image = directory.join(format!("pooled{option}.mx"));
+        support::build(&here("tests/pooled.c"), &image, &[option]);
+        image
+    })
+}
+
+#[test]
+fn pools_and_domains_that_are_replaced_under_threads() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let images = pooled(directory.path());
+    let source = "tests/pools.c";
+    let program = compile("gcc", "-std=c99", source, false, directory.path(), &[]);
+    content(
+        source,
+        directory.path(),
+        Command::new(&program).args(&images),
+    );
+}
+
 #[test]
 fn host_functions_that_are_left_by_jumps() {
     host("gcc", "-std=gnu11", "tests/jumps.c", false);

@@ -2,21 +2,19 @@
 
 use crate::identity::{self, Identity, Place};
 use crate::shared;
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, WINDOW_SIZE};
 use mullion_picture::{Books, State};
-use mullion_runtime::{PAGE, PageTables};
-use mullion_supervisor::{DomainId, Permission, Range, Supervisor};
+use mullion_runtime::{Meter, PAGE, PageTables};
+use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
 use mullion_verifier::Permission as Segment;
 use std::collections::HashMap;
-
-/// Bytes of a window.
-const WINDOW: u64 = 1 << 32;
 
 /// What the supervisor holds now of all domains of this process, as [`State`] has it:
 /// its `to_json` is what `mullion map` reads.
 ///
-/// The host is domain 0. Domains and their windows, the parts of their images, the entry
-/// points that other domains may call, and shared memory have names; the links are the
-/// switch gates. An entry point that only the host calls is not in the books: the
+/// The host is domain 0. Domains and their windows, the parts of their images, their heaps and
+/// stacks, the entry points that other domains may call, and shared memory have names; the links
+/// are the switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the books: the
 /// host may enter at every export ([`Image::exports`](crate::Image::exports)).
 ///
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
@@ -71,9 +69,14 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
     let name = identity.name();
     let file = identity.image().file();
     books.name(place.record, name);
-    if let Some(window) = range(place.base..place.base + WINDOW) {
+    if identity.meter().is_some_and(Meter::has_ended) {
+        books.ended(place.record);
+    }
+    if let Some(window) = range(place.base..place.base + WINDOW_SIZE) {
         books.label(window, name);
     }
+    let gates = place.base + GATE_BASE;
+    let mut parts = vec![("gates", gates..gates + GATE_AREA_SIZE)];
     for segment in file.segments() {
         let part = match segment.permission() {
             Segment::Read => "constants",
@@ -82,7 +85,18 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
         };
         let start = place.base + segment.offset();
         let end = (start + segment.size()).next_multiple_of(PAGE);
-        if let Some(range) = range(start..end) {
+        add(&mut parts, part, start..end);
+    }
+    let image_end = parts.last().map_or(place.base, |(_, part)| part.end);
+    for written in written(&books.supervisor, place, image_end) {
+        let part = match written.start < place.base + HEAP_END {
+            true => "heap",
+            false => "stack",
+        };
+        add(&mut parts, part, written);
+    }
+    for (part, bytes) in parts {
+        if let Some(range) = range(bytes) {
             books.label(range, part);
         }
     }
@@ -94,6 +108,37 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
             books.label(*entry, &export.name);
         }
     }
+}
+
+/// Adds a part; one that goes on where another of its name ends makes that longer.
+fn add(
+    parts: &mut Vec<(&str, std::ops::Range<u64>)>,
+    name: &'static str,
+    bytes: std::ops::Range<u64>,
+) {
+    match parts.last_mut() {
+        Some((last, before)) if *last == name && before.end == bytes.start => {
+            before.end = bytes.end;
+        }
+        _ => parts.push((name, bytes)),
+    }
+}
+
+/// What the domain may write of its window behind its image.
+fn written(
+    books: &Supervisor<PageTables>,
+    place: &Place,
+    image_end: u64,
+) -> Vec<std::ops::Range<u64>> {
+    let Some(behind) = range(image_end..place.base + WINDOW_SIZE) else {
+        return Vec::new();
+    };
+    let own = Subject::Domain(place.record);
+    let pieces = books.regions(behind);
+    let written = pieces.filter(|(_, holding)| holding.direct(own).access == Permission::ReadWrite);
+    written
+        .map(|(range, _)| range.address()..range.address() + range.byte_count())
+        .collect()
 }
 
 /// Whole words that hold these bytes.

@@ -245,7 +245,7 @@ impl Domain {
     }
 
     /// Whether anybody else has it: a clone, a function, or a call that runs.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub(crate) fn has_others(&self) -> bool {
         Arc::strong_count(&self.core) > 1
     }
 
@@ -270,7 +270,31 @@ impl Domain {
         }
     }
 
+    /// The usual call is straight on: what is not usual, or is written twice, would have its result in memory,
+    /// where it is written in parts and read as a whole.
     pub(crate) fn call(
+        &self,
+        export: usize,
+        arguments: &Arguments,
+        terms: Option<&Terms>,
+    ) -> Result<Returned, Error> {
+        if terms.is_some() || tracing::enabled!(target: "mullion::call", tracing::Level::TRACE) {
+            return self.call_on(export, arguments, terms);
+        }
+        let guard = match self.core.state.enter() {
+            Some(guard) => guard,
+            None => self.core.enter_later(&[])?,
+        };
+        let (domain, entry) = self.entered(&guard, export)?;
+        match held::invocation(|| domain.call_or_box(entry, arguments, None)) {
+            Ok(returned) => Ok(returned),
+            Err(error) => Err(self.core.identity.explain(*error)),
+        }
+    }
+
+    /// As [`Domain::call`], of a function with limits or cancellers of its own, or while somebody listens.
+    #[inline(never)]
+    fn call_on(
         &self,
         export: usize,
         arguments: &Arguments,
@@ -280,12 +304,7 @@ impl Domain {
             Some(guard) => guard,
             None => self.core.enter_later(cancellers_of(terms))?,
         };
-        let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
-        let entry = match state.entries[export].get() {
-            Some(entry) => *entry,
-            None => state.entry(export, self.image())?,
-        };
-        let domain = state.domain();
+        let (domain, entry) = self.entered(&guard, export)?;
         let work = || match terms {
             None => domain.call_or_box(entry, arguments, None),
             Some(terms) => terms.call(domain, entry, arguments),
@@ -295,10 +314,23 @@ impl Domain {
             false => call(),
             true => self.traced(export, call),
         };
-        match called {
-            Ok(returned) => Ok(returned),
-            Err(error) => Err(self.core.identity.explain(*error)),
-        }
+        called.map_err(|error| self.core.identity.explain(*error))
+    }
+
+    /// The domain that is held, and where in it a call of an export begins.
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
+    fn entered<'a>(
+        &self,
+        guard: &'a Using<'_, Option<State>>,
+        export: usize,
+    ) -> Result<(&'a mullion_runtime::Domain, Entry), Error> {
+        let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
+        let entry = match state.entries[export].get() {
+            Some(entry) => *entry,
+            None => state.entry(export, self.image())?,
+        };
+        Ok((state.domain(), entry))
     }
 
     /// Within a span, which whoever listens takes the time of.

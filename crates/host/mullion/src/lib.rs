@@ -132,7 +132,7 @@ pub use mullion_system::{Mount, MountError, Stream, Streams};
 pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
-pub use pool::{Pool, PoolLimits, PoolStats, Pooled};
+pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
 pub use shared::Shared;
 pub use value::{Outcome, Value};
 pub use within::{Target, Within};

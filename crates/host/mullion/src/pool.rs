@@ -19,10 +19,45 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How often the pool's thread looks at such a domain.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Domains for one use each, bounded in number and memory.
-pub struct Pool {
-    inner: Arc<Inner>,
+/// Domains for one use each, bounded in number and memory: as they are, or with what a host has around them.
+pub struct Pool<T: Renewable = Domain> {
+    inner: Arc<Inner<T>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What a [`Pool`] keeps.
+pub trait Renewable: Send + Sized + 'static {
+    /// Why it could not be made.
+    type Error: From<Error>;
+
+    /// The domain.
+    fn domain(&self) -> &Domain;
+
+    /// Whether anybody else has anything of it: then the pool neither restarts it nor hands it out.
+    fn is_shared(&self) -> bool;
+
+    /// Makes it as new. Nobody else has anything of it.
+    ///
+    /// # Errors
+    /// Then it is given up.
+    fn renew(&self) -> Result<(), Self::Error>;
+}
+
+impl Renewable for Domain {
+    type Error = Error;
+
+    fn domain(&self) -> &Domain {
+        self
+    }
+
+    /// A clone, a function, or a call that runs.
+    fn is_shared(&self) -> bool {
+        self.has_others()
+    }
+
+    fn renew(&self) -> Result<(), Error> {
+        self.restart()
+    }
 }
 
 /// What a pool may have.
@@ -63,30 +98,30 @@ pub struct PoolStats {
 }
 
 /// A domain that is taken out: it goes back when this is dropped.
-pub struct Pooled {
-    pool: Arc<Inner>,
+pub struct Pooled<T: Renewable = Domain> {
+    pool: Arc<Inner<T>>,
     /// Until it is dropped.
-    domain: Option<Domain>,
+    domain: Option<T>,
     generation: u64,
 }
 
-type Make = Arc<dyn Fn() -> Result<Domain, Error> + Send + Sync>;
+type Make<T> = Arc<dyn Fn() -> Result<T, <T as Renewable>::Error> + Send + Sync>;
 
-struct Inner {
+struct Inner<T: Renewable> {
     limits: PoolLimits,
-    state: Mutex<State>,
+    state: Mutex<State<T>>,
     /// A domain is ready, or may be made.
     room: Condvar,
     /// A domain was given back, or the pool goes.
     work: Condvar,
 }
 
-struct State {
-    make: Make,
+struct State<T: Renewable> {
+    make: Make<T>,
     /// How often `make` was changed.
     generation: u64,
-    ready: Vec<Domain>,
-    returned: VecDeque<Returned>,
+    ready: Vec<T>,
+    returned: VecDeque<Returned<T>>,
     /// Domains of the pool, wherever they are, and their bytes.
     count: usize,
     memory: u64,
@@ -94,8 +129,8 @@ struct State {
     stats: PoolStats,
 }
 
-struct Returned {
-    domain: Domain,
+struct Returned<T> {
+    domain: T,
     generation: u64,
     since: Instant,
 }
@@ -111,15 +146,15 @@ impl Default for PoolLimits {
     }
 }
 
-impl Pool {
+impl<T: Renewable> Pool<T> {
     /// A pool of domains that `make` makes: on the thread that needs one, or the pool's.
     ///
     /// # Errors
     /// Those of `make`; [`Error::Exhausted`]: the bounds allow no domain; [`Error::Thread`].
     pub fn new(
         limits: PoolLimits,
-        make: impl Fn() -> Result<Domain, Error> + Send + Sync + 'static,
-    ) -> Result<Self, Error> {
+        make: impl Fn() -> Result<T, T::Error> + Send + Sync + 'static,
+    ) -> Result<Self, T::Error> {
         let inner = Arc::new(Inner {
             limits,
             state: Mutex::new(State {
@@ -135,9 +170,10 @@ impl Pool {
             room: Condvar::new(),
             work: Condvar::new(),
         });
-        let first: Result<Vec<Pooled>, Error> = (0..limits.ready.clamp(1, limits.most.max(1)))
-            .map(|_| inner.take(Some(Duration::ZERO)))
-            .collect();
+        let first: Result<Vec<Pooled<T>>, T::Error> =
+            (0..limits.ready.clamp(1, limits.most.max(1)))
+                .map(|_| inner.take(Some(Duration::ZERO)))
+                .collect();
         for mut pooled in first? {
             let domain = pooled.domain.take();
             let mut state = inner.lock();
@@ -158,7 +194,7 @@ impl Pool {
     ///
     /// # Errors
     /// Those of making one.
-    pub fn get(&self) -> Result<Pooled, Error> {
+    pub fn get(&self) -> Result<Pooled<T>, T::Error> {
         self.inner.take(None)
     }
 
@@ -166,7 +202,7 @@ impl Pool {
     ///
     /// # Errors
     /// As there; [`Error::Exhausted`].
-    pub fn get_within(&self, at_most: Duration) -> Result<Pooled, Error> {
+    pub fn get_within(&self, at_most: Duration) -> Result<Pooled<T>, T::Error> {
         self.inner.take(Some(at_most))
     }
 
@@ -177,8 +213,8 @@ impl Pool {
     /// Those of `make`: then everything is as it was.
     pub fn upgrade(
         &self,
-        make: impl Fn() -> Result<Domain, Error> + Send + Sync + 'static,
-    ) -> Result<(), Error> {
+        make: impl Fn() -> Result<T, T::Error> + Send + Sync + 'static,
+    ) -> Result<(), T::Error> {
         let first = make()?;
         let mut state = self.inner.lock();
         state.make = Arc::new(make);
@@ -189,7 +225,7 @@ impl Pool {
         }
         state.stats.made += 1;
         state.count += 1;
-        state.memory += first.most_memory();
+        state.memory += first.domain().most_memory();
         state.ready.push(first);
         drop(state);
         self.inner.room.notify_all();
@@ -209,24 +245,27 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl<T: Renewable> Drop for Pool<T> {
     /// Domains that are taken out stay until they are given back.
     fn drop(&mut self) {
         self.inner.lock().is_closed = true;
         self.inner.work.notify_all();
-        if let Some(thread) = self.thread.take() {
+        // What goes with a domain may be the last to hold the pool: then this is that thread.
+        let thread = self.thread.take();
+        let here = std::thread::current().id();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != here) {
             let _ended = thread.join();
         }
     }
 }
 
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<T: Renewable> Inner<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `None`: however long it takes.
-    fn take(self: &Arc<Self>, at_most: Option<Duration>) -> Result<Pooled, Error> {
+    fn take(self: &Arc<Self>, at_most: Option<Duration>) -> Result<Pooled<T>, T::Error> {
         let begun = Instant::now();
         let mut state = self.lock();
         let mut waited = false;
@@ -243,9 +282,7 @@ impl Inner {
                 Some(at_most) => match at_most.checked_sub(begun.elapsed()) {
                     Some(left) if !left.is_zero() => left,
                     _ => {
-                        return Err(Error::Exhausted {
-                            most: self.limits.most,
-                        });
+                        return Err(self.exhausted());
                     }
                 },
             };
@@ -256,10 +293,10 @@ impl Inner {
 
     fn taken(
         self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-        domain: Domain,
+        mut state: MutexGuard<'_, State<T>>,
+        domain: T,
         waited: bool,
-    ) -> Pooled {
+    ) -> Pooled<T> {
         state.stats.taken += 1;
         state.stats.uses += 1;
         state.stats.waits += u64::from(waited);
@@ -273,9 +310,9 @@ impl Inner {
     /// Makes one, outside of the lock, in a place that is kept for it.
     fn make(
         self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, State<T>>,
         waited: bool,
-    ) -> Result<Pooled, Error> {
+    ) -> Result<Pooled<T>, T::Error> {
         let (make, generation) = (state.make.clone(), state.generation);
         state.count += 1;
         drop(state);
@@ -283,18 +320,21 @@ impl Inner {
         let mut state = self.lock();
         state.count -= 1;
         let domain = made.inspect_err(|_| self.room.notify_one())?;
-        if state.memory + domain.most_memory() > self.limits.memory {
+        if state.memory + domain.domain().most_memory() > self.limits.memory {
             drop(state);
-            return Err(Error::Exhausted {
-                most: self.limits.most,
-            });
+            return Err(self.exhausted());
         }
         state.count += 1;
-        state.memory += domain.most_memory();
+        state.memory += domain.domain().most_memory();
         state.stats.made += 1;
         let mut pooled = self.taken(state, domain, waited);
         pooled.generation = generation;
         Ok(pooled)
+    }
+
+    fn exhausted(&self) -> T::Error {
+        let most = self.limits.most;
+        Error::Exhausted { most }.into()
     }
 
     /// The pool's thread: makes what is given back as new.
@@ -333,9 +373,9 @@ impl Inner {
         }
     }
 
-    fn renew(&self, domain: Domain, is_void: bool) {
-        let has_ended = domain.has_ended().unwrap_or(true);
-        let renewed = !is_void && !domain.is_shared() && domain.restart().is_ok();
+    fn renew(&self, domain: T, is_void: bool) {
+        let has_ended = domain.domain().has_ended().unwrap_or(true);
+        let renewed = !is_void && !domain.is_shared() && domain.renew().is_ok();
         let mut state = self.lock();
         state.stats.ended += u64::from(has_ended);
         if renewed {
@@ -350,7 +390,7 @@ impl Inner {
     }
 }
 
-impl State {
+impl<T: Renewable> State<T> {
     /// Whether there may be one more. What its memory is, is known when it is made; those that
     /// there are tell what to expect.
     fn has_room(&self, limits: &PoolLimits) -> bool {
@@ -358,24 +398,24 @@ impl State {
         self.count < limits.most.max(1) && self.memory.saturating_add(each) <= limits.memory
     }
 
-    fn forget(&mut self, domain: &Domain) {
+    fn forget(&mut self, domain: &T) {
         self.count -= 1;
-        self.memory -= domain.most_memory();
+        self.memory -= domain.domain().most_memory();
         self.stats.replaced += 1;
     }
 }
 
-impl Deref for Pooled {
-    type Target = Domain;
+impl<T: Renewable> Deref for Pooled<T> {
+    type Target = T;
 
-    fn deref(&self) -> &Domain {
+    fn deref(&self) -> &T {
         self.domain
             .as_ref()
             .expect("it goes when the guard is dropped")
     }
 }
 
-impl Drop for Pooled {
+impl<T: Renewable> Drop for Pooled<T> {
     fn drop(&mut self) {
         let Some(domain) = self.domain.take() else {
             return;
@@ -396,7 +436,7 @@ impl Drop for Pooled {
     }
 }
 
-impl fmt::Debug for Pool {
+impl<T: Renewable> fmt::Debug for Pool<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all = formatter.debug_struct("Pool");
         all.field("limits", &self.inner.limits)
@@ -405,8 +445,8 @@ impl fmt::Debug for Pool {
     }
 }
 
-impl fmt::Debug for Pooled {
+impl<T: Renewable> fmt::Debug for Pooled<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Pooled({})", self.name())
+        write!(formatter, "Pooled({})", self.domain().name())
     }
 }

@@ -21,10 +21,12 @@
 //! **Limits.** What a process holds counts against its share; what it has sent counts until its peer answers,
 //! so that a queue is nobody's hiding place.
 
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, OnceLock};
 
 use crate::critical::critical;
 use crate::owner::Owner;
+use crate::process;
 
 pub use block::ExBox;
 // For hosts alone: what is packed counts for nobody, so a process would hide blocks there from its limit.
@@ -115,14 +117,34 @@ pub(crate) fn set_limit(owner: Owner, limit: u64) {
     ledger::of(owner).set_limit(limit);
 }
 
-/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share.
+/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share. Nothing, if the owner's
+/// process has ended.
+///
+/// The owner's worker goes on meanwhile, and may end the process and begin another one with its number. So the ledger is
+/// read, and never written: what has not begun is opened by its worker alone. What was read counts only if the process
+/// still lives after that. Its end begins a new generation before anything of the next life is written
+/// (`Process::close`), so a number of the next life is never taken for one of the last. While a process ends, its share
+/// falls to 0, and its limit may be seen as none.
 pub(crate) fn share_of(owner: Owner) -> Share {
-    ledger::of(owner).share()
+    if owner == Owner::HOST {
+        return ledger::of(owner).share();
+    }
+    alive_after(owner, ledger::look(owner).share())
 }
 
-/// Messages that an owner has sent from ends that it has closed, from any thread.
+/// Messages that an owner has sent from ends that it has closed, from any thread; as [`share_of`].
 pub(crate) fn sent(owner: Owner) -> u64 {
-    ledger::of(owner).sent()
+    if owner == Owner::HOST {
+        return ledger::of(owner).sent();
+    }
+    alive_after(owner, ledger::look(owner).sent())
+}
+
+/// What was read of an owner, if its process has not ended since.
+fn alive_after<T: Default>(owner: Owner, read: T) -> T {
+    fence(Ordering::Acquire);
+    let process = process::place(owner.index()).filter(|process| process.owner() == owner);
+    process.map_or_else(T::default, |_| read)
 }
 
 /// Frees everything that an owner still holds, and closes its endpoints: the end of a process.

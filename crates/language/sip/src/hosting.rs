@@ -20,7 +20,8 @@ pub mod remote {
     pub use crate::remote::*;
 }
 
-/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share.
+/// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share. Nothing, if the owner's process
+/// has ended or has not begun.
 pub fn share(owner: Owner) -> Share {
     exchange::share_of(owner)
 }

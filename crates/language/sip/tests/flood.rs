@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use host::host;
 use mullion_sip::channel::{AnyEndpoint, ChannelClosed, Contract};
-use mullion_sip::exchange::census;
+use mullion_sip::exchange::{Share, census};
 use mullion_sip::heap::ProcessHeaps;
+use mullion_sip::process::names::NAMES;
 use mullion_sip::process::{
-    Cause, Child, Exit, Limits, Options, Program, Rights, open, serve, spawn,
+    BACKLOG, Cause, Child, Exit, Limits, Options, Program, Rights, open, serve, spawn,
 };
 use mullion_sip::{ExBox, ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::in_use;
+use mullion_sip_hosting::{in_use, share};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
@@ -199,6 +200,204 @@ fn flooding_a_service_with_channels() {
     });
     assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
     assert_eq!(reached as usize, mullion_sip::process::BACKLOG);
+}
+
+/// Binds as many names as there are, and calls the body for each of them and each place in its backlog, until it fails.
+fn at_many_names(mut body: impl FnMut(&str) -> Result<(), ()>) {
+    let names: Vec<_> = (0..NAMES - 1)
+        .map(|number| format!("/flood/{number}"))
+        .collect();
+    for name in &names {
+        std::mem::forget(serve(name, post::Contract::INFO).expect("free"));
+        if (0..BACKLOG).any(|_| body(name).is_err()) {
+            return;
+        }
+    }
+}
+
+/// Ends that wait at names count for who has given them there, whoever accepts. Meanwhile others work.
+#[test]
+fn ends_that_wait_at_names() {
+    let (exit, reached) = contained(|()| {
+        at_many_names(|name| {
+            let Ok((_, server)) = post::channel() else {
+                // The share is used up, and others have theirs.
+                // SAFETY: it keeps nothing.
+                let other = unsafe { Program::new("other", other) };
+                let options = Options {
+                    rights: Rights::all(),
+                    ..Options::default()
+                };
+                let other = spawn(other, (), &options).expect("a process");
+                assert_eq!(other.wait().cause, Cause::Returned);
+                return Err(());
+            };
+            open(name, server.into_any()).expect("room");
+            reach();
+            Ok(())
+        });
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert!((100..10_000).contains(&reached), "{reached}");
+}
+
+/// Serves, opens and talks.
+fn other(_: ()) {
+    let service = serve("/other", post::Contract::INFO).expect("free");
+    for _ in 0..100 {
+        let (client, server) = post::channel().expect("its own share");
+        open("/other", server.into_any()).expect("room");
+        let server = post::Server::<post::Send>::from_any(service.accept()).expect("its own");
+        let sent = client.block(ExVec::copy_of(&[1; BLOCK])).expect("alive");
+        let post::SendMessage::Block(_, server) = server.recv().expect("sent");
+        let _server = server.got().expect("alive");
+        assert!(sent.recv().is_ok());
+    }
+}
+
+/// What is accepted is the service's, and its giver's share is free again.
+#[test]
+fn ends_that_are_accepted_count_for_the_service() {
+    let (exit, reached) = contained(|()| {
+        let service = serve("/flood", post::Contract::INFO).expect("free");
+        for _ in 0..20_000 {
+            let (_, server) = post::channel().expect("nothing is held");
+            open("/flood", server.into_any()).expect("room");
+            drop(service.accept());
+            reach();
+        }
+        // And so it is if the name is given up.
+        drop(service);
+        for _ in 0..100 {
+            let service = serve("/flood", post::Contract::INFO).expect("free");
+            for _ in 0..BACKLOG {
+                let (_, server) = post::channel().expect("nothing is held");
+                open("/flood", server.into_any()).expect("room");
+            }
+            drop(service);
+        }
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert_eq!(reached, 20_000);
+}
+
+/// Nobody pays for the dead, so few of their ends stay: a backlog in all for the process that does not accept them.
+#[test]
+fn ends_that_the_dead_have_left_at_names() {
+    let (exit, reached) = contained(|()| {
+        let before = census().in_use;
+        for number in 0..100 {
+            std::mem::forget(serve(&format!("/flood/{number}"), post::Contract::INFO));
+        }
+        for _ in 0..20 {
+            // SAFETY: it keeps nothing.
+            let child = unsafe { Program::new("child", leave_ends) };
+            let options = Options {
+                rights: Rights::all(),
+                ..Options::default()
+            };
+            let child = spawn(child, (), &options).expect("a process");
+            assert_eq!(child.wait().cause, Cause::Returned);
+        }
+        let left = census().in_use - before;
+        // An end, and its channel.
+        assert!(left <= 2 * BACKLOG as u64, "{left} blocks are left");
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+    assert_eq!(reached, 2000);
+}
+
+fn leave_ends(_: ()) {
+    for number in 0..100 {
+        let (_, server) = post::channel().expect("memory");
+        if open(&format!("/flood/{number}"), server.into_any()).is_ok() {
+            reach();
+        }
+    }
+}
+
+/// The last words of a client that has ended are heard.
+#[test]
+fn what_the_dead_have_said_at_a_name_is_heard() {
+    let (exit, _) = contained(|()| {
+        let service = serve("/flood", post::Contract::INFO).expect("free");
+        let last_words = |_: ()| {
+            let (client, server) = post::channel().expect("memory");
+            open("/flood", server.into_any()).expect("room");
+            drop(client.block(ExVec::copy_of(&[7])));
+        };
+        // SAFETY: it keeps nothing.
+        let child = unsafe { Program::new("child", last_words) };
+        let options = Options {
+            rights: Rights::all(),
+            ..Options::default()
+        };
+        let child = spawn(child, (), &options).expect("a process");
+        assert_eq!(child.wait().cause, Cause::Returned);
+        let server = post::Server::<post::Send>::from_any(service.accept()).expect("its own");
+        let post::SendMessage::Block(words, _) = server.recv().expect("sent");
+        assert_eq!(words[..], [7]);
+    });
+    assert_eq!(exit.cause, Cause::Returned, "{}", exit.message);
+}
+
+/// At any time an end is its process's, or the name's: whenever the process is killed, none is lost.
+#[test]
+fn killed_between_an_offer_and_its_acceptance() {
+    let _one = ONE.lock();
+    let before = census().in_use;
+    for round in 0..4000u32 {
+        let trader = start(|()| {
+            let service = serve("/trade", post::Contract::INFO).expect("free");
+            REACHED.store(1, Ordering::Relaxed);
+            loop {
+                let (_, server) = post::channel().expect("nothing is held");
+                open("/trade", server.into_any()).expect("room");
+                let (_, server) = post::channel().expect("nothing is held");
+                drop(open("/nobody", server.into_any()));
+                drop(service.accept());
+            }
+        });
+        while REACHED.swap(0, Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        for _ in 0..round % 500 {
+            std::hint::spin_loop();
+        }
+        trader.kill();
+        assert_eq!(trader.wait().cause, Cause::Killed);
+    }
+    assert_eq!(census().in_use, before, "ends and channels");
+}
+
+/// A number is used again, and whoever has kept the old owner sees nothing of the new one's.
+#[test]
+fn the_share_of_the_dead_is_nobodys() {
+    let _one = ONE.lock();
+    let dead = start(|()| {});
+    let owner = dead.owner();
+    dead.wait();
+    drop(dead);
+    REACHED.store(0, Ordering::Relaxed);
+    let holder = start(|()| {
+        std::mem::forget(ExBox::new([7u64; 16]));
+        reach();
+        wait_for_ever();
+    });
+    while REACHED.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(holder.owner().index(), owner.index(), "it is used again");
+    assert_eq!(share(holder.owner()).held, 128);
+    assert_eq!(share(owner), Share::default());
+    holder.kill();
+    holder.wait();
+}
+
+fn wait_for_ever() {
+    loop {
+        mullion_sip::wait::park();
+    }
 }
 
 /// What a large block took of the machine it gives back when it is free, not when somebody needs another one.

@@ -14,6 +14,7 @@
 mod admission;
 mod admitted;
 mod block;
+mod file;
 #[cfg(feature = "trust")]
 mod granted;
 
@@ -21,6 +22,7 @@ mod granted;
 pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use admitted::Admitted;
 pub use block::Start;
+pub use file::read_image;
 
 use mullion_abi::HEAP_END;
 use mullion_runtime::{

@@ -49,6 +49,46 @@ fn dense() -> Vec<u8> {
     bytes
 }
 
+/// An image with so many exports, all of them its entry.
+fn exporting(count: usize) -> Vec<u8> {
+    let built = build::build(&UD1, mullion_abi::Protection::ReadWriteCall);
+    let mut bytes = built.bytes;
+    bytes.resize(bytes.len().next_multiple_of(PAGE), 0);
+    let (file, address) = (bytes.len(), built.data.0);
+    // In front of them what the data began with: the dynamic section.
+    bytes.extend_from_within(built.data.1..built.data.1 + 0x80);
+    let first = address + 0x80;
+    for number in 0..count {
+        let at = first + 64 * number as u64;
+        let mut record = (build::ENTRY as i32 - at as i32).to_le_bytes().to_vec();
+        record.extend(format!("e{number}").bytes());
+        record.resize(64, 0);
+        bytes.extend(record);
+    }
+    let content = (bytes.len() - file) as u64;
+    for (header, length) in [(DATA, content), (DYNAMIC, 64)] {
+        put(&mut bytes, header + 8, file as u64);
+        put(&mut bytes, header + 16, address);
+        put(&mut bytes, header + 32, length);
+        put(&mut bytes, header + 40, length);
+    }
+    let range = [first as u32, (first + 64 * count as u64) as u32];
+    let words = range.map(u32::to_le_bytes).concat();
+    bytes[built.note + 40..built.note + 48].copy_from_slice(&words);
+    bytes
+}
+
+/// What is kept of an export takes several times its record, so there are no more than so many.
+#[test]
+fn exports_are_limited() {
+    let most = mullion_abi::MAX_EXPORTS as usize;
+    let verified = verify(exporting(most)).unwrap_or_else(|rejected| panic!("{rejected}"));
+    assert_eq!(verified.exports().len(), most);
+    let rejected = verify(exporting(most + 1)).expect_err("one more");
+    let rules: Vec<_> = rejected.violations.iter().map(|found| found.rule).collect();
+    assert_eq!(rules, [mullion_verifier::Rule::ExportTable]);
+}
+
 fn loaded(bytes: Vec<u8>) -> Loaded {
     let verified = verify(bytes).unwrap_or_else(|rejected| panic!("{rejected}"));
     Loaded::new(Admitted::trusting_everyone(verified)).expect("laid out")

@@ -29,7 +29,7 @@ mod workers;
 
 pub use address::{Address, ListenError, Listener};
 pub use client::{Client, ClientError, Progress};
-pub use modules::{ImportsFor, Observer};
+pub use modules::{Figures, Gauge, ImportsFor, Observer};
 pub use rules::Rules;
 pub use server::{Server, Stopper};
 pub use settings::Settings;

@@ -12,7 +12,9 @@ use crate::settings::Settings;
 use crate::wire::{self, Answer, Operation, Status, WireError};
 use crate::workers::Reply;
 use mullion_loader::{Admitted, Asked, Imports, Instance, LoadError, Loaded, NotAdmitted, Start};
-use mullion_runtime::{Access, Arguments, CallError, Claimed, Entry, PAGE};
+use mullion_runtime::{
+    Access, Arguments, CallError, Claimed, Counts, DomainNumber, Entry, Meter, PAGE,
+};
 use mullion_trust::challenge::Proven;
 use mullion_trust::keynote::Work;
 use mullion_trust::{PublicKey, event};
@@ -64,10 +66,47 @@ struct Place {
 struct Module {
     place: Place,
     name: String,
+    /// Of its domain, and what that has done.
+    domain: DomainNumber,
+    meter: Arc<Meter>,
     /// Written by the module's own thread alone, between calls.
     instance: Arc<RwLock<Instance>>,
     /// To the module's thread, which ends with the table's entry.
     asks: Sender<(Ask, Reply)>,
+}
+
+/// What a module has done so far.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Its number, in this loader.
+    pub module: u64,
+    /// The name that its owner gave it.
+    pub name: String,
+    /// The number of its domain, in this process.
+    pub domain: u64,
+    /// The figures, over all its lives.
+    pub counts: Counts,
+}
+
+/// Tells what the modules of a [`Server`](crate::Server) have done, from any thread, and when it has stopped.
+#[derive(Clone)]
+pub struct Gauge {
+    pub(crate) modules: Arc<Modules>,
+}
+
+impl Gauge {
+    /// Of the modules that are loaded now, by number. It waits for no call.
+    #[must_use]
+    pub fn read(&self) -> Vec<Figures> {
+        let table = self.modules.table();
+        let all = table.modules.iter().map(|(number, module)| Figures {
+            module: *number,
+            name: module.name.clone(),
+            domain: module.domain.0,
+            counts: module.meter.read(),
+        });
+        all.collect()
+    }
 }
 
 /// What a module's thread is asked for.
@@ -382,6 +421,8 @@ impl Modules {
         Ok(Module {
             place,
             name,
+            domain: instance.domain().number(),
+            meter: instance.domain().meter().clone(),
             instance: Arc::new(RwLock::new(instance)),
             asks,
         })

@@ -2,7 +2,7 @@
 
 use crate::address::Listener;
 use crate::connection::{Close, Connection};
-use crate::modules::{ImportsFor, Modules, Observer};
+use crate::modules::{Gauge, ImportsFor, Modules, Observer};
 use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::workers::{Done, Job, Standing, Workers};
@@ -85,6 +85,14 @@ impl Server {
     pub fn observed_by(self, observer: Observer) -> Self {
         let _the_first_stays = self.modules.observer.set(observer);
         self
+    }
+
+    /// What its modules have done.
+    #[must_use]
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            modules: self.modules.clone(),
+        }
     }
 
     /// What stops it.

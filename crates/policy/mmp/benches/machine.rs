@@ -54,10 +54,13 @@ fn run(file: &[u8], config: &Config) {
     let mut reader = Reader::new(file).expect("just written");
     let mut machine = Machine::new(config, ADDRESS_BITS).expect("a good configuration");
     while let Some(block) = reader.next_block().expect("just written") {
-        for event in block.events() {
+        let mut events = block.events();
+        let mut at = events.position();
+        while let Some(event) = events.next() {
             machine
-                .step(&event.expect("just written"))
+                .step_at(at, &event.expect("just written"))
                 .expect("small tables");
+            at = events.position();
         }
     }
     assert_eq!(machine.refused_accesses() + machine.refused_calls(), 0);

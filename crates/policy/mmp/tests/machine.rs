@@ -5,7 +5,7 @@ mod naive;
 use mullion_mmp::config::Config;
 use mullion_mmp::event::{Event, Request, Span, Target};
 use mullion_mmp::machine::{Machine, MachineError, Refused};
-use mullion_mmp::report::Cycles;
+use mullion_mmp::measurement::Cycles;
 use mullion_mmp::synth::{self, Params};
 use mullion_mmp::table::Format;
 use mullion_supervisor::{DomainId, Level, Permission};

@@ -56,18 +56,41 @@ fn repeats(rows: &[Row], at: usize, period: usize) -> usize {
     same / period
 }
 
+/// The first items, with no more than so many rows, and how many rows of the chart they are.
+pub(crate) fn cut(mut items: Vec<Item>, most: usize) -> (Vec<Item>, usize) {
+    let (mut written, mut covered) = (0, 0);
+    let fits = |item: &Item| match *item {
+        Item::Row(row) => {
+            written += 1;
+            covered = row + 1;
+            written <= most
+        }
+        Item::Repeat { end, .. } => {
+            covered = end;
+            true
+        }
+    };
+    let first = items.iter().map(fits).position(|fits| !fits);
+    match first {
+        None => (items, covered),
+        Some(first) => {
+            items.truncate(first);
+            (items, covered - 1)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rows(sizes: &str) -> Vec<Row> {
         let row = |(index, size): (usize, u8)| {
-            let (start, owner) = (index as u128 * 1000, (1, None));
+            let start = index as u128 * 1000;
             Row {
                 start,
                 end: start + u128::from(size),
-                owner,
-                cells: Vec::new(),
+                ..Row::default()
             }
         };
         sizes.bytes().enumerate().map(row).collect()
@@ -83,6 +106,7 @@ mod tests {
         ] {
             let rows = rows(pattern);
             let items = fold(&rows);
+            assert_eq!(cut(items.clone(), usize::MAX), (items.clone(), rows.len()));
             let covered: usize = items
                 .iter()
                 .map(|item| match item {
@@ -97,5 +121,13 @@ mod tests {
                 .count();
             assert_eq!(found, folds, "{pattern}: {items:?}");
         }
+    }
+
+    #[test]
+    fn a_cut_leaves_whole_items_and_says_where_it_is() {
+        // Rows 0, 1 and 2, the last two of which come three times more, and row 9.
+        let items = fold(&rows("xababababy"));
+        let rows = |most| cut(items.clone(), most).1;
+        assert_eq!([0, 1, 2, 3, 4].map(rows), [0, 1, 2, 9, 10]);
     }
 }

@@ -1,7 +1,7 @@
 //! Where everything goes, in pixels.
 
-use crate::chart::{Chart, Kind};
-use crate::fold::{Item, fold};
+use crate::chart::{Chart, Kind, Row};
+use crate::fold::Item;
 use crate::state::Label;
 use crate::text::{bytes, width};
 
@@ -13,7 +13,16 @@ pub(crate) const NAME_TEXT: f64 = 12.0;
 pub(crate) const NAME_ROOM: f64 = 320.0;
 /// How much smaller a name is written where it fits then.
 pub(crate) const SMALLEST: f64 = 0.85;
+/// The height of a line of text that says what is not shown, and of its letters.
+pub(crate) const LINE: f64 = 17.0;
+pub(crate) const LEFT_OUT_TEXT: f64 = 12.0;
 const MARGIN: f64 = 28.0;
+/// The greatest height of a row in which nobody may do anything.
+const EMPTY: f64 = 24.0;
+/// What a piece of a row needs whose label begins or ends there.
+const PIECE: f64 = 14.0;
+/// With more edges of labels in it, a row is as high as without.
+const MOST_EDGES: usize = 8;
 const FOLD_HEIGHT: f64 = 26.0;
 const TRACK_HEIGHT: f64 = 18.0;
 const TREE_LEVEL: f64 = 11.0;
@@ -42,7 +51,7 @@ pub(crate) struct Pane {
     pub(crate) rows: Vec<Shown>,
 }
 
-/// The words between two panes.
+/// The words between two panes, and behind the last one.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
     pub(crate) y: f64,
@@ -75,6 +84,8 @@ pub(crate) struct Layout {
     /// The right end of addresses, and of sizes.
     pub(crate) axis: f64,
     pub(crate) sizes: f64,
+    /// What is not shown, and how to see it: one line each.
+    pub(crate) left_out: Vec<String>,
     /// The baseline of the title, and the top of the tree.
     pub(crate) title: f64,
     pub(crate) tree: f64,
@@ -118,17 +129,33 @@ fn heights(rows: usize) -> (f64, f64) {
 }
 
 impl Layout {
-    pub(crate) fn new(chart: &Chart, labels: &[Label], title: &str) -> Layout {
-        let items = fold(&chart.rows);
+    pub(crate) fn new(chart: &Chart, items: &[Item], labels: &[Label], title: &str) -> Layout {
+        let (all, covered) = chart.left_out.rows;
+        let (rows_end, end) = chart.left_out.rows_end;
+        let left_out = chart.left_out.lines();
+        let first = chart.rows.first().map_or(0, |row| row.start);
+        let labels = visible(labels, first, rows_end);
+        let labels = &labels[..];
+        let edges = edges(labels);
         let shown = items
             .iter()
             .filter(|item| matches!(item, Item::Row(_)))
             .count();
         let (pitch, line) = pitch(chart.columns.len());
         let (least, greatest) = heights(shown);
-        let height_of = |bytes: u128| {
-            let doublings = (bytes / 4).max(1).ilog2();
-            (least + (greatest - least) * (f64::from(doublings) / 16.0).min(1.0).powf(1.7)).round()
+        let height_of = |row: &Row| {
+            let doublings = (row.bytes() / 4).max(1).ilog2();
+            let share = (f64::from(doublings) / 16.0).min(1.0).powf(1.7);
+            let height = (least + (greatest - least) * share).round();
+            // Where nobody may do anything there is little to see.
+            let height = match row.cells.is_empty() {
+                true => height.min(EMPTY.max(least)),
+                false => height,
+            };
+            match inside(&edges, row).len() {
+                edges @ 1..=MOST_EDGES if shown <= 130 => height.max(PIECE * (edges + 1) as f64),
+                _ => height,
+            }
         };
 
         let label_room: f64 = level_rooms(labels).iter().sum();
@@ -187,7 +214,7 @@ impl Layout {
             }
         };
         let title_line = MARGIN + 22.0;
-        let tree = title_line + 40.0;
+        let tree = title_line + 40.0 + LINE * left_out.len() as f64;
         let names =
             tree + if depth > 0 {
                 tree_level * depth as f64 + 12.0
@@ -199,7 +226,7 @@ impl Layout {
         let mut panes: Vec<Pane> = Vec::new();
         let mut folds = Vec::new();
         let mut open = false;
-        for item in &items {
+        for item in items {
             match *item {
                 Item::Row(row) => {
                     if !open {
@@ -211,7 +238,7 @@ impl Layout {
                         y += line;
                         open = true;
                     }
-                    let height = height_of(chart.rows[row].bytes());
+                    let height = height_of(&chart.rows[row]);
                     if let Some(pane) = panes.last_mut() {
                         pane.rows.push(Shown { row, y, height });
                         pane.bottom = y + height;
@@ -238,13 +265,27 @@ impl Layout {
                 }
             }
         }
-        let brackets = brackets(chart, labels, &panes, &folds);
+        if covered < all {
+            y += line;
+            let span = end - rows_end;
+            let text = format!("{} rows more, {}", all - covered, bytes(span));
+            folds.push(Fold {
+                y: y + FOLD_HEIGHT / 2.0,
+                text,
+                end: rows_end,
+            });
+            y += FOLD_HEIGHT;
+        }
+        let brackets = brackets(chart, labels, &edges, &panes, &folds);
         let tracks = y + line + 14.0;
         let legend =
             tracks + TRACK_HEIGHT * group_count as f64 + if group_count > 0 { 20.0 } else { 14.0 };
         let right = frames.last().map_or(left, |frame| frame.1);
+        let longest = left_out.iter().map(|line| width(line, LEFT_OUT_TEXT));
+        let longest = longest.fold(0.0, f64::max);
         let width = (right + MARGIN)
             .max(MARGIN * 2.0 + width(title, 22.0))
+            .max(MARGIN * 2.0 + longest)
             .max(560.0);
         Layout {
             width,
@@ -256,6 +297,7 @@ impl Layout {
             frames,
             axis,
             sizes,
+            left_out,
             title: title_line,
             tree,
             tree_level,
@@ -306,7 +348,35 @@ fn level_rooms(labels: &[Label]) -> Vec<f64> {
     rooms
 }
 
-fn brackets(chart: &Chart, labels: &[Label], panes: &[Pane], folds: &[Fold]) -> Vec<Bracket> {
+/// The labels of what lies between two addresses.
+fn visible(labels: &[Label], start: u128, end: u128) -> Vec<Label> {
+    let there = |label: &&Label| label.start.0 < end && start < label.end.0;
+    labels.iter().filter(there).cloned().collect()
+}
+
+/// Where labels begin and end, in order.
+fn edges(labels: &[Label]) -> Vec<u128> {
+    let both = |label: &Label| [label.start.0, label.end.0];
+    let mut edges: Vec<u128> = labels.iter().flat_map(both).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+/// The edges of labels that lie within a row.
+fn inside<'a>(edges: &'a [u128], row: &Row) -> &'a [u128] {
+    let first = edges.partition_point(|edge| *edge <= row.start);
+    let last = edges.partition_point(|edge| *edge < row.end);
+    edges.get(first..last).unwrap_or(&[])
+}
+
+fn brackets(
+    chart: &Chart,
+    labels: &[Label],
+    edges: &[u128],
+    panes: &[Pane],
+    folds: &[Fold],
+) -> Vec<Bracket> {
     let mut brackets = Vec::new();
     let rooms = level_rooms(labels);
     for (label, level) in labels
@@ -321,10 +391,21 @@ fn brackets(chart: &Chart, labels: &[Label], panes: &[Pane], folds: &[Fold]) -> 
         let (mut y, mut bottom) = (f64::MAX, f64::MIN);
         for shown in shown {
             let row = &chart.rows[shown.row];
-            // A label that begins or ends inside a row gets its share of it.
+            // A label that begins or ends inside a row gets its share of it: one of equal pieces, or of
+            // many its bytes.
+            let inside = inside(edges, row);
             let at = |address: u128| {
-                let inside = address.clamp(row.start, row.end) - row.start;
-                shown.y + shown.height * (inside as f64 / row.bytes() as f64)
+                let address = address.clamp(row.start, row.end);
+                let before = inside.partition_point(|edge| *edge < address);
+                let share = match address {
+                    address if address == row.start => 0.0,
+                    address if address == row.end => 1.0,
+                    _ if inside.len() <= MOST_EDGES => {
+                        (before + 1) as f64 / (inside.len() + 1) as f64
+                    }
+                    address => (address - row.start) as f64 / row.bytes() as f64,
+                };
+                shown.y + shown.height * share
             };
             y = y.min(at(label.start.0));
             bottom = bottom.max(at(label.end.0));

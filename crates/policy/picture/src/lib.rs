@@ -17,11 +17,15 @@ mod paint;
 mod state;
 mod text;
 mod validate;
+mod view;
 
 pub use books::Books;
 pub use paint::{Options, Theme, paint};
-pub use state::{Access, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION};
+pub use state::{
+    Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION,
+};
 pub use validate::{StateError, Valid};
+pub use view::View;
 
 /// What a state looks like as JSON, for people.
 pub const FORMAT: &str = include_str!("format.txt");

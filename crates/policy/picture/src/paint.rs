@@ -2,11 +2,13 @@
 
 use crate::chart::{Cell, Chart, Column, Kind};
 use crate::layout::{
-    AXIS_TEXT, Across, LABEL_ROOM, LABEL_TEXT, Layout, NAME_ROOM, NAME_TEXT, Pane, SMALLEST, Shown,
+    AXIS_TEXT, Across, LABEL_ROOM, LABEL_TEXT, LEFT_OUT_TEXT, LINE, Layout, NAME_ROOM, NAME_TEXT,
+    Pane, SMALLEST, Shown,
 };
 use crate::state::{Access, Export};
 use crate::text::{bytes, escape, shorten, width};
 use crate::validate::Valid;
+use crate::view::View;
 use std::fmt::Write;
 
 const LIGHT: &str = include_str!("style.css");
@@ -31,19 +33,21 @@ pub struct Options {
     pub title: Option<String>,
     /// On which ground.
     pub theme: Theme,
+    /// Which part of the state, and how much of it. What is left out is said in the picture.
+    pub view: View,
 }
 
 /// Paints a state as one SVG file that needs nothing else. The same state gives the same picture.
 pub fn paint(valid: &Valid, options: &Options) -> String {
     let state = valid.state();
-    let chart = Chart::new(valid);
+    let (chart, items) = Chart::fitting(valid, &options.view);
     let own = if state.title.is_empty() {
         "Who may touch what"
     } else {
         &state.title
     };
     let title = options.title.as_deref().unwrap_or(own);
-    let layout = Layout::new(&chart, &state.labels, title);
+    let layout = Layout::new(&chart, &items, &state.labels, title);
     let mut picture = Picture {
         chart: &chart,
         layout: &layout,
@@ -137,15 +141,16 @@ impl Picture<'_> {
     fn heading(&mut self, title: &str) {
         let (x, y) = (self.layout.margin, self.layout.title);
         self.text("title", (x, y), 22.0, Anchor::Start, title);
-        let domains = self.chart.domain_count;
-        let groups = self.chart.columns.len() - domains;
+        // What there is, shown or not.
+        let domains = self.chart.left_out.domains.0;
+        let groups = self.chart.left_out.groups.0;
         let mut facts = vec![count(domains, "domain")];
         if groups > 0 {
             facts.push(count(groups, "group"));
         }
-        facts.push(count(self.chart.rows.len(), "region"));
-        let size = self.chart.rows.iter().map(|row| row.bytes()).sum();
-        facts.push(bytes(size));
+        facts.push(count(self.chart.left_out.regions, "region"));
+        let start = self.chart.rows.first().map_or(0, |row| row.start);
+        facts.push(bytes(self.chart.left_out.rows_end.1 - start));
         self.text(
             "muted",
             (x, y + 19.0),
@@ -153,6 +158,10 @@ impl Picture<'_> {
             Anchor::Start,
             &facts.join("  ·  "),
         );
+        for (index, line) in self.layout.left_out.iter().enumerate() {
+            let y = y + 19.0 + LINE * (index + 1) as f64;
+            self.text("left-out", (x, y), LEFT_OUT_TEXT, Anchor::Start, line);
+        }
     }
 
     /// Parents above children, over the names.
@@ -192,7 +201,7 @@ impl Picture<'_> {
     fn names(&mut self) {
         for (column, across) in self.chart.columns.iter().zip(&self.layout.columns) {
             let (x, y) = (middle(across), self.layout.names);
-            let tip = escape(&full_name(column));
+            let tip = escape(&full_name(self.chart, column));
             let size = NAME_TEXT.min(across.width * 0.9);
             let class = match column.kind {
                 Kind::Domain { .. } if column.ended => "name ended",
@@ -246,7 +255,7 @@ impl Picture<'_> {
     /// The blocks of one column, those with a permission or those without: neighbouring rows with the same
     /// permission are one.
     fn blocks(&mut self, pane: &Pane, index: usize, some: bool) {
-        let cell = |shown: &Shown| self.chart.rows[shown.row].cells[index];
+        let cell = |shown: &Shown| self.chart.rows[shown.row].cell(index);
         let runs: Vec<&[Shown]> = pane.rows.chunk_by(|a, b| cell(a) == cell(b)).collect();
         for run in runs
             .into_iter()
@@ -259,7 +268,7 @@ impl Picture<'_> {
     /// The thick edges of one column.
     fn ownership(&mut self, pane: &Pane, index: usize) {
         let across = self.layout.columns[index];
-        let owns = |shown: &Shown| self.chart.rows[shown.row].owner.1 == Some(index);
+        let owns = |shown: &Shown| self.chart.rows[shown.row].owner == Some(index);
         let owned = pane
             .rows
             .chunk_by(|a, b| owns(a) == owns(b))
@@ -269,7 +278,7 @@ impl Picture<'_> {
             let (start, end) = self.addresses(run);
             let tip = format!(
                 "{}\nowns {start:#x} to {end:#x}, {}",
-                full_name(&self.chart.columns[index]),
+                short_name(&self.chart.columns[index]),
                 bytes(end - start)
             );
             self.rect("owner", [across.x, top, across.strip, bottom - top], &tip);
@@ -296,7 +305,7 @@ impl Picture<'_> {
         let what = describe(self.chart, cell);
         let tip = format!(
             "{}\n{start:#x} to {end:#x}, {}\n{what}",
-            full_name(column),
+            short_name(column),
             bytes(end - start)
         );
         let area = [across.x, top, across.width, bottom - top];
@@ -307,7 +316,7 @@ impl Picture<'_> {
         }
         let owned = run
             .iter()
-            .any(|shown| self.chart.rows[shown.row].owner.1 == Some(index));
+            .any(|shown| self.chart.rows[shown.row].owner == Some(index));
         let strip = if owned { across.strip } else { 0.0 };
         let room = across.width - strip;
         let center = (across.x + strip + room / 2.0, (top + bottom) / 2.0);
@@ -338,14 +347,11 @@ impl Picture<'_> {
     /// A gate: a triangle that points inwards or back, and if there is room, where it leads.
     fn gate(&mut self, cell: Cell, (x, y): (f64, f64), room: f64, tall: f64) {
         let size = (tall * 0.36).min(room * 0.3).min(6.0);
-        let destination = cell.to.and_then(|to| {
-            self.chart.columns[..self.chart.domain_count]
-                .iter()
-                .find(|c| c.id == to)
-        });
         let text = match cell.access {
             Access::ReturnGate => "return".to_owned(),
-            _ => destination.map_or(String::new(), |column| format!("to {}", column.name)),
+            _ => cell
+                .to
+                .map_or(String::new(), |to| format!("to {}", self.chart.domain(to))),
         };
         let text = shorten(&text, 11.0, room - 3.0 * size - 10.0);
         let written = tall >= 14.0 && text.chars().count() > 3;
@@ -528,7 +534,7 @@ impl Picture<'_> {
             self.chart
                 .rows
                 .iter()
-                .flat_map(|row| row.cells.iter().flatten())
+                .flat_map(|row| row.cells.iter().map(|(_, cell)| cell))
         };
         let has = |access| cells().any(|cell| cell.access == access);
         let through = cells().any(|cell| cell.through.is_some());
@@ -665,12 +671,29 @@ fn short_word(access: Access) -> &'static str {
     }
 }
 
-fn full_name(column: &Column) -> String {
+/// Of domains that share a column, so many are named.
+const MOST_ALIKE: usize = 40;
+
+fn short_name(column: &Column) -> String {
     let kind = match column.kind {
         Kind::Domain { .. } => "domain",
         Kind::Group { .. } => "group",
     };
     format!("{} ({kind} {})", column.name, column.id)
+}
+
+/// Its name, and those of the domains that share the column.
+fn full_name(chart: &Chart, column: &Column) -> String {
+    let mut name = short_name(column);
+    if !column.alike.is_empty() {
+        let all = |id: &u32| chart.domain(*id).to_owned();
+        let mut others: Vec<String> = column.alike.iter().take(MOST_ALIKE).map(all).collect();
+        if column.alike.len() > MOST_ALIKE {
+            others.push("…".to_owned());
+        }
+        let _ = write!(name, "\nalike: {}", others.join(", "));
+    }
+    name
 }
 
 /// A permission in words.
@@ -683,11 +706,7 @@ fn describe(chart: &Chart, cell: Option<Cell>) -> String {
         let _ = write!(text, " to domain {to}");
     }
     if let Some(through) = cell.through {
-        let groups = &chart.columns[chart.domain_count..];
-        let name = groups
-            .iter()
-            .find(|group| group.id == through)
-            .map_or("", |group| group.name.as_str());
+        let name = chart.group(through);
         let _ = write!(text, ", through {name} (group {through})");
     }
     text.push_str(match cell.export {

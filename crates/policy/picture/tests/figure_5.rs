@@ -3,7 +3,8 @@
 
 use mullion_picture::{Options, State, paint};
 use mullion_supervisor::{
-    CallStack, DomainId, Error, Level, Permission, Range, Recorder, Rule, Supervisor, word_of,
+    CallStack, Change, DomainId, Error, Level, Permission, Range, Recorder, Rule, Supervisor,
+    word_of,
 };
 
 #[test]
@@ -94,6 +95,43 @@ fn figure_5() -> Result<(), Error> {
             .mechanism()
             .ranges()
             .all(|(domain, _, _)| domain != module)
+    );
+    Ok(())
+}
+
+#[test]
+fn many_changes_and_grants_that_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
+    let mut supervisor = Supervisor::new(Range::bytes(0, 0x20000)?, Recorder::new());
+    let (root, rw) = (DomainId::SUPERVISOR, Permission::ReadWrite);
+    let kernel = supervisor.pd_subdivide(&root, Range::bytes(0, 0x10000)?, rw)?;
+    let module = supervisor.pd_subdivide(&kernel, Range::bytes(0x8000, 0x1000)?, rw)?;
+
+    let buffer = Range::bytes(0x1000, 64)?;
+    let name = Range::bytes(0x2000, 16)?;
+    let export = |range, permission| Change::Export {
+        target: module.into(),
+        range,
+        permission,
+        export: Level::None,
+    };
+    supervisor.change_all(&[
+        (kernel, export(buffer, Permission::ReadWrite)),
+        (kernel, export(name, Permission::Read)),
+    ])?;
+    assert_eq!(
+        supervisor.permission(module, name.start()),
+        Permission::Read
+    );
+    supervisor.perm_free(&kernel, buffer)?;
+
+    let permission = Permission::ReadWrite;
+    let grant = supervisor.prepare(&kernel, module, buffer, permission, Level::None)?;
+    supervisor.grant_prepared(&kernel, grant)?;
+    supervisor.revoke_prepared(&kernel, grant)?;
+    supervisor.release(grant)?;
+    assert_eq!(
+        supervisor.permission(module, buffer.start()),
+        Permission::None
     );
     Ok(())
 }

@@ -4,16 +4,25 @@
 #[allow(dead_code, reason = "the crowd is also for an example")]
 mod scenes;
 
-use mullion_picture::{FORMAT, Options, State, StateError, Theme, paint};
+use mullion_picture::{
+    Access, Address, Export, FORMAT, Grant, Label, Options, Region, Space, State, StateError,
+    Theme, View, paint,
+};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 use std::path::Path;
 
+/// All of it.
 fn picture(state: State) -> String {
-    paint(
-        &state.validate().expect("holds together"),
-        &Options::default(),
-    )
+    picture_of(state, View::whole())
+}
+
+fn picture_of(state: State, view: View) -> String {
+    let options = Options {
+        view,
+        ..Options::default()
+    };
+    paint(&state.validate().expect("holds together"), &options)
 }
 
 #[test]
@@ -174,6 +183,165 @@ fn what_repeats_a_thousand_times_is_shown_once() {
     assert!(svg.len() < 40_000, "{} bytes", svg.len());
 }
 
+fn space(start: u128, end: u128) -> Option<Space> {
+    let (start, end) = (Address(start), Address(end));
+    Some(Space { start, end })
+}
+
+/// What stands in a picture.
+fn texts(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).expect("well-formed");
+    let texts = document
+        .descendants()
+        .filter(|node| node.has_tag_name("text"));
+    let words = texts.filter_map(|text| {
+        let mut inside = text.children().filter(Node::is_text);
+        inside.find_map(|node| node.text())
+    });
+    words.map(str::to_owned).collect()
+}
+
+/// What is left out is said, and how to see it.
+#[test]
+fn a_server_of_a_thousand_domains_has_a_picture_that_can_be_drawn() {
+    let state = scenes::server(1000, 100);
+    assert_eq!(state.regions.len(), 100_000);
+    let svg = picture_of(state.clone(), View::default());
+    legible(&svg);
+    assert!(svg.len() < 1_000_000, "{} bytes", svg.len());
+    let document = Document::parse(&svg).unwrap();
+    let side = |name| {
+        document
+            .root_element()
+            .attribute(name)
+            .unwrap()
+            .parse::<u32>()
+    };
+    let sides = [side("width").unwrap(), side("height").unwrap()];
+    assert!(sides.iter().all(|side| *side < 8000), "{sides:?}");
+    let said = texts(&svg).join("\n");
+    for line in [
+        "1000 domains  ·  7 groups  ·  100000 regions  ·  6.1 GiB",
+        "Left out: 5 of 7 groups.",
+        "worker-8 and 141 alike",
+        "Left out: 713 of 1000 domains, which have nothing at these addresses. See them with --domain NAME.",
+        "Left out: 23661 of 23861 rows, from 0xc8",
+        "See them with --range START..END, or more with --most-rows N.",
+        "rows more, ",
+        "worker-3 (ended)",
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+
+    // The 500th window, and who has anything there.
+    let view = View {
+        range: space(0x64_0000 * 499, 0x64_0000 * 500),
+        ..View::default()
+    };
+    let svg = picture_of(state.clone(), view);
+    legible(&svg);
+    let said = texts(&svg);
+    for name in ["worker-500", "worker-501", "group 4"] {
+        assert!(said.iter().any(|text| text == name), "{name}\n{said:?}");
+    }
+    assert!(
+        said.iter()
+            .all(|text| text != "worker-498" && text != "group 5")
+    );
+    assert!(said.iter().all(|text| !text.contains("rows")), "{said:?}");
+
+    // Two domains that are chosen, wherever they are.
+    let view = View {
+        domains: vec![500, 900],
+        ..View::default()
+    };
+    let svg = picture_of(state, view);
+    legible(&svg);
+    let said = texts(&svg);
+    let document = Document::parse(&svg).unwrap();
+    let names = document
+        .descendants()
+        .filter(|node| node.attribute("class") == Some("name"));
+    let names: Vec<_> = names.filter_map(|name| name.last_child()?.text()).collect();
+    assert_eq!(names, ["worker-500", "worker-900"]);
+    assert!(said.contains(&"Shown: 2 chosen of 1000 domains.".to_owned()));
+}
+
+/// A hundred readers of one page are one column.
+#[test]
+fn domains_that_may_do_the_same_share_a_column() {
+    let mut state = scenes::server(120, 10);
+    for region in &mut state.regions[..10] {
+        region.grants.retain(|grant| grant.domain == Some(1));
+    }
+    let read = |domain| Grant {
+        domain: Some(domain),
+        group: None,
+        access: Access::Read,
+        to: None,
+        export: Export::None,
+    };
+    state.regions[4].grants.extend((10..110).map(read));
+    state.domains[50].ended = true;
+    let view = View {
+        range: space(0, 0xa_0000),
+        ..View::default()
+    };
+    let svg = picture_of(state, view);
+    legible(&svg);
+    let said = texts(&svg);
+    assert!(
+        said.contains(&"worker-10 and 98 alike".to_owned()),
+        "{said:?}"
+    );
+    assert!(said.contains(&"worker-50 (ended)".to_owned()), "{said:?}");
+    let idle = "Left out: 19 of 120 domains, which have nothing at these addresses. See them with --domain NAME.";
+    assert!(said.contains(&idle.to_owned()), "{said:?}");
+    assert!(svg.contains("alike: worker-11, worker-12,"), "{svg}");
+}
+
+/// As many blocks as there can be: everybody may do something else everywhere.
+#[test]
+fn no_picture_is_larger_than_six_megabytes() {
+    let mut state = scenes::server(60, 10);
+    for (index, region) in state.regions.iter_mut().enumerate() {
+        let access = |domain: u32| [Access::Read, Access::ReadWrite][(index + domain as usize) % 2];
+        let grants = (1..=60).map(|domain| Grant {
+            domain: Some(domain),
+            group: None,
+            access: access(domain),
+            to: None,
+            export: Export::None,
+        });
+        region.grants = grants.collect();
+    }
+    let svg = picture_of(state, View::default());
+    legible(&svg);
+    assert!(svg.len() < 6_000_000, "{} bytes", svg.len());
+}
+
+/// "stack" and "heap" of one size are two things.
+#[test]
+fn rows_of_other_names_are_not_folded() {
+    let mut state = scenes::slab();
+    let svg = picture(state.clone());
+    assert!(svg.contains("these 4 rows 998 times more"));
+    let start = state
+        .regions
+        .iter()
+        .position(|region| region.start.0 == 0x10000 + 0x80 * 500);
+    let Region { start, end, .. } = state.regions[start.unwrap()].clone();
+    state.labels.push(Label {
+        start,
+        end,
+        name: "the one".to_owned(),
+    });
+    let svg = picture(state);
+    legible(&svg);
+    assert!(!svg.contains("these 4 rows 998 times more"));
+    assert!(texts(&svg).contains(&"the one".to_owned()));
+}
+
 #[test]
 fn every_block_says_what_it_is() {
     let (_, state) = scenes::figures()
@@ -207,7 +375,13 @@ fn every_label_that_has_room_is_written() {
 fn the_theme_can_be_fixed() {
     let state = || scenes::figures().remove(0).1.validate().unwrap();
     let style = |theme| {
-        let svg = paint(&state(), &Options { title: None, theme });
+        let svg = paint(
+            &state(),
+            &Options {
+                theme,
+                ..Options::default()
+            },
+        );
         svg[svg.find("<style>").unwrap()..svg.find("</style>").unwrap()].to_owned()
     };
     assert!(style(Theme::Auto).contains("prefers-color-scheme: dark"));

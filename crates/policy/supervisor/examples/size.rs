@@ -4,7 +4,9 @@
 //! of what it touches, and with nothing else. Times are nanoseconds a call, the best of seven batches, with
 //! a mechanism that does nothing.
 
-use mullion_supervisor::{CallStack, DomainId, Mechanism, Permission, Range, Supervisor};
+use mullion_supervisor::{
+    CallStack, Change, DomainId, Level, Mechanism, Permission, Range, Supervisor,
+};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -227,6 +229,7 @@ fn common_case() {
     let kernel = world.kernel;
     let domain = world.domains[3];
     println!("\na grant and its revocation at one of so many places in turn, ns for both:");
+    println!("{:>9} {:>9} {:>9}", "places", "plain", "prepared");
     for places in [1, 16, 200] {
         let mut turn = 0;
         let both = world.time(1, |w, _, _| {
@@ -238,8 +241,62 @@ fn common_case() {
                     .expect("the owner may");
             }
         });
-        println!("{places:>9} {both:>9.0}");
+        let prepared: Vec<_> = (0..places)
+            .map(|place| {
+                let range = words(4 * place + 2, 2);
+                let access = Permission::ReadWrite;
+                world
+                    .supervisor
+                    .prepare(&kernel, domain, range, access, Level::None)
+                    .expect("the owner may")
+            })
+            .collect();
+        let mut turn = 0;
+        let ready = world.time(1, |w, _, _| {
+            turn = (turn + 1) % places as usize;
+            w.supervisor
+                .grant_prepared(&kernel, prepared[turn])
+                .expect("the owner may");
+            w.supervisor
+                .revoke_prepared(&kernel, prepared[turn])
+                .expect("the owner may");
+        });
+        for grant in prepared {
+            world.supervisor.release(grant).expect("prepared");
+        }
+        println!("{places:>9} {both:>9.0} {ready:>9.0}");
     }
+}
+
+/// Ten grants of buffers and their revocation, one by one and as two batches.
+fn batches() {
+    let mut world = World::new(1_000, 10);
+    let (kernel, domain) = (world.kernel, world.domains[3]);
+    let changes = |permission| -> Vec<(DomainId, Change)> {
+        let change = |place| Change::Export {
+            target: domain.into(),
+            range: words(4 * place + 2, 2),
+            permission,
+            export: Level::None,
+        };
+        (0..10u64).map(|place| (kernel, change(place))).collect()
+    };
+    let all = [changes(Permission::ReadWrite), changes(Permission::None)];
+    let singly = world.time(10, |w, _, _| {
+        for (caller, change) in all.iter().flatten() {
+            w.supervisor
+                .call(caller, change.call())
+                .expect("the owner may");
+        }
+    });
+    let together = world.time(10, |w, _, _| {
+        for batch in &all {
+            w.supervisor.change_all(batch).expect("the owner may");
+        }
+    });
+    println!(
+        "\nten grants and their revocations, ns for each pair: one by one {singly:.0}, as two batches {together:.0}"
+    );
 }
 
 /// The cheapest call, without and with the log.
@@ -264,7 +321,8 @@ fn audit() {
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("--common") {
-        return common_case();
+        common_case();
+        return batches();
     }
     memory();
     println!("ns a call:");
@@ -285,5 +343,6 @@ fn main() {
     revocation();
     crowd();
     common_case();
+    batches();
     audit();
 }

@@ -73,6 +73,21 @@ pub enum Change {
 }
 
 impl Change {
+    /// The words that it is about.
+    #[must_use]
+    pub fn range(self) -> Range {
+        match self {
+            Self::Own { range, .. } | Self::Export { range, .. } => range,
+        }
+    }
+
+    /// Whether it can only take something away.
+    #[must_use]
+    pub fn is_taking(self) -> bool {
+        let (Self::Own { permission, .. } | Self::Export { permission, .. }) = self;
+        permission == Permission::None
+    }
+
     /// The call that it is.
     #[must_use]
     pub fn call(self) -> Call {

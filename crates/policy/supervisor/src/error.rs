@@ -23,6 +23,8 @@ pub enum Rule {
     Groups,
     /// Stacks belong to threads (Mondrix, sections 2.3 and 3.3).
     Stacks,
+    /// The mechanism has room for what is decided.
+    Room,
 }
 
 impl fmt::Display for Rule {
@@ -42,6 +44,7 @@ impl fmt::Display for Rule {
             Rule::Gates => f.write_str("gates"),
             Rule::Groups => f.write_str("groups"),
             Rule::Stacks => f.write_str("stacks"),
+            Rule::Room => f.write_str("room of the mechanism"),
         }
     }
 }
@@ -64,6 +67,8 @@ pub enum Error {
     DeletedDomain { domain: DomainId },
     /// No such group, or no longer.
     UnknownGroup { group: GroupId },
+    /// No such prepared grant, or no longer: it was released, or its target has ended.
+    UnknownPrepared,
     /// All numbers for domains, groups or threads are used up.
     Exhausted,
     /// The caller does not own the memory.
@@ -186,6 +191,8 @@ pub enum Error {
     },
     /// There is no cross-domain call to return from.
     NothingToReturn { thread: ThreadId },
+    /// The mechanism has no room for the change ([`Mechanism::room`](crate::Mechanism::room)).
+    NoRoom { words: u64 },
     /// A return to another place than behind the call.
     WrongReturn {
         thread: ThreadId,
@@ -208,6 +215,7 @@ impl Error {
             Error::UnknownDomain { .. }
             | Error::DeletedDomain { .. }
             | Error::UnknownGroup { .. }
+            | Error::UnknownPrepared
             | Error::TargetIsCaller { .. }
             | Error::NoCaller { .. }
             | Error::Exhausted => Rule::Existence,
@@ -216,6 +224,7 @@ impl Error {
             | Error::NotReturnGate { .. }
             | Error::NothingToReturn { .. }
             | Error::WrongReturn { .. } => Rule::Gates,
+            Error::NoRoom { .. } => Rule::Room,
             Error::Root | Error::NotAncestor { .. } => Rule::Tree,
             Error::HeldThroughGroup { .. }
             | Error::GlobalGroup
@@ -243,6 +252,7 @@ impl Error {
             Error::UnknownGroup { .. } => {
                 "use a number that group_create returned, before group_free"
             }
+            Error::UnknownPrepared => "prepare it again, for a domain that lives",
             Error::Exhausted => "numbers are never reused: start a new supervisor",
             Error::NotOwner { .. } => "let the owner call, or get the memory from it by chown",
             Error::AboveOwn { .. } => "ask for less, or have the owner export more to you first",
@@ -286,6 +296,7 @@ impl Error {
                 "return only from what was entered through a switch gate"
             }
             Error::WrongReturn { .. } => "return to the instruction behind the call",
+            Error::NoRoom { .. } => "change less at once, or have the mechanism tidy up first",
         }
     }
 }
@@ -304,6 +315,7 @@ impl fmt::Display for Error {
             Error::UnknownDomain { domain } => write!(f, "{domain} does not exist"),
             Error::DeletedDomain { domain } => write!(f, "{domain} has been deleted"),
             Error::UnknownGroup { group } => write!(f, "{group} does not exist"),
+            Error::UnknownPrepared => write!(f, "the prepared grant does not exist"),
             Error::Exhausted => write!(f, "no number is left"),
             Error::NotOwner {
                 caller, owner, at, ..
@@ -429,6 +441,9 @@ impl fmt::Display for Error {
                     thread.get()
                 )
             }
+            Error::NoRoom { words } => {
+                write!(f, "the mechanism has no room to change {words} words")
+            }
             Error::WrongReturn {
                 thread,
                 asked,
@@ -444,3 +459,20 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+/// Why a batch was refused: its first change that was, and why. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchError {
+    /// Counts from 0.
+    pub index: usize,
+    /// The refusal.
+    pub error: Error,
+}
+
+impl fmt::Display for BatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "change {} of the batch: {}", self.index, self.error)
+    }
+}
+
+impl core::error::Error for BatchError {}

@@ -18,6 +18,14 @@ impl<T> Few<T> {
         }
     }
 
+    /// A list of one.
+    pub(crate) const fn of(entry: T) -> Few<T> {
+        Few {
+            first: Some(entry),
+            rest: Vec::new(),
+        }
+    }
+
     pub(crate) fn push(&mut self, entry: T) {
         match self.first {
             None => self.first = Some(entry),
@@ -28,6 +36,11 @@ impl<T> Few<T> {
     /// The only entry, if there is exactly one.
     pub(crate) fn only(&self) -> Option<&T> {
         self.first.as_ref().filter(|_| self.rest.is_empty())
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        u64::from(self.first.is_some()) + self.rest.len() as u64
     }
 
     pub(crate) fn is_empty(&self) -> bool {

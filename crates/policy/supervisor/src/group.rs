@@ -2,7 +2,7 @@
 
 use crate::policy::{JoinPolicy, JoinRequest};
 use crate::set::WordSet;
-use crate::state::{Domain, Group, Writes, carry_out};
+use crate::state::{Domain, Group, Told, carry_out};
 use crate::{DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Reply, Supervisor};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -41,18 +41,22 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             });
         }
         let held: Vec<Range> = found.held.iter().collect();
-        let mut writes = Writes::new();
+        let words = held.iter().map(|range| range.count()).sum();
+        let pieces = |range: &Range| self.state.regions.pieces(*range).count() as u64;
+        let pieces = held.iter().map(pieces).sum();
+        self.check_room(words, pieces, true)?;
+        let mut told = Told::new::<M>();
         for range in held {
             self.state
-                .set(range, group.into(), Grant::default(), &mut writes);
+                .set(range, group.into(), Grant::default(), &mut told);
         }
         for member in self.state.members(group) {
-            if let Some(domain) = self.state.domains.get_mut(&member) {
+            if let Some(domain) = self.state.domains.get_mut(member) {
                 domain.groups.remove(&group);
             }
         }
         self.state.groups.remove(&group);
-        carry_out(&mut self.mechanism, writes);
+        carry_out(&self.state, &mut self.mechanism, told);
         Ok(Reply::Done)
     }
 
@@ -105,9 +109,12 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 
     /// Changes a membership on both sides, and writes what the domain wins or loses by it.
     fn set_membership(&mut self, domain: DomainId, group: GroupId, member: bool) {
-        let before = self.access_to_group(domain, group);
+        let before = match M::BY_DOMAIN {
+            true => self.access_to_group(domain, group),
+            false => Vec::new(),
+        };
         if let (Some(found), Some(joined)) = (
-            self.state.domains.get_mut(&domain),
+            self.state.domains.get_mut(domain),
             self.state.groups.get_mut(&group),
         ) {
             if member {
@@ -118,15 +125,35 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 joined.members.remove(&domain);
             }
         }
+        self.rehold(domain, group);
+        if !M::BY_DOMAIN {
+            return;
+        }
         let after = self.access_to_group(domain, group);
-        let changed = before
-            .into_iter()
-            .zip(after)
-            .filter(|(before, after)| before != after);
-        let writes = changed
-            .map(|(_, (range, access))| (domain, range, access))
-            .collect();
-        carry_out(&mut self.mechanism, writes);
+        let mut told = Told::new::<M>();
+        for (before, after) in before.into_iter().zip(after) {
+            if before != after {
+                told.write(domain, after.0, after.1);
+            }
+        }
+        carry_out(&self.state, &mut self.mechanism, told);
+    }
+
+    /// Tells what `domain` has by each holding in which `group` has something.
+    pub(crate) fn rehold(&mut self, domain: DomainId, group: GroupId) {
+        if !M::BY_HOLDING {
+            return;
+        }
+        let Some(found) = self.state.groups.get(&group) else {
+            return;
+        };
+        for (number, holding) in self.state.regions.holdings_in(found.held.iter()) {
+            if holding.direct(group.into()).access != Permission::None {
+                let access = self.state.effective(holding, domain).access;
+                self.mechanism.rehold(number, domain, access);
+            }
+        }
+        self.mechanism.settle();
     }
 
     /// What `domain` has on each piece of what `group` was granted.
@@ -144,20 +171,23 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     }
 
     /// What a new domain has from its first moment: what the global group was granted.
-    pub(crate) fn global_writes(&self, domain: DomainId) -> Writes {
-        let access = self.access_to_group(domain, GroupId::GLOBAL).into_iter();
-        access
-            .map(|(range, access)| (domain, range, access))
-            .collect()
+    pub(crate) fn tell_global(&mut self, domain: DomainId, told: &mut Told) {
+        self.rehold(domain, GroupId::GLOBAL);
+        if M::BY_DOMAIN {
+            for (range, access) in self.access_to_group(domain, GroupId::GLOBAL) {
+                told.write(domain, range, access);
+            }
+        }
     }
 
     /// Writes that take everything from `domain`, whether it owns it, was granted it or has it through a
     /// group.
-    pub(crate) fn writes_of_all(&self, domain: DomainId) -> Writes {
-        let Some(found) = self.state.domains.get(&domain) else {
-            return Writes::new();
+    pub(crate) fn writes_of_all(&self, domain: DomainId) -> Told {
+        let mut told = Told::new::<M>();
+        let Some(found) = self.state.domains.get(domain).filter(|_| M::BY_DOMAIN) else {
+            return told;
         };
-        let mut words = found.held.clone();
+        let mut words = found.may_hold();
         for group in found.groups.iter().chain(&[GroupId::GLOBAL]) {
             let held = self
                 .state
@@ -167,21 +197,20 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 .flat_map(|group| group.held.iter());
             held.for_each(|range| words.insert(range));
         }
-        let mut writes = Writes::new();
         for range in words.iter() {
             for (piece, holding) in self.state.regions.pieces(range) {
                 if self.state.effective(holding, domain).access != Permission::None {
-                    writes.push((domain, piece, Permission::None));
+                    told.write(domain, piece, Permission::None);
                 }
             }
         }
-        writes
+        told
     }
 
     /// Takes `domain` out of the tree and out of its groups. Its children and the groups that it made go
     /// to `parent`; what it owned and held is handed back with it.
     pub(crate) fn unlink(&mut self, domain: DomainId, parent: DomainId) -> Domain {
-        let gone = self.state.domains.remove(&domain).unwrap_or_default();
+        let gone = self.state.domains.remove(domain).unwrap_or_default();
         for group in self.state.groups.values_mut() {
             group.members.remove(&domain);
             if group.creator == domain {
@@ -189,11 +218,11 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             }
         }
         for child in &gone.children {
-            if let Some(child) = self.state.domains.get_mut(child) {
+            if let Some(child) = self.state.domains.get_mut(*child) {
                 child.parent = Some(parent);
             }
         }
-        if let Some(parent) = self.state.domains.get_mut(&parent) {
+        if let Some(parent) = self.state.domains.get_mut(parent) {
             parent.children.remove(&domain);
             parent.children.extend(&gone.children);
         }

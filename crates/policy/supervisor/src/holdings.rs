@@ -9,6 +9,22 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HoldingId(u32);
 
+impl HoldingId {
+    /// The one that a number stands for, if its edition is the present one.
+    pub(crate) fn of(number: HoldingNumber) -> HoldingId {
+        HoldingId(number.number)
+    }
+}
+
+/// A holding as a number: what a mechanism is told of instead of names ([`Mechanism::hold`](crate::Mechanism::hold)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldingNumber {
+    /// Small, and given out again once no word has the holding.
+    pub number: u32,
+    /// Changes whenever the number gets another meaning.
+    pub edition: u32,
+}
+
 /// No next slot in a bucket.
 const END: u32 = u32::MAX;
 
@@ -38,7 +54,7 @@ struct Slot {
     holding: Holding,
     /// [`hash`] of `holding`.
     hash: u64,
-    /// How many regions have it.
+    /// How many regions have it, and how often it is kept otherwise ([`Holdings::gain`]).
     regions: u32,
     /// Changes whenever `holding` does.
     version: u32,
@@ -67,16 +83,24 @@ impl Holdings {
         }
     }
 
+    /// The number that mechanisms know it by.
+    pub(crate) fn number(&self, id: HoldingId) -> HoldingNumber {
+        HoldingNumber {
+            number: id.0,
+            edition: self.slots[id.0 as usize].version,
+        }
+    }
+
     pub(crate) fn get(&self, id: HoldingId) -> &Holding {
         &self.slots[id.0 as usize].holding
     }
 
-    /// One more region has it.
+    /// One more region has it, or somebody who wants it to stay as it is.
     pub(crate) fn gain(&mut self, id: HoldingId) {
         self.slots[id.0 as usize].regions += 1;
     }
 
-    /// One region less has it.
+    /// The reverse of [`gain`](Self::gain).
     pub(crate) fn lose(&mut self, id: HoldingId) {
         let slot = &mut self.slots[id.0 as usize];
         slot.regions -= 1;
@@ -248,6 +272,12 @@ impl Holdings {
         }
     }
 
+    /// Those that no region has, and some that one has again.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = HoldingId> + '_ {
+        self.idle.iter().copied().map(HoldingId)
+    }
+
+    /// All that are known, those that no region has by now too.
     fn ids(&self) -> impl Iterator<Item = HoldingId> + '_ {
         self.buckets.iter().flat_map(|first| {
             let first = (*first != END).then_some(*first);
@@ -256,7 +286,7 @@ impl Holdings {
         })
     }
 
-    /// Whether every holding is there once, and has as many regions as `regions` says.
+    /// Whether every holding is there once, and is counted as often as it comes in `regions`.
     pub(crate) fn agrees(&self, regions: impl Iterator<Item = HoldingId>) -> bool {
         let mut counted = alloc::vec![0; self.slots.len()];
         for id in regions {

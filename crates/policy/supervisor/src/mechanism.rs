@@ -1,6 +1,7 @@
 //! What enforces the supervisor's decisions.
 
-use crate::{DomainId, Permission, Range, ThreadId};
+use crate::state::State;
+use crate::{DomainId, Holding, HoldingNumber, Permission, Range, Subject, ThreadId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -10,17 +11,66 @@ use alloc::vec::Vec;
 /// refused reaches no mechanism. Nothing here can fail: a mechanism that could not take a permission away
 /// must stop the machine, because what the supervisor believes would no longer be true.
 ///
-/// A domain starts with no permission on anything. Within one call each word of a domain is written at
-/// most once, only where its permission changes, and neighbouring words with the same permission come in
-/// one range; all writes come before the first flush.
+/// A domain starts with no permission on anything. A mechanism is told what changes in one of two ways, or in
+/// both:
+///
+/// - *By domain* ([`write`](Self::write), [`flush`](Self::flush)): for tables that each domain has for itself.
+///   Within one call each word of a domain is written at most once, only where its permission changes, and
+///   neighbouring words with the same permission come in one range; all writes come before the first flush.
+/// - *By holding* ([`hold`](Self::hold), [`rehold`](Self::rehold), [`succeed`](Self::succeed)): for one table of
+///   all domains, whose entries are numbers for *who may do what here*. Within one call each word comes at most
+///   once, and only where its holding changes. At first all words have a holding that gives nobody anything.
 pub trait Mechanism {
+    /// Whether it is to be told by domain.
+    const BY_DOMAIN: bool = true;
+
+    /// Whether it is to be told by holding.
+    const BY_HOLDING: bool = false;
+
+    /// Asked before a call changes anything: whether there is room for `words` that change, in `pieces` pieces, each
+    /// of which may get a holding that is new. `taking` says that the call can only take something away. After
+    /// `false` the call is refused as [`Error::NoRoom`](crate::Error::NoRoom), and nothing changes. Not asked
+    /// before a domain's end and a change of a group's members.
+    fn room(&mut self, words: u64, pieces: u64, taking: bool) -> bool {
+        let _ = (words, pieces, taking);
+        true
+    }
+
+    /// By holding: the words of `range` had `before` and have `after` now, which means `holders`. Where only the
+    /// edition differs, these are all words that had `before`.
+    fn hold(
+        &mut self,
+        range: Range,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        holders: Holders<'_>,
+    ) {
+        let _ = (range, before, after, holders);
+    }
+
+    /// By holding: from now on `domain`, which has joined or left a group or was just made, has `permission` on
+    /// every word with this holding. Only holdings that grant something to groups change like this.
+    fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {
+        let _ = (holding, domain, permission);
+    }
+
+    /// By holding: a domain ends. All words that had `before` have `after` now, and for no domain that lives
+    /// does `after` give more. Comes once for each `before`; first where only the edition differs.
+    fn succeed(&mut self, before: HoldingNumber, after: HoldingNumber, holders: Holders<'_>) {
+        let _ = (before, after, holders);
+    }
+
+    /// By holding: the call has told all that it changes. Where checked code acts on what it has read before, the
+    /// mechanism waits here until it no longer does: what the call has taken away is gone when it returns.
+    fn settle(&mut self) {}
+
     /// `domain` exists from now on and holds nothing.
     fn create(&mut self, domain: DomainId) {
         let _ = domain;
     }
 
-    /// `domain` is gone. All it held has been written to [`Permission::None`] before; its number does not
-    /// come back.
+    /// `domain` is gone. By domain, all it held has been written to [`Permission::None`] before; by holding, it is
+    /// in no holding that a word has. Its number does not come back.
     fn remove(&mut self, domain: DomainId) {
         let _ = domain;
     }
@@ -51,6 +101,78 @@ pub trait Mechanism {
     /// `thread` is not running any more: what caches say of its stack is stale.
     fn flush_stack(&mut self, thread: ThreadId) {
         let _ = thread;
+    }
+}
+
+/// What a holding means for those who live now.
+#[derive(Clone, Copy, Debug)]
+pub struct Holders<'a> {
+    state: &'a State,
+    holding: &'a Holding,
+    changed: Option<Subject>,
+}
+
+impl<'a> Holders<'a> {
+    pub(crate) fn new(
+        state: &'a State,
+        holding: &'a Holding,
+        changed: Option<Subject>,
+    ) -> Holders<'a> {
+        Holders {
+            state,
+            holding,
+            changed,
+        }
+    }
+
+    /// The only one whose grant differs from the holding before, if it is only one and known: for all others, but
+    /// the members of this group, nothing changes.
+    pub fn changed(&self) -> Option<Subject> {
+        self.changed
+    }
+
+    /// The owner, and what was granted to domains and groups.
+    pub fn holding(&self) -> &'a Holding {
+        self.holding
+    }
+
+    /// What `domain`, if it lives, may do, itself and through groups.
+    pub fn permission(&self, domain: DomainId) -> Permission {
+        match self.state.domain(domain) {
+            Ok(_) => self.state.effective(self.holding, domain).access,
+            Err(_) => Permission::None,
+        }
+    }
+
+    /// Whether `domain` lives.
+    pub fn lives(&self, domain: DomainId) -> bool {
+        self.state.domain(domain).is_ok()
+    }
+
+    /// All living domains that may do something, in order.
+    pub fn each(&self, mut with: impl FnMut(DomainId, Permission)) {
+        let mut tell = |domain| match self.permission(domain) {
+            Permission::None => {}
+            permission => with(domain, permission),
+        };
+        let grants = &self.holding.grants;
+        if self.holding.of_groups().next().is_none() {
+            // In order already.
+            return grants.iter().for_each(|(subject, _)| match subject {
+                Subject::Domain(domain) => tell(*domain),
+                Subject::Group(_) => {}
+            });
+        }
+        let mut all: Vec<DomainId> = Vec::new();
+        for (subject, _) in grants {
+            match subject {
+                Subject::Domain(domain) => all.push(*domain),
+                Subject::Group(group) => all.extend(self.state.members(*group)),
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().for_each(tell);
     }
 }
 
@@ -97,6 +219,10 @@ pub struct Recorder {
     stacks: BTreeMap<ThreadId, BTreeMap<u64, u64>>,
     /// How many writes, flushes and hints came so far.
     counts: [u64; 3],
+    /// The holding of each word that one was told of, as ranges by first word.
+    holdings: BTreeMap<u64, (u64, HoldingNumber)>,
+    /// What they mean.
+    meanings: BTreeMap<HoldingNumber, BTreeMap<DomainId, Permission>>,
 }
 
 impl Recorder {
@@ -112,6 +238,31 @@ impl Recorder {
             .and_then(|table| table.range(..=word).next_back())
             .filter(|(_, (end, _))| word < *end)
             .map_or(Permission::None, |(_, (_, permission))| *permission)
+    }
+
+    /// The same, as it follows from what was told by holding.
+    pub fn permission_by_holding(&self, domain: DomainId, word: u64) -> Permission {
+        let found = self.holdings.range(..=word).next_back();
+        found
+            .filter(|(_, (end, _))| word < *end)
+            .and_then(|(_, (_, holding))| self.meanings.get(holding)?.get(&domain))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Every word with `before` has `after` now.
+    fn renumber(&mut self, before: HoldingNumber, after: HoldingNumber) {
+        let all = self.holdings.values_mut();
+        all.filter(|(_, holding)| *holding == before)
+            .for_each(|(_, holding)| *holding = after);
+    }
+
+    fn mean(&mut self, holding: HoldingNumber, holders: Holders<'_>) {
+        let mut meaning = BTreeMap::new();
+        holders.each(|domain, permission| {
+            meaning.insert(domain, permission);
+        });
+        self.meanings.insert(holding, meaning);
     }
 
     /// Every range with a permission, in order of domain and address. Neighbours are not joined.
@@ -177,12 +328,44 @@ fn cut<T: Copy>(
 }
 
 impl Mechanism for Recorder {
+    const BY_HOLDING: bool = true;
+
+    fn hold(
+        &mut self,
+        range: Range,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        holders: Holders<'_>,
+    ) {
+        if before.number == after.number {
+            self.renumber(before, after);
+        }
+        let table = &mut self.holdings;
+        cut(table, range, |(end, _)| *end, |(_, kept), end| (end, kept));
+        table.insert(range.start(), (range.end(), after));
+        self.mean(after, holders);
+    }
+
+    fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {
+        if let Some(meaning) = self.meanings.get_mut(&holding) {
+            meaning.insert(domain, permission);
+        }
+    }
+
+    fn succeed(&mut self, before: HoldingNumber, after: HoldingNumber, holders: Holders<'_>) {
+        self.renumber(before, after);
+        self.mean(after, holders);
+    }
+
     fn create(&mut self, domain: DomainId) {
         self.tables.insert(domain, BTreeMap::new());
     }
 
     fn remove(&mut self, domain: DomainId) {
         self.tables.remove(&domain);
+        for meaning in self.meanings.values_mut() {
+            meaning.remove(&domain);
+        }
     }
 
     fn write(&mut self, domain: DomainId, range: Range, permission: Permission) {

@@ -3,7 +3,7 @@
 use crate::few::Few;
 use crate::policy::JoinPolicy;
 use crate::region::Holding;
-use crate::state::{Domain, Writes, carry_out};
+use crate::state::{Domain, Told, carry_out, carry_out_all};
 use crate::{
     DomainId, Error, Grant, GroupId, Level, Mechanism, Permission, Range, Reply, Rule, Subject,
     Supervisor,
@@ -21,6 +21,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         asked: Permission,
     ) -> Result<Reply, Error> {
         let plan = self.plan_mprot(caller, range, asked)?;
+        self.check_room(range.count(), plan.count(), asked == Permission::None)?;
         self.set(caller.into(), plan);
         Ok(Reply::Done)
     }
@@ -72,6 +73,11 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         asked: Grant,
     ) -> Result<Reply, Error> {
         let plan = self.plan_export(caller, target, range, asked)?;
+        self.check_room(
+            range.count(),
+            plan.count(),
+            asked.access == Permission::None,
+        )?;
         self.export(target, range, asked.access, plan);
         Ok(Reply::Done)
     }
@@ -80,7 +86,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     pub(crate) fn export(&mut self, target: Subject, range: Range, access: Permission, plan: Plan) {
         let written = self.set(target, plan);
         match target {
-            Subject::Group(group) if written => self.hint(group, range, access),
+            Subject::Group(group) if written && M::BY_DOMAIN => self.hint(group, range, access),
             _ => {}
         }
     }
@@ -129,6 +135,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             .next_domain
             .checked_add(1)
             .ok_or(Error::Exhausted)?;
+        self.check_room(range.count(), 1, permission == Permission::None)?;
 
         self.state.next_domain = next;
         let domain = Domain {
@@ -136,17 +143,18 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             ..Domain::default()
         };
         self.state.domains.insert(child, domain);
-        if let Some(parent) = self.state.domains.get_mut(&caller) {
+        if let Some(parent) = self.state.domains.get_mut(caller) {
             parent.children.insert(child);
         }
         self.mechanism.create(child);
-        let mut writes = self.global_writes(child);
-        self.state.change(range, &mut writes, |holding| {
+        let mut told = Told::new::<M>();
+        self.tell_global(child, &mut told);
+        self.state.change(range, &mut told, |holding| {
             holding.owner = child;
             holding.grants.clear();
             holding.set(child.into(), Grant::new(permission, Level::Full));
         });
-        carry_out(&mut self.mechanism, writes);
+        carry_out(&self.state, &mut self.mechanism, told);
         Ok(Reply::Domain(child))
     }
 
@@ -163,26 +171,32 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             return Err(Error::NotAncestor { caller, target });
         }
 
-        let mut writes = self.writes_of_all(target);
+        let mut told = self.writes_of_all(target);
         let gone = self.unlink(target, parent);
         for owned in gone.owned.iter() {
-            self.state.change(owned, &mut writes, |holding| {
+            self.state.change(owned, &mut told, |holding| {
                 holding.owner = parent;
                 holding.grants.clear();
             });
         }
-        for held in gone.held.iter() {
+        self.tell_holdings(&mut told);
+        for held in gone.may_hold().iter() {
             self.state
-                .set(held, target.into(), Grant::default(), &mut writes);
+                .set(held, target.into(), Grant::default(), &mut told);
         }
+        self.tell_holdings(&mut told);
         for entry in gone.entries.iter() {
-            self.state.change(entry, &mut writes, |holding| {
+            self.state.change(entry, &mut told, |holding| {
                 holding
                     .grants
                     .retain(|(_, grant)| grant.access != Permission::SwitchGate { to: target });
             });
         }
-        carry_out(&mut self.mechanism, writes);
+        carry_out_all(&self.state, &mut self.mechanism, told);
+        if M::BY_HOLDING {
+            self.mechanism.settle();
+        }
+        self.forget_prepared_for(&gone);
         self.mechanism.remove(target);
         Ok(Reply::Done)
     }
@@ -216,6 +230,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 ));
             }
         }
+        self.check_room(range.count(), plan.count(), false)?;
         self.set(target.into(), plan);
         Ok(Reply::Done)
     }
@@ -223,7 +238,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// Rows 12 and 13.
     pub(crate) fn decide_free(&mut self, caller: DomainId, range: Range) -> Result<Reply, Error> {
         self.check_space(range)?;
-        let mut held = false;
+        let (mut held, mut pieces) = (false, 0);
         for (at, holding) in self.state.regions.pieces(range) {
             if holding.owner != caller {
                 return Err(Error::NotOwner {
@@ -237,17 +252,19 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 .grants
                 .iter()
                 .any(|(subject, _)| *subject != caller.into());
+            pieces += 1;
         }
         if !held {
             return Ok(Reply::NothingToFree);
         }
-        let mut writes = Writes::new();
-        self.state.change(range, &mut writes, |holding| {
+        self.check_room(range.count(), pieces, true)?;
+        let mut told = Told::new::<M>();
+        self.state.change(range, &mut told, |holding| {
             holding
                 .grants
                 .retain(|(subject, _)| *subject == caller.into());
         });
-        carry_out(&mut self.mechanism, writes);
+        carry_out(&self.state, &mut self.mechanism, told);
         Ok(Reply::Done)
     }
 
@@ -267,12 +284,14 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             Rule::Ownership,
             Rule::Ownership,
         )?;
-        let mut writes = Writes::new();
-        self.state.change(range, &mut writes, |holding| {
+        let pieces = self.state.regions.pieces(range).count() as u64;
+        self.check_room(range.count(), pieces, true)?;
+        let mut told = Told::new::<M>();
+        self.state.change(range, &mut told, |holding| {
             holding.owner = target;
             holding.set(caller.into(), Grant::default());
         });
-        carry_out(&mut self.mechanism, writes);
+        carry_out(&self.state, &mut self.mechanism, told);
         Ok(Reply::Done)
     }
 
@@ -336,17 +355,17 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// Sets what `subject` holds and has the mechanism write what that changes; whether it changed any
     /// domain's permission.
     pub(crate) fn set(&mut self, subject: Subject, plan: Plan) -> bool {
-        let mut writes = Writes::new();
+        let mut told = Told::new::<M>();
         for (range, grant) in plan {
-            self.state.set(range, subject, grant, &mut writes);
+            self.state.set(range, subject, grant, &mut told);
         }
-        let written = !writes.is_empty();
-        carry_out(&mut self.mechanism, writes);
+        let written = !told.writes.is_empty();
+        carry_out(&self.state, &mut self.mechanism, told);
         written
     }
 
     /// Tells the mechanism which members now hold `permission` on all of `range`.
-    fn hint(&mut self, group: GroupId, range: Range, permission: Permission) {
+    pub(crate) fn hint(&mut self, group: GroupId, range: Range, permission: Permission) {
         let mut members = self.state.members(group);
         members.retain(|member| {
             let mut pieces = self.state.regions.pieces(range);
@@ -354,6 +373,26 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         });
         if members.len() > 1 {
             self.mechanism.alike(&members, range, permission);
+        }
+    }
+
+    /// Tells what has moved so far at a domain's end, while its numbers are true.
+    fn tell_holdings(&mut self, told: &mut Told) {
+        let mut now = Told::new::<M>();
+        core::mem::swap(&mut now.moves, &mut told.moves);
+        carry_out_all(&self.state, &mut self.mechanism, now);
+    }
+
+    /// The mechanism has room for a change.
+    pub(crate) fn check_room(
+        &mut self,
+        words: u64,
+        pieces: u64,
+        taking: bool,
+    ) -> Result<(), Error> {
+        match self.mechanism.room(words, pieces, taking) {
+            true => Ok(()),
+            false => Err(Error::NoRoom { words }),
         }
     }
 

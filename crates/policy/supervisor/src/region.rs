@@ -1,8 +1,10 @@
 //! The address space as one map: each word has an owner and the grants on it.
 
-use crate::holdings::{HoldingId, Holdings};
+use crate::few::Few;
+use crate::holdings::{HoldingId, HoldingNumber, Holdings};
 use crate::sorted::{Place, Sorted};
 use crate::{DomainId, GroupId, Level, Permission, Range};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -113,13 +115,28 @@ impl Holding {
 }
 
 /// The whole space, cut where something changes. Every word is in exactly one region by construction:
-/// a region ends where the next begins. Neighbours that are alike are one region.
+/// a region ends where the next begins. Neighbours that are alike are one region, but where there is a cut.
 #[derive(Clone, Debug)]
 pub(crate) struct Regions {
     space: Range,
     by_start: Sorted<HoldingId>,
     holdings: Holdings,
+    /// Words at which a region begins whatever lies before it, with how many want that.
+    cuts: BTreeMap<u64, u32>,
 }
+
+/// What has become of a piece: where a holding was changed in its place, only the edition differs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) range: Range,
+    pub(crate) before: HoldingNumber,
+    pub(crate) after: HoldingNumber,
+    /// Whose grant it is, if only one differs.
+    pub(crate) subject: Option<Subject>,
+}
+
+/// Where a call writes down what it has moved; `None` if nobody wants to know.
+pub(crate) type Moves<'a> = Option<&'a mut Few<Moved>>;
 
 impl Regions {
     pub(crate) fn new(space: Range, owner: DomainId) -> Regions {
@@ -135,6 +152,7 @@ impl Regions {
             space,
             by_start,
             holdings,
+            cuts: BTreeMap::new(),
         }
     }
 
@@ -161,7 +179,7 @@ impl Regions {
             .map(|(piece, id)| (piece, self.holdings.get(id)))
     }
 
-    fn numbered(&self, range: Range) -> impl Iterator<Item = (Range, HoldingId)> {
+    pub(crate) fn numbered(&self, range: Range) -> impl Iterator<Item = (Range, HoldingId)> {
         let first = self.by_start.floor(range.start());
         let mut starts = self
             .by_start
@@ -170,6 +188,8 @@ impl Regions {
             .peekable();
         core::iter::from_fn(move || {
             let (start, id) = starts.next()?;
+            // Behind a cut there may be more of the same.
+            while starts.next_if(|(_, next)| *next == id).is_some() {}
             let end = starts.peek().map_or(range.end(), |(next, _)| *next);
             Some((Range::between(start, end)?.overlap(range)?, id))
         })
@@ -182,6 +202,7 @@ impl Regions {
         range: Range,
         subject: Subject,
         grant: Grant,
+        mut moves: Moves<'_>,
         mut note: impl FnMut(Range, &Holding),
     ) {
         let mut next = self.by_start.floor(range.start());
@@ -194,7 +215,16 @@ impl Regions {
             let mut now = place;
             if holding.direct(subject) != grant {
                 note(piece, holding);
+                let was = self.holdings.number(id);
                 let new = self.holdings.with(id, subject, grant, region == piece);
+                if let Some(moves) = &mut moves {
+                    moves.push(Moved {
+                        range: piece,
+                        before: was,
+                        after: self.holdings.number(new),
+                        subject: Some(subject),
+                    });
+                }
                 if new != id {
                     now = self.replace(place, piece, new);
                 }
@@ -207,6 +237,7 @@ impl Regions {
     pub(crate) fn change(
         &mut self,
         range: Range,
+        mut moves: Moves<'_>,
         mut edit: impl FnMut(&mut Holding),
         mut note: impl FnMut(Range, &Holding, &Holding),
     ) {
@@ -223,6 +254,14 @@ impl Regions {
             if *before != after {
                 note(piece, before, &after);
                 let new = self.holdings.intern(after);
+                if let Some(moves) = &mut moves {
+                    moves.push(Moved {
+                        range: piece,
+                        before: self.holdings.number(id),
+                        after: self.holdings.number(new),
+                        subject: None,
+                    });
+                }
                 now = self.replace(place, piece, new);
             }
             next = self.by_start.next(now);
@@ -257,12 +296,14 @@ impl Regions {
             here = self.by_start.previous(rest).unwrap_or(here);
         } else if let Some(next) = self.by_start.next(here)
             && self.by_start.get(next).1 == new
+            && !self.is_cut(piece.end())
         {
             here = self.by_start.remove_behind(here);
             self.holdings.lose(new);
         }
         if let Some(before) = self.by_start.previous(here)
             && self.by_start.get(before).1 == new
+            && !self.is_cut(self.by_start.get(here).0)
         {
             here = self.by_start.remove_behind(before);
             self.holdings.lose(new);
@@ -270,10 +311,117 @@ impl Regions {
         here
     }
 
-    /// Whether neighbours differ and every holding is counted right.
-    pub(crate) fn check(&self) -> bool {
-        let ids = || self.by_start.iter().map(|(_, id)| id);
-        let mut differ = ids().zip(ids().skip(1));
-        differ.all(|(left, right)| left != right) && self.holdings.agrees(ids())
+    fn is_cut(&self, word: u64) -> bool {
+        !self.cuts.is_empty() && self.cuts.contains_key(&word)
+    }
+
+    /// Has a region begin at `word` until it is [joined](Self::join) again.
+    pub(crate) fn cut(&mut self, word: u64) {
+        if word <= self.space.start() || word >= self.space.end() {
+            return;
+        }
+        *self.cuts.entry(word).or_default() += 1;
+        if let Some(place) = self.by_start.floor(word)
+            && self.by_start.get(place).0 != word
+        {
+            let id = self.by_start.get(place).1;
+            self.holdings.gain(id);
+            self.by_start.insert_behind(Some(place), word, id);
+        }
+    }
+
+    /// Ends one [`cut`](Self::cut).
+    pub(crate) fn join(&mut self, word: u64) {
+        match self.cuts.get_mut(&word) {
+            None => return,
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                return;
+            }
+            Some(_) => self.cuts.remove(&word),
+        };
+        if let Some(here) = self.by_start.floor(word)
+            && let Some(before) = self.by_start.previous(here)
+            && let (left, right) = (self.by_start.get(before).1, self.by_start.get(here).1)
+            && left == right
+        {
+            self.by_start.remove(here);
+            self.holdings.lose(right);
+        }
+    }
+
+    /// The place and the holding of `range`, if it is exactly one region.
+    pub(crate) fn exactly(&self, range: Range) -> Option<(Place, HoldingId)> {
+        let place = self.by_start.floor(range.start())?;
+        (self.region(place) == range).then(|| (place, self.by_start.get(place).1))
+    }
+
+    /// The holding at a place that is known to be true.
+    pub(crate) fn id_at(&self, place: Place) -> HoldingId {
+        self.by_start.get(place).1
+    }
+
+    /// As long as this stays the same, every [`Place`] stays true, and regions stay where they are.
+    pub(crate) fn shape(&self) -> u64 {
+        self.by_start.shape()
+    }
+
+    /// Gives the whole region at `place`, which has a cut at both ends, another holding.
+    pub(crate) fn put(&mut self, place: Place, old: HoldingId, new: HoldingId) {
+        self.holdings.gain(new);
+        self.by_start.set(place, new);
+        self.holdings.lose(old);
+    }
+
+    pub(crate) fn holding(&self, id: HoldingId) -> &Holding {
+        self.holdings.get(id)
+    }
+
+    pub(crate) fn number(&self, id: HoldingId) -> HoldingNumber {
+        self.holdings.number(id)
+    }
+
+    /// What a number that is still the same one stands for.
+    pub(crate) fn numbered_holding(&self, number: HoldingNumber) -> &Holding {
+        self.holdings.get(HoldingId::of(number))
+    }
+
+    /// The holdings that words in one of `ranges` have, and those that no region has by now, each once.
+    pub(crate) fn holdings_in(
+        &self,
+        ranges: impl Iterator<Item = Range>,
+    ) -> impl Iterator<Item = (HoldingNumber, &Holding)> {
+        let of_regions = ranges.flat_map(|range| self.numbered(range).map(|(_, id)| id));
+        let mut ids: Vec<HoldingId> = of_regions.chain(self.holdings.idle()).collect();
+        ids.sort_unstable_by_key(|id| self.holdings.number(*id));
+        ids.dedup();
+        ids.into_iter()
+            .map(|id| (self.holdings.number(id), self.holdings.get(id)))
+    }
+
+    /// Keeps a holding, and its number, as they are until it is [let go](Self::let_go).
+    pub(crate) fn keep(&mut self, id: HoldingId) {
+        self.holdings.gain(id);
+    }
+
+    /// Ends one [`keep`](Self::keep).
+    pub(crate) fn let_go(&mut self, id: HoldingId) {
+        self.holdings.lose(id);
+    }
+
+    /// Whether neighbours differ but at cuts, and every holding is counted right: as often as it is in a region
+    /// or among `kept`.
+    pub(crate) fn check(&self, kept: impl Iterator<Item = HoldingId>) -> bool {
+        let entries = || self.by_start.iter();
+        let mut pairs = entries().zip(entries().skip(1));
+        let starts = |word: &u64| {
+            let found = self.by_start.floor(*word);
+            found.is_some_and(|place| self.by_start.get(place).0 == *word)
+        };
+        pairs.all(|((_, left), (start, right))| left != right || self.is_cut(start))
+            && self.cuts.keys().all(starts)
+            && self
+                .holdings
+                .agrees(entries().map(|(_, id)| id).chain(kept))
     }
 }

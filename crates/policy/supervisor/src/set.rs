@@ -2,6 +2,7 @@
 
 use crate::Range;
 use crate::sorted::Sorted;
+use alloc::vec::Vec;
 
 /// A set of words. Neighbouring ranges are always one, so equal sets have equal ranges.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +80,27 @@ impl WordSet {
         Range::between(start, end).filter(|found| found.overlap(range).is_some())
     }
 
+    /// Adds the words of all of `others`.
+    pub(crate) fn insert_all(&mut self, others: &WordSet) {
+        others.iter().for_each(|range| self.insert(range));
+    }
+
+    /// The words of `range` that are not in the set, as ranges in order.
+    pub(crate) fn missing(&self, range: Range) -> Vec<Range> {
+        let mut from = range.start();
+        let mut gaps = Vec::new();
+        let first = self.ends.floor(range.start()).or(self.ends.first());
+        for (start, end) in self.ends.from(first) {
+            if start >= range.end() {
+                break;
+            }
+            gaps.extend(Range::between(from, start));
+            from = from.max(end);
+        }
+        gaps.extend(Range::between(from, range.end()));
+        gaps
+    }
+
     /// The ranges in order of address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
         self.ends
@@ -90,7 +112,6 @@ impl WordSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     proptest! {
@@ -107,6 +128,14 @@ mod tests {
             }
             for word in 0..32 {
                 prop_assert_eq!(set.around(word).is_some(), words[word as usize]);
+            }
+            for start in 0..32 {
+                let range = Range::words(start, 32 - start).unwrap();
+                let missing = set.missing(range);
+                for word in range.start()..range.end() {
+                    let found = missing.iter().filter(|gap| gap.holds(word)).count();
+                    prop_assert_eq!(found, usize::from(!words[word as usize]));
+                }
             }
             let ranges: Vec<Range> = set.iter().collect();
             prop_assert!(ranges.windows(2).all(|two| two[0].end() < two[1].start()));

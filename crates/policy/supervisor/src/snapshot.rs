@@ -50,7 +50,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// Copies the whole state; costs as much as there is.
     pub fn snapshot(&self) -> Snapshot {
         let domains = self.state.domains.iter().map(|(id, domain)| DomainState {
-            id: *id,
+            id,
             parent: domain.parent,
             groups: domain.groups.iter().copied().collect(),
         });

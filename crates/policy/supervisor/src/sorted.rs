@@ -16,6 +16,8 @@ pub(crate) struct Sorted<V> {
     /// As many as `firsts`; none is empty.
     chunks: Vec<Box<Chunk<V>>>,
     len: usize,
+    /// Changes whenever an entry comes, goes or moves: a [`Place`] stays true until then.
+    shape: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -26,7 +28,7 @@ struct Chunk<V> {
 }
 
 /// Where an entry is, until the map is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     chunk: usize,
     slot: usize,
@@ -80,6 +82,7 @@ impl<V> Default for Sorted<V> {
             firsts: Vec::new(),
             chunks: Vec::new(),
             len: 0,
+            shape: 0,
         }
     }
 }
@@ -87,6 +90,11 @@ impl<V> Default for Sorted<V> {
 impl<V: Copy + Default> Sorted<V> {
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// A number that stays the same as long as every [`Place`] stays true.
+    pub(crate) fn shape(&self) -> u64 {
+        self.shape
     }
 
     /// The entry with the greatest key that is at most `key`.
@@ -136,10 +144,14 @@ impl<V: Copy + Default> Sorted<V> {
         core::iter::successors(place, |place| self.next(*place)).map(|place| self.get(place))
     }
 
+    /// Where the first entry is.
+    pub(crate) fn first(&self) -> Option<Place> {
+        (self.len > 0).then_some(Place { chunk: 0, slot: 0 })
+    }
+
     /// All entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, V)> + '_ {
-        let first = Place { chunk: 0, slot: 0 };
-        self.from((self.len > 0).then_some(first))
+        self.from(self.first())
     }
 
     /// Replaces the value at `place`.
@@ -150,6 +162,7 @@ impl<V: Copy + Default> Sorted<V> {
     /// Adds an entry right behind `place`, or as the first one. Its key lies between that one and the next.
     pub(crate) fn insert_behind(&mut self, place: Option<Place>, key: u64, value: V) -> Place {
         self.len += 1;
+        self.shape += 1;
         let Some(place) = place else {
             return self.insert_first(key, value);
         };
@@ -210,6 +223,7 @@ impl<V: Copy + Default> Sorted<V> {
 
     fn take(&mut self, place: Place) {
         self.len -= 1;
+        self.shape += 1;
         let Place { chunk, slot } = place;
         self.chunks[chunk].remove(slot);
         self.firsts[chunk] = self.chunks[chunk].keys[0];

@@ -2,9 +2,11 @@
 //! a call follow the holders of what it touches.
 
 use crate::few::Few;
-use crate::region::{Holding, Regions};
+use crate::living::Domains;
+use crate::prepared::Prepared;
+use crate::region::{Holding, Moved, Moves, Regions};
 use crate::set::WordSet;
-use crate::{DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Subject};
+use crate::{DomainId, Error, Grant, GroupId, Holders, Mechanism, Permission, Range, Subject};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -19,10 +21,24 @@ pub(crate) struct Domain {
     pub(crate) groups: BTreeSet<GroupId>,
     /// Exactly the words that it owns.
     pub(crate) owned: WordSet,
-    /// Exactly the words on which it was granted something itself.
+    /// Exactly the words on which it was granted something itself, but for those of `prepared`, about which
+    /// this says nothing.
     pub(crate) held: WordSet,
+    /// The words of the grants that are prepared for it: they come and go without `held`.
+    pub(crate) prepared: WordSet,
+    /// The numbers of these grants.
+    pub(crate) handles: Vec<u32>,
     /// Exactly the words on which somebody has a switch gate into it.
     pub(crate) entries: WordSet,
+}
+
+impl Domain {
+    /// All words on which it may have been granted something itself.
+    pub(crate) fn may_hold(&self) -> WordSet {
+        let mut words = self.held.clone();
+        words.insert_all(&self.prepared);
+        words
+    }
 }
 
 /// A living group.
@@ -39,8 +55,47 @@ pub(crate) struct Group {
 /// What a call has decided that the mechanism must write.
 pub(crate) type Writes = Few<(DomainId, Range, Permission)>;
 
-/// The living domains.
-pub(crate) type Domains = BTreeMap<DomainId, Domain>;
+/// What a call has changed, in the words that the mechanism asks for.
+#[derive(Debug)]
+pub(crate) struct Told {
+    by_domain: bool,
+    by_holding: bool,
+    /// Each word of a domain at most once.
+    pub(crate) writes: Writes,
+    pub(crate) moves: Few<Moved>,
+}
+
+impl Told {
+    /// Nothing yet, for `M`.
+    pub(crate) fn new<M: Mechanism>() -> Told {
+        Told {
+            by_domain: M::BY_DOMAIN,
+            by_holding: M::BY_HOLDING,
+            writes: Few::new(),
+            moves: Few::new(),
+        }
+    }
+
+    /// For changes of which nobody is to hear.
+    pub(crate) fn nobody() -> Told {
+        Told {
+            by_domain: false,
+            by_holding: false,
+            writes: Few::new(),
+            moves: Few::new(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, domain: DomainId, range: Range, permission: Permission) {
+        if self.by_domain {
+            self.writes.push((domain, range, permission));
+        }
+    }
+}
+
+fn moves(by_holding: bool, moves: &mut Few<Moved>) -> Moves<'_> {
+    by_holding.then_some(moves)
+}
 
 /// The living groups.
 pub(crate) type Groups = BTreeMap<GroupId, Group>;
@@ -50,6 +105,7 @@ pub(crate) struct State {
     pub(crate) regions: Regions,
     pub(crate) domains: Domains,
     pub(crate) groups: Groups,
+    pub(crate) prepared: Prepared,
     pub(crate) next_domain: u32,
     pub(crate) next_group: u32,
 }
@@ -63,10 +119,13 @@ impl State {
             members: BTreeSet::new(),
             held: WordSet::default(),
         };
+        let mut domains = Domains::default();
+        domains.insert(DomainId::SUPERVISOR, root);
         State {
             regions: Regions::new(space, DomainId::SUPERVISOR),
-            domains: BTreeMap::from([(DomainId::SUPERVISOR, root)]),
+            domains,
             groups: BTreeMap::from([(GroupId::GLOBAL, global)]),
+            prepared: Prepared::default(),
             next_domain: 1,
             next_group: 1,
         }
@@ -74,13 +133,11 @@ impl State {
 
     /// The living domain with this number.
     pub(crate) fn domain(&self, domain: DomainId) -> Result<&Domain, Error> {
-        self.domains
-            .get(&domain)
-            .ok_or(if domain.get() < self.next_domain {
-                Error::DeletedDomain { domain }
-            } else {
-                Error::UnknownDomain { domain }
-            })
+        match self.domains.get(domain) {
+            Some(found) => Ok(found),
+            None if domain.get() < self.next_domain => Err(Error::DeletedDomain { domain }),
+            None => Err(Error::UnknownDomain { domain }),
+        }
     }
 
     /// The living group with this number.
@@ -90,7 +147,7 @@ impl State {
 
     /// Whether `ancestor` is above `domain` in the tree.
     pub(crate) fn is_above(&self, ancestor: DomainId, domain: DomainId) -> bool {
-        let parent = |id: &DomainId| self.domains.get(id).and_then(|found| found.parent);
+        let parent = |id: &DomainId| self.domains.get(*id).and_then(|found| found.parent);
         core::iter::successors(parent(&domain), parent).any(|above| above == ancestor)
     }
 
@@ -119,60 +176,57 @@ impl State {
         effective(&self.domains, holding, domain)
     }
 
-    /// Gives `subject` this grant on `range` and keeps every index true; what changes for living domains
-    /// goes to `writes`.
-    pub(crate) fn set(
-        &mut self,
-        range: Range,
-        subject: Subject,
-        grant: Grant,
-        writes: &mut Writes,
-    ) {
+    /// Gives `subject` this grant on `range` and keeps every index true; what changes goes to `told`.
+    pub(crate) fn set(&mut self, range: Range, subject: Subject, grant: Grant, told: &mut Told) {
         let (domains, groups) = (&self.domains, &self.groups);
+        let (by_domain, writes) = (told.by_domain, &mut told.writes);
+        let moves = moves(told.by_holding, &mut told.moves);
         let mut gates: Few<(Range, DomainId)> = Few::new();
         let mut held: Few<Range> = Few::new();
-        self.regions.set(range, subject, grant, |piece, before| {
-            let mut affect = |domain: DomainId| {
-                if !domains.contains_key(&domain) {
-                    return;
+        self.regions
+            .set(range, subject, grant, moves, |piece, before| {
+                let mut affect = |domain: DomainId| {
+                    if !domains.lives(domain) {
+                        return;
+                    }
+                    let was = effective(domains, before, domain).access;
+                    let now = effective_after(domains, before, domain, subject, grant);
+                    if was != now {
+                        writes.push((domain, piece, now));
+                    }
+                };
+                match subject {
+                    _ if !by_domain => {}
+                    Subject::Domain(domain) => affect(domain),
+                    Subject::Group(group) => {
+                        members(domains, groups, group).into_iter().for_each(affect)
+                    }
                 }
-                let was = effective(domains, before, domain).access;
-                let now = effective_after(domains, before, domain, subject, grant);
-                if was != now {
-                    writes.push((domain, piece, now));
+                let was = before.direct(subject).access;
+                if (was == Permission::None) != (grant.access == Permission::None) {
+                    held.push(piece);
                 }
-            };
-            match subject {
-                Subject::Domain(domain) => affect(domain),
-                Subject::Group(group) => {
-                    members(domains, groups, group).into_iter().for_each(affect)
+                if let Permission::SwitchGate { to } = was
+                    && was != grant.access
+                {
+                    let others = before.grants.iter().filter(|(other, _)| *other != subject);
+                    if others.into_iter().all(|(_, other)| other.access != was) {
+                        gates.push((piece, to));
+                    }
                 }
-            }
-            let was = before.direct(subject).access;
-            if (was == Permission::None) != (grant.access == Permission::None) {
-                held.push(piece);
-            }
-            if let Permission::SwitchGate { to } = was
-                && was != grant.access
-            {
-                let others = before.grants.iter().filter(|(other, _)| *other != subject);
-                if others.into_iter().all(|(_, other)| other.access != was) {
-                    gates.push((piece, to));
-                }
-            }
-        });
+            });
         for (piece, to) in gates {
-            if let Some(domain) = self.domains.get_mut(&to) {
+            if let Some(domain) = self.domains.get_mut(to) {
                 domain.entries.remove(piece);
             }
         }
         if let Permission::SwitchGate { to } = grant.access
-            && let Some(domain) = self.domains.get_mut(&to)
+            && let Some(domain) = self.domains.get_mut(to)
         {
             domain.entries.insert(range);
         }
         let set = match subject {
-            Subject::Domain(domain) => self.domains.get_mut(&domain).map(|found| &mut found.held),
+            Subject::Domain(domain) => self.domains.get_mut(domain).map(|found| &mut found.held),
             Subject::Group(group) => self.groups.get_mut(&group).map(|found| &mut found.held),
         };
         if let Some(set) = set {
@@ -185,34 +239,74 @@ impl State {
         }
     }
 
-    /// Edits `range` and keeps every index true; what changes for living domains goes to `writes`.
-    pub(crate) fn change(
-        &mut self,
-        range: Range,
-        writes: &mut Writes,
-        edit: impl FnMut(&mut Holding),
-    ) {
+    /// Edits `range` and keeps every index true; what changes goes to `told`.
+    pub(crate) fn change(&mut self, range: Range, told: &mut Told, edit: impl FnMut(&mut Holding)) {
         let (domains, groups) = (&mut self.domains, &mut self.groups);
-        self.regions.change(range, edit, |piece, before, after| {
-            for domain in affected(domains, groups, before, after) {
-                let now = effective(domains, after, domain).access;
-                if effective(domains, before, domain).access != now {
-                    writes.push((domain, piece, now));
+        let (by_domain, writes) = (told.by_domain, &mut told.writes);
+        let moves = moves(told.by_holding, &mut told.moves);
+        self.regions
+            .change(range, moves, edit, |piece, before, after| {
+                if by_domain {
+                    differences(domains, groups, piece, before, after, writes);
                 }
+                index(domains, groups, piece, before, after);
+            });
+    }
+
+    /// Tells how `piece` differs from when it had `before`, a holding that has been kept.
+    pub(crate) fn compare(
+        &self,
+        piece: Range,
+        before: crate::holdings::HoldingId,
+        told: &mut Told,
+    ) {
+        let was = self.regions.number(before);
+        for (part, id) in self.regions.numbered(piece) {
+            if id == before {
+                continue;
             }
-            index(domains, groups, piece, before, after);
-        });
+            let holding = |id| self.regions.holding(id);
+            if told.by_domain {
+                let (was, is) = (holding(before), holding(id));
+                differences(&self.domains, &self.groups, part, was, is, &mut told.writes);
+            }
+            if told.by_holding {
+                told.moves.push(Moved {
+                    range: part,
+                    before: was,
+                    after: self.regions.number(id),
+                    subject: None,
+                });
+            }
+        }
+    }
+}
+
+/// Adds what living domains win or lose on `piece` from `before` to `after`.
+fn differences(
+    domains: &Domains,
+    groups: &Groups,
+    piece: Range,
+    before: &Holding,
+    after: &Holding,
+    writes: &mut Writes,
+) {
+    for domain in affected(domains, groups, before, after) {
+        let now = effective(domains, after, domain).access;
+        if effective(domains, before, domain).access != now {
+            writes.push((domain, piece, now));
+        }
     }
 }
 
 fn is_member(domains: &Domains, domain: DomainId, group: GroupId) -> bool {
     let joined = |found: &Domain| found.groups.contains(&group);
-    group == GroupId::GLOBAL || domains.get(&domain).is_some_and(joined)
+    group == GroupId::GLOBAL || domains.get(domain).is_some_and(joined)
 }
 
 fn members(domains: &Domains, groups: &Groups, group: GroupId) -> Vec<DomainId> {
     match groups.get(&group) {
-        Some(_) if group == GroupId::GLOBAL => domains.keys().copied().collect(),
+        Some(_) if group == GroupId::GLOBAL => domains.ids().collect(),
         Some(found) => found.members.iter().copied().collect(),
         None => Vec::new(),
     }
@@ -327,7 +421,7 @@ fn affected(
     }
     found.sort_unstable();
     found.dedup();
-    found.retain(|domain| domains.contains_key(domain));
+    found.retain(|domain| domains.lives(*domain));
     found
 }
 
@@ -340,10 +434,10 @@ fn index(
     after: &Holding,
 ) {
     if before.owner != after.owner {
-        if let Some(domain) = domains.get_mut(&before.owner) {
+        if let Some(domain) = domains.get_mut(before.owner) {
             domain.owned.remove(piece);
         }
-        if let Some(domain) = domains.get_mut(&after.owner) {
+        if let Some(domain) = domains.get_mut(after.owner) {
             domain.owned.insert(piece);
         }
     }
@@ -352,7 +446,7 @@ fn index(
     for (subject, was, is) in differing(before, after) {
         gates |= is_gate(was) || is_gate(is);
         let held = match subject {
-            Subject::Domain(domain) => domains.get_mut(&domain).map(|found| &mut found.held),
+            Subject::Domain(domain) => domains.get_mut(domain).map(|found| &mut found.held),
             Subject::Group(group) => groups.get_mut(&group).map(|found| &mut found.held),
         };
         let Some(held) = held else { continue };
@@ -376,16 +470,49 @@ fn index_entries(
 ) {
     for (_, grant) in &holding.grants {
         if let Permission::SwitchGate { to } = grant.access
-            && let Some(domain) = domains.get_mut(&to)
+            && let Some(domain) = domains.get_mut(to)
         {
             update(&mut domain.entries, piece);
         }
     }
 }
 
-/// Hands the writes of one call to the mechanism: in order of domain and address, neighbours with the same
-/// permission as one, then a flush for each connected piece.
-pub(crate) fn carry_out(mechanism: &mut impl Mechanism, writes: Writes) {
+/// Hands what one call has changed to the mechanism.
+pub(crate) fn carry_out(state: &State, mechanism: &mut impl Mechanism, told: Told) {
+    let moved = !told.moves.is_empty();
+    for moved in told.moves {
+        let holding = state.regions.numbered_holding(moved.after);
+        let holders = Holders::new(state, holding, moved.subject);
+        mechanism.hold(moved.range, moved.before, moved.after, holders);
+    }
+    if moved {
+        mechanism.settle();
+    }
+    carry_out_writes(mechanism, told.writes);
+}
+
+/// As [`carry_out`], where every word that had a holding has moved to the same other one; to be settled
+/// behind the last one.
+pub(crate) fn carry_out_all(state: &State, mechanism: &mut impl Mechanism, told: Told) {
+    let mut moves = told.moves.into_vec();
+    // A number gets its new edition before others become it.
+    let key = |moved: &Moved| {
+        let joins = moved.before.number != moved.after.number;
+        (joins, moved.before, moved.after)
+    };
+    moves.sort_unstable_by_key(key);
+    moves.dedup_by_key(|moved| key(moved));
+    for moved in moves {
+        let holding = state.regions.numbered_holding(moved.after);
+        let holders = Holders::new(state, holding, moved.subject);
+        mechanism.succeed(moved.before, moved.after, holders);
+    }
+    carry_out_writes(mechanism, told.writes);
+}
+
+/// In order of domain and address, neighbours with the same permission as one, then a flush for each connected
+/// piece.
+fn carry_out_writes(mechanism: &mut impl Mechanism, writes: Writes) {
     if let Some((domain, range, permission)) = writes.only() {
         mechanism.write(*domain, *range, *permission);
         mechanism.flush(*domain, *range);
@@ -455,7 +582,7 @@ impl Rebuilt {
 
     pub(crate) fn matches(mut self, state: &State) -> Result<(), &'static str> {
         let space = state.regions.space();
-        if !state.regions.check() {
+        if !state.regions.check(state.prepared.kept()) {
             return Err("the regions and their holdings do not agree");
         }
         if self.gap || self.end != Some(space.end()) {
@@ -464,17 +591,20 @@ impl Rebuilt {
         if self.bad_grant {
             return Err("a region has a grant of nothing, above itself, or twice");
         }
-        for (id, domain) in &state.domains {
+        for (id, domain) in state.domains.iter() {
+            let id = &id;
             if self.owned.remove(id).unwrap_or_default() != domain.owned {
                 return Err("a domain's owned words are not those of the regions");
             }
-            if self.held.remove(&Subject::Domain(*id)).unwrap_or_default() != domain.held {
+            let mut held = self.held.remove(&Subject::Domain(*id)).unwrap_or_default();
+            held.insert_all(&domain.prepared);
+            if held != domain.may_hold() {
                 return Err("a domain's held words are not those of the regions");
             }
             if self.entries.remove(id).unwrap_or_default() != domain.entries {
                 return Err("a domain's gates are not those of the regions");
             }
-            let parent = domain.parent.map(|parent| state.domains.get(&parent));
+            let parent = domain.parent.map(|parent| state.domains.get(parent));
             if parent
                 .is_some_and(|parent| parent.is_none_or(|parent| !parent.children.contains(id)))
             {

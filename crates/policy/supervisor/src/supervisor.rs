@@ -5,8 +5,8 @@ use crate::policy::{Family, JoinPolicy};
 use crate::set::WordSet;
 use crate::state::State;
 use crate::{
-    Call, CallStack, Change, DomainId, Error, Grant, GroupId, Holding, Level, Mechanism, Order,
-    Permission, Range, Reply, Subject,
+    Call, CallStack, Change, DomainId, Error, Grant, GroupId, Holders, Holding, Level, Mechanism,
+    Order, Permission, Range, Reply, Subject,
 };
 use alloc::vec::Vec;
 
@@ -79,6 +79,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
                 }
             }
         }
+        let words = changes.iter().map(|(_, change)| change.range().count());
+        let pieces = plans.iter().map(|plan| plan.count());
+        let taking = changes.iter().all(|(_, change)| change.is_taking());
+        self.check_room(words.sum(), pieces.sum(), taking)?;
         let done = work()?;
         for ((caller, change), plan) in changes.iter().zip(plans) {
             match *change {
@@ -97,7 +101,11 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         Ok(done)
     }
 
-    fn plan(&self, caller: DomainId, change: Change) -> Result<crate::memory::Plan, Error> {
+    pub(crate) fn plan(
+        &self,
+        caller: DomainId,
+        change: Change,
+    ) -> Result<crate::memory::Plan, Error> {
         self.state.domain(caller)?;
         match change {
             Change::Own { range, permission } => self.plan_mprot(caller, range, permission),
@@ -288,6 +296,17 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// written must stay as it is.
     pub fn mechanism_mut(&mut self) -> &mut M {
         &mut self.mechanism
+    }
+
+    /// Tells the mechanism again, by holding, what every word has: for one that writes its table anew. Costs as much
+    /// as there is.
+    pub fn tell_again(&mut self) {
+        for (range, id) in self.state.regions.numbered(self.space()) {
+            let number = self.state.regions.number(id);
+            let holders = Holders::new(&self.state, self.state.regions.holding(id), None);
+            self.mechanism.hold(range, number, number, holders);
+        }
+        self.mechanism.settle();
     }
 
     /// The space that is shared out.

@@ -157,6 +157,7 @@ fn begin(
     power
         .start(start)
         .map_err(|error| said("workers")(&error))?;
+    power.end_sleepers();
     power.set_upstream(host);
     power.on_fault(report);
     upstream::serve(host, power.deputy()).map_err(|error| said("a thread")(&error))?;

@@ -259,12 +259,13 @@ impl Host {
         }
     }
 
-    /// Asks, and waits for the answer. An end comes back if nobody wants it.
+    /// Asks, and waits for the answer. An end comes back if nobody wants it. It is packed and opened within the kernel's
+    /// pieces, so that it is the caller's or the request's at any time.
     fn ask(
         &self,
-        end: Option<Parcel<AnyEndpoint>>,
+        end: Option<AnyEndpoint>,
         message: impl FnOnce(u64) -> ToHost,
-    ) -> (Result<(), NameError>, Option<Parcel<AnyEndpoint>>) {
+    ) -> (Result<(), NameError>, Option<AnyEndpoint>) {
         let waiter = wait::current();
         let request = {
             // SAFETY: the piece takes a lock and sends a message; it does not park, panic or run code of others. What it
@@ -273,13 +274,14 @@ impl Host {
             let request = self.last.fetch_add(1, Ordering::Relaxed);
             let waits = Request {
                 waiter,
-                end,
+                end: end.map(Parcel::pack),
                 answer: None,
             };
             self.requests().insert(request, waits);
             if self.control.send(&message(request), &[]).is_err() {
                 let unsent = self.requests().remove(&request);
-                return (Err(NameError::Busy), unsent.and_then(|unsent| unsent.end));
+                let end = unsent.and_then(|unsent| unsent.end);
+                return (Err(NameError::Busy), end.map(Parcel::open));
             }
             request
         };
@@ -292,14 +294,19 @@ impl Host {
                 let answered = requests
                     .get(&request)
                     .is_none_or(|waits| waits.answer.is_some());
-                answered.then(|| requests.remove(&request))
+                let waits = answered.then(|| requests.remove(&request));
+                drop(requests);
+                waits.map(|waits| match waits {
+                    None => (Err(NameError::Busy), None),
+                    Some(Request { answer, end, .. }) => (
+                        answer.unwrap_or(Err(NameError::Busy)),
+                        end.map(Parcel::open),
+                    ),
+                })
             };
             match found {
                 None => wait::park(),
-                Some(None) => return (Err(NameError::Busy), None),
-                Some(Some(waits)) => {
-                    return (waits.answer.unwrap_or(Err(NameError::Busy)), waits.end);
-                }
+                Some(answered) => return answered,
             }
         }
     }
@@ -337,9 +344,9 @@ impl Upstream for Host {
             side: side_number(side),
             bytes: line_bytes(contract) as u64,
         };
-        let (result, back) = self.ask(Some(Parcel::pack(end)), message);
+        let (result, back) = self.ask(Some(end), message);
         match (result, back) {
-            (Err(error), Some(end)) => Err((error, end.open())),
+            (Err(error), Some(end)) => Err((error, end)),
             // Its end is closed, if there is no line: its client hears of it.
             _ => Ok(()),
         }

@@ -4,7 +4,8 @@
 #[path = "../../../language/sip/tests/host/mod.rs"]
 mod host;
 use std::os::fd::OwnedFd;
-use std::sync::Mutex;
+use std::rc::Rc;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use host::host;
@@ -126,6 +127,44 @@ fn question(end: &Cell, number: u32) -> Option<u64> {
     }
 }
 
+/// Keeps its worker asleep: a thread of its own holds the lock that it waits for, and never runs meanwhile.
+fn lock(_: u64) {
+    let lock = Rc::new(Mutex::new(()));
+    let held = Rc::clone(&lock);
+    let holder = mullion_sip::thread::spawn(move || {
+        let _held = held.lock();
+        loop {
+            mullion_sip::thread::yield_now();
+        }
+    });
+    holder.expect("a thread");
+    mullion_sip::thread::yield_now();
+    let _never = lock.lock();
+}
+
+/// Keeps its worker asleep: another thread of its own is about to initialise what it wants.
+fn once(_: u64) {
+    let once = Rc::new(OnceLock::new());
+    let begun = Rc::clone(&once);
+    let initialiser = mullion_sip::thread::spawn(move || {
+        begun.get_or_init(|| {
+            loop {
+                mullion_sip::thread::yield_now();
+            }
+        });
+    });
+    initialiser.expect("a thread");
+    mullion_sip::thread::yield_now();
+    once.get_or_init(|| ());
+}
+
+/// Keeps its worker asleep in short pieces.
+fn doze(_: u64) {
+    loop {
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
 /// What domains can run: `name argument`, one on each line.
 fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
     configuration.lines().map(member).collect()
@@ -141,6 +180,9 @@ fn member(line: &str) -> Result<Member, String> {
         "client" => client,
         "sender" => sender,
         "trespasser" => trespasser,
+        "lock" => lock,
+        "once" => once,
+        "doze" => doze,
         _ => powers::program(name).ok_or_else(|| format!("no program {name}"))?,
     };
     Ok(Member {
@@ -374,6 +416,24 @@ fn every_end_of_a_process_is_the_end_it_would_be() {
         if number == 13 {
             assert!(exit.message.as_str().contains("thirteen"), "{exit:?}");
         }
+    }
+}
+
+/// Its sibling on that worker, which the sleeper keeps waiting, goes on.
+fn nobody_keeps_a_worker_of_a_domain_asleep() {
+    for name in ["lock", "once", "doze"] {
+        let domain = started(&format!("server\n{name}"));
+        let end = ask_end("/ask").expect("bound");
+        let begin = Instant::now();
+        while ended(name).is_none() {
+            let late = begin.elapsed() > Duration::from_secs(60);
+            assert!(!late, "{name} keeps its worker asleep");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(ended(name).map(|exit| exit.cause), Some(Cause::Slice));
+        assert_eq!(question(&end, 200), Some(201), "{name}");
+        domain.kill();
+        domain.wait();
     }
 }
 
@@ -679,6 +739,7 @@ fn main() {
         what_the_dead_had_comes_back_at_once,
         rights_are_the_hosts_to_look_at,
         every_end_of_a_process_is_the_end_it_would_be,
+        nobody_keeps_a_worker_of_a_domain_asleep,
         every_signal_is_an_end_that_peers_and_parent_hear_of,
         a_domain_ends_with_its_host,
         a_domain_is_started_again_by_policy,

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::view::{ChannelView, ProcessView, View};
+use crate::view::{ChannelView, ProcessView, RUNNING, View};
 
 mod place;
 #[cfg(test)]
@@ -252,7 +252,7 @@ fn bundles(channels: &[ChannelView]) -> Bundles {
 
 /// A box's colour, and what is said in it.
 fn detail(process: &ProcessView) -> (&'static str, String) {
-    if process.state != "running" {
+    if process.state != RUNNING {
         let words = format!("{}, {} restarts", process.state, process.restarts);
         return ("#eedcd8", words);
     }

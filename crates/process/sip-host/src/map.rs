@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mullion_hip::{Glass, LineSeen, MemorySeen, Sharing, groups};
-use mullion_picture::{Books, State};
+use mullion_picture::{Books, Domain, State};
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{Books as Entering, Kind};
 use mullion_sip_hosting::Host;
@@ -26,7 +26,7 @@ use mullion_supervisor::{
     Supervisor,
 };
 
-use crate::view::Standing;
+use crate::view::{RUNNING, Standing};
 
 /// Bits of an address within an address space.
 const SPACE: u32 = 48;
@@ -46,7 +46,25 @@ pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<State, Error>
     let mut books = Books::new(supervisor);
     books.name(DomainId::SUPERVISOR, "host");
     add(host, &mut books, standings)?;
-    Ok(books.state().title("Software isolated processes"))
+    let state = books.state().title("Software isolated processes");
+    Ok(with_ended(state, standings))
+}
+
+/// Adds the processes that have no life now, which have no memory either, and are marked as ended.
+fn with_ended(mut state: State, standings: &[Standing]) -> State {
+    let ids = state.domains.iter().map(|domain| domain.id);
+    let free = ids.max().map_or(0, |highest| highest + 1);
+    let ended = standings
+        .iter()
+        .filter(|standing| standing.state != RUNNING);
+    let ended = (free..).zip(ended).map(|(id, standing)| Domain {
+        id,
+        parent: Some(DomainId::SUPERVISOR.get()),
+        name: standing.name.to_owned(),
+        ended: true,
+    });
+    state.domains.extend(ended);
+    state
 }
 
 /// Enters every process of this host in its books: those of this address space, and those of OS processes of their own,
@@ -121,6 +139,9 @@ fn here<M: Mechanism, P: JoinPolicy>(
     let memory = host.memory();
     let domains = memory.enter(host, &mut books.supervisor, DomainId::SUPERVISOR)?;
     for (domain, process) in &domains {
+        if process.exit.is_some() {
+            books.ended(*domain);
+        }
         match stands.iter().find(|(owner, _)| *owner == process.owner) {
             Some((_, name)) => books.name(*domain, &format!("for {name}")),
             None => books.name(*domain, process.name),
@@ -148,6 +169,9 @@ fn there<M: Mechanism, P: JoinPolicy>(
         .supervisor
         .pd_subdivide(&root, all, Permission::None)?;
     books.name(kernel, glass.name());
+    if glass.is_over() {
+        books.ended(kernel);
+    }
     let process = glass.process().unwrap_or_default();
     let said = match memory {
         None => " does not answer".to_owned(),
@@ -171,6 +195,9 @@ fn there<M: Mechanism, P: JoinPolicy>(
             place.is_some_and(|place| place.glass.is(glass) && place.life == *life)
         });
         if let Some(domain) = domain {
+            if glass.is_over() {
+                books.ended(*domain);
+            }
             books.name(*domain, own.next().map_or(name, |standing| standing.name));
         }
     }

@@ -364,7 +364,7 @@ impl Supervised {
             name: self.process.name,
             domain: self.process.config.domain().to_owned(),
             state: match self.state {
-                State::Running(_) => "running",
+                State::Running(_) => view::RUNNING,
                 State::Until(_) => "waiting",
                 State::Over => "over",
             },

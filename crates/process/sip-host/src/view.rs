@@ -101,6 +101,9 @@ impl View {
     }
 }
 
+/// The state of a process that has a life.
+pub(crate) const RUNNING: &str = "running";
+
 /// What the supervisor knows of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {

@@ -73,6 +73,63 @@ fn waits_before_restarts_double() {
     running.join().expect("no panic");
 }
 
+/// A process that has ended is in the map, marked, and has no memory.
+#[test]
+fn the_map_marks_what_has_ended() {
+    let _one = ECHO.lock();
+    let supervisor = setup(
+        r#"
+        [processes.gone]
+        library = "odd"
+        arguments = ["fail"]
+        [processes.echo]
+        library = "echo"
+        arguments = ["/echo", "2"]
+        bind = ["/echo"]
+        "#,
+    );
+    let (watch, stop) = (supervisor.watch(), supervisor.stop());
+    let running = std::thread::spawn(|| supervisor.run());
+    let is_over = || {
+        let view = watch.view();
+        let mut gone = view.processes.iter().filter(|one| one.name == "gone");
+        gone.any(|one| one.state == "over")
+    };
+    let state = loop {
+        assert!(!running.is_finished());
+        // The map is refused while a process begins.
+        if is_over()
+            && let Ok(state) = watch.map()
+            && state.domains.iter().any(|one| one.name == "echo")
+        {
+            break state;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    stop.stop();
+    running.join().expect("no panic");
+
+    let state = state.validate().expect("it holds together");
+    let named = |name: &str| {
+        let all = state.state().domains.iter();
+        let found: Vec<_> = all.filter(|one| one.name == name).collect();
+        assert_eq!(found.len(), 1, "{name} in {:?}", state.state().domains);
+        found[0].clone()
+    };
+    let (gone, echo) = (named("gone"), named("echo"));
+    assert!(gone.ended && !echo.ended);
+    let mut regions = state.state().regions.iter();
+    assert!(regions.all(|region| {
+        region.owner != gone.id
+            && region
+                .grants
+                .iter()
+                .all(|grant| grant.domain != Some(gone.id))
+    }));
+    let picture = mullion_picture::paint(&state, &mullion_picture::Options::default());
+    assert!(picture.contains(">gone (ended)<"));
+}
+
 #[test]
 fn a_service_and_its_clients_find_each_other() {
     let _one = ECHO.lock();

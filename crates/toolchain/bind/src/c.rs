@@ -25,17 +25,17 @@ pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
             });
         }
     }
-    interface.functions.iter().try_for_each(check_names)?;
     let stem: String = header
         .strip_suffix(".h")
         .unwrap_or(header)
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
-    let (hosts, exports): (Vec<_>, Vec<_>) = interface
-        .functions
-        .iter()
-        .partition(|function| function.is_hosts);
+    interface.functions.iter().try_for_each(check_names)?;
+    check_made(interface, &stem)?;
+    let functions: Vec<Function> = interface.functions.iter().map(renamed).collect();
+    let (hosts, exports): (Vec<_>, Vec<_>) =
+        functions.iter().partition(|function| function.is_hosts);
     let guard = format!("MULLION_BIND_{}_HOST", stem.to_uppercase());
     let mut text = format!(
         "/* Made by mullion bind from {header}; do not edit.\n *\n{} */\n#ifndef {guard}\n#define {guard}\n\n\
@@ -79,6 +79,59 @@ fn check_names(function: &Function) -> Result<(), BindError> {
             place: function.name.clone(),
             reason: format!("`{name}` is a name of the made header's own; take another one"),
         }),
+    }
+}
+
+/// Whether what is made has names that the interface does not have.
+fn check_made(interface: &Interface, stem: &str) -> Result<(), BindError> {
+    let functions = || interface.functions.iter();
+    let has_name = |name: &str| functions().any(|function| function.name == name);
+    let exports = functions().filter(|function| !function.is_hosts);
+    let stubs = exports.map(|function| function.name.as_str());
+    let stubs = stubs.chain(["find", "offer"]);
+    let stub = stubs
+        .map(|name| format!("{stem}_{name}"))
+        .find(|name| has_name(name));
+    let tags = ["extension", "host"].map(|name| format!("{stem}_{name}"));
+    let tag = tags.into_iter().find(|tag| {
+        let mut structs = interface.structs.iter();
+        structs.any(|structure| structure.name == *tag)
+    });
+    match stub.or(tag) {
+        None => Ok(()),
+        Some(name) => Err(BindError::Unsupported {
+            place: name.clone(),
+            reason: format!("`{name}` is a name of the made header's own; take another one"),
+        }),
+    }
+}
+
+/// The function with parameters as stubs have them: their names are nobody's but the stub's. None of them begins
+/// with `mullion_`, as all variables of stubs do ([`check_names`]).
+fn renamed(function: &Function) -> Function {
+    let mut function = function.clone();
+    for parameter in &mut function.parameters {
+        parameter.name = local(&parameter.name);
+        if let Some(
+            Direction::In(Count::Parameter(count))
+            | Direction::Out(Count::Parameter(count))
+            | Direction::InOut(Count::Parameter(count)),
+        ) = &mut parameter.direction
+        {
+            *count = local(count);
+        }
+    }
+    function
+}
+
+/// A parameter that would hide a type or a function that its stub uses has a `_` more, and so has each that would
+/// then have the same name.
+fn local(name: &str) -> String {
+    let stem = name.trim_end_matches('_');
+    let is_used = stem.ends_with("_t") || ["malloc", "calloc", "free"].contains(&stem);
+    match is_used {
+        true => format!("{name}_"),
+        false => name.to_owned(),
     }
 }
 
@@ -199,17 +252,20 @@ fn call(stem: &str, function: &Function) -> String {
         let value = match &parameter.direction {
             None => to_value(&parameter.kind, p),
             Some(direction) => {
-                let _written = writeln!(before, "\tmullion_pointer {p}_inside = {{ 0 }};");
+                let _written = writeln!(before, "\tmullion_pointer mullion_inside_{p} = {{ 0 }};");
                 let _written = write!(after, "{}", copied(direction, parameter));
-                let _written = writeln!(end, "\tmullion_free(mullion_own->domain, {p}_inside);");
-                format!("mullion_address({p}_inside)")
+                let _written = writeln!(
+                    end,
+                    "\tmullion_free(mullion_own->domain, mullion_inside_{p});"
+                );
+                format!("mullion_address(mullion_inside_{p})")
             }
         };
         let _written = writeln!(arguments, "\tmullion_arguments_[{index}] = {value};");
     }
     let outs: String = function.parameters.iter().map(|parameter| match &parameter.direction {
         Some(Direction::Out(count) | Direction::InOut(count)) => format!(
-            "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_own->domain, {0}_inside, {0}, {1});\n",
+            "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_own->domain, mullion_inside_{0}, {0}, {1});\n",
             parameter.name,
             bytes(parameter, count)
         ),
@@ -239,15 +295,17 @@ fn call(stem: &str, function: &Function) -> String {
 fn copied(direction: &Direction, parameter: &Parameter) -> String {
     let p = &parameter.name;
     let make = match direction {
-        Direction::Text => format!("mullion_string_in(mullion_own->domain, {p}, &{p}_inside)"),
+        Direction::Text => {
+            format!("mullion_string_in(mullion_own->domain, {p}, &mullion_inside_{p})")
+        }
         Direction::In(count) | Direction::InOut(count) => {
             format!(
-                "mullion_copy_in(mullion_own->domain, {p}, {}, &{p}_inside)",
+                "mullion_copy_in(mullion_own->domain, {p}, {}, &mullion_inside_{p})",
                 bytes(parameter, count)
             )
         }
         Direction::Out(count) => format!(
-            "mullion_alloc(mullion_own->domain, {}, &{p}_inside)",
+            "mullion_alloc(mullion_own->domain, {}, &mullion_inside_{p})",
             bytes(parameter, count)
         ),
     };
@@ -273,7 +331,7 @@ static inline int mullion_fits(uint64_t count, size_t size, size_t most)
 ";
 
 /// A `float` travels in the low half of its register.
-const LOW_HALF: &str = "static inline float STEM_low_half(double real)
+const LOW_HALF: &str = "static inline float mullion_low_half_STEM(double real)
 {
 \tunion { double real; float single; } bits;
 \tbits.real = real;
@@ -344,7 +402,10 @@ fn answer(stem: &str, function: &Function) -> String {
                     writeln!(declarations, "\tmullion_pointer {p} = {{ {register} }};")
                 }
                 Type::Bool => writeln!(declarations, "\t_Bool {p} = (uint8_t){register} != 0;"),
-                Type::Float => writeln!(declarations, "\tfloat {p} = {stem}_low_half({register});"),
+                Type::Float => writeln!(
+                    declarations,
+                    "\tfloat {p} = mullion_low_half_{stem}({register});"
+                ),
                 _ => writeln!(
                     declarations,
                     "\t{0} {p} = ({0}){register};",
@@ -356,7 +417,7 @@ fn answer(stem: &str, function: &Function) -> String {
         let element = element(parameter);
         let _written = writeln!(
             declarations,
-            "\tmullion_pointer {p}_inside = {{ {register} }};\n\t{element} *{p} = NULL;"
+            "\tmullion_pointer mullion_inside_{p} = {{ {register} }};\n\t{element} *{p} = NULL;"
         );
         let _written = writeln!(end, "\tfree({p});");
         let limit = format!("{}_LONGEST", stem.to_uppercase());
@@ -364,7 +425,7 @@ fn answer(stem: &str, function: &Function) -> String {
             let _written = writeln!(
                 before,
                 "\tif (!mullion_status_ && !({p} = malloc({limit})))\n\t\tmullion_status_ = MULLION_NO_MEMORY;\n\
-                 \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read_string(mullion_domain_, {p}_inside, (char *){p}, {limit}, NULL);"
+                 \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read_string(mullion_domain_, mullion_inside_{p}, (char *){p}, {limit}, NULL);"
             );
             continue;
         }
@@ -386,13 +447,13 @@ fn answer(stem: &str, function: &Function) -> String {
         if !matches!(direction, Direction::Out(_)) {
             let _written = writeln!(
                 before,
-                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_domain_, {p}_inside, {p}, {size});"
+                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read(mullion_domain_, mullion_inside_{p}, {p}, {size});"
             );
         }
         if !matches!(direction, Direction::In(_)) {
             let _written = writeln!(
                 after,
-                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_write(mullion_domain_, {p}_inside, {p}, {size});"
+                "\tif (!mullion_status_)\n\t\tmullion_status_ = mullion_write(mullion_domain_, mullion_inside_{p}, {p}, {size});"
             );
         }
     }
@@ -421,7 +482,7 @@ fn answer(stem: &str, function: &Function) -> String {
         ),
     };
     format!(
-        "\nstatic inline mullion_status {stem}_host_{name}(mullion_domain mullion_domain_, void *mullion_user,\n\
+        "\nstatic inline mullion_status mullion_answer_{stem}_{name}(mullion_domain mullion_domain_, void *mullion_user,\n\
          \tconst mullion_arguments *mullion_arguments_, mullion_value *mullion_result)\n{{\n\
          \tconst struct {stem}_host *mullion_own = (const struct {stem}_host *)mullion_user;\n\
          \tmullion_status mullion_status_ = MULLION_OK;\n{stacked}{declare}{declarations}\
@@ -457,7 +518,7 @@ fn offer(stem: &str, functions: &[&Function]) -> String {
     for Function { name, .. } in functions {
         let _written = writeln!(
             text,
-            "\tif (!status)\n\t\tstatus = mullion_imports_add(imports, \"{name}\", {stem}_host_{name}, (void *)(uintptr_t)host);"
+            "\tif (!status)\n\t\tstatus = mullion_imports_add(imports, \"{name}\", mullion_answer_{stem}_{name}, (void *)(uintptr_t)host);"
         );
     }
     text + "\treturn status;\n}\n"

@@ -31,7 +31,7 @@ pub fn extension(interface: &Interface, header: &str) -> String {
     if !exports.is_empty() {
         let _written = write!(
             text,
-            "\n__attribute__((used)) static void (*const exported[])(void) = {{\n\t(void (*)(void)){},\n}};\n",
+            "\n__attribute__((used)) static void (*const mullion_exported[])(void) = {{\n\t(void (*)(void)){},\n}};\n",
             exports.join(",\n\t(void (*)(void))")
         );
     }

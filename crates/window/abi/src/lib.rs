@@ -50,6 +50,8 @@ pub const GATE_BUILTIN_END: u64 = 5;
 pub const GATE_FIRST_IMPORT: u64 = 16;
 /// Greatest number of imports of an image.
 pub const MAX_IMPORTS: u64 = GATE_SLOTS - GATE_FIRST_IMPORT;
+/// Greatest number of exports of an image: what is kept of each takes several times its record.
+pub const MAX_EXPORTS: u64 = 16_384;
 
 /// Lowest offset at which an image may have a segment.
 pub const IMAGE_BASE: u64 = 0x2_0000;

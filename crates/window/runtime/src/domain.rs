@@ -4,7 +4,6 @@ use crate::account::Account;
 use crate::call::{Arguments, CallError, Returned};
 use crate::cancel::{self, Canceller};
 use crate::clock::Clock;
-use crate::control::MAX_CONTROL_STACK;
 use crate::dispatch::{End, HostFunction};
 use crate::error::Error;
 use crate::image::{Image, Parked};
@@ -19,6 +18,7 @@ use crate::stacks::{MAX_STACKS, Stacks};
 use crate::thread_end::AroundThreadEnd;
 use crate::window::Access;
 use mullion_abi::{LABEL, STACK_FIRST, STACK_REGION};
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub(crate) struct Inner {
     pub(crate) window: u64,
     /// What it is at, and the number of this life. Entries and leases carry the number.
     pub(crate) life: Life,
+    /// Nanoseconds for each call by the clock, if that is the only limit that calls have.
+    pub(crate) only_time: Option<NonZeroU64>,
     imports: Vec<Import>,
     // So far, one line.
     pub(crate) number: DomainNumber,
@@ -114,13 +116,11 @@ impl Domain {
             limits.mappings,
             meter.clone(),
         )?;
-        let is_limited = limits.has_time()
-            || limits.measured.is_some()
-            || limits.gate_calls.is_some()
-            || limits.control_stack < MAX_CONTROL_STACK;
+        let is_limited = limits.has_time() || limits.has_others();
         let inner = Arc::new_cyclic(|this| Inner {
             uses: image.uses(),
             is_limited,
+            only_time: limits.only_time(),
             window: base,
             life: Life::new(number, is_limited),
             imports: imports.into_iter().map(Import::new).collect(),
@@ -410,10 +410,10 @@ struct EndedUnlessOpen<'a>(&'a Inner);
 
 impl Drop for EndedUnlessOpen<'_> {
     fn drop(&mut self) {
-        if !self.0.life.is_open() {
-            self.0.life.end();
+        match self.0.life.is_open() {
+            true => news::tell(),
+            false => self.0.end(),
         }
-        news::tell();
     }
 }
 
@@ -422,6 +422,7 @@ impl Drop for Domain {
     /// the window until it returns.
     fn drop(&mut self) {
         self.inner.life.leave();
+        self.inner.meter.set_ended(true);
         news::tell();
     }
 }
@@ -470,6 +471,8 @@ impl Inner {
         self.grant_steps()?;
         self.begin();
         self.meter.restarted();
+        // Before the life is renewed: an end in between makes that fail, and is marked again.
+        self.meter.set_ended(false);
         match self.life.renew(next_number()) {
             true => Ok(()),
             false => Err(Error::Ended),
@@ -534,6 +537,7 @@ impl Inner {
     /// The domain takes no calls from now on.
     pub(crate) fn end(&self) {
         self.life.end();
+        self.meter.set_ended(true);
         news::tell();
     }
 

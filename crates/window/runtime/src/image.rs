@@ -29,6 +29,7 @@ use crate::stacks::Mapped;
 use crate::trampoline::uses;
 use crate::window::{Access, PAGE, Window};
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE, LABEL};
+use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -149,7 +150,7 @@ impl Image {
             relocations: Vec::new(),
             packed: Packed::default(),
         }];
-        let mut contents = vec![(0, gates::contents())];
+        let mut contents = vec![(0, Cow::Owned(gates::contents()))];
         let mut regions = Regions::default();
         let (mut end, mut position) = (IMAGE_BASE, GATE_AREA_SIZE);
         for segment in segments {
@@ -171,7 +172,10 @@ impl Image {
                 _ => content.next_multiple_of(PAGE),
             };
             if in_file > 0 {
-                contents.push((position, padded(segment, in_file as usize)));
+                // Written from where it is: an image may be large.
+                contents.push((position, Cow::Borrowed(segment.content)));
+                let tail = fill(segment, in_file - content);
+                contents.push((position + content, Cow::Owned(tail)));
             }
             regions.insert(range.clone(), segment.access, Owner::Image);
             parts.push(Part {
@@ -188,7 +192,7 @@ impl Image {
         }
         let pieces: Vec<_> = contents
             .iter()
-            .map(|(position, bytes)| (*position, bytes.as_slice()))
+            .map(|(position, bytes)| (*position, &**bytes))
             .collect();
         for relocation in relocations {
             place(&mut parts, relocation)?;
@@ -572,14 +576,10 @@ fn place(parts: &mut [Part], relocation: Relocation) -> Result<(), Error> {
     Ok(())
 }
 
-/// The segment's whole pages, as far as they have content.
-fn padded(segment: &Segment<'_>, length: usize) -> Vec<u8> {
-    let mut pages = segment.content.to_vec();
-    let fill = if segment.access == Access::ReadExecute {
-        FILL
-    } else {
-        0
-    };
-    pages.resize(length, fill);
-    pages
+/// What is behind a segment's content in its last page; the file has zeros where nothing is written.
+fn fill(segment: &Segment<'_>, length: u64) -> Vec<u8> {
+    match segment.access {
+        Access::ReadExecute => vec![FILL; length as usize],
+        _ => Vec::new(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::call::{Arguments, CallError, NotReturned, Returned};
 use crate::clock::Clock;
-use crate::control::{self, GateLimit, Tcb};
+use crate::control::{self, GateLimit, MAX_CONTROL_STACK, Tcb};
 use crate::dispatch::Ending;
 use crate::domain::{Entry, Inner};
 use crate::error::Error;
@@ -40,10 +40,29 @@ impl Inner {
     ) -> Result<Returned, NotReturned> {
         let tcb =
             control::current().filter(|tcb| self.life.is_plainly(entry.serial) && tcb.is_outside());
-        let leased = |tcb: &'static Tcb| Some((tcb, tcb.own_stack_called(self, entry.serial)?));
-        let Some((tcb, top)) = tcb.and_then(leased) else {
-            return self.call_limited(entry, arguments, None);
-        };
+        let called = tcb.and_then(|tcb| {
+            self.outermost(tcb, entry, arguments, |extra, stack| {
+                self.enter(tcb, extra, entry.address, arguments.integers(), stack)
+            })
+        });
+        match called {
+            Some(called) => called,
+            None => self.call_limited(entry, arguments, None),
+        }
+    }
+
+    /// An invocation on a thread that is in none, and has called this life of the domain before; nothing
+    /// if it has not. `enter` takes further arguments and the data stack.
+    #[expect(clippy::inline_always, reason = "as `call`")]
+    #[inline(always)]
+    fn outermost(
+        &self,
+        tcb: &Tcb,
+        entry: Entry,
+        arguments: &Arguments,
+        enter: impl FnOnce(*const Extra, u64) -> Left,
+    ) -> Option<Result<Returned, NotReturned>> {
+        let top = tcb.own_stack_called(self, entry.serial)?;
         let (stacked, vectors) = (arguments.stacked(), arguments.vectors());
         let extra;
         let (stack, extra) = if stacked.is_empty() && vectors.is_null() {
@@ -53,8 +72,27 @@ impl Inner {
             // A stack has room for that many words, and more.
             ((top - 8 * stacked.len() as u64) & !15, &raw const extra)
         };
-        let left = self.enter(tcb, extra, entry.address, arguments.integers(), stack);
-        self.returned(tcb, left)
+        Some(self.returned(tcb, enter(extra, stack)))
+    }
+
+    /// As the usual call, of a domain whose only limit is the time of each call.
+    #[inline]
+    fn call_timed(
+        &self,
+        entry: Entry,
+        arguments: &Arguments,
+    ) -> Option<Result<Returned, NotReturned>> {
+        let time = self.only_time?.get();
+        let usual = |tcb: &&Tcb| self.life.is_open_with_limits(entry.serial) && tcb.is_outside();
+        let tcb = control::current().filter(usual)?;
+        self.outermost(tcb, entry, arguments, |extra, stack| {
+            let outer = watchdog::arm_call(tcb, time);
+            let control = tcb.lower(MAX_CONTROL_STACK);
+            let left = self.enter(tcb, extra, entry.address, arguments.integers(), stack);
+            tcb.control.set(control);
+            watchdog::disarm_call(tcb, &outer);
+            left
+        })
     }
 
     #[inline]
@@ -82,6 +120,12 @@ impl Inner {
         limits: Option<&CallLimits>,
         place: &mut Returned,
     ) -> Result<(), NotReturned> {
+        if limits.is_none()
+            && let Some(called) = self.call_timed(entry, arguments)
+        {
+            *place = called?;
+            return Ok(());
+        }
         if entry.serial != self.serial() {
             return Err(Error::WrongDomain.into());
         }

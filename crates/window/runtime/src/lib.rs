@@ -54,6 +54,7 @@ mod thread_end;
 mod trampoline;
 mod watchdog;
 mod window;
+mod x87;
 
 pub use admission::is_inside;
 pub use call::{Arguments, CallError, MAX_ARGUMENTS, Returned};
@@ -73,7 +74,7 @@ pub use meter::{Counts, Meter};
 pub use news::until;
 pub use presence::{Changing, Closed, Used, Using};
 pub use quiet::quietly;
-pub use records::{PageTables, books, snapshot};
+pub use records::{PageTables, books, snapshot, start_audit};
 pub use shared::{ShareError, Shared};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use thread_end::{AroundThreadEnd, THREAD_END, THREAD_ENDS};

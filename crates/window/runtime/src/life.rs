@@ -109,6 +109,12 @@ impl Life {
         self.0.load(Ordering::Acquire) == number
     }
 
+    /// Whether it is the life with this number, open, and with limits.
+    #[inline]
+    pub(crate) fn is_open_with_limits(&self, number: u64) -> bool {
+        self.is_plainly(number | LIMITED)
+    }
+
     /// Its number.
     #[inline]
     pub(crate) fn number(&self) -> u64 {

@@ -1,7 +1,8 @@
 //! What a domain may use.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanoseconds};
 use crate::{MAX_CONTROL_STACK, MAX_STACK_SIZE, MAX_STACKS};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// What a domain may use.
@@ -101,6 +102,23 @@ impl Limits {
     pub(crate) fn has_time(&self) -> bool {
         let mut clocks = Clock::ALL.into_iter();
         clocks.any(|clock| self.of_call(clock).is_some() || self.of_all_calls(clock).is_some())
+    }
+
+    /// Whether something other than time must be looked at in each call.
+    pub(crate) fn has_others(&self) -> bool {
+        self.measured.is_some()
+            || self.gate_calls.is_some()
+            || self.control_stack < MAX_CONTROL_STACK
+    }
+
+    /// The limit on each call's time by the clock, in nanoseconds, if calls have no other limit.
+    pub(crate) fn only_time(&self) -> Option<NonZeroU64> {
+        let alone = Self {
+            time: None,
+            ..self.clone()
+        };
+        let time = nanoseconds(self.time?).min(u64::MAX >> 1);
+        NonZeroU64::new(time).filter(|_| !alone.has_time() && !alone.has_others())
     }
 }
 

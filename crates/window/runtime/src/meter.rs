@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fault::Cause;
 use crate::kinds::{FaultKind, LimitKind};
 use crate::limits::Limits;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -86,6 +86,7 @@ pub struct Meter {
     memory_highest: AtomicU64,
     memory_limit: u64,
     is_measured: bool,
+    has_ended: AtomicBool,
     faults: [AtomicU64; FaultKind::ALL.len()],
     limits: [AtomicU64; LimitKind::ALL.len()],
 }
@@ -131,6 +132,18 @@ impl Meter {
             is_measured: limits.measured.is_some(),
             ..Self::default()
         })
+    }
+
+    /// Whether the domain has faulted, exited or gone, and takes no calls until it is restarted. It may be
+    /// asked while the domain is in use or restarted, and disturbs neither.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Follows the domain's life, which decides.
+    pub(crate) fn set_ended(&self, ended: bool) {
+        self.has_ended.store(ended, Ordering::Relaxed);
     }
 
     /// A tally that no other thread has: there are as many as threads had one at once.

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::signals;
 use crate::trampoline::Kind;
+use crate::x87;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bit of `AT_HWCAP2`: user code may use `wrgsbase`.
@@ -41,6 +42,7 @@ fn set_up() -> Result<&'static Runtime, Error> {
     }
     let kind = Kind::detect();
     let runtime = RUNTIME.get_or_init(|| Runtime { kind });
+    x87::set_up();
     signals::install()?;
     Ok(runtime)
 }

@@ -3,6 +3,7 @@
 use crate::control::Tcb;
 use crate::dispatch::dispatch;
 use crate::domain::Inner;
+use crate::x87;
 use core::mem::offset_of;
 use mullion_abi as abi;
 use std::cell::Cell;
@@ -36,6 +37,9 @@ pub(crate) mod uses {
 static INITIAL_MXCSR: u32 = 0x1f80;
 /// The x87 control word at the start of a process, and after `fninit`.
 const DEFAULT_X87: u16 = 0x37f;
+
+/// The same, for `fldcw`.
+static INITIAL_X87: u16 = DEFAULT_X87;
 
 /// Arguments beyond the six in registers.
 #[repr(C)]
@@ -235,6 +239,8 @@ core::arch::global_asm!(
     CONTROL_DEPTH = const abi::CONTROL_REGION / 8,
     default_x87 = const DEFAULT_X87,
     initial_mxcsr = sym INITIAL_MXCSR,
+    initial_x87 = sym INITIAL_X87,
+    x87_last = sym x87::LAST,
     dispatch = sym dispatch,
     options(att_syntax)
 );
@@ -364,4 +370,7 @@ unsafe extern "C" {
     pub(crate) fn mullion_trap_gate();
     pub(crate) fn mullion_trap_control();
     pub(crate) fn mullion_trap_target();
+    pub(crate) fn mullion_x87_init();
+    pub(crate) static mullion_x87_begin: u8;
+    pub(crate) static mullion_x87_end: u8;
 }

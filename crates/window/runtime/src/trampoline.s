@@ -125,13 +125,22 @@
 .endm
 # The x87 registers can be read as MMX registers whatever their tags say, and
 # `fnstenv` tells where the last x87 instruction was and its operand: addresses of the
-# host's. `fninit` clears these, the tags and the status, and sets the control word
-# as at the start of a process.
-.macro scrub_x87
-    .irp n, 0,1,2,3,4,5,6,7
+# host's. `fninit` clears these, the tags and the status, and takes four times as long as the
+# rest of a call. So it runs only if the status is not as at the start of a process: a flag
+# that is set, a condition, a stack that is not empty. (To look at the status takes as long as a
+# call.) Then X87_LAST runs an x87 instruction at an address that says nothing (`x87.rs`), which is
+# the last one from then on: MMX instructions and those on the control word do not change that.
+# \place: 2 bytes of memory, or %ax. The control word is the caller's to set.
+.macro scrub_x87 place
+    fnstsw  \place
+    cmpw    $0, \place
+    je      10f
+    fninit
+10: .irp n, 0,1,2,3,4,5,6,7
     pxor    %mm\n, %mm\n
     .endr
-    fninit
+    emms
+    call    *{x87_last}(%rip)
 .endm
 # Gives the host its floating-point control state back, from the frame at HOST,
 # which is \host above %rsp, and keeps the domain's words at \own(%rsp) and
@@ -253,7 +262,8 @@ mullion_leave_\kind:
 7:  testl   $USES_X87, %ebx
     jz      6b
     fnstcw  20(%rsp)
-    scrub_x87
+    scrub_x87 %ax
+    fldcw   {initial_x87}(%rip)
     jmp     6b
     # Behind all that: a fault in mullion_stacked restores what has been saved.
 3:  movl    {EXTRA_COUNT}(%r10), %ebx
@@ -368,7 +378,7 @@ mullion_dispatched_\kind:
     ldmxcsr 192(%rsp)
 5:  testl   $USES_X87, %ecx
     jz      6f
-    scrub_x87
+    scrub_x87 198(%rsp)
     fldcw   196(%rsp)
 6:  testl   %edx, %edx
     jnz     2f
@@ -412,6 +422,34 @@ mullion_inside_\kind:
 
     trampolines sse
     trampolines avx
+
+# X87_LAST where nothing cheaper is to be had.
+    .balign 16
+    .globl  mullion_x87_init
+    .type   mullion_x87_init, @function
+mullion_x87_init:
+    .cfi_startproc
+    fninit
+    ret
+    .cfi_endproc
+    .size   mullion_x87_init, . - mullion_x87_init
+
+# X87_LAST elsewhere, as it stands at the beginning of a page (`x87.rs`): an instruction that reads
+# memory, so that no address of the host's is left as the operand's. 0 is more than -1: that leaves
+# the conditions 0. Nothing is left on the x87 stack, and no flag is set.
+    .pushsection .rodata.mullion_x87, "a"
+    .balign 16
+    .globl  mullion_x87_begin
+mullion_x87_begin:
+    flds    12f(%rip)
+    fcomps  11f(%rip)
+    ret
+    .balign 4
+11: .float  -1.0
+12: .float  0.0
+    .globl  mullion_x87_end
+mullion_x87_end:
+    .popsection
 
 # The built-in gates run on the control stack with the domain's registers. They
 # reach its memory through %r14 and a register that is 32 bits wide only, so they

@@ -135,12 +135,17 @@ pub(crate) type Bound = (Duration, Granted);
 
 /// The limits of the outer invocation.
 pub(crate) struct Outer {
-    /// 0: none.
-    deadline: u64,
-    granted: Granted,
+    wall: OuterWall,
     /// 0: none.
     processor: u64,
     processor_granted: u64,
+}
+
+/// Its limit by the clock.
+pub(crate) struct OuterWall {
+    /// 0: none.
+    deadline: u64,
+    granted: Granted,
 }
 
 /// Limits what follows on this thread, or less if an outer invocation has less left: by each of
@@ -156,13 +161,40 @@ pub(crate) fn mark(tcb: &Tcb) -> Outer {
     begin(tcb, [None, None], true)
 }
 
+/// As [`arm`], of a call with one limit, of so many nanoseconds by the clock: what most limited calls have.
+/// Returns what is for [`disarm_call`].
+#[inline]
+pub(crate) fn arm_call(tcb: &Tcb, nanoseconds: u64) -> OuterWall {
+    let granted = Granted(nanoseconds.min(CANCELLED - 1));
+    begin_wall(tcb, nanoseconds, granted, false)
+}
+
 /// `named`: with a deadline that no outer invocation has.
 fn begin(tcb: &Tcb, [wall, processor]: [Option<Bound>; 2], named: bool) -> Outer {
+    let (time, granted) = wall.unwrap_or((Duration::MAX, Granted::default()));
     let outer = Outer {
-        deadline: tcb.deadline.load(Ordering::Relaxed),
-        granted: tcb.granted.get(),
         processor: tcb.processor.load(Ordering::Relaxed),
         processor_granted: tcb.processor_granted.load(Ordering::Relaxed),
+        wall: begin_wall(tcb, nanoseconds(time).min(u64::MAX >> 1), granted, named),
+    };
+    // The deadline is there, so the watchdog is awake, or has been woken.
+    if let Some((time, granted)) = processor {
+        let end = Clock::Processor
+            .of(tcb.thread)
+            .saturating_add(nanoseconds(time));
+        if outer.processor == 0 || end < outer.processor {
+            tcb.processor_granted.store(granted.0, Ordering::Relaxed);
+            tcb.processor.store(end.max(1), Ordering::Release);
+        }
+    }
+    outer
+}
+
+#[inline]
+fn begin_wall(tcb: &Tcb, nanoseconds: u64, granted: Granted, named: bool) -> OuterWall {
+    let outer = OuterWall {
+        deadline: tcb.deadline.load(Ordering::Relaxed),
+        granted: tcb.granted.get(),
     };
     let number = tcb.limited.get().wrapping_add(1);
     tcb.limited.set(number);
@@ -170,8 +202,7 @@ fn begin(tcb: &Tcb, [wall, processor]: [Option<Bound>; 2], named: bool) -> Outer
     if now == 0 {
         now = elapsed();
     }
-    let (time, granted) = wall.unwrap_or((Duration::MAX, Granted::default()));
-    let end = now.saturating_add(time.as_nanos().try_into().unwrap_or(u64::MAX >> 1));
+    let end = now.saturating_add(nanoseconds);
     let numbered = |end: u64| (end & !NUMBER_MASK) | (number & NUMBER_MASK);
     let own = numbered(end.saturating_add(NUMBER_MASK));
     let deadline = if outer.deadline == 0 || own < outer.deadline {
@@ -185,15 +216,6 @@ fn begin(tcb: &Tcb, [wall, processor]: [Option<Bound>; 2], named: bool) -> Outer
         outer.deadline
     };
     tcb.deadline.store(deadline, Ordering::Release);
-    if let Some((time, granted)) = processor {
-        let end = Clock::Processor
-            .of(tcb.thread)
-            .saturating_add(nanoseconds(time));
-        if outer.processor == 0 || end < outer.processor {
-            tcb.processor_granted.store(granted.0, Ordering::Relaxed);
-            tcb.processor.store(end.max(1), Ordering::Release);
-        }
-    }
     compiler_fence(Ordering::SeqCst);
     if NOW.load(Ordering::Relaxed) == 0 {
         wake();
@@ -206,6 +228,12 @@ pub(crate) fn disarm(tcb: &Tcb, outer: &Outer) {
     tcb.processor.store(outer.processor, Ordering::Relaxed);
     tcb.processor_granted
         .store(outer.processor_granted, Ordering::Relaxed);
+    disarm_call(tcb, &outer.wall);
+}
+
+/// As [`disarm`], of what [`arm_call`] returned.
+#[inline]
+pub(crate) fn disarm_call(tcb: &Tcb, outer: &OuterWall) {
     tcb.deadline.store(outer.deadline, Ordering::Release);
     tcb.granted.set(outer.granted);
 }
@@ -216,8 +244,10 @@ pub(crate) fn forget(tcb: &Tcb) {
     disarm(
         tcb,
         &Outer {
-            deadline: 0,
-            granted: Granted::default(),
+            wall: OuterWall {
+                deadline: 0,
+                granted: Granted::default(),
+            },
             processor: 0,
             processor_granted: 0,
         },

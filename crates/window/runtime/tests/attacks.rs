@@ -4,6 +4,7 @@ mod support;
 
 use mullion_runtime::{Arguments, Cause, Limits};
 use std::arch::asm;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use support::{Program, host};
 
 /// A buffer for setjmp, and functions that use it well and badly.
@@ -448,24 +449,56 @@ fn the_x87_unit_does_not_tell_where_the_host_is() {
             ret
         ",
     );
-    let last = || {
+    // What the host may have done last: nothing special, something that raised a flag, and a comparison
+    // that left conditions.
+    let exact = || {
         let mut one = 0_f64;
         // SAFETY: pushes a number, divides it, and takes it off again.
         unsafe { asm!("fld1", "fdiv st(0), st(0)", "fstp qword ptr [{}]", in(reg) &mut one) };
         assert_eq!(one, 1.0);
     };
-    let secret = host(move |_| {
-        last();
-        Ok(0)
+    let inexact = || {
+        let (seven, mut part) = (7_f64, 0_f64);
+        // SAFETY: as above.
+        unsafe {
+            asm!("fld1", "fdiv qword ptr [{}]", "fstp qword ptr [{}]", in(reg) &seven, in(reg) &mut part)
+        };
+        assert!(part < 1.0);
+    };
+    let less = || {
+        let two = 2_f64;
+        // SAFETY: pushes a number, and takes it off again.
+        unsafe { asm!("fld1", "fcomp qword ptr [{}]", in(reg) &two) };
+    };
+    let all: [(&str, fn()); 3] = [("exact", exact), ("inexact", inexact), ("less", less)];
+    let done = std::sync::Arc::new(AtomicUsize::new(0));
+    let secret = host({
+        let done = done.clone();
+        move |_| {
+            all[done.load(Ordering::Relaxed)].1();
+            Ok(0)
+        }
     });
     let loaded = program.load_with(vec![secret], Limits::default());
+    // By `fninit`, or what the page of the last instruction leaves: that one's address, its operand's, the
+    // segment of the code and the operation.
+    let nothing = (0, 0);
+    let ours = (0x8000_0000 + (6 | 16), 0x33);
     for name in ["at_entry", "after_gate"] {
         let entry = mullion_runtime::Claimed(loaded.address(name));
         let entry = loaded.domain.entry(entry).unwrap();
-        last();
-        let called = loaded.domain.call(entry, &Arguments::default()).unwrap();
-        // Addresses and status; segments and the operation.
-        assert_eq!((called.integer, called.high), (0, 0), "{name}");
+        for (number, (what, last)) in all.iter().enumerate() {
+            done.store(number, Ordering::Relaxed);
+            last();
+            let called = loaded.domain.call(entry, &Arguments::default()).unwrap();
+            assert_eq!(called.integer as u32, 0, "the status, {name}, {what}");
+            // Bits 16 to 26 name the operation, as each processor has it.
+            let found = (called.integer >> 32, called.high & 0xffff);
+            assert!(
+                [nothing, ours].contains(&found),
+                "{found:x?}, {name}, {what}"
+            );
+        }
     }
 }
 

@@ -68,6 +68,13 @@ use report::Report;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// Bytes that [`verify`] takes for a file of so many, the file's own included: three bits for each byte of
+/// code, which may be all of it. The names of imports and exports come to it: 6 MiB for as many as there may be.
+#[must_use]
+pub const fn memory_for(file: u64) -> u64 {
+    file.saturating_add(file.div_ceil(64).saturating_mul(24))
+}
+
 /// Number of violations that [`verify`] reports at most.
 pub const DEFAULT_LIMIT: usize = 100;
 

@@ -136,14 +136,18 @@ fn understand(words: [u32; WORDS]) -> Result<Note, (u64, Rule)> {
     })
 }
 
-/// The records of a table, with their offsets in the window.
+/// The records of a table, `most` of them, with their offsets in the window.
 fn records<'a>(
     image: &'a Image,
     table: &Range<u64>,
+    most: u64,
 ) -> Option<Vec<(u64, [u8; abi::RECORD_SIZE as usize])>> {
     let length = table.end.checked_sub(table.start)?;
     if length == 0 {
         return Some(Vec::new());
+    }
+    if length > most * abi::RECORD_SIZE {
+        return None;
     }
     let bytes: &'a [u8] = image.at(table.start, length)?;
     let (records, rest) = bytes.as_chunks();
@@ -166,9 +170,7 @@ fn name(field: &[u8]) -> Option<String> {
 /// The names of the imports.
 pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
     let table = &image.note.imports;
-    let Some(records) =
-        records(image, table).filter(|records| records.len() as u64 <= abi::MAX_IMPORTS)
-    else {
+    let Some(records) = records(image, table, abi::MAX_IMPORTS) else {
         report.add(|| breach_in_window(Rule::ImportTable, table.start));
         return Vec::new();
     };
@@ -186,7 +188,7 @@ pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
 /// The exports.
 pub(crate) fn exports(image: &Image, report: &mut Report) -> Vec<Export> {
     let table = &image.note.exports;
-    let Some(records) = records(image, table) else {
+    let Some(records) = records(image, table, abi::MAX_EXPORTS) else {
         report.add(|| breach_in_window(Rule::ExportTable, table.start));
         return Vec::new();
     };

@@ -98,8 +98,8 @@ rules! {
         "The import records lie within the image's file content, are whole, and at most 2032."
         "The note is damaged, or the image has too many imports.";
     ExportTable "export-table"
-        "The export records lie within the image's file content and are whole."
-        "The note is damaged.";
+        "The export records lie within the image's file content, are whole, and at most 16384."
+        "The note is damaged, or the image has too many exports.";
     RecordName "record-name"
         "Names of imports and exports are of printable ASCII characters, not empty, end in a zero and are zero-padded, and an export's is unique."
         "A name longer than 63 (import) or 59 (export) characters does not fit.";

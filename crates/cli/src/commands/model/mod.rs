@@ -1,6 +1,7 @@
 //! `mullion model`: the Mondriaan hardware model.
 
 mod chart;
+mod convert;
 mod run;
 mod sweep;
 mod synth;
@@ -26,10 +27,11 @@ enum Command {
     /// supervisor's decisions produced, every cycle is counted, and the result is laid out as Tables 5, 6
     /// and 8 of the Mondrix paper, with the paper's own rows below it, marked "paper".
     Run(run::Args),
-    /// Run a trace on many machines and draw what changes.
+    /// Run a trace on many machines and show what changes.
     ///
-    /// Every combination of the given buffer sizes, table formats and granularities is one run. Results go
-    /// to a directory: sweep.csv with a line for each run, and charts as SVG.
+    /// Every combination of the given table formats, granularities, sizes of the two lookaside buffers and sizes
+    /// of the three caches is one run. Results are a table on standard output, or go to a directory: sweep.csv
+    /// with a line for each run, and charts as SVG.
     Sweep(sweep::Args),
     /// Make a trace of a program that does not exist, by its parameters.
     ///
@@ -37,6 +39,11 @@ enum Command {
     /// group, allocate objects, lend buffers and open words of their stacks. The same parameters and seed
     /// give the same trace.
     Synth(synth::Args),
+    /// Make a trace of one that another program wrote.
+    ///
+    /// Such traces have addresses only. A map says which addresses belong to which domain, and which functions are
+    /// gates; calls and returns are found in what was pushed and popped. The file is read once, line by line.
+    Convert(convert::Args),
 }
 
 impl Args {
@@ -45,6 +52,7 @@ impl Args {
             Command::Run(args) => args.run(),
             Command::Sweep(args) => args.run(),
             Command::Synth(args) => args.run(),
+            Command::Convert(args) => args.run(),
         }
     }
 }

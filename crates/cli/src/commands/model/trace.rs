@@ -4,7 +4,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::report::Report;
+use mullion_mmp::measurement::Report;
 use mullion_mmp::trace::Reader;
 use std::fs::File;
 use std::path::Path;
@@ -35,8 +35,11 @@ fn run_file(path: &Path, config: &Config, bar: &ProgressBar) -> anyhow::Result<R
         let Some(block) = reader.next_block()? else {
             return Ok(machine.report());
         };
-        for event in block.events() {
-            machine.step(&event?)?;
+        let mut events = block.events();
+        let mut at = events.position();
+        while let Some(event) = events.next() {
+            machine.step_at(at, &event?)?;
+            at = events.position();
         }
         bar.inc(reader.position() - position);
         position = reader.position();

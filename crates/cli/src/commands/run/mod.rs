@@ -3,6 +3,7 @@
 mod debugger;
 mod figures;
 mod report;
+mod trace;
 
 use super::admission::{AdmissionArgs, explain};
 use crate::image_file::ImageLimit;
@@ -47,7 +48,8 @@ pub(crate) struct Args {
     /// Grant the clocks: reading them, and sleeping.
     #[arg(long)]
     clock: bool,
-    /// Memory for code, data and heap together, like 64M or 1G (at most 3G).
+    /// Memory for code, data and heap together, like 64M or 1G (at most 3G). A file is refused, before it
+    /// is read, if to verify it takes more: 11/8 of its size.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::size)]
     max_memory: u64,
     /// Mappings of the kernel that code, data and heap may take: pieces with protections of their
@@ -84,6 +86,10 @@ pub(crate) struct Args {
     /// Prometheus: calls of the host, faults by kind, memory, limits that it hit, time.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
+    /// Write what the supervisor decided to this file when the program has ended, for `mullion model run`: domains
+    /// made and deleted, permissions granted and taken back. Calls and accesses are not in it.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Read no debug information for the report of a fault: names of functions alone, from the table
     /// of symbols.
     #[arg(long)]
@@ -115,8 +121,16 @@ impl Args {
         if self.gdb {
             return debugger::start(&path);
         }
+        if self.trace.is_some() {
+            trace::start();
+        }
         let ended = self.load(&path).and_then(|loaded| match loaded {
-            Some(loaded) => self.start(&path, &loaded),
+            Some(loaded) => {
+                let status = self.start(&path, &loaded)?;
+                // The domain has ended too, and that is in the trace.
+                self.trace.as_deref().map_or(Ok(()), trace::write)?;
+                Ok(status)
+            }
             None => Ok(ExitCode::from(REFUSED)),
         });
         Ok(ended.unwrap_or_else(|error| {
@@ -127,7 +141,7 @@ impl Args {
 
     /// `None` if it may not be loaded, which has been explained.
     fn load(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
-        let bytes = self.image_limit.read(path)?;
+        let bytes = self.image_limit.read_within(path, self.max_memory)?;
         let authoriser = self.admission.authoriser()?;
         if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
             let text = "no policy is configured, so everyone is trusted (see --policy)";
@@ -145,6 +159,11 @@ impl Args {
         }
         if admitted.image().kind() != ImageKind::Program {
             bail!("refused: it is an extension for a host to call, not a program");
+        }
+        // Before it is laid out, which takes as much again.
+        let (needed, limit) = (admitted.occupied(), self.max_memory);
+        if needed > limit {
+            return Err(mullion_runtime::Error::Memory { needed, limit }.into());
         }
         Ok(Some(Loaded::new(admitted)?))
     }

@@ -1,9 +1,9 @@
 //! The graph that the host sees, as `mullion map` paints it.
 
 use crate::links::{domain, eight};
-use crate::support;
+use crate::{IMAGE, fault, imports, support};
 use mullion::picture::{Access, Label, State};
-use mullion::{Host, Permission, Shared};
+use mullion::{Host, Permission, Shared, Within};
 use std::process::Command;
 
 /// The number that a name has.
@@ -82,4 +82,37 @@ fn a_host_with_three_domains_a_link_and_a_shared_page_can_be_painted() {
     let books = mullion::snapshot();
     assert!(books.domains.iter().all(|domain| domain.id != three));
     assert!(books.labels.iter().all(|label| label.name != "the third"));
+}
+
+/// Heaps and stacks are what the domain may write behind its image.
+#[test]
+fn heaps_and_stacks_have_names_and_a_domain_that_has_faulted_is_marked() {
+    let [whole, faulty] = ["one that is whole", "one that faults"]
+        .map(|name| IMAGE.domain().name(name).imports(imports()).load().unwrap());
+    let _inside = whole.copy_in(&[1u8; 100_000]).unwrap();
+    let ended = |name: &str| {
+        let state = mullion::snapshot();
+        let of = number(&state, name);
+        let mut domains = state.domains.iter();
+        domains.find(|domain| domain.id == of).unwrap().ended
+    };
+    assert!(!ended(faulty.name()));
+    fault(faulty.function::<fn()>("fault").unwrap().call());
+    assert!(ended(faulty.name()) && !ended(whole.name()));
+
+    let state = mullion::snapshot();
+    for domain in [&whole, &faulty] {
+        let own = (number(&state, domain.name()), Access::ReadWrite, None);
+        for part in ["data", "heap", "stack"] {
+            assert_eq!(grants(&state, domain.name(), part), [own], "{part}");
+        }
+    }
+    let picture = mullion::picture::paint(
+        &state.validate().unwrap(),
+        &mullion::picture::Options::default(),
+    );
+    assert!(picture.contains(">one that faults (ended)<"));
+
+    faulty.restart().unwrap();
+    assert!(!ended(faulty.name()));
 }

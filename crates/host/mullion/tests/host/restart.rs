@@ -174,14 +174,20 @@ fn a_domain_is_restarted_under_traffic() {
     let domain = builder.load().unwrap();
     let (stop, calls) = (AtomicBool::new(false), AtomicU32::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..3 {
+        let threads = [(); 3].map(|()| {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     let found = number(&domain, "is_ready");
                     assert_eq!(found.expect("they wait"), 10);
                     calls.fetch_add(1, Ordering::Relaxed);
                 }
-            });
+            })
+        });
+        // On a busy machine all restarts could be over before the first call.
+        while calls.load(Ordering::Relaxed) == 0
+            && !threads.iter().any(|thread| thread.is_finished())
+        {
+            std::thread::yield_now();
         }
         let restarts = (0..50).map(|_| domain.restart_when_idle(patient));
         let restarted: Result<Vec<()>, Error> = restarts.collect();

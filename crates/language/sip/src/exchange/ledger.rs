@@ -30,7 +30,7 @@ pub(crate) struct Debtor {
 /// beyond, as [`super::sizes::Class::first`] has it).
 const HOST_THREADS: u32 = (1 << (PLACE_BITS - 1)) + 37;
 
-/// The ledger of an owner; of the calling thread, if that is the host.
+/// The ledger of an owner, on the owner's worker; of the calling thread, if that is the host.
 pub(crate) fn of(owner: Owner) -> Book {
     let worker = worker::current();
     let book = if owner == Owner::HOST {
@@ -40,6 +40,11 @@ pub(crate) fn of(owner: Owner) -> Book {
     };
     book.open();
     book
+}
+
+/// The ledger of a process, to be read on any thread. It may never have been opened: then all of it is 0.
+pub(super) fn look(owner: Owner) -> Book {
+    Book::numbered(Region::get(), owner.index())
 }
 
 /// The ledger of a thread of the host.
@@ -337,8 +342,20 @@ fn over_limit(error: HeapError) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::{ExBox, walk};
+    use crate::exchange::{self, ExBox, walk};
     use std::collections::BTreeSet;
+
+    /// A process's worker opens its ledger. Whoever looks at the process before would write it at the same time, and put the
+    /// limit away, or blocks off the list.
+    #[test]
+    fn who_looks_at_an_owner_opens_nothing() {
+        let nobody = Owner::new(77, 1);
+        let head = Region::get().record(Id::head(nobody.index()));
+        let (share, sent) = (exchange::share_of(nobody), exchange::sent(nobody));
+        // SAFETY: heads have records, and this process has never begun.
+        assert!(unsafe { (*head).next } == Id::NONE);
+        assert_eq!((share, sent), (Share::default(), 0));
+    }
 
     /// What the list says, beside what was made, dropped and leaked: the latest block first of all or long after others.
     #[test]

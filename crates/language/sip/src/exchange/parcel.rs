@@ -23,14 +23,20 @@ unsafe impl<T: Handles> Send for Parcel<T> {}
 impl<T: Handles> Parcel<T> {
     /// Gives up a value.
     pub fn pack(value: T) -> Parcel<T> {
+        Parcel::pack_counted(value).0
+    }
+
+    /// Gives up a value, and says how much it has counted.
+    pub(crate) fn pack_counted(value: T) -> (Parcel<T>, u64) {
+        let mut bytes = 0;
         if T::HOLDS {
             let _critical = critical_moving::<T>();
             let mut release = Release::new(Region::get());
             value.visit(&mut release);
-            let bytes = release.finish();
+            bytes = release.finish();
             ledger::of(owner::current()).subtract(bytes);
         }
-        Parcel(ManuallyDrop::new(value))
+        (Parcel(ManuallyDrop::new(value)), bytes)
     }
 
     /// A value that is in flight already.

@@ -1,6 +1,11 @@
 //! The name server: services by path, and who may bind and look up which.
+//!
+//! An end that waits at a name counts for the process that has given it, until it is accepted: that process's share of
+//! the exchange heap is the bound. If the process ends first, the end still waits, for what was sent over it before, and
+//! is nobody's. Of such ends, at most [`BACKLOG`] wait at all the names of one process; others are closed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::SubAssign;
 use std::sync::{Arc, MutexGuard};
 
 use thiserror::Error;
@@ -9,6 +14,7 @@ use super::tree;
 use crate::Parcel;
 use crate::channel::{AnyEndpoint, Info};
 use crate::critical::as_host;
+use crate::exchange::ledger::{self, Debtor};
 use crate::host::Host;
 use crate::owner::{self, Owner};
 use crate::remote::{self, Elsewhere, Place};
@@ -122,11 +128,123 @@ fn covers(prefixes: &[Box<str>], path: &str) -> bool {
     })
 }
 
-/// What is bound, by path. Allocated as the host.
-pub(crate) type Names = BTreeMap<Box<str>, Bound>;
+/// What is bound, and who has given the ends that wait. Allocated as the host.
+pub(crate) struct Names {
+    bound: BTreeMap<Box<str>, Bound>,
+    /// How many ends a living process has waiting at a path; never 0.
+    given: BTreeMap<(Owner, Box<str>), u32>,
+    /// How many ends of ended processes wait at all names of one; never 0.
+    left: BTreeMap<Owner, usize>,
+}
+
+/// An end that waits at a name.
+struct Waiting {
+    end: Parcel<AnyEndpoint>,
+    /// Who has given it: a process that lives, or the host. None once that process has ended.
+    giver: Option<Owner>,
+    /// Whose ledger counts it, and how much.
+    debtor: Debtor,
+    bytes: u64,
+}
+
+impl Names {
+    pub(crate) const fn new() -> Names {
+        Names {
+            bound: BTreeMap::new(),
+            given: BTreeMap::new(),
+            left: BTreeMap::new(),
+        }
+    }
+
+    /// Queues an end that the calling thread's owner gives, for which it pays from now on.
+    fn give(&mut self, path: &str, giver: Owner, end: AnyEndpoint) {
+        let Some(bound) = self.bound.get_mut(path) else {
+            return;
+        };
+        let (end, bytes) = Parcel::pack_counted(end);
+        let book = ledger::of(giver);
+        book.add(bytes);
+        bound.ends.push_back(Waiting {
+            end,
+            giver: Some(giver),
+            debtor: book.debtor(),
+            bytes,
+        });
+        bound.wake();
+        if giver != Owner::HOST {
+            *self.given.entry((giver, path.into())).or_default() += 1;
+        }
+    }
+
+    /// An end waits no more at a path, which is `owner`'s: whoever has paid for it pays no more.
+    fn settle(&mut self, path: &str, owner: Owner, waiting: Waiting) -> Parcel<AnyEndpoint> {
+        waiting.debtor.give_back(waiting.bytes);
+        match waiting.giver {
+            Some(Owner::HOST) => {}
+            Some(giver) => subtract_one(&mut self.given, (giver, path.into())),
+            None => subtract_one(&mut self.left, owner),
+        }
+        waiting.end
+    }
+
+    /// Whoever waits at a path that is bound no more is told, and the ends there are the caller's to drop.
+    fn empty(&mut self, path: &str, mut bound: Bound) -> Vec<Parcel<AnyEndpoint>> {
+        bound.wake();
+        let ends = std::mem::take(&mut bound.ends);
+        let settled = ends.into_iter();
+        settled
+            .map(|waiting| self.settle(path, bound.owner, waiting))
+            .collect()
+    }
+
+    /// The ends that a process has given stay for what was sent over them, but not beyond the bound; the others are the
+    /// caller's to drop.
+    fn leave(&mut self, giver: Owner) -> Vec<Parcel<AnyEndpoint>> {
+        let first = (giver, Box::default());
+        let paths = self.given.range(first..);
+        let paths: Vec<Box<str>> = paths
+            .take_while(|((owner, _), _)| *owner == giver)
+            .map(|((_, path), _)| path.clone())
+            .collect();
+        let mut gone = Vec::new();
+        for path in paths {
+            let Some(bound) = self.bound.get_mut(&path) else {
+                continue;
+            };
+            let left = self.left.entry(bound.owner).or_default();
+            for waiting in std::mem::take(&mut bound.ends) {
+                match waiting.giver == Some(giver) {
+                    true if *left >= BACKLOG => gone.push(waiting.end),
+                    true => {
+                        *left += 1;
+                        bound.ends.push_back(Waiting {
+                            giver: None,
+                            ..waiting
+                        });
+                    }
+                    false => bound.ends.push_back(waiting),
+                }
+            }
+            self.given.remove(&(giver, path));
+        }
+        gone
+    }
+}
+
+fn subtract_one<K: Ord, N: Copy + PartialOrd + From<u8> + SubAssign>(
+    counts: &mut BTreeMap<K, N>,
+    key: K,
+) {
+    let one = N::from(1);
+    if let Some(count) = counts.get_mut(&key).filter(|count| **count > one) {
+        *count -= one;
+    } else {
+        counts.remove(&key);
+    }
+}
 
 /// A name's owner, and the ends that wait there to be accepted.
-pub(crate) struct Bound {
+struct Bound {
     owner: Owner,
     digest: [u8; 32],
     /// What the service speaks, if that is known here.
@@ -135,7 +253,7 @@ pub(crate) struct Bound {
     served: bool,
     /// Who takes ends instead of the queue, for a service in another OS process.
     elsewhere: Option<Arc<dyn Elsewhere>>,
-    ends: VecDeque<Parcel<AnyEndpoint>>,
+    ends: VecDeque<Waiting>,
     /// Threads of the owner's: whoever comes wakes them all, and who finds nothing waits again.
     waiting: Vec<Waiter>,
 }
@@ -192,7 +310,7 @@ fn bind_to(
         return Err(NameError::NotPermitted);
     }
     let mut names = names();
-    if names.contains_key(path) {
+    if names.bound.contains_key(path) {
         return Err(NameError::Taken);
     }
     if let Some(node) = tree.of(owner) {
@@ -210,7 +328,7 @@ fn bind_to(
         ends: VecDeque::new(),
         waiting: Vec::new(),
     };
-    names.insert(path.into(), bound);
+    names.bound.insert(path.into(), bound);
     Ok(())
 }
 
@@ -232,39 +350,45 @@ fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     let owner = owner::caller().ok_or(NameError::NoProcess)?;
     let mut tree = tree::lock();
     let mut names = names();
-    let gone = match names.get(path) {
+    let gone = match names.bound.get(path) {
         None => return Err(NameError::Unbound),
         Some(bound) if bound.owner != owner => return Err(NameError::NotPermitted),
         Some(bound) if bound.served && !by_service => return Err(NameError::Served),
-        Some(_) => names.remove(path),
+        Some(_) => names.bound.remove(path),
     };
     // Another thread of the process may wait there, by the path.
-    gone.into_iter().for_each(|mut bound| bound.wake());
+    let ends = gone.map(|bound| names.empty(path, bound));
     if let Some(node) = tree.of(owner) {
         node.names -= 1;
     }
     drop((names, tree));
+    drop(ends);
     remote::unbound(path);
     Ok(())
 }
 
-/// Queues one end of a channel at a name, and wakes who waits there.
+/// Queues one end of a channel at a name, and wakes who waits there. All in one critical piece, so that the end is the
+/// caller's, the name's or whoever's elsewhere at any time.
 ///
 /// # Errors
 /// The end comes back.
 pub(crate) fn connect(
     path: &str,
     digest: [u8; 32],
-    end: Parcel<AnyEndpoint>,
-) -> Result<(), (NameError, Parcel<AnyEndpoint>)> {
+    end: AnyEndpoint,
+) -> Result<(), (NameError, AnyEndpoint)> {
     let _host = as_host();
     let Some(owner) = owner::caller() else {
         return Err((NameError::NoProcess, end));
     };
-    let permitted = covers(&tree::lock().rights(owner).look_up, path);
-    if !permitted {
+    let mut tree = tree::lock();
+    if !covers(&tree.rights(owner).look_up, path) {
         return Err((NameError::NotPermitted, end));
     }
+    if let Some(node) = tree.of(owner) {
+        node.gives = true;
+    }
+    drop(tree);
     let mut names = names();
     match acceptor(&mut names, path, digest) {
         Err(error) => Err((error, end)),
@@ -274,11 +398,11 @@ pub(crate) fn connect(
         }) => {
             let elsewhere = elsewhere.clone();
             drop(names);
-            elsewhere.connect(path, end)
+            let connected = elsewhere.connect(path, Parcel::pack(end));
+            connected.map_err(|(error, end)| (error, end.open()))
         }
-        Ok(bound) => {
-            bound.ends.push_back(end);
-            bound.wake();
+        Ok(_) => {
+            names.give(path, owner, end);
             Ok(())
         }
     }
@@ -289,7 +413,7 @@ fn acceptor<'a>(
     path: &str,
     digest: [u8; 32],
 ) -> Result<&'a mut Bound, NameError> {
-    let bound = names.get_mut(path).ok_or(NameError::Unbound)?;
+    let bound = names.bound.get_mut(path).ok_or(NameError::Unbound)?;
     if bound.digest != digest {
         return Err(NameError::ContractDiffers);
     }
@@ -303,16 +427,18 @@ fn acceptor<'a>(
 /// The caller is in a critical piece of the kernel.
 pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
     let mut names = names();
+    let owner = owner::current();
     let bound = names
+        .bound
         .get_mut(path)
-        .filter(|bound| bound.owner == owner::current())?;
+        .filter(|bound| bound.owner == owner)?;
     let end = bound.ends.pop_front();
     let me = wait::current();
     bound.waiting.retain(|waiter| *waiter != me);
     if end.is_none() && waiting != Waiter::NONE {
         bound.waiting.push(waiting);
     }
-    end
+    end.map(|end| names.settle(path, owner, end))
 }
 
 /// [`take`], if the name is the calling process's own and no other of its threads waits there. The caller is in a
@@ -321,7 +447,7 @@ pub(crate) fn take_own(
     path: &str,
     waiting: Waiter,
 ) -> Result<Option<Parcel<AnyEndpoint>>, NameError> {
-    match names().get(path) {
+    match names().bound.get(path) {
         Some(bound) if bound.owner == owner::current() => {
             let me = wait::current();
             if bound.waiting.iter().any(|waiter| *waiter != me) {
@@ -337,7 +463,7 @@ pub(crate) fn take_own(
 pub(crate) fn place_of(path: &str) -> Option<Place> {
     let _host = as_host();
     let names = names();
-    let bound = names.get(path)?;
+    let bound = names.bound.get(path)?;
     Some(match &bound.elsewhere {
         Some(elsewhere) => Place::There(elsewhere.clone()),
         None => Place::Here(bound.contract),
@@ -349,23 +475,34 @@ impl Host {
     pub fn names(&self) -> Vec<(String, Owner, [u8; 32])> {
         let names = names();
         let all = names
+            .bound
             .iter()
             .map(|(path, bound)| (path.to_string(), bound.owner, bound.digest));
         all.collect()
     }
 }
 
-/// At a process's end.
-pub(super) fn unbind_all(owner: Owner) {
-    let had = tree::lock()
-        .of(owner)
-        .map_or(0, |node| std::mem::take(&mut node.names));
-    if had > 0 {
-        let gone: Vec<_> = names()
+/// At a process's end: its names are free, and the ends that it has given and nobody has accepted are nobody's.
+pub(super) fn forget(owner: Owner) {
+    let (had, gives) = match tree::lock().of(owner) {
+        Some(node) => (std::mem::take(&mut node.names) > 0, node.gives),
+        None => return,
+    };
+    let (mut paths, mut ends) = (Vec::new(), Vec::new());
+    if had {
+        let mut names = names();
+        let gone: Vec<_> = (names.bound)
             .extract_if(.., |_, bound| bound.owner == owner)
             .collect();
-        gone.iter().for_each(|(path, _)| remote::unbound(path));
+        for (path, bound) in gone {
+            ends.append(&mut names.empty(&path, bound));
+            paths.push(path);
+        }
     }
+    if gives {
+        ends.append(&mut names().leave(owner));
+    }
+    paths.iter().for_each(|path| remote::unbound(path));
 }
 
 fn well_formed(path: &str) -> Result<(), NameError> {

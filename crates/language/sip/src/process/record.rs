@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use super::limits::Limits;
@@ -101,6 +101,8 @@ impl Process {
             .wrapping_add(1)
             .max(1);
         self.generation.store(generation, Ordering::Release);
+        // Whoever reads something of the next life sees that this one is over: `exchange::share_of`.
+        fence(Ordering::Release);
     }
 
     #[inline]

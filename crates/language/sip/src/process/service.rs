@@ -42,15 +42,15 @@ fn bind_everywhere(path: &str, contract: &'static Info, served: bool) -> Result<
     })
 }
 
-/// Gives the service of a name one end of a channel.
+/// Gives the service of a name one end of a channel. Until it is accepted there, it counts for the calling process.
 ///
 /// # Errors
 /// Why, with the end back.
 pub fn open(path: &str, end: AnyEndpoint) -> Result<(), (NameError, AnyEndpoint)> {
     let digest = end.info().digest.0;
-    match names::connect(path, digest, Parcel::pack(end)) {
-        Err((NameError::Unbound, end)) => remote::open(path, end.open()),
-        connected => connected.map_err(|(error, end)| (error, end.open())),
+    match names::connect(path, digest, end) {
+        Err((NameError::Unbound, end)) => remote::open(path, end),
+        connected => connected,
     }
 }
 

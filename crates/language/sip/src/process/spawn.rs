@@ -215,7 +215,7 @@ pub(crate) fn end_asked(home: &Worker, index: u32) {
 pub(crate) fn bury(process: &'static Process, exit: Exit) {
     let owner = process.owner();
     owner::tear_down(owner);
-    names::unbind_all(owner);
+    names::forget(owner);
     process.heap.close();
     // The ends in it were on the owner's list, and are closed.
     drop(process.ends.take());

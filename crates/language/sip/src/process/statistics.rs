@@ -66,7 +66,11 @@ fn of(node: &Node) -> Option<Statistics> {
         children: node.children,
         names: node.names as u32,
         memory: (process.heap.bytes(), node.limits.memory),
-        exchange: exchange::share_of(owner),
+        // The ledger has the limit only from when the process begins to when it ends.
+        exchange: Share {
+            limit: node.limits.exchange,
+            ..exchange::share_of(owner)
+        },
         sent: exchange::sent(owner),
         exit: node.exit,
     })

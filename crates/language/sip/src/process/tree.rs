@@ -27,6 +27,8 @@ pub(super) struct Node {
     pub(super) rights: Rights,
     /// How many names it has bound.
     pub(super) names: usize,
+    /// It has given ends to services, which may still wait at their names.
+    pub(super) gives: bool,
     /// Begins it on its home worker.
     pub(super) first: Option<Box<dyn Begin>>,
     /// Set at its end, until its parent takes it.

@@ -122,6 +122,6 @@ pub fn accept(
         Side::Client => (client, server),
         Side::Server => (server, client),
     };
-    names::connect(path, digest, Parcel::pack(given)).map_err(|(error, _)| error)?;
+    names::connect(path, digest, given).map_err(|(error, _)| error)?;
     join(kept, link, memory).map_err(|_| NameError::Busy)
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::{here, watch};
+use super::{calls, here, watch};
 use crate::process::Cause;
 use crate::shared::shared;
 
@@ -28,13 +28,14 @@ const FAULTS: [i32; 6] = [
 const INTERRUPT: i32 = libc::SIGURG;
 
 /// The interrupted general registers, in the order of `REG_*`.
-type Registers = [libc::greg_t; 23];
+pub(super) type Registers = [libc::greg_t; 23];
 
 /// What the program did about each signal before.
 pub(crate) type Before = Vec<(i32, libc::sigaction)>;
 
 /// Installs the handlers, once, for the whole program.
 pub(crate) fn install() {
+    calls::find();
     shared().signals.get_or_init(|| {
         let all = FAULTS.iter().chain([&INTERRUPT]);
         all.map(|signal| (*signal, replace(*signal))).collect()
@@ -99,6 +100,9 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
 
 /// True if there is nothing else to do about the signal.
 fn interrupted(registers: &mut Registers) -> bool {
+    if let (Some(wait), Some((worker, _))) = (calls::waited(registers), here::running()) {
+        worker.count(wait);
+    }
     let Some(cause) = watch::verdict() else {
         return true;
     };

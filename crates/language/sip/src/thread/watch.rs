@@ -2,11 +2,13 @@
 //!
 //! A thread of a process that sleeps in the system (a lock of the standard library that another thread of its process
 //! holds, a file) keeps its worker from all other processes. Its processor time does not grow, so this is counted
-//! apart: only while the system says that the OS thread sleeps. Waiting for a processor is no sleep.
+//! apart. The watch interrupts the worker at each look; the handler sees whether it has interrupted a call that
+//! waited ([`super::calls`]), and counts. So the watch opens no file and asks nothing of the system that a domain may not.
+//! A worker that waits for a processor runs no handler, and nothing is counted.
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -22,11 +24,14 @@ pub const TICK: Duration = Duration::from_millis(5);
 /// called [`Host::end_sleepers`]. Exceeding it ends the process, as exceeding its slice does.
 pub const ASLEEP: Duration = Duration::from_secs(1);
 
+/// Time in which a thread waits for its output counts as this part of it: how fast output goes is not the process's doing.
+const OUTPUT: u32 = 10;
+
 static LOOKS: AtomicBool = AtomicBool::new(false);
 
 impl Host {
-    /// From here on a process that keeps its worker asleep is ended. The watch then opens files of `/proc`, so this is not
-    /// for a program that may open none (a domain of `mullion-hip`).
+    /// From here on a process that keeps its worker asleep is ended. Not by itself, since processes that are linked into
+    /// their host may wait for what the host does.
     pub fn end_sleepers(&self) {
         LOOKS.store(true, Ordering::Relaxed);
     }
@@ -68,12 +73,20 @@ fn watch() {
                 *seen = Seen {
                     switch: now,
                     since: time,
+                    waits: worker.waits.each_ref().map(count),
                     asleep: Duration::ZERO,
                 };
                 continue;
             }
-            if LOOKS.load(Ordering::Relaxed) && sleeps(os_thread) {
-                seen.asleep += passed;
+            let waits = worker.waits.each_ref().map(count);
+            let [waited, for_output] = [0, 1].map(|kind| waits[kind] != seen.waits[kind]);
+            seen.waits = waits;
+            if LOOKS.load(Ordering::Relaxed) {
+                seen.asleep += match (waited, for_output) {
+                    (true, _) => passed,
+                    (false, true) => passed / OUTPUT,
+                    (false, false) => Duration::ZERO,
+                };
             }
             let lasted = match seen.asleep >= ASLEEP {
                 true => u64::MAX,
@@ -93,20 +106,14 @@ struct Seen {
     switch: u64,
     /// The worker's processor time when it was first seen.
     since: u64,
-    /// How long the worker has slept since then, as far as looks tell.
+    /// What the worker had counted at the last look.
+    waits: [u64; 2],
+    /// How long the worker has slept since then, as far as interruptions tell.
     asleep: Duration,
 }
 
-/// Whether the system says that an OS thread sleeps, in a call that a signal ends or in one that nothing does.
-fn sleeps(os_thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{os_thread}/stat"));
-    // The state follows the name, which is in parentheses and may have some in it.
-    stat.is_ok_and(|stat| {
-        let state = stat
-            .rsplit_once(") ")
-            .and_then(|(_, rest)| rest.chars().next());
-        matches!(state, Some('S' | 'D'))
-    })
+fn count(of: &AtomicU64) -> u64 {
+    of.load(Ordering::Relaxed)
 }
 
 /// Whether what runs here is to end. For the signal handler.

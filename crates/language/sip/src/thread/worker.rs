@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering, compiler_fence};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
+use super::calls::Wait;
 use super::fiber::NewFiber;
 use super::inbox::{Bed, Inbox, Link, Links};
 use super::run_queue::RunQueue;
@@ -49,6 +50,9 @@ pub(crate) struct Worker {
     /// The switch that the watch has found to last, and its processor time so far in nanoseconds.
     pub(super) lasting: AtomicU64,
     pub(super) lasted: AtomicU64,
+    /// How often an interruption found a process in a call of the system that waited: for anything, and for its output.
+    /// Only handlers on its own OS thread write it.
+    pub(super) waits: [AtomicU64; 2],
     /// Who wakes a thread from afar reads where this is, and must not wait for what the worker writes all the time.
     pub(super) threads: Line<Table<Thread, THREADS>>,
 
@@ -180,6 +184,7 @@ impl Worker {
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
             lasted: AtomicU64::new(0),
+            waits: [const { AtomicU64::new(0) }; 2],
             threads: Line(Table::reserve()?),
             pool: Pool::default(),
             nothing: Heap::empty(),
@@ -232,6 +237,12 @@ impl Worker {
         if self.threads.around(waiter.slot()).waiter() == waiter {
             self.ask(Request::Unpark(waiter.slot() as u32));
         }
+    }
+
+    /// An interruption has found a process that waits. For the signal handler.
+    pub(super) fn count(&self, wait: Wait) {
+        let waits = &self.waits[wait as usize];
+        waits.store(waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// Has the thread that runs looked at, if it is of an ended process.

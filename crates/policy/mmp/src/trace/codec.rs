@@ -3,7 +3,7 @@
 //! The low three bits of the first byte are the kind, the high five a small operand. Numbers are
 //! little-endian base 128; differences are zigzag-coded first. Differences restart with each block.
 
-use crate::event::{Event, MAX_ACCESS_BYTES, MAX_FETCH_BYTES, Request, Span, Target};
+use super::event::{Event, MAX_ACCESS_BYTES, MAX_FETCH_BYTES, Request, Span, Target};
 use mullion_supervisor::{DomainId, Level, Permission};
 
 const FETCH: u8 = 0;

@@ -6,6 +6,7 @@
 //! take more than two blocks of memory.
 
 mod codec;
+pub mod event;
 mod reader;
 mod writer;
 

@@ -1,10 +1,10 @@
 //! Reading a trace, block by block.
 
 use super::codec::Decoder;
+use super::event::Event;
 use super::{
     BLOCK_MARK, END_MARK, Header, MAGIC, MAX_BLOCK_BYTES, MAX_NOTE_BYTES, TraceError, VERSION,
 };
-use crate::event::Event;
 use std::io::{ErrorKind, Read};
 
 /// Reads a trace from anything that gives bytes.
@@ -24,6 +24,8 @@ pub struct Reader<R> {
 #[derive(Debug)]
 pub struct Block<'a> {
     payload: &'a [u8],
+    /// Where its events begin in the file.
+    at: u64,
     address_bits: u32,
     number: u64,
     events: u32,
@@ -45,6 +47,7 @@ impl<'a> Block<'a> {
         Events {
             decoder: Decoder::new(self.payload, self.address_bits),
             block: self.number,
+            at: self.at,
             left: self.events,
             bytes: self.payload.len(),
         }
@@ -56,6 +59,8 @@ impl<'a> Block<'a> {
 pub struct Events<'a> {
     decoder: Decoder<'a>,
     block: u64,
+    /// Where the block's events begin in the file.
+    at: u64,
     left: u32,
     bytes: usize,
 }
@@ -79,6 +84,12 @@ impl Iterator for Events<'_> {
 }
 
 impl Events<'_> {
+    /// The byte of the file at which the next event begins.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.at + self.decoder.at() as u64
+    }
+
     #[cold]
     fn fail(&mut self, at: usize, what: &'static str) -> TraceError {
         self.left = 0;
@@ -156,6 +167,7 @@ impl<R: Read> Reader<R> {
         self.events += u64::from(events);
         Ok(Some(Block {
             payload: &self.payload,
+            at: begin + 16,
             address_bits: self.header.address_bits,
             number,
             events,

@@ -1,8 +1,8 @@
 //! Writing a trace.
 
 use super::codec::{self, Context};
+use super::event::Event;
 use super::{BLOCK_MARK, END_MARK, Header, MAGIC, MAX_NOTE_BYTES, VERSION};
-use crate::event::Event;
 use std::io::{self, Write};
 
 /// A block is closed when it has grown to this; the longest event is far shorter than what is left to the

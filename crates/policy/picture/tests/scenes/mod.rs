@@ -1,6 +1,8 @@
 //! The paper's figures as the states of real supervisors.
 
-use mullion_picture::State;
+use mullion_picture::{
+    Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION,
+};
 use mullion_supervisor::{
     DomainId, Error, GroupId, Level, Permission, Range, Recorder, Supervisor,
 };
@@ -280,4 +282,81 @@ pub(crate) fn slab() -> State {
             .label(bytes(0x10000, 0x1f400), "sk_buff slab"))
     };
     made().expect("the owner may")
+}
+
+/// A server of so many domains, each with a window of so many regions, which no two have alike. A tenth of each
+/// window is shared with the next domain, and another with a group of every seventh.
+pub(crate) fn server(domains: u32, regions: u32) -> State {
+    let space = |start: u64, bytes: u64| {
+        let [start, end] = [start, start + bytes].map(|at| Address(at.into()));
+        Space { start, end }
+    };
+    let grant = |domain, group, access| Grant {
+        domain,
+        group,
+        access,
+        to: None,
+        export: Export::None,
+    };
+    let window = u64::from(regions) * 0x10000;
+    let mut seed: u64 = 0x2545_f491_4f6c_dd1d;
+    let mut all = Vec::new();
+    let mut labels = Vec::new();
+    for domain in 1..=domains {
+        let base = window * u64::from(domain - 1);
+        let name = format!("worker-{domain}");
+        labels.push((space(base, window), name));
+        let mut at = base;
+        for number in 0..regions {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            let end = match number + 1 == regions {
+                true => base + window,
+                false => base + u64::from(number + 1) * 0x10000 - (seed & 0xff00),
+            };
+            let access = [Access::ExecuteRead, Access::Read, Access::ReadWrite];
+            let mut grants = vec![grant(Some(domain), None, access[number as usize % 3])];
+            match number % 10 {
+                3 => grants.push(grant(Some(domain % domains + 1), None, Access::Read)),
+                7 => grants.push(grant(None, Some(1 + domain % 7), Access::Read)),
+                _ => {}
+            }
+            let Space { start, end } = space(at, end - at);
+            all.push(Region {
+                start,
+                end,
+                owner: domain,
+                grants,
+            });
+            at = base + u64::from(number + 1) * 0x10000 - (seed & 0xff00);
+        }
+    }
+    let group = |id: u32| Group {
+        id,
+        creator: 1,
+        members: (1..=domains).filter(|one| 1 + one % 7 == id).collect(),
+        name: String::new(),
+    };
+    let domain = |id: u32| Domain {
+        id,
+        parent: (id > 0).then_some(0),
+        name: match id {
+            0 => String::new(),
+            id => format!("worker-{id}"),
+        },
+        ended: id == 3,
+    };
+    State {
+        mullion_state: VERSION,
+        title: format!("A server of {domains} domains"),
+        space: space(0, window * u64::from(domains)),
+        domains: (0..=domains).map(domain).collect(),
+        groups: (1..=7).map(group).collect(),
+        regions: all,
+        labels: labels
+            .into_iter()
+            .map(|(Space { start, end }, name)| Label { start, end, name })
+            .collect(),
+    }
 }

@@ -4,6 +4,7 @@
 mod exhaustive;
 mod groups;
 mod naive;
+mod prepared;
 mod random;
 mod refusals;
 mod table1;
@@ -96,6 +97,11 @@ fn agree(
                 supervisor.mechanism().permission(*domain, word),
                 access,
                 "mechanism, {domain}, word {word}"
+            );
+            assert_eq!(
+                supervisor.mechanism().permission_by_holding(*domain, word),
+                access,
+                "mechanism by holding, {domain}, word {word}"
             );
         }
     }

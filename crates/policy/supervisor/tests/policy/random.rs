@@ -4,7 +4,8 @@
 use crate::naive::Naive;
 use crate::{Stack, agree, permissions, words};
 use mullion_supervisor::{
-    Call, DomainId, Family, GroupId, Level, Order, Permission, Range, Recorder, Subject, Supervisor,
+    Call, Change, DomainId, Error, Family, GroupId, Level, Order, Permission, PreparedGrant, Range,
+    Recorder, Subject, Supervisor,
 };
 use proptest::prelude::*;
 
@@ -187,6 +188,167 @@ proptest! {
                 agree(&supervisor, &naive);
                 invariants(&before, &supervisor, current, call);
             } else {
+                prop_assert_eq!(supervisor.snapshot(), before.snapshot());
+                prop_assert_eq!(supervisor.mechanism(), before.mechanism());
+            }
+        }
+    }
+}
+
+/// What a long sequence is made of. Numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    Call(usize, usize, Call),
+    Batch(Vec<(usize, Change)>),
+    Prepare(usize, DomainId, Range, Permission, Level),
+    Switch(usize, usize, bool),
+    Release(usize),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let subject = prop_oneof![
+        4 => domain().prop_map(Subject::Domain),
+        1 => group().prop_map(Subject::Group)
+    ];
+    prop_oneof![
+        1 => (range(), permission()).prop_map(|(range, permission)| Change::Own { range, permission }),
+        3 => (subject, range(), permission(), level()).prop_map(|(target, range, permission, export)| {
+            Change::Export { target, range, permission, export }
+        }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = || 0usize..64;
+    prop_oneof![
+        6 => (who(), who(), call()).prop_map(|(caller, previous, call)| Step::Call(caller, previous, call)),
+        2 => prop::collection::vec((prop_oneof![3 => Just(1), 1 => who()], change()), 0..4).prop_map(Step::Batch),
+        2 => (prop_oneof![3 => Just(1), 1 => who()], 0u32..5, range(), permission(), level())
+            .prop_map(|(caller, target, range, permission, export)| {
+                Step::Prepare(caller, DomainId::new(target), range, permission, export)
+            }),
+        8 => (prop_oneof![3 => Just(usize::MAX), 1 => who()], who(), any::<bool>())
+            .prop_map(|(caller, which, on)| Step::Switch(caller, which, on)),
+        1 => who().prop_map(Step::Release),
+    ]
+}
+
+/// Domain 1 owns nearly all; its children 2 and 3 own a little, and 3 is in group 1.
+fn furnish(supervisor: &mut Supervisor<Recorder>, naive: &mut Naive) {
+    let (kernel, permission) = (DomainId::new(1), Permission::ReadWrite);
+    let group = GroupId::new(1);
+    for (current, call) in [
+        (
+            DomainId::SUPERVISOR,
+            Call::PdSubdivide {
+                range: words(0, 22),
+                permission,
+            },
+        ),
+        (
+            kernel,
+            Call::PdSubdivide {
+                range: words(0, 2),
+                permission,
+            },
+        ),
+        (
+            kernel,
+            Call::PdSubdivide {
+                range: words(2, 2),
+                permission,
+            },
+        ),
+        (kernel, Call::GroupCreate),
+        (DomainId::new(3), Call::GroupJoin { group }),
+    ] {
+        let made = supervisor.call(&current, call);
+        assert_eq!(
+            made.map_err(|error| error.rule()),
+            naive.call(current, None, call)
+        );
+        made.unwrap();
+    }
+}
+
+/// A prepared grant, who prepared it, and the plain calls that switch it on and off.
+type Known = (PreparedGrant, DomainId, [Call; 2]);
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4 * cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn batches_and_prepared_grants_are_their_plain_calls(steps in prop::collection::vec(step(), 1..120)) {
+        let mut supervisor = Supervisor::new(words(0, WORDS), Recorder::new());
+        let mut naive = Naive::new(WORDS as usize, Order::Strict);
+        furnish(&mut supervisor, &mut naive);
+        let mut known: Vec<Known> = Vec::new();
+        for step in steps {
+            let living = naive.domains();
+            let who = |number: usize| living[number % living.len()];
+            let before = supervisor.clone();
+            let (outcome, expected) = match step.clone() {
+                Step::Call(caller, previous, call) => {
+                    let (current, previous) = (who(caller), Some(who(previous)));
+                    let outcome = supervisor.call(&Stack { current, previous }, call);
+                    (outcome.map(drop).map_err(|error| error.rule()), naive.call(current, previous, call).map(drop))
+                }
+                Step::Batch(changes) => {
+                    let changes: Vec<_> = changes.into_iter().map(|(caller, change)| (who(caller), change)).collect();
+                    let outcome = supervisor.change_all(&changes).map_err(|refused| (refused.index, refused.error.rule()));
+                    let mut after = naive.clone();
+                    let mut calls = changes.iter().enumerate();
+                    let expected = calls.try_for_each(|(index, (caller, change))| {
+                        after.call(*caller, None, change.call()).map(drop).map_err(|rule| (index, rule))
+                    });
+                    prop_assert_eq!(outcome, expected);
+                    if expected.is_ok() {
+                        naive = after;
+                    }
+                    (outcome.map_err(|(_, rule)| rule), expected.map_err(|(_, rule)| rule))
+                }
+                Step::Prepare(caller, target, range, permission, export) => {
+                    let caller = who(caller);
+                    let call = |permission, export| Call::MprotExport { target: target.into(), range, permission, export };
+                    let on = call(permission, export);
+                    let outcome = supervisor.prepare(&caller, target, range, permission, export);
+                    if let Ok(prepared) = outcome {
+                        known.push((prepared, caller, [call(Permission::None, Level::None), on]));
+                    }
+                    (outcome.map(drop).map_err(|error| error.rule()), naive.clone().call(caller, None, on).map(drop))
+                }
+                Step::Switch(caller, which, on) => {
+                    let Some((prepared, maker, calls)) = known.get(which % known.len().max(1)).copied() else {
+                        continue;
+                    };
+                    let caller = if caller == usize::MAX { maker } else { who(caller) };
+                    let outcome = match on {
+                        true => supervisor.grant_prepared(&caller, prepared),
+                        false => supervisor.revoke_prepared(&caller, prepared),
+                    };
+                    if outcome == Err(Error::UnknownPrepared) {
+                        let Call::MprotExport { target: Subject::Domain(target), .. } = calls[0] else { unreachable!() };
+                        prop_assert!(!living.contains(&target));
+                        continue;
+                    }
+                    let expected = naive.call(caller, None, calls[usize::from(on)]);
+                    (outcome.map_err(|error| error.rule()), expected.map(drop))
+                }
+                Step::Release(which) => {
+                    if !known.is_empty() {
+                        let (prepared, _, calls) = known.swap_remove(which % known.len());
+                        let Call::MprotExport { target: Subject::Domain(target), .. } = calls[0] else { unreachable!() };
+                        prop_assert_eq!(supervisor.release(prepared).is_ok(), living.contains(&target));
+                        prop_assert_eq!(supervisor.release(prepared), Err(Error::UnknownPrepared));
+                    }
+                    (Ok(()), Ok(()))
+                }
+            };
+            prop_assert_eq!(outcome, expected, "{:?}", step);
+            if outcome.is_ok() {
+                agree(&supervisor, &naive);
+            } else {
+                supervisor.check().unwrap();
                 prop_assert_eq!(supervisor.snapshot(), before.snapshot());
                 prop_assert_eq!(supervisor.mechanism(), before.mechanism());
             }

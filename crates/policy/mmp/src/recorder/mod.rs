@@ -1,0 +1,227 @@
+//! What a real supervisor decided, as events of a trace.
+//!
+//! A supervisor keeps its decisions in an [audit log](mullion_supervisor::AuditLog). The recorder writes those that
+//! were carried out, in their order, so that the machine comes to the same domains, groups, owners and permissions
+//! ([`Recorder::decision`]). Domains and groups keep their numbers.
+//!
+//! A trace says who calls by the thread that runs, and a log names the caller itself. So each domain that calls is
+//! given a thread, with the domain's number and a small stack of its own at the end of the address space, and each
+//! change of the caller is a switch of threads. A log does not hold calls and returns, fetches, loads and stores.
+
+use crate::event::{Event, Request, Span, Target};
+use mullion_supervisor::{
+    Call, Decision, DomainId, Level, Permission, Range, Reply, Subject, WORD_BYTES,
+};
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// Bits of an address in recorded traces: what a process of Linux has, and one more, under which stacks lie.
+pub const ADDRESS_BITS: u32 = 48;
+
+/// The most domains: each has a stack.
+const MAX_DOMAINS: u64 = 1 << 16;
+
+/// Bytes of the stack of a domain that calls.
+const STACK_BYTES: u64 = 64;
+
+/// Where the stacks begin. No decision may be about memory from here on.
+const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
+
+/// Why a decision is not written. `E` is what the sink says.
+#[derive(Debug, Error)]
+pub enum RecordError<E> {
+    /// Beyond what recorded traces can hold.
+    #[error("decision {number} is about {range}: a trace holds memory below {STACKS:#x}")]
+    Beyond {
+        /// The decision's number in the log.
+        number: u64,
+        /// The memory.
+        range: Range,
+    },
+    /// The log does not say enough of a call of this kind: who had called the caller, or which stack is meant.
+    #[error("decision {number}: a log does not say enough of this call to replay it: {call:?}")]
+    Unknown {
+        /// The decision's number in the log.
+        number: u64,
+        /// The call.
+        call: Call,
+    },
+    /// More domains than there are stacks for.
+    #[error("decision {number}: more than {MAX_DOMAINS} domains")]
+    TooManyDomains {
+        /// The decision's number in the log.
+        number: u64,
+    },
+    /// The sink failed.
+    #[error(transparent)]
+    Sink(E),
+}
+
+/// Hands on the events of one decision after another.
+#[derive(Debug)]
+pub struct Recorder<S> {
+    sink: S,
+    running: DomainId,
+    /// Domains that have a thread.
+    threads: BTreeSet<DomainId>,
+    refused: u64,
+}
+
+impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
+    /// Begins with a supervisor that has made no domain.
+    pub fn new(sink: S) -> Self {
+        Recorder {
+            sink,
+            running: DomainId::SUPERVISOR,
+            threads: BTreeSet::new(),
+            refused: 0,
+        }
+    }
+
+    /// How many decisions were refusals. They changed nothing and are not written.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Writes one decision.
+    pub fn decision(&mut self, decision: &Decision) -> Result<(), RecordError<E>> {
+        let Ok(reply) = decision.outcome else {
+            self.refused += 1;
+            return Ok(());
+        };
+        let number = decision.number;
+        let request = request(decision, reply)?;
+        if u64::from(decision.caller.get()) >= MAX_DOMAINS {
+            return Err(RecordError::TooManyDomains { number });
+        }
+        self.run(decision.caller).map_err(RecordError::Sink)?;
+        if let Call::PdFree { target } = decision.call {
+            self.end(target).map_err(RecordError::Sink)?;
+        }
+        self.ask(request).map_err(RecordError::Sink)
+    }
+
+    /// Makes a domain the one that runs.
+    fn run(&mut self, domain: DomainId) -> Result<(), E> {
+        if self.running == domain {
+            return Ok(());
+        }
+        // Before the first thread the supervisor's own domain runs, and makes itself one to come back to.
+        if self.threads.insert(DomainId::SUPERVISOR) {
+            self.ask(Request::Mprot {
+                span: stack(DomainId::SUPERVISOR),
+                permission: Permission::ReadWrite,
+            })?;
+            self.thread(DomainId::SUPERVISOR)?;
+        }
+        if self.threads.insert(domain) {
+            // The root is above every domain, so it may make a thread for it.
+            self.switch(DomainId::SUPERVISOR)?;
+            self.ask(Request::MprotExport {
+                to: Target::Domain(domain.get()),
+                span: stack(domain),
+                permission: Permission::ReadWrite,
+                export: Level::None,
+            })?;
+            self.thread(domain)?;
+        }
+        self.switch(domain)
+    }
+
+    /// Ends the thread of a domain that is about to be deleted, unless it runs.
+    fn end(&mut self, domain: DomainId) -> Result<(), E> {
+        if domain == self.running || !self.threads.remove(&domain) {
+            return Ok(());
+        }
+        self.ask(Request::EndThread {
+            thread: domain.get(),
+        })
+    }
+
+    fn switch(&mut self, domain: DomainId) -> Result<(), E> {
+        if self.running == domain {
+            return Ok(());
+        }
+        self.running = domain;
+        (self.sink)(Event::Switch {
+            thread: domain.get(),
+        })
+    }
+
+    fn thread(&mut self, domain: DomainId) -> Result<(), E> {
+        self.ask(Request::CreateThread {
+            thread: domain.get(),
+            domain: domain.get(),
+            stack: stack(domain),
+        })
+    }
+
+    fn ask(&mut self, request: Request) -> Result<(), E> {
+        (self.sink)(Event::Supervisor(request))
+    }
+}
+
+/// The call as the trace has it.
+fn request<E>(decision: &Decision, reply: Reply) -> Result<Request, RecordError<E>> {
+    let number = decision.number;
+    let span = |range| span(number, range);
+    Ok(match (decision.call, reply) {
+        (Call::Mprot { range, permission }, _) => Request::Mprot {
+            span: span(range)?,
+            permission,
+        },
+        (
+            Call::MprotExport {
+                target,
+                range,
+                permission,
+                export,
+            },
+            _,
+        ) => Request::MprotExport {
+            to: match target {
+                Subject::Domain(domain) => Target::Domain(domain.get()),
+                Subject::Group(group) => Target::Group(group.get()),
+            },
+            span: span(range)?,
+            permission,
+            export,
+        },
+        (Call::PdSubdivide { range, permission }, Reply::Domain(child)) => Request::Subdivide {
+            child: child.get(),
+            span: span(range)?,
+            permission,
+        },
+        (Call::PdFree { target }, _) => Request::FreeDomain {
+            domain: target.get(),
+        },
+        (Call::PermFree { range }, _) => Request::PermFree { span: span(range)? },
+        (Call::Chown { range, target }, _) => Request::Chown {
+            to: target.get(),
+            span: span(range)?,
+        },
+        (Call::GroupCreate, Reply::Group(group)) => Request::CreateGroup { group: group.get() },
+        (Call::GroupFree { group }, _) => Request::FreeGroup { group: group.get() },
+        (Call::GroupJoin { group }, _) => Request::JoinGroup { group: group.get() },
+        (Call::GroupLeave { group }, _) => Request::LeaveGroup { group: group.get() },
+        (call, _) => return Err(RecordError::Unknown { number, call }),
+    })
+}
+
+fn span<E>(number: u64, range: Range) -> Result<Span, RecordError<E>> {
+    match range.end() <= STACKS / WORD_BYTES {
+        true => Ok(Span {
+            address: range.start() * WORD_BYTES,
+            bytes: (range.end() - range.start()) * WORD_BYTES,
+        }),
+        false => Err(RecordError::Beyond { number, range }),
+    }
+}
+
+/// The stack of a domain's thread.
+fn stack(domain: DomainId) -> Span {
+    Span {
+        address: STACKS + u64::from(domain.get()) * STACK_BYTES,
+        bytes: STACK_BYTES,
+    }
+}

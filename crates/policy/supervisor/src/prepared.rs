@@ -1,0 +1,325 @@
+//! Grants that come and go: the same words to the same domain, again and again (Mondrix, section 4.7).
+
+use crate::few::Few;
+use crate::holdings::HoldingId;
+use crate::policy::JoinPolicy;
+use crate::region::{Holding, Moved};
+use crate::sorted::Place;
+use crate::state::{Domain, Told, carry_out};
+use crate::{
+    Call, DomainId, Error, Grant, Level, Mechanism, Permission, Range, Reply, Subject, Supervisor,
+};
+use alloc::vec::Vec;
+
+/// A grant that was prepared by [`Supervisor::prepare`]. It has no power of its own: each switch is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PreparedGrant {
+    index: u32,
+    generation: u32,
+}
+
+/// All prepared grants.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prepared {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    generation: u32,
+    ready: Option<Ready>,
+}
+
+/// A prepared grant. A region begins at both ends of `range`, and its words are among those that are prepared
+/// for `target`, which lives.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    caller: DomainId,
+    target: DomainId,
+    range: Range,
+    grant: Grant,
+    known: Option<Pair>,
+    /// Where `range` is, as long as the regions have this shape.
+    place: (Place, u64),
+}
+
+/// Two holdings that are kept. Of `off`, `caller` is the owner, no group has anything, and `target` has nothing;
+/// `on` is the same with the grant, which is no gate. So whoever is allowed to do what follows from the
+/// holding alone: the owner may go from the one to the other, and nothing else changes by it.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    off: HoldingId,
+    on: HoldingId,
+}
+
+impl Prepared {
+    fn add(&mut self, ready: Ready) -> PreparedGrant {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.ready = Some(ready);
+        PreparedGrant {
+            index,
+            generation: slot.generation,
+        }
+    }
+
+    fn get(&mut self, grant: PreparedGrant) -> Option<&mut Ready> {
+        let slot = self.slots.get_mut(grant.index as usize)?;
+        let is_it = slot.generation == grant.generation;
+        slot.ready.as_mut().filter(|_| is_it)
+    }
+
+    fn take(&mut self, index: u32) -> Option<Ready> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let ready = slot.ready.take()?;
+        // A number whose generations are used up is not given out again.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free.push(index);
+        }
+        Some(ready)
+    }
+
+    /// The holdings that are kept for prepared grants.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = HoldingId> {
+        let pairs = self.slots.iter().filter_map(|slot| slot.ready?.known);
+        pairs.flat_map(|pair| [pair.off, pair.on])
+    }
+}
+
+impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
+    /// Prepares what [`mprot_export_up_to`](Self::mprot_export_up_to) would grant, so that it can be granted and
+    /// revoked in a few nanoseconds. It grants nothing yet, and is refused if the grant would be refused now.
+    /// It ends with `target`, or by [`release`](Self::release).
+    ///
+    /// Quick is what an owner gives to a domain that has nothing there, where no group has. All else is done
+    /// as the plain call does it.
+    pub fn prepare(
+        &mut self,
+        stack: &impl crate::CallStack,
+        target: DomainId,
+        range: Range,
+        permission: Permission,
+        export: Level,
+    ) -> Result<PreparedGrant, Error> {
+        let caller = stack.current();
+        let grant = Grant::new(permission, export);
+        self.state.domain(caller)?;
+        self.plan_export(caller, target.into(), range, grant)?;
+        self.state.regions.cut(range.start());
+        self.state.regions.cut(range.end());
+        let prepared = self.state.prepared.add(Ready {
+            caller,
+            target,
+            range,
+            grant,
+            known: None,
+            place: (Place::default(), u64::MAX),
+        });
+        if let Some(domain) = self.state.domains.get_mut(target) {
+            domain.prepared.insert(range);
+            domain.handles.push(prepared.index);
+        }
+        Ok(prepared)
+    }
+
+    /// Grants what was prepared: the same as [`mprot_export_up_to`](Self::mprot_export_up_to) by the present
+    /// caller.
+    pub fn grant_prepared(
+        &mut self,
+        stack: &impl crate::CallStack,
+        prepared: PreparedGrant,
+    ) -> Result<(), Error> {
+        self.switch(stack.current(), prepared, true)
+    }
+
+    /// Takes back what was prepared: the same as [`mprot_export`](Self::mprot_export) of [`Permission::None`] by
+    /// the present caller.
+    pub fn revoke_prepared(
+        &mut self,
+        stack: &impl crate::CallStack,
+        prepared: PreparedGrant,
+    ) -> Result<(), Error> {
+        self.switch(stack.current(), prepared, false)
+    }
+
+    /// Ends a prepared grant. What is granted at the moment stays granted.
+    pub fn release(&mut self, prepared: PreparedGrant) -> Result<(), Error> {
+        let found = self.state.prepared.get(prepared);
+        let Some(Ready { target, range, .. }) = found.copied() else {
+            return Err(Error::UnknownPrepared);
+        };
+        self.forget_prepared(prepared.index);
+        let Some(domain) = self.state.domains.get_mut(target) else {
+            return Ok(());
+        };
+        domain.handles.retain(|index| *index != prepared.index);
+        domain.prepared.remove(range);
+        let others: Vec<Range> = domain
+            .handles
+            .iter()
+            .filter_map(|index| self.state.prepared.slots[*index as usize].ready)
+            .map(|ready| ready.range)
+            .collect();
+        for other in others {
+            domain.prepared.insert(other);
+        }
+        // What `held` says of these words counts again.
+        for (piece, holding) in self.state.regions.pieces(range) {
+            match holding.direct(target.into()).access {
+                Permission::None => domain.held.remove(piece),
+                _ => domain.held.insert(piece),
+            }
+        }
+        Ok(())
+    }
+
+    /// At a domain's end: what was prepared for it.
+    pub(crate) fn forget_prepared_for(&mut self, gone: &Domain) {
+        for index in &gone.handles {
+            self.forget_prepared(*index);
+        }
+    }
+
+    fn forget_prepared(&mut self, index: u32) {
+        if let Some(ready) = self.state.prepared.take(index) {
+            self.let_go(ready.known);
+            self.state.regions.join(ready.range.start());
+            self.state.regions.join(ready.range.end());
+        }
+    }
+
+    fn let_go(&mut self, pair: Option<Pair>) {
+        if let Some(Pair { off, on }) = pair {
+            self.state.regions.let_go(off);
+            self.state.regions.let_go(on);
+        }
+    }
+
+    fn switch(&mut self, caller: DomainId, prepared: PreparedGrant, on: bool) -> Result<(), Error> {
+        let Some(ready) = self.state.prepared.get(prepared) else {
+            return Err(Error::UnknownPrepared);
+        };
+        let known = ready.known.filter(|_| ready.caller == caller);
+        let outcome = match known.and_then(|pair| self.switch_known(prepared, pair, on)) {
+            Some(outcome) => outcome,
+            None => self.switch_plainly(caller, prepared, on),
+        };
+        if self.audit.is_none() {
+            return outcome;
+        }
+        let ready = self.state.prepared.get(prepared);
+        let Some(Ready {
+            target,
+            range,
+            grant,
+            ..
+        }) = ready.copied()
+        else {
+            return outcome;
+        };
+        let asked = if on { grant } else { Grant::default() };
+        let call = Call::MprotExport {
+            target: Subject::Domain(target),
+            range,
+            permission: asked.access,
+            export: asked.export,
+        };
+        self.record(caller, call, outcome.map(|()| Reply::Done))
+            .map(drop)
+    }
+
+    /// The quick way, if the words have one of the two holdings.
+    fn switch_known(
+        &mut self,
+        prepared: PreparedGrant,
+        pair: Pair,
+        on: bool,
+    ) -> Option<Result<(), Error>> {
+        let regions = &mut self.state.regions;
+        let ready = self.state.prepared.get(prepared)?;
+        if ready.place.1 != regions.shape() {
+            ready.place = (regions.exactly(ready.range)?.0, regions.shape());
+        }
+        let (from, to, access) = match on {
+            true => (pair.off, pair.on, ready.grant.access),
+            false => (pair.on, pair.off, Permission::None),
+        };
+        let (place, range, target) = (ready.place.0, ready.range, ready.target);
+        match regions.id_at(place) {
+            here if here == to => return Some(Ok(())),
+            here if here != from => return None,
+            _ => {}
+        }
+        let words = range.count();
+        if !self.mechanism.room(words, 1, !on) {
+            return Some(Err(Error::NoRoom { words }));
+        }
+        regions.put(place, from, to);
+        if M::BY_HOLDING {
+            let mut told = Told::new::<M>();
+            told.moves = Few::of(Moved {
+                range,
+                before: regions.number(from),
+                after: regions.number(to),
+                subject: Some(target.into()),
+            });
+            carry_out(&self.state, &mut self.mechanism, told);
+        }
+        if M::BY_DOMAIN {
+            self.mechanism.write(target, range, access);
+            self.mechanism.flush(target, range);
+        }
+        Some(Ok(()))
+    }
+
+    /// The plain call; it learns the pair from it if there is one.
+    fn switch_plainly(
+        &mut self,
+        caller: DomainId,
+        prepared: PreparedGrant,
+        on: bool,
+    ) -> Result<(), Error> {
+        let Some(ready) = self.state.prepared.get(prepared).copied() else {
+            return Err(Error::UnknownPrepared);
+        };
+        let (target, range) = (Subject::Domain(ready.target), ready.range);
+        self.state.domain(caller)?;
+        if !on {
+            self.decide_export(caller, target, range, Grant::default())?;
+            return Ok(());
+        }
+        let off = self.state.regions.exactly(range).map(|(_, id)| id);
+        // Else it could be changed in its place.
+        if let Some(off) = off {
+            self.state.regions.keep(off);
+        }
+        let outcome = self.decide_export(caller, target, range, ready.grant);
+        let on = self.state.regions.exactly(range).map(|(_, id)| id);
+        if let (Some(off), Some(on), true) = (off, on, caller == ready.caller)
+            && off != on
+            && is_plain(self.state.regions.holding(off), ready)
+        {
+            self.state.regions.keep(on);
+            self.let_go(ready.known);
+            if let Some(ready) = self.state.prepared.get(prepared) {
+                ready.known = Some(Pair { off, on });
+            }
+        } else if let Some(off) = off {
+            self.state.regions.let_go(off);
+        }
+        outcome.map(drop)
+    }
+}
+
+/// Whether `off` is what [`Pair`] says of it.
+fn is_plain(off: &Holding, ready: Ready) -> bool {
+    off.owner == ready.caller
+        && off.of_groups().next().is_none()
+        && off.direct(ready.target.into()).access == Permission::None
+        && !matches!(ready.grant.access, Permission::SwitchGate { .. })
+}

@@ -1,0 +1,218 @@
+//! What random sequences seldom reach: the corners of prepared grants and of batches.
+
+use crate::words;
+use mullion_supervisor::{
+    BatchError, Change, DomainId, Error, HoldingNumber, Level, Mechanism, Permission, Range,
+    Recorder, Rule, Supervisor,
+};
+
+const ROOT: DomainId = DomainId::SUPERVISOR;
+
+/// The kernel owns words 0 to 31, the module words 32 to 35.
+fn world<M: Mechanism>(mechanism: M) -> (Supervisor<M>, DomainId, DomainId) {
+    let mut s = Supervisor::new(words(0, 64), mechanism);
+    let rw = Permission::ReadWrite;
+    let kernel = s.pd_subdivide(&ROOT, words(0, 32), rw).unwrap();
+    let module = s.pd_subdivide(&ROOT, words(32, 4), rw).unwrap();
+    (s, kernel, module)
+}
+
+#[test]
+fn what_is_granted_after_a_free_ends_with_its_holder() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let (range, rw) = (words(8, 4), Permission::ReadWrite);
+    let grant = s.prepare(&kernel, module, range, rw, Level::None).unwrap();
+    s.grant_prepared(&kernel, grant).unwrap();
+    s.perm_free(&kernel, range).unwrap();
+    s.grant_prepared(&kernel, grant).unwrap();
+    assert_eq!(s.permission(module, 8), rw);
+    s.check().unwrap();
+    s.pd_free(&ROOT, module).unwrap();
+    s.check().unwrap();
+    for (_, holding) in s.regions(words(0, 32)) {
+        assert!(holding.grants.iter().all(|(who, _)| *who == kernel.into()));
+    }
+    assert_eq!(
+        s.grant_prepared(&kernel, grant),
+        Err(Error::UnknownPrepared)
+    );
+}
+
+#[test]
+fn a_group_that_somebody_joins_is_asked_again() {
+    let (mut s, kernel, _) = world(Recorder::new());
+    let (range, rw) = (words(8, 4), Permission::ReadWrite);
+    let module = s.pd_subdivide(&kernel, words(0, 1), rw).unwrap();
+    let group = s.group_create(&kernel).unwrap();
+    s.mprot_export(&kernel, group, range, rw).unwrap();
+    let read = Permission::Read;
+    let grant = s
+        .prepare(&kernel, module, range, read, Level::None)
+        .unwrap();
+    s.grant_prepared(&kernel, grant).unwrap();
+    s.revoke_prepared(&kernel, grant).unwrap();
+    s.group_join(&module, group).unwrap();
+    let refused = s.grant_prepared(&kernel, grant).unwrap_err();
+    assert_eq!(refused.rule(), Rule::Groups);
+    assert_eq!(s.permission(module, 8), rw);
+}
+
+#[test]
+fn what_is_prepared_has_no_power_of_its_own() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let (range, rw) = (words(8, 4), Permission::ReadWrite);
+    let grant = s.prepare(&kernel, module, range, rw, Level::None).unwrap();
+    s.grant_prepared(&kernel, grant).unwrap();
+    s.revoke_prepared(&kernel, grant).unwrap();
+    let by_another = s.grant_prepared(&module, grant).unwrap_err();
+    assert_eq!(by_another.rule(), Rule::Existence);
+    s.mprot(&kernel, range, Permission::None).unwrap();
+    s.chown(&kernel, range, module).unwrap();
+    let before = s.snapshot();
+    let not_the_owner = s.grant_prepared(&kernel, grant).unwrap_err();
+    assert_eq!(not_the_owner.rule(), Rule::Row(4));
+    assert_eq!(s.snapshot(), before);
+}
+
+#[test]
+fn preparing_is_refused_as_the_grant_would_be() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let before = s.snapshot();
+    let foreign = s.prepare(&module, kernel, words(0, 2), Permission::Read, Level::None);
+    assert_eq!(foreign.unwrap_err().rule(), Rule::Row(4));
+    assert_eq!(s.snapshot(), before);
+}
+
+#[test]
+fn released_grants_leave_nothing_cut() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let regions = s.region_count();
+    let before = s.snapshot();
+    let rw = Permission::ReadWrite;
+    let prepared: Vec<_> = (0..4)
+        .map(|n| {
+            s.prepare(&kernel, module, words(4 + 2 * n, 3), rw, Level::None)
+                .unwrap()
+        })
+        .collect();
+    for grant in &prepared {
+        s.grant_prepared(&kernel, *grant).unwrap();
+        s.revoke_prepared(&kernel, *grant).unwrap();
+    }
+    for grant in prepared {
+        s.release(grant).unwrap();
+        s.check().unwrap();
+    }
+    assert_eq!((s.region_count(), s.snapshot()), (regions, before));
+}
+
+#[test]
+fn a_batch_is_told_by_its_outcome() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let export = |range, permission| {
+        (
+            kernel,
+            Change::Export {
+                target: module.into(),
+                range,
+                permission,
+                export: Level::None,
+            },
+        )
+    };
+    let (writes, rw) = (s.mechanism().writes(), Permission::ReadWrite);
+    let back_and_forth = [
+        export(words(4, 4), rw),
+        export(words(2, 9), Permission::None),
+    ];
+    s.change_all(&back_and_forth).unwrap();
+    assert_eq!(s.mechanism().writes(), writes, "nothing differs at the end");
+    let twice = [
+        export(words(4, 4), rw),
+        export(words(4, 4), Permission::Read),
+    ];
+    s.change_all(&twice).unwrap();
+    assert_eq!(s.mechanism().writes(), writes + 1, "each word once");
+    assert_eq!(s.mechanism().permission(module, 5), Permission::Read);
+    let (before, told) = (s.snapshot(), s.mechanism().clone());
+    let own = |word| {
+        let range = words(word, 1);
+        (
+            module,
+            Change::Own {
+                range,
+                permission: rw,
+            },
+        )
+    };
+    // The first gives read-write, so the second may have it: it is judged as if called behind it.
+    let refused = s.change_all(&[export(words(0, 20), rw), own(9), own(25), own(9)]);
+    let BatchError { index, error } = refused.unwrap_err();
+    assert_eq!((index, error.rule()), (2, Rule::Row(2)), "{error}");
+    assert_eq!((s.snapshot(), s.mechanism().clone()), (before, told));
+}
+
+/// Has room for nothing but taking away.
+#[derive(Default)]
+struct Full {
+    asked: Vec<(u64, u64, bool)>,
+}
+
+impl Mechanism for Full {
+    const BY_DOMAIN: bool = false;
+    const BY_HOLDING: bool = true;
+
+    fn room(&mut self, words: u64, pieces: u64, taking: bool) -> bool {
+        self.asked.push((words, pieces, taking));
+        taking || words <= 32
+    }
+
+    fn write(&mut self, _: DomainId, _: Range, _: Permission) {
+        panic!("it is not told by domain");
+    }
+
+    fn flush(&mut self, _: DomainId, _: Range) {
+        panic!("it is not told by domain");
+    }
+
+    fn hold(
+        &mut self,
+        _: Range,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        _: mullion_supervisor::Holders<'_>,
+    ) {
+        assert_ne!(before, after);
+    }
+}
+
+#[test]
+fn a_mechanism_without_room_has_the_call_refused() {
+    let (mut s, kernel, module) = world(Full::default());
+    let before = s.snapshot();
+    let all = words(0, 64);
+    let no_room = Err(Error::NoRoom { words: 64 });
+    assert_eq!(
+        s.mprot(&ROOT, all, Permission::Read).map_err(|e| e.rule()),
+        Err(Rule::Row(2))
+    );
+    assert_eq!(s.snapshot(), before);
+    s.pd_free(&ROOT, kernel).unwrap();
+    s.pd_free(&ROOT, module).unwrap();
+    let before = s.snapshot();
+    assert_eq!(s.mprot(&ROOT, all, Permission::Read), no_room);
+    let batch = [(
+        ROOT,
+        Change::Own {
+            range: all,
+            permission: Permission::Read,
+        },
+    )];
+    let refused = s.change_all(&batch).unwrap_err();
+    assert_eq!(Err(refused.error), no_room);
+    let done = s.change_after(&batch, || -> Result<(), Error> { panic!("it is refused") });
+    assert_eq!(done, no_room);
+    assert_eq!(s.snapshot(), before);
+    assert_eq!(s.mprot(&ROOT, all, Permission::None), Ok(()));
+    assert!(s.mechanism().asked.ends_with(&[(64, 1, true)]));
+}

@@ -1,0 +1,422 @@
+//! Threads that run checked code, and how they are brought past their checks.
+//!
+//! A thread that has passed a check may be stopped before its access, for any time. So the call that takes a right
+//! away does, behind its last write to the table:
+//!
+//! ```text
+//!   it                                       a thread of the domain
+//!   ------------------------------------     ------------------------------------------
+//!   writes shadow and maps                   count += 1 (odd: inside)       no fence
+//!   membarrier: every thread passes a        check, access, check, access ...
+//!     full barrier                           count += 1 (even: outside)
+//!   reads count: even -> done
+//!   odd -> sends a signal, and waits         the handler looks at where the thread was:
+//!     until the thread has passed,             not between check and access -> passed
+//!     or its count has changed                 between -> one step at a time until it is not
+//! ```
+//!
+//! Why that is enough. If the count is even, the thread's entry comes behind the barrier, and so do its reads of the
+//! table: they see what was written. If the count has changed, what was inside has left, with all its accesses
+//! made; if it has entered again, that is behind the barrier too. If the thread has passed, all its accesses with
+//! answers from before are made, and every later check reads the table anew.
+//!
+//! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
+//! was interrupted before that is not known, so the thread is asked again.
+//!
+//! A thread that is not registered for a domain cannot be inside, and the thread that takes the right away is not
+//! between a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers
+//! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
+//! after, it sees what was written.
+
+use crate::code::{self, Place};
+use mullion_supervisor::DomainId;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use thiserror::Error;
+
+/// Why threads cannot be waited for here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SetupError {
+    /// The system has no `membarrier`.
+    #[error(
+        "membarrier is refused (error {0}): it needs Linux 4.14, and a filter of system calls that lets it through"
+    )]
+    Membarrier(i32),
+    /// A signal handler cannot be installed.
+    #[error("the handler of signal {signal} cannot be installed (error {error})")]
+    Signal {
+        /// Which one.
+        signal: i32,
+        /// What the system said.
+        error: i32,
+    },
+}
+
+/// The threads that may be inside domains.
+#[derive(Debug)]
+pub struct Inside {
+    signal: i32,
+    /// By domain.
+    records: Mutex<Vec<Vec<Arc<Record>>>>,
+    signals: AtomicU64,
+}
+
+/// A thread that may be inside a domain.
+#[derive(Debug)]
+struct Record {
+    thread: Arc<Thread>,
+    /// Odd while the thread runs the domain's code. Only that thread writes it.
+    count: AtomicU64,
+    /// What was found, and asked for, by who holds the lock on the records.
+    found: AtomicU64,
+    asked: AtomicU64,
+}
+
+/// What the handlers of a thread need.
+#[derive(Debug)]
+struct Thread {
+    id: i32,
+    /// How often it was asked to pass.
+    asked: AtomicU64,
+    /// Up to which of these it has passed.
+    passed: AtomicU64,
+    /// Which one it is stepping for; 0 if it is not.
+    stepping: AtomicU64,
+    /// How often a handler could not tell.
+    unsure: AtomicU64,
+    /// Visits of this thread that live.
+    visits: AtomicU32,
+}
+
+thread_local! {
+    /// The thread's own, as long as it has visits. Without a destructor and an allocation, for the handlers.
+    static HERE: Cell<*const Thread> = const { Cell::new(ptr::null()) };
+}
+
+/// A thread's way into one domain. It stays with its thread.
+#[derive(Debug)]
+pub struct Visit {
+    inside: Arc<Inside>,
+    domain: DomainId,
+    record: Arc<Record>,
+    _own_thread: PhantomData<*const ()>,
+}
+
+impl Inside {
+    /// Installs what is needed in this process: handlers of a real-time signal and of SIGTRAP. Others' handlers of
+    /// SIGTRAP are called for what is not ours.
+    pub fn new() -> Result<Arc<Inside>, SetupError> {
+        static SETUP: OnceLock<Result<i32, SetupError>> = OnceLock::new();
+        let signal = (*SETUP.get_or_init(set_up))?;
+        Ok(Arc::new(Inside {
+            signal,
+            records: Mutex::new(Vec::new()),
+            signals: AtomicU64::new(0),
+        }))
+    }
+
+    /// The signal that brings threads past their checks. A thread that is inside a domain must not block it:
+    /// whoever takes a right from that domain would wait until it does not.
+    #[must_use]
+    pub fn signal(&self) -> i32 {
+        self.signal
+    }
+
+    /// How many signals were sent.
+    #[must_use]
+    pub fn signals(&self) -> u64 {
+        self.signals.load(Ordering::Relaxed)
+    }
+
+    /// Lets the calling thread enter `domain` from now on.
+    #[must_use]
+    pub fn visit(self: &Arc<Self>, domain: DomainId) -> Visit {
+        let thread = this_thread();
+        unblock(self.signal);
+        let record = Arc::new(Record {
+            thread,
+            count: AtomicU64::new(0),
+            found: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+        });
+        let mut records = self.lock();
+        let at = domain.get() as usize;
+        if records.len() <= at {
+            records.resize_with(at + 1, Vec::new);
+        }
+        records[at].push(Arc::clone(&record));
+        Visit {
+            inside: Arc::clone(self),
+            domain,
+            record,
+            _own_thread: PhantomData,
+        }
+    }
+
+    /// Returns when no other thread inside `domains` is between a check that it made before and its access.
+    pub fn settle(&self, domains: &[DomainId]) {
+        let records = self.lock();
+        let of = |domain: &DomainId| records.get(domain.get() as usize);
+        self.wait_for(|| domains.iter().filter_map(of).flatten());
+    }
+
+    /// As [`settle`](Self::settle), for all domains.
+    pub fn settle_all(&self) {
+        let records = self.lock();
+        self.wait_for(|| records.iter().flatten());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Arc<Record>>>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The records stay locked meanwhile, so the threads stay: a visit ends under the lock.
+    fn wait_for<'a, I: Iterator<Item = &'a Arc<Record>>>(&self, records: impl Fn() -> I) {
+        let me = HERE.get();
+        let others = || records().filter(|record| Arc::as_ptr(&record.thread) != me);
+        if others().next().is_none() {
+            return;
+        }
+        barrier();
+        for record in others() {
+            let count = record.count.load(Ordering::Acquire);
+            record.found.store(count, Ordering::Relaxed);
+            if !count.is_multiple_of(2) {
+                let asked = record.thread.asked.fetch_add(1, Ordering::AcqRel) + 1;
+                record.asked.store(asked, Ordering::Relaxed);
+                self.send(&record.thread);
+            }
+        }
+        for record in others() {
+            let found = record.found.load(Ordering::Relaxed);
+            if !found.is_multiple_of(2) {
+                self.wait(record, found, record.asked.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    fn wait(&self, record: &Record, found: u64, asked: u64) {
+        let thread = &record.thread;
+        let mut unsure = thread.unsure.load(Ordering::Acquire);
+        let mut rounds = 0u32;
+        while record.count.load(Ordering::Acquire) == found
+            && thread.passed.load(Ordering::Acquire) < asked
+        {
+            rounds = rounds.saturating_add(1);
+            if rounds < 200 {
+                std::hint::spin_loop();
+                continue;
+            }
+            std::thread::yield_now();
+            let now = thread.unsure.load(Ordering::Acquire);
+            // It could not tell, or the signal could not be queued, or another one was already waiting.
+            if now != unsure || rounds.is_multiple_of(4096) {
+                unsure = now;
+                self.send(thread);
+            }
+        }
+    }
+
+    fn send(&self, thread: &Thread) {
+        self.signals.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: it sends a signal for which there is a handler, to a thread that lives: its visit does.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.id, self.signal) };
+    }
+}
+
+impl Visit {
+    /// The thread runs checked code of the domain from here on.
+    #[inline]
+    pub fn enter(&mut self) {
+        let count = &self.record.count;
+        count.store(count.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+        // The processor may do what follows before others see the count: the barrier of `settle` is for that.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// It does so no longer: it has returned, or calls the host or another domain.
+    #[inline]
+    pub fn leave(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        let count = &self.record.count;
+        let now = count.load(Ordering::Relaxed);
+        count.store(now + (now & 1), Ordering::Release);
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.leave();
+        let mut records = self.inside.lock();
+        if let Some(list) = records.get_mut(self.domain.get() as usize) {
+            list.retain(|record| !Arc::ptr_eq(record, &self.record));
+        }
+        if self.record.thread.visits.fetch_sub(1, Ordering::Relaxed) == 1 {
+            HERE.set(ptr::null());
+        }
+    }
+}
+
+/// The calling thread, which has one visit more from now on.
+fn this_thread() -> Arc<Thread> {
+    let here = HERE.get();
+    if here.is_null() {
+        let thread = Arc::new(Thread {
+            // SAFETY: it only asks for a number.
+            id: unsafe { libc::gettid() },
+            asked: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            stepping: AtomicU64::new(0),
+            unsure: AtomicU64::new(0),
+            visits: AtomicU32::new(1),
+        });
+        HERE.set(Arc::as_ptr(&thread));
+        return thread;
+    }
+    // SAFETY: `HERE` points into the `Arc` that the records of this thread's visits share; while one lives, it does.
+    // The count goes up by one for the new owner.
+    let thread = unsafe {
+        Arc::increment_strong_count(here);
+        Arc::from_raw(here)
+    };
+    thread.visits.fetch_add(1, Ordering::Relaxed);
+    thread
+}
+
+fn barrier() {
+    let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    // SAFETY: it has no effect but order. It was registered, so it cannot fail.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+}
+
+fn unblock(signal: i32) {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call makes the set, the others use it; the thread's mask is its own business.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), ptr::null_mut());
+    }
+}
+
+type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Who had SIGTRAP before.
+static TRAP_BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+fn set_up() -> Result<i32, SetupError> {
+    let error = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    let register = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    // SAFETY: it only says that the process will use the barrier.
+    if unsafe { libc::syscall(libc::SYS_membarrier, register, 0, 0) } != 0 {
+        return Err(SetupError::Membarrier(error()));
+    }
+    let signal = libc::SIGRTMIN() + 7;
+    for (signal, handler) in [(signal, on_asked as Handler), (libc::SIGTRAP, on_step)] {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: an all-zero action is one; it is filled in before it is used. The handlers do only what handlers
+        // may: atomic values, and a thread-local without a destructor.
+        let done = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            libc::sigaction(signal, &action, before.as_mut_ptr())
+        };
+        if done != 0 {
+            return Err(SetupError::Signal {
+                signal,
+                error: error(),
+            });
+        }
+        if signal == libc::SIGTRAP {
+            // SAFETY: the system has filled it in.
+            let _first = TRAP_BEFORE.set(unsafe { before.assume_init() });
+        }
+    }
+    Ok(signal)
+}
+
+/// The trap flag: the processor stops behind the next instruction.
+const TRAP_FLAG: i64 = 1 << 8;
+
+/// Where the thread was stopped, and its flags.
+fn stopped(context: *mut libc::c_void) -> (usize, &'static mut i64) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO its context, whole and writable until the handler returns;
+    // both uses end before that.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let address = registers[libc::REG_RIP as usize] as usize;
+    (address, &mut registers[libc::REG_EFL as usize])
+}
+
+/// Somebody waits until this thread has passed its check.
+extern "C" fn on_asked(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
+    let Some(thread) = (unsafe { HERE.get().as_ref() }) else {
+        return;
+    };
+    let asked = thread.asked.load(Ordering::Acquire);
+    let (address, flags) = stopped(context);
+    match code::place(address) {
+        Place::Clear => {
+            thread.passed.fetch_max(asked, Ordering::AcqRel);
+        }
+        Place::Between => {
+            thread.stepping.store(asked, Ordering::Relaxed);
+            *flags |= TRAP_FLAG;
+        }
+        Place::Elsewhere => {
+            thread.unsure.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// One instruction further.
+extern "C" fn on_step(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    const TRAP_TRACE: i32 = 2;
+    // SAFETY: as above.
+    let thread = unsafe { HERE.get().as_ref() };
+    let stepping = thread.map_or(0, |thread| thread.stepping.load(Ordering::Relaxed));
+    let (address, flags) = stopped(context);
+    // SAFETY: the kernel gives a handler with SA_SIGINFO the signal's description.
+    let is_step = unsafe { (*info).si_code } == TRAP_TRACE && *flags & TRAP_FLAG != 0;
+    let Some(thread) = thread.filter(|_| is_step && stepping != 0) else {
+        return pass_on(signal, info, context);
+    };
+    if code::place(address) != Place::Between {
+        *flags &= !TRAP_FLAG;
+        thread.stepping.store(0, Ordering::Relaxed);
+        thread.passed.fetch_max(stepping, Ordering::AcqRel);
+    }
+}
+
+/// A trap that is not ours.
+fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let (action, has_info) = match TRAP_BEFORE.get() {
+        Some(before) => (before.sa_sigaction, before.sa_flags & libc::SA_SIGINFO != 0),
+        None => (libc::SIG_DFL, false),
+    };
+    match action {
+        libc::SIG_IGN => {}
+        libc::SIG_DFL => {
+            // SAFETY: the default action is what would have happened without our handler; it comes when this returns.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+        handler if has_info => {
+            // SAFETY: it was installed as a handler with this signature.
+            let handler: Handler = unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: it was installed as a handler with this signature.
+            let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Which number stands for which holding.
+//!
+//! The shadow has numbers of 16 bits, the supervisor has numbers of its own for holdings. What is true between
+//! calls:
+//!
+//! - Each word of the shadow has a number of the holding that the supervisor says it has, or a *spent* one, or 0.
+//! - A number that is not *fixed* belongs to one holding. A holding may have several: when a domain ends, two
+//!   holdings can become one, and the shadow is not touched for that.
+//! - *Fixed* are 0, which means nobody, and each domain's own number, which means that this domain, and nobody else,
+//!   may read and write. What a fixed number means never changes, because code compares with its own
+//!   number without looking further.
+//! - A *spent* number meant something before a domain's end and means nobody now. It may be in the shadow until
+//!   the table is collected.
+//! - A *resting* number is in no word. Some thread may have read it before that, so it keeps its meaning until
+//!   all threads have been brought past their checks; then it is free.
+
+use crate::Access;
+use mullion_supervisor::{DomainId, HoldingNumber};
+
+/// Nobody.
+pub(crate) const NOBODY: u16 = 0;
+
+/// Who may do what by a number: in order of domain, none with nothing.
+pub(crate) type Meaning = Vec<(DomainId, Access)>;
+
+/// The numbers of a holding.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) edition: u32,
+    /// What new words get.
+    pub(crate) first: u16,
+    /// What other words may have; none of them is fixed.
+    pub(crate) more: Vec<u16>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    /// By the supervisor's number.
+    given: Vec<Option<Given>>,
+    /// By our number.
+    meanings: Vec<Meaning>,
+    is_fixed: Vec<bool>,
+    /// Never given out so far: these and what lies between. Own numbers come from above, so that what the maps
+    /// speak of lies close together.
+    fresh: (u32, u32),
+    free: Vec<u16>,
+    pub(crate) resting: Vec<u16>,
+    pub(crate) spent: Vec<u16>,
+}
+
+impl Numbers {
+    pub(crate) fn new(limit: u16) -> Numbers {
+        let all = usize::from(limit) + 1;
+        let mut numbers = Numbers {
+            given: Vec::new(),
+            meanings: vec![Vec::new(); all],
+            is_fixed: vec![false; all],
+            fresh: (1, u32::from(limit)),
+            free: Vec::new(),
+            resting: Vec::new(),
+            spent: Vec::new(),
+        };
+        numbers.is_fixed[usize::from(NOBODY)] = true;
+        numbers
+    }
+
+    /// How many can be given out now.
+    pub(crate) fn left(&self) -> u64 {
+        let (low, high) = self.fresh;
+        u64::from((high + 1).saturating_sub(low)) + self.free.len() as u64
+    }
+
+    pub(crate) fn meaning(&self, number: u16) -> &Meaning {
+        &self.meanings[usize::from(number)]
+    }
+
+    pub(crate) fn replace_meaning(&mut self, number: u16, meaning: Meaning) -> Meaning {
+        std::mem::replace(&mut self.meanings[usize::from(number)], meaning)
+    }
+
+    pub(crate) fn meaning_mut(&mut self, number: u16) -> &mut Meaning {
+        &mut self.meanings[usize::from(number)]
+    }
+
+    pub(crate) fn is_fixed(&self, number: u16) -> bool {
+        self.is_fixed[usize::from(number)]
+    }
+
+    /// A number for a holding.
+    pub(crate) fn take(&mut self) -> Option<u16> {
+        if let Some(number) = self.free.pop() {
+            return Some(number);
+        }
+        let (low, high) = self.fresh;
+        (low <= high).then(|| {
+            self.fresh.0 += 1;
+            low as u16
+        })
+    }
+
+    /// A number that means this domain alone, for ever.
+    pub(crate) fn take_own(&mut self, domain: DomainId) -> Option<u16> {
+        let (low, high) = self.fresh;
+        let number = match low <= high {
+            true => {
+                self.fresh.1 -= 1;
+                high as u16
+            }
+            false => self.free.pop()?,
+        };
+        self.is_fixed[usize::from(number)] = true;
+        self.meanings[usize::from(number)] = vec![(domain, Access::READ_WRITE)];
+        Some(number)
+    }
+
+    /// The numbers of a holding in this edition.
+    #[inline]
+    pub(crate) fn known(&self, holding: HoldingNumber) -> Option<&Given> {
+        let found = self.given.get(holding.number as usize)?.as_ref();
+        found.filter(|given| given.edition == holding.edition)
+    }
+
+    /// Takes the numbers away from a holding, of whatever edition.
+    pub(crate) fn remove(&mut self, holding: HoldingNumber) -> Option<Given> {
+        self.given.get_mut(holding.number as usize)?.take()
+    }
+
+    /// As [`remove`](Self::remove), if the edition is this one.
+    pub(crate) fn remove_known(&mut self, holding: HoldingNumber) -> Option<Given> {
+        self.known(holding)?;
+        self.remove(holding)
+    }
+
+    pub(crate) fn give(&mut self, holding: HoldingNumber, first: u16, more: Vec<u16>) {
+        let at = holding.number as usize;
+        if self.given.len() <= at {
+            self.given.resize_with(at + 1, || None);
+        }
+        self.given[at] = Some(Given {
+            edition: holding.edition,
+            first,
+            more,
+        });
+    }
+
+    /// No word has the numbers of `given` any more.
+    pub(crate) fn rest(&mut self, given: Given) {
+        let all = std::iter::once(given.first).chain(given.more);
+        let loose: Vec<u16> = all.filter(|number| !self.is_fixed(*number)).collect();
+        self.resting.extend(loose);
+    }
+
+    /// Words have this number that nobody may use by it.
+    pub(crate) fn spend(&mut self, number: u16) {
+        if number != NOBODY {
+            self.is_fixed[usize::from(number)] = true;
+            self.spent.push(number);
+        }
+    }
+
+    /// All numbers besides the first of each holding: for a shadow that is to be written anew.
+    pub(crate) fn spare(&mut self) -> Vec<u16> {
+        let given = self.given.iter_mut().flatten();
+        let mut spare: Vec<u16> = given.flat_map(|given| given.more.drain(..)).collect();
+        spare.append(&mut self.spent);
+        spare
+    }
+
+    /// A number that means nothing any more, to be given out again.
+    pub(crate) fn free(&mut self, number: u16) {
+        self.is_fixed[usize::from(number)] = false;
+        self.free.push(number);
+    }
+}

@@ -1,0 +1,592 @@
+//! The table: what the supervisor decided, in shadow and maps.
+
+use crate::inside::Inside;
+use crate::numbers::{Given, Meaning, NOBODY, Numbers};
+use crate::space::{Space, SpaceError, WORDS};
+use crate::{ADDRESS_BITS, Access};
+use mullion_supervisor::{
+    DomainId, Holders, HoldingNumber, JoinPolicy, Mechanism, Permission, Range, Subject, Supervisor,
+};
+use std::sync::Arc;
+
+/// What a table may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Domains at a time. Each takes 64 KiB of address space, twice, and memory for what it is granted.
+    pub domains: u32,
+    /// Words that one call may change to somebody's: it writes two bytes for each of them.
+    pub words: u64,
+    /// Numbers for holdings and domains, at most 65,535.
+    pub numbers: u16,
+    /// Of these, so many are left to calls that only take something away.
+    pub reserve: u16,
+}
+
+impl Default for Limits {
+    /// 100,000 domains, 4 GiB a call, all numbers.
+    fn default() -> Limits {
+        Limits {
+            domains: 100_000,
+            words: 1 << 30,
+            numbers: u16::MAX,
+            reserve: 1024,
+        }
+    }
+}
+
+/// When a right that was taken away is gone on all threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Settling {
+    /// When the call that takes it away returns.
+    #[default]
+    Now,
+    /// When [`Table::settle_now`] returns: for hosts that take away much and wait once.
+    Later,
+}
+
+/// How much a table uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Numbers that can be given out.
+    pub numbers_left: u64,
+    /// Numbers that come back when all threads are past their checks.
+    pub numbers_resting: u64,
+    /// Numbers that come back with [`Table::collect`].
+    pub numbers_spent: u64,
+    /// Living domains.
+    pub domains: u64,
+    /// Words written into the shadow so far.
+    pub words_written: u64,
+    /// Bytes written into maps so far.
+    pub map_bytes_written: u64,
+}
+
+/// A living domain.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    slot: u32,
+    own: Option<u16>,
+}
+
+/// The supervisor's mechanism for the word wall.
+#[derive(Debug)]
+pub struct Table {
+    space: Arc<Space>,
+    inside: Arc<Inside>,
+    numbers: Numbers,
+    /// By the domain's number.
+    seats: Vec<Option<Seat>>,
+    free_slots: Vec<u32>,
+    next_slot: u32,
+    /// Slots of domains that have ended, until no thread reads them.
+    left_slots: Vec<u32>,
+    limits: Limits,
+    settling: Settling,
+    /// Who has lost something since it was settled; possibly twice.
+    lost: Vec<DomainId>,
+    is_collecting: bool,
+    written: (u64, u64),
+}
+
+impl Table {
+    /// An empty table. `inside` knows the threads that are to be waited for.
+    pub fn reserve(limits: Limits, inside: Arc<Inside>) -> Result<Table, SpaceError> {
+        Ok(Table {
+            space: Arc::new(Space::reserve(limits.domains as usize)?),
+            inside,
+            numbers: Numbers::new(limits.numbers),
+            seats: Vec::new(),
+            free_slots: Vec::new(),
+            next_slot: 0,
+            left_slots: Vec::new(),
+            limits,
+            settling: Settling::Now,
+            lost: Vec::new(),
+            is_collecting: false,
+            written: (0, 0),
+        })
+    }
+
+    /// Says when rights that are taken away are gone.
+    pub fn set_settling(&mut self, settling: Settling) {
+        self.settling = settling;
+    }
+
+    /// Waits until no thread is to make an access that it has checked before something was taken away.
+    pub fn settle_now(&mut self) {
+        self.lost.sort_unstable();
+        self.lost.dedup();
+        self.inside.settle(&self.lost);
+        self.lost.clear();
+    }
+
+    /// What checked code of a living domain reads; none if the domain does not live or no number is left for it.
+    pub fn view(&mut self, domain: DomainId) -> Option<View> {
+        let own = self.own(domain)?;
+        let slot = self.seat(domain)?.slot;
+        Some(View {
+            space: Arc::clone(&self.space),
+            slot,
+            own,
+        })
+    }
+
+    /// What `domain` may do at `address`, as checked code of it would find.
+    #[must_use]
+    pub fn access(&self, domain: DomainId, address: u64) -> Access {
+        let (word, seat) = (address / 4, self.seat(domain));
+        match seat {
+            Some(seat) if word < WORDS => {
+                let number = self.space.number(word);
+                match seat.own == Some(number) {
+                    true => Access::READ_WRITE,
+                    false => self.space.access(seat.slot, number),
+                }
+            }
+            _ => Access::NONE,
+        }
+    }
+
+    /// How much is used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage {
+            numbers_left: self.numbers.left(),
+            numbers_resting: self.numbers.resting.len() as u64,
+            numbers_spent: self.numbers.spent.len() as u64,
+            domains: self.seats.iter().flatten().count() as u64,
+            words_written: self.written.0,
+            map_bytes_written: self.written.1,
+        }
+    }
+
+    /// The threads that this table waits for.
+    #[must_use]
+    pub fn inside(&self) -> &Arc<Inside> {
+        &self.inside
+    }
+
+    /// Writes the whole shadow anew, with one number for each holding, and so gets back what domains that ended have
+    /// left behind. Costs as much as is granted. For when numbers run out
+    /// ([`Error::NoRoom`](mullion_supervisor::Error::NoRoom)).
+    pub fn collect<P: JoinPolicy>(supervisor: &mut Supervisor<Table, P>) {
+        supervisor.mechanism_mut().is_collecting = true;
+        supervisor.tell_again();
+        let table = supervisor.mechanism_mut();
+        table.is_collecting = false;
+        let spare = table.numbers.spare();
+        table.numbers.resting.extend(spare);
+        table.wake_resting();
+    }
+
+    fn seat(&self, domain: DomainId) -> Option<&Seat> {
+        self.seats.get(domain.get() as usize)?.as_ref()
+    }
+
+    /// The number that means `domain` alone.
+    fn own(&mut self, domain: DomainId) -> Option<u16> {
+        let seat = *self.seat(domain)?;
+        if seat.own.is_some() {
+            return seat.own;
+        }
+        let own = self.numbers.take_own(domain)?;
+        self.seats[domain.get() as usize] = Some(Seat {
+            own: Some(own),
+            ..seat
+        });
+        Some(own)
+    }
+
+    /// Brings every thread past its check, and gives out what rested until then.
+    fn wake_resting(&mut self) {
+        self.inside.settle_all();
+        self.lost.clear();
+        for number in std::mem::take(&mut self.numbers.resting) {
+            self.mean(number, Meaning::new());
+            self.numbers.free(number);
+        }
+        for slot in std::mem::take(&mut self.left_slots) {
+            self.space.clear_map(slot);
+            self.free_slots.push(slot);
+        }
+    }
+
+    /// Gives a number that is not an own one another meaning, in the maps of all whom it concerns.
+    fn mean(&mut self, number: u16, meaning: Meaning) {
+        let was = self.numbers.replace_meaning(number, Vec::new());
+        let find = |list: &Meaning, domain: DomainId| {
+            let at = list.binary_search_by_key(&domain, |(found, _)| *found);
+            at.map_or(Access::NONE, |at| list[at].1)
+        };
+        for (domain, access) in &meaning {
+            if find(&was, *domain) != *access {
+                self.write_map(*domain, number, *access);
+            }
+        }
+        for (domain, access) in &was {
+            let now = find(&meaning, *domain);
+            if now == Access::NONE {
+                self.write_map(*domain, number, now);
+            }
+            if !now.covers(*access) {
+                self.lost.push(*domain);
+            }
+        }
+        self.numbers.replace_meaning(number, meaning);
+    }
+
+    fn write_map(&mut self, domain: DomainId, number: u16, access: Access) {
+        // Who has ended has no map.
+        let Some(Seat { slot, own }) = self.seat(domain).copied() else {
+            return;
+        };
+        if own != Some(number) {
+            self.space.set_access(slot, number, access);
+            self.written.1 += 1;
+        }
+    }
+
+    /// What a number gives a domain.
+    fn meant(&self, number: u16, domain: DomainId) -> Access {
+        let meaning = self.numbers.meaning(number);
+        let at = meaning.binary_search_by_key(&domain, |(found, _)| *found);
+        at.map_or(Access::NONE, |at| meaning[at].1)
+    }
+
+    /// Gives one domain another access by a number that is not an own one.
+    fn mean_for(&mut self, number: u16, domain: DomainId, access: Access) {
+        let meaning = self.numbers.meaning_mut(number);
+        let at = meaning.binary_search_by_key(&domain, |(found, _)| *found);
+        let was = at.map_or(Access::NONE, |at| meaning[at].1);
+        match at {
+            Ok(at) if access == Access::NONE => drop(meaning.remove(at)),
+            Ok(at) => meaning[at].1 = access,
+            Err(_) if access == Access::NONE => {}
+            Err(at) => meaning.insert(at, (domain, access)),
+        }
+        if was != access {
+            self.write_map(domain, number, access);
+        }
+        if !access.covers(was) {
+            self.lost.push(domain);
+        }
+    }
+
+    /// Who loses something on words that had `before` and get `number`.
+    #[inline]
+    fn note_lost(&mut self, before: HoldingNumber, number: u16, changed: Option<Subject>) {
+        let Some(Given { first, .. }) = self.numbers.known(before) else {
+            return;
+        };
+        let first = *first;
+        if let Some(Subject::Domain(domain)) = changed {
+            if !self.meant(number, domain).covers(self.meant(first, domain)) {
+                self.lost.push(domain);
+            }
+            return;
+        }
+        let was = std::mem::take(self.numbers.meaning_mut(first));
+        for (domain, access) in &was {
+            if first != number && !self.meant(number, *domain).covers(*access) {
+                self.lost.push(*domain);
+            }
+        }
+        self.numbers.replace_meaning(first, was);
+    }
+
+    /// The number for words that get a holding which has none in this edition, and whether words that had `before`
+    /// have it already.
+    #[cold]
+    fn number_anew(
+        &mut self,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        holders: &Holders<'_>,
+    ) -> (u16, bool) {
+        let old = self.numbers.remove(after);
+        let fixed = self.fixed(holders);
+        // Changed in its place: all its words are those that are told.
+        if let Some(given) = old {
+            let in_place = before.number == after.number && given.edition == before.edition;
+            if in_place && fixed.is_none() && !self.numbers.is_fixed(given.first) {
+                let numbers = given.more.iter().chain([&given.first]);
+                if let Some(Subject::Domain(domain)) = holders.changed() {
+                    let access = Access::of(holders.permission(domain), domain);
+                    numbers.for_each(|number| self.mean_for(*number, domain, access));
+                } else {
+                    let meaning = meaning_of(holders);
+                    numbers.for_each(|number| self.mean(*number, meaning.clone()));
+                }
+                self.numbers.give(after, given.first, given.more);
+                return (given.first, true);
+            }
+            if in_place {
+                self.note_lost_of(&given, holders);
+            }
+            self.numbers.rest(given);
+        }
+        let number = fixed.or_else(|| {
+            let number = self.numbers.take()?;
+            self.mean(number, meaning_of(holders));
+            Some(number)
+        });
+        // `room` has seen to it that there is one. Without, nobody may do anything: that is safe.
+        let number = number.unwrap_or(NOBODY);
+        self.numbers.give(after, number, Vec::new());
+        (number, false)
+    }
+
+    fn note_lost_of(&mut self, given: &Given, holders: &Holders<'_>) {
+        for (domain, access) in self.numbers.meaning(given.first) {
+            let now = Access::of(holders.permission(*domain), *domain);
+            if !now.covers(*access) {
+                self.lost.push(*domain);
+            }
+        }
+    }
+
+    /// The fixed number for a holding that gives nobody anything, or read-write to one domain alone that is its owner,
+    /// or whose owner never ends.
+    fn fixed(&mut self, holders: &Holders<'_>) -> Option<u16> {
+        let holding = holders.holding();
+        match &holding.grants[..] {
+            [] => Some(NOBODY),
+            [(Subject::Domain(domain), grant)] => {
+                let is_own = [*domain, DomainId::SUPERVISOR].contains(&holding.owner)
+                    && grant.access == Permission::ReadWrite;
+                if is_own { self.own(*domain) } else { None }
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, range: Range, number: u16) {
+        let (start, end) = (range.start().min(WORDS), range.end().min(WORDS));
+        self.space.fill(start, end, number);
+        if number != NOBODY {
+            self.written.0 += end - start;
+        }
+    }
+}
+
+fn meaning_of(holders: &Holders<'_>) -> Meaning {
+    let mut meaning = Meaning::new();
+    holders.each(|domain, permission| {
+        meaning.push((domain, Access::of(permission, domain)));
+    });
+    meaning
+}
+
+impl Mechanism for Table {
+    const BY_DOMAIN: bool = false;
+    const BY_HOLDING: bool = true;
+
+    #[inline]
+    fn room(&mut self, words: u64, pieces: u64, taking: bool) -> bool {
+        // A domain that is made needs a seat, and its own number besides the holding's.
+        let wanted = pieces + 1;
+        let reserve = if taking {
+            0
+        } else {
+            u64::from(self.limits.reserve)
+        };
+        if self.numbers.left() < wanted + reserve || self.next_slot as usize >= self.space.slots() {
+            self.wake_resting();
+        }
+        let has_slot =
+            (self.next_slot as usize) < self.space.slots() || !self.free_slots.is_empty();
+        self.numbers.left() >= wanted + reserve
+            && (taking || (words <= self.limits.words && has_slot))
+    }
+
+    #[inline]
+    fn hold(
+        &mut self,
+        range: Range,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        holders: Holders<'_>,
+    ) {
+        if self.is_collecting {
+            let first = self.numbers.known(after).map(|given| given.first);
+            let number = first.unwrap_or_else(|| self.number_anew(before, after, &holders).0);
+            return self.write(range, number);
+        }
+        let number = match self.numbers.known(after) {
+            Some(given) => given.first,
+            None => match self.number_anew(before, after, &holders) {
+                (_, true) => return,
+                (number, false) => number,
+            },
+        };
+        self.note_lost(before, number, holders.changed());
+        let same = self
+            .numbers
+            .known(before)
+            .is_some_and(|given| given.first == number && given.more.is_empty());
+        if !same {
+            self.write(range, number);
+        }
+    }
+
+    fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {
+        let Some(given) = self.numbers.known(holding) else {
+            return;
+        };
+        let access = Access::of(permission, domain);
+        let numbers: Vec<u16> = given.more.iter().chain([&given.first]).copied().collect();
+        for number in numbers {
+            self.mean_for(number, domain, access);
+        }
+    }
+
+    fn succeed(&mut self, before: HoldingNumber, after: HoldingNumber, holders: Holders<'_>) {
+        let in_place = before.number == after.number;
+        let Some(Given { first, more, .. }) = self.numbers.remove_known(before) else {
+            // No word was ever told of it: they have 0, and nobody has anything there.
+            return;
+        };
+        let mut numbers = more;
+        numbers.insert(0, first);
+        let nobody = holders.holding().grants.is_empty();
+        // Where only the grant to the domain that ends is gone, nothing changes for those who live.
+        let gone = holders.changed().is_some_and(|subject| match subject {
+            Subject::Domain(domain) => self.seat(domain).is_none() || !holders.lives(domain),
+            Subject::Group(_) => false,
+        });
+        let meaning = match gone {
+            true => Meaning::new(),
+            false => meaning_of(&holders),
+        };
+        for number in &numbers {
+            if gone && !nobody {
+                break;
+            }
+            if self.numbers.is_fixed(*number) {
+                // An own number: its domain's, who ends; code that compares with it ends with it.
+                self.numbers.replace_meaning(*number, Vec::new());
+            } else {
+                self.mean(*number, meaning.clone());
+            }
+        }
+        if nobody {
+            for number in numbers {
+                if !self.numbers.spent.contains(&number) {
+                    self.numbers.spend(number);
+                }
+            }
+            self.numbers.give(after, NOBODY, Vec::new());
+            return;
+        }
+        match self.numbers.remove_known(after) {
+            Some(mut given) if !in_place => {
+                given.more.extend(numbers);
+                self.numbers.give(after, given.first, given.more);
+            }
+            _ => {
+                if let Some(stale) = self.numbers.remove(after) {
+                    self.numbers.rest(stale);
+                }
+                let first = numbers.remove(0);
+                self.numbers.give(after, first, numbers);
+            }
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        match self.settling {
+            Settling::Now if !self.lost.is_empty() => self.settle_now(),
+            Settling::Later if self.lost.len() > 4096 => {
+                self.lost.sort_unstable();
+                self.lost.dedup();
+            }
+            _ => {}
+        }
+    }
+
+    fn create(&mut self, domain: DomainId) {
+        let at = domain.get() as usize;
+        if self.seats.len() <= at {
+            self.seats.resize(at + 1, None);
+        }
+        let slot = self.free_slots.pop().or_else(|| {
+            let slot = self.next_slot;
+            ((slot as usize) < self.space.slots()).then(|| {
+                self.next_slot += 1;
+                slot
+            })
+        });
+        self.seats[at] = slot.map(|slot| Seat { slot, own: None });
+    }
+
+    fn remove(&mut self, domain: DomainId) {
+        let Some(seat) = self
+            .seats
+            .get_mut(domain.get() as usize)
+            .and_then(Option::take)
+        else {
+            return;
+        };
+        // Its code must not run any more; a thread that does all the same finds nothing from now on, but for its
+        // own number, which stays with nobody.
+        self.inside.settle(&[domain]);
+        self.space.clear_map(seat.slot);
+        self.left_slots.push(seat.slot);
+        if let Some(own) = seat.own
+            && !self.numbers.spent.contains(&own)
+        {
+            self.numbers.replace_meaning(own, Vec::new());
+            self.numbers.spend(own);
+        }
+    }
+
+    fn write(&mut self, _: DomainId, _: Range, _: Permission) {}
+
+    fn flush(&mut self, _: DomainId, _: Range) {}
+}
+
+/// The table as checked code of one domain reads it.
+#[derive(Clone, Debug)]
+pub struct View {
+    space: Arc<Space>,
+    slot: u32,
+    own: u16,
+}
+
+impl View {
+    /// The number that means this domain alone, four times: what checked code has in a register.
+    #[must_use]
+    pub fn own(&self) -> u64 {
+        u64::from(self.own) * 0x0001_0001_0001_0001
+    }
+
+    /// The shadow: what checked code has as the base of `%gs`.
+    #[must_use]
+    pub fn shadow(&self) -> *const u8 {
+        self.space.shadow_base()
+    }
+
+    /// The domain's map, which can only be read here.
+    #[must_use]
+    pub fn map(&self) -> *const u8 {
+        self.space.view_base(self.slot)
+    }
+
+    /// Whether `bytes` bytes from `address` on may be accessed so: every word that they touch.
+    #[must_use]
+    pub fn allows(&self, address: u64, bytes: u64, access: Access) -> bool {
+        let Some(last) = address.checked_add(bytes.max(1) - 1) else {
+            return false;
+        };
+        last >> ADDRESS_BITS == 0
+            && (address / 4..=last / 4).all(|word| {
+                let number = self.space.number(word);
+                let found = match number == self.own {
+                    true => Access::READ_WRITE,
+                    false => self.space.access(self.slot, number),
+                };
+                found.covers(access)
+            })
+    }
+}

@@ -1,0 +1,395 @@
+//! The table against a naive model: the supervisor's answer for each word, and a map of words by hand.
+
+use mullion_supervisor::{
+    Change, DomainId, Error, GroupId, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
+};
+use mullion_word_table::{
+    ADDRESS_BITS, Access, Inside, Limits, Settling, Table, checked_code, load4, store4,
+};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const ROOT: DomainId = DomainId::SUPERVISOR;
+const RW: Permission = Permission::ReadWrite;
+
+/// An address space has room for one shadow.
+static ONE_TABLE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn table(limits: Limits) -> Supervisor<Table> {
+    let inside = Inside::new().expect("Linux has membarrier");
+    let space = Range::bytes(0, 1 << ADDRESS_BITS).unwrap();
+    Supervisor::new(
+        space,
+        Table::reserve(limits, inside).expect("address space"),
+    )
+}
+
+fn words(first: u64, count: u64) -> Range {
+    Range::words(first, count).unwrap()
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// What was granted, word by word, written down from the outcome of each call alone.
+#[derive(Default)]
+struct Naive {
+    owner: HashMap<u64, DomainId>,
+    granted: HashMap<(u64, Subject), Permission>,
+    members: HashMap<GroupId, Vec<DomainId>>,
+}
+
+impl Naive {
+    fn grant(&mut self, range: Range, subject: Subject, permission: Permission) {
+        for word in range.start()..range.end() {
+            match permission {
+                Permission::None => self.granted.remove(&(word, subject)),
+                _ => self.granted.insert((word, subject), permission),
+            };
+        }
+    }
+
+    fn clear(&mut self, range: Range, keep: Option<Subject>, owner: DomainId) {
+        let inside = |word: &u64| range.holds(*word);
+        self.granted
+            .retain(|(word, subject), _| !inside(word) || Some(*subject) == keep);
+        for word in range.start()..range.end() {
+            self.owner.insert(word, owner);
+        }
+    }
+
+    fn end(&mut self, domain: DomainId, parent: DomainId) {
+        let owned: Vec<u64> = self
+            .owner
+            .iter()
+            .filter(|(_, owner)| **owner == domain)
+            .map(|(word, _)| *word)
+            .collect();
+        for word in owned {
+            self.clear(words(word, 1), None, parent);
+        }
+        self.granted
+            .retain(|(_, subject), _| *subject != domain.into());
+        self.members
+            .values_mut()
+            .for_each(|members| members.retain(|member| *member != domain));
+    }
+
+    /// The strongest of its own and its groups', as the supervisor's rules have it; of equals its own.
+    fn access(&self, domain: DomainId, word: u64) -> Access {
+        let mut best = self
+            .granted
+            .get(&(word, domain.into()))
+            .copied()
+            .unwrap_or_default();
+        let mut groups: Vec<_> = self.members.iter().collect();
+        groups.sort_by_key(|(group, _)| **group);
+        for (group, members) in groups {
+            let given = self
+                .granted
+                .get(&(word, Subject::Group(*group)))
+                .copied()
+                .unwrap_or_default();
+            let owns = self.owner.get(&word) == Some(&domain);
+            if members.contains(&domain) && !owns && given.level() > best.level() {
+                best = given;
+            }
+        }
+        Access::of(best, domain)
+    }
+}
+
+/// How many steps: more with `MULLION_WORD_STEPS`.
+fn steps() -> u64 {
+    let set = std::env::var("MULLION_WORD_STEPS");
+    set.map_or(40_000, |steps| {
+        steps.parse().expect("MULLION_WORD_STEPS is a number")
+    })
+}
+
+const SPACE: u64 = 96;
+const KERNEL: DomainId = DomainId::new(1);
+
+/// The kernel owns all; domains come and go, are granted and revoked, join and leave.
+fn run(seed: u64, limits: Limits, steps: u64, settling: Settling) -> (u64, u64) {
+    let mut random = Random(seed);
+    let mut s = table(limits);
+    s.mechanism_mut().set_settling(settling);
+    let mut naive = Naive::default();
+    let all = words(0, SPACE + 64);
+    assert_eq!(s.pd_subdivide(&ROOT, all, Permission::None), Ok(KERNEL));
+    naive.clear(all, None, KERNEL);
+    let groups: Vec<GroupId> = (0..3).map(|_| s.group_create(&KERNEL).unwrap()).collect();
+    naive.members = groups.iter().map(|group| (*group, Vec::new())).collect();
+    let mut living: Vec<DomainId> = Vec::new();
+    let mut prepared: Vec<(PreparedGrant, DomainId, Range, Permission)> = Vec::new();
+    let (mut collected, mut refused) = (0, 0);
+    for step in 0..steps {
+        let first = random.below(SPACE);
+        let range = words(first, 1 + random.below(SPACE - first).min(random.below(24)));
+        let permission = [
+            Permission::None,
+            Permission::Read,
+            RW,
+            Permission::ExecuteRead,
+            Permission::ReturnGate,
+        ][random.below(5) as usize];
+        let who = match living.len() {
+            0 => None,
+            count => Some(living[random.below(count as u64) as usize]),
+        };
+        let group = groups[random.below(3) as usize];
+        let outcome = match (random.below(16), who) {
+            (0, _) | (_, None) if living.len() < 12 => {
+                // A domain of its own memory, behind what all use.
+                let own = words(SPACE + 4 * random.below(16), 4);
+                s.perm_free(&KERNEL, own)
+                    .and_then(|()| s.mprot(&KERNEL, own, Permission::None))
+                    .and_then(|()| {
+                        let made = s.pd_subdivide(&KERNEL, own, RW)?;
+                        living.push(made);
+                        naive.clear(own, None, made);
+                        naive.grant(own, made.into(), RW);
+                        Ok(())
+                    })
+            }
+            (1, Some(domain)) if random.below(6) == 0 => {
+                living.retain(|found| *found != domain);
+                prepared.retain(|(_, target, ..)| *target != domain);
+                naive.end(domain, KERNEL);
+                s.pd_free(&KERNEL, domain)
+            }
+            (2, Some(domain)) => s.group_join(&domain, group).map(|()| {
+                naive.members.get_mut(&group).unwrap().push(domain);
+            }),
+            (3, Some(domain)) => s.group_leave(&domain, group).map(|()| {
+                naive
+                    .members
+                    .get_mut(&group)
+                    .unwrap()
+                    .retain(|member| *member != domain);
+            }),
+            (4 | 5, _) => s.mprot_export(&KERNEL, group, range, permission).map(|()| {
+                naive.grant(range, group.into(), permission);
+            }),
+            (6, _) => s.perm_free(&KERNEL, range).map(|()| {
+                naive.clear(range, Some(KERNEL.into()), KERNEL);
+            }),
+            (7, Some(target)) if prepared.len() < 12 => s
+                .prepare(&KERNEL, target, range, permission, Level::None)
+                .map(|grant| {
+                    prepared.push((grant, target, range, permission));
+                }),
+            (8..=10, _) if !prepared.is_empty() => {
+                let (grant, target, range, permission) =
+                    prepared[random.below(prepared.len() as u64) as usize];
+                match random.below(2) {
+                    0 => s
+                        .grant_prepared(&KERNEL, grant)
+                        .map(|()| naive.grant(range, target.into(), permission)),
+                    _ => s
+                        .revoke_prepared(&KERNEL, grant)
+                        .map(|()| naive.grant(range, target.into(), Permission::None)),
+                }
+            }
+            (11, Some(target)) => {
+                let second = words(range.start() / 2, range.count());
+                let export = |range, permission| {
+                    (
+                        KERNEL,
+                        Change::Export {
+                            target: target.into(),
+                            range,
+                            permission,
+                            export: Level::None,
+                        },
+                    )
+                };
+                let batch = [export(range, permission), export(second, RW)];
+                s.change_all(&batch)
+                    .map_err(|refused| refused.error)
+                    .map(|()| {
+                        naive.grant(range, target.into(), permission);
+                        naive.grant(second, target.into(), RW);
+                    })
+            }
+            (_, Some(target)) => s
+                .mprot_export(&KERNEL, target, range, permission)
+                .map(|()| {
+                    naive.grant(range, target.into(), permission);
+                }),
+            _ => Ok(()),
+        };
+        match outcome {
+            Err(Error::NoRoom { .. }) => {
+                refused += 1;
+                if random.below(2) == 0 {
+                    Table::collect(&mut s);
+                    collected += 1;
+                }
+            }
+            Err(_) => {}
+            Ok(()) => {}
+        }
+        if step % 5000 == 4999 {
+            Table::collect(&mut s);
+        }
+        let checked = match step % 16 {
+            0 => 0..SPACE + 64,
+            _ => range.start()..range.end(),
+        };
+        for word in checked {
+            for domain in &living {
+                let found = s.mechanism().access(*domain, 4 * word);
+                let said = Access::of(s.permission(*domain, word), *domain);
+                let all = (found, said, naive.access(*domain, word));
+                let alike = all.0 == all.1 && all.1 == all.2;
+                assert!(
+                    alike,
+                    "step {step}, {domain}, word {word}: table, supervisor, model {all:?}"
+                );
+            }
+        }
+    }
+    s.check().unwrap();
+    (collected, refused)
+}
+
+#[test]
+fn random_grants_groups_and_ends_agree_with_the_naive_model() {
+    let _alone = alone();
+    for (seed, settling) in [(1, Settling::Now), (2, Settling::Later), (3, Settling::Now)] {
+        run(
+            0x9e37_79b9_7f4a_7c15 ^ seed,
+            Limits::default(),
+            steps(),
+            settling,
+        );
+    }
+}
+
+#[test]
+fn numbers_run_out_and_come_back() {
+    let _alone = alone();
+    let limits = Limits {
+        numbers: 120,
+        reserve: 40,
+        domains: 14,
+        ..Limits::default()
+    };
+    let (collected, refused) = run(0x1234_5678_9abc_def1, limits, steps(), Settling::Now);
+    assert!(
+        refused > 10 && collected > 10,
+        "{refused} refused, {collected} collected"
+    );
+}
+
+#[test]
+fn joining_leaving_and_ending_write_no_shadow() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    s.pd_subdivide(&ROOT, words(0, 1 << 20), Permission::None)
+        .unwrap();
+    let group = s.group_create(&KERNEL).unwrap();
+    s.mprot_export(&KERNEL, group, words(4096, 8192), Permission::Read)
+        .unwrap();
+    let module = s.pd_subdivide(&KERNEL, words(0, 1024), RW).unwrap();
+    let other = s.pd_subdivide(&KERNEL, words(1024, 1024), RW).unwrap();
+    s.mprot_export(&module, other, words(0, 512), Permission::Read)
+        .unwrap();
+    let before = s.mechanism().usage().words_written;
+    s.group_join(&module, group).unwrap();
+    assert_eq!(s.mechanism().access(module, 4 * 5000), Access::READ);
+    s.group_leave(&module, group).unwrap();
+    assert_eq!(s.mechanism().access(module, 4 * 5000), Access::NONE);
+    s.group_join(&module, group).unwrap();
+    assert_eq!(s.mechanism().access(other, 4 * 100), Access::READ);
+    s.pd_free(&KERNEL, module).unwrap();
+    assert_eq!(s.mechanism().access(other, 4 * 100), Access::NONE);
+    assert_eq!(s.mechanism().access(module, 4 * 5000), Access::NONE);
+    assert_eq!(s.mechanism().usage().words_written, before);
+    assert!(s.mechanism().usage().numbers_spent > 0);
+    Table::collect(&mut s);
+    assert_eq!(s.mechanism().usage().numbers_spent, 0);
+    assert_eq!(s.mechanism().access(other, 4 * 1500), Access::READ_WRITE);
+}
+
+#[test]
+fn a_call_that_is_too_large_is_refused_and_changes_nothing() {
+    let _alone = alone();
+    let mut s = table(Limits {
+        words: 1 << 16,
+        ..Limits::default()
+    });
+    s.pd_subdivide(&ROOT, words(0, 1 << 30), Permission::None)
+        .unwrap();
+    let module = s
+        .pd_subdivide(&KERNEL, words(1 << 30 >> 1, 16), RW)
+        .unwrap();
+    let (before, wide) = (s.snapshot(), words(0, 1 << 17));
+    let refused = s.mprot_export(&KERNEL, module, wide, RW).unwrap_err();
+    assert_eq!(refused, Error::NoRoom { words: 1 << 17 });
+    assert_eq!(s.snapshot(), before);
+    assert_eq!(s.mechanism().access(module, 0x100), Access::NONE);
+}
+
+#[test]
+fn checked_code_finds_what_the_table_says() {
+    let _alone = alone();
+    let _loaded = checked_code().load();
+    let mut s = table(Limits::default());
+    // Two pages of ours, at whatever address.
+    let pages = vec![0u32; 4096].into_boxed_slice();
+    let base = (pages.as_ptr() as u64).next_multiple_of(4096);
+    let at = |offset: u64, bytes: u64| Range::bytes(base + offset, bytes).unwrap();
+    let module = s.pd_subdivide(&ROOT, at(0, 1024), RW).unwrap();
+    s.mprot_export(&ROOT, module, at(2048, 256), RW).unwrap();
+    s.mprot_export(&ROOT, module, at(3072, 4), Permission::Read)
+        .unwrap();
+    let other = s.pd_subdivide(&ROOT, at(4096, 64), RW).unwrap();
+    s.mprot_export(&other, module, at(4096, 32), RW).unwrap();
+    let view = s.mechanism_mut().view(module).unwrap();
+    // SAFETY: nothing else uses %gs here, and the table lives on.
+    unsafe { view.load() };
+    let cases = [
+        (0, true, true),
+        (1020, true, true),
+        (1024, false, false),
+        (2044, false, false),
+        (2048, true, true),
+        (2300, true, true),
+        (2304, false, false),
+        (3072, true, false),
+        (3076, false, false),
+        (4096, true, true),
+        (4128, false, false),
+    ];
+    for (offset, reads, writes) in cases {
+        let address = base + offset;
+        // SAFETY: it is our memory, on which nothing depends.
+        let (loaded, stored) = unsafe { (load4(&view, address), store4(&view, address, 7)) };
+        assert_eq!((loaded.is_some(), stored), (reads, writes), "{offset}");
+        assert_eq!(view.allows(address, 4, Access::READ), reads);
+        assert_eq!(view.allows(address, 4, Access::WRITE), writes);
+        let after = pages[((address - pages.as_ptr() as u64) / 4) as usize];
+        assert_eq!(after, if writes { 7 } else { 0 }, "{offset}");
+    }
+    // An access that straddles the border of what is granted.
+    assert!(
+        !view.allows(base + 1022, 4, Access::READ) && view.allows(base + 1020, 4, Access::READ)
+    );
+    assert!(!view.allows(u64::MAX - 1, 4, Access::READ) && !view.allows(1 << 47, 1, Access::READ));
+    drop(pages);
+}
