@@ -194,12 +194,14 @@ fn is_idle(state: &State) -> bool {
         && !regions.any(|region| region.owner == 0 || region.grants.iter().any(holds))
 }
 
+/// What a grant gives, and where it leads if it is a gate.
+type Held = (Access, Option<u32>, Export);
+
 /// What a domain has at the addresses that are shown. Domains of which it is equal may do the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Holdings {
     /// By number of the region; one that it owns alone has no access.
-    own: Vec<(usize, Option<(Access, Option<u32>)>)>,
-    export: Vec<Export>,
+    own: Vec<(usize, Option<Held>)>,
     groups: Vec<u32>,
 }
 
@@ -212,8 +214,8 @@ fn holdings(state: &State, view: &View) -> BTreeMap<u32, Holdings> {
         for grant in &region.grants {
             if let Some(domain) = grant.domain {
                 let holder = all.entry(domain).or_default();
-                holder.own.push((index, Some((grant.access, grant.to))));
-                holder.export.push(grant.export);
+                let held = (grant.access, grant.to, grant.export);
+                holder.own.push((index, Some(held)));
             }
             used.extend(grant.group);
         }

@@ -11,6 +11,8 @@
 //!   number without looking further.
 //! - A *spent* number meant something before a domain's end and means nobody now. It may be in the shadow until
 //!   the table is collected.
+//! - A number that words have *left* may have been read there before. It gives a domain more only after the threads
+//!   of that domain have been brought past their checks: else one of them could use the new right on those words.
 //! - A *resting* number is in no word. Some thread may have read it before that, so it keeps its meaning until
 //!   all threads have been brought past their checks; then it is free.
 
@@ -40,6 +42,8 @@ pub(crate) struct Numbers {
     /// By our number.
     meanings: Vec<Meaning>,
     is_fixed: Vec<bool>,
+    /// Whether words had it that have another one now, while a thread may still have read it there.
+    is_left: Vec<bool>,
     /// Never given out so far: these and what lies between. Own numbers come from above, so that what the maps
     /// speak of lies close together.
     fresh: (u32, u32),
@@ -55,6 +59,7 @@ impl Numbers {
             given: Vec::new(),
             meanings: vec![Vec::new(); all],
             is_fixed: vec![false; all],
+            is_left: vec![false; all],
             fresh: (1, u32::from(limit)),
             free: Vec::new(),
             resting: Vec::new(),
@@ -84,6 +89,23 @@ impl Numbers {
 
     pub(crate) fn is_fixed(&self, number: u16) -> bool {
         self.is_fixed[usize::from(number)]
+    }
+
+    /// Words of a holding get another number.
+    pub(crate) fn leave(&mut self, holding: HoldingNumber) {
+        let given = self.given.get(holding.number as usize);
+        let Some(given) = given.and_then(Option::as_ref) else {
+            return;
+        };
+        if given.edition == holding.edition {
+            for number in given.more.iter().chain([&given.first]) {
+                self.is_left[usize::from(*number)] = true;
+            }
+        }
+    }
+
+    pub(crate) fn is_left(&self, number: u16) -> bool {
+        self.is_left[usize::from(number)]
     }
 
     /// A number for a holding.
@@ -169,6 +191,7 @@ impl Numbers {
     /// A number that means nothing any more, to be given out again.
     pub(crate) fn free(&mut self, number: u16) {
         self.is_fixed[usize::from(number)] = false;
+        self.is_left[usize::from(number)] = false;
         self.free.push(number);
     }
 }

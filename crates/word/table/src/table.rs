@@ -241,6 +241,9 @@ impl Table {
             return;
         };
         if own != Some(number) {
+            if self.numbers.is_left(number) && !self.space.access(slot, number).covers(access) {
+                self.inside.settle(&[domain]);
+            }
             self.space.set_access(slot, number, access);
             self.written.1 += 1;
         }
@@ -425,6 +428,7 @@ impl Mechanism for Table {
             .known(before)
             .is_some_and(|given| given.first == number && given.more.is_empty());
         if !same {
+            self.numbers.leave(before);
             self.write(range, number);
         }
     }
