@@ -165,6 +165,16 @@ int main(int count, char **words)
 }
 
 #[test]
+fn the_hosts_of_the_first_steps() {
+    let c = pieces("first-steps.md", "c");
+    assert_eq!(c.len(), 3, "a program, a library, a host");
+    compile_for_the_host("c", "gcc", "-std=c99", &c[2..]);
+    let cxx = pieces("first-steps.md", "cpp");
+    assert_eq!(cxx.len(), 1);
+    compile_for_the_host("cc", "g++", "-std=c++17", &cxx);
+}
+
+#[test]
 fn the_guide_for_extensions() {
     for (language, kind) in [("c", "c"), ("cpp", "cc")] {
         let pieces = pieces("extension.md", language);

@@ -29,11 +29,16 @@ fn pages() -> BTreeMap<String, String> {
     .map(str::to_owned)
     .into();
     names.push("examples/sip/README.md".to_owned());
-    for entry in fs::read_dir(root().join("docs")).expect("the guides") {
-        let name = entry.expect("an entry").file_name();
-        let name = name.to_str().expect("text");
-        if name.ends_with(".md") {
-            names.push(format!("docs/{name}"));
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).expect("the guides") {
+            let entry = entry.expect("an entry");
+            let name = format!("{folder}/{}", entry.file_name().to_str().expect("text"));
+            if entry.path().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".md") {
+                names.push(name);
+            }
         }
     }
     let read = |name: String| (name.clone(), page(&name));
@@ -186,6 +191,7 @@ fn commands_have_the_options_that_guides_give_them() {
 fn package(name: &str) -> Option<PathBuf> {
     let mut places = vec![
         root().join("bench"),
+        root().join("checks"),
         root().join("conformance"),
         root().join("examples"),
     ];
@@ -198,7 +204,10 @@ fn package(name: &str) -> Option<PathBuf> {
     let line = format!("name = \"{name}\"");
     places.into_iter().find(|place| {
         let manifest = fs::read_to_string(place.join("Cargo.toml"));
-        manifest.is_ok_and(|text| text.lines().any(|own| own == line))
+        // The package's own name is the first; a program or a library may have another one.
+        let name =
+            |text: String| text.lines().find(|own| own.starts_with("name = ")) == Some(&line);
+        manifest.is_ok_and(name)
     })
 }
 
@@ -223,7 +232,7 @@ fn cargo_finds(line: &str) -> bool {
         ("--test", "tests"),
         ("--example", "examples"),
         ("--bench", "benches"),
-        ("--bin", ""),
+        ("--bin", "src/bin"),
     ]
     .into_iter()
     .filter_map(|(option, directory)| Some((value(option)?, directory)))
@@ -342,11 +351,14 @@ fn types(place: &Path) {
 }
 
 #[test]
-fn the_first_page_is_followed() {
+fn the_first_steps_are_followed() {
+    let text = page("docs/first-steps.md");
     let place = tempfile::tempdir().expect("a directory");
-    let hello = "#include <stdio.h>\nint main(void) { puts(\"hello\"); }\n";
-    fs::write(place.path().join("hello.c"), hello).expect("written");
-    walk("README.md", place.path(), "", &[], &["make "]);
+    let place = place.path();
+    fs::write(place.join("hello.c"), piece(&text, "c", "puts(")).expect("written");
+    fs::write(place.join("checksum.c"), piece(&text, "c", "65521")).expect("written");
+    walk("docs/first-steps.md", place, "", &[], &["make "]);
+    assert!(place.join("library.mx").is_file());
 }
 
 #[test]

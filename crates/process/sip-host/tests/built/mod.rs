@@ -21,12 +21,16 @@ pub(crate) fn library(name: &str) -> PathBuf {
 
 fn build() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sips");
-    let manifest = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../examples/sip/Cargo.toml"
-    );
+    // Crates that use this file lie at different depths.
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let manifest = above
+        .find_map(|folder| {
+            Some(folder.join("examples/sip/Cargo.toml")).filter(|file| file.is_file())
+        })
+        .expect("the examples are in the tree");
     let done = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--manifest-path", manifest])
+        .args(["build", "--quiet", "--locked", "--manifest-path"])
+        .arg(manifest)
         .arg("--target-dir")
         .arg(&target)
         .status()
