@@ -56,15 +56,29 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
     }
     let (implementation, arguments, clause) = generics.split_for_impl();
+    let count = u32::try_from(fields.len())
+        .map_err(|_| Error::new(name.span(), "more fields than there are numbers"))?;
+    let deepest = local("deepest");
+    let depths = fields.iter().map(|field| {
+        let kind = &field.ty;
+        let stack = quote!(<#kind as ::mullion_sip::exchange::Handles>::STACK);
+        quote!(let #deepest = if #stack > #deepest { #stack } else { #deepest };)
+    });
     Ok(quote! {
         // SAFETY: every field is visited, since all are named; every field may be sent, since its shape is asked for;
         // the type has no destructor of its own, which the two implementations of `NoDrop` would show.
         #[allow(trivial_bounds)]
         unsafe impl #implementation ::mullion_sip::exchange::Handles for #name #arguments #clause {
             const HOLDS: ::core::primitive::bool = <Self as ::mullion_sip::Exchange>::SHAPE.holds();
+            const STACK: ::core::primitive::u32 = {
+                let #deepest = 0;
+                #(#depths)*
+                ::mullion_sip::exchange::Shape::<Self>::frame(#count) + #deepest
+            };
 
             #[inline]
             fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {
+                let () = <Self as ::mullion_sip::exchange::Handles>::BOUNDED;
                 #visit
             }
         }

@@ -23,9 +23,24 @@ use super::wire::{DecodeError, EncodeError, Reader, Writer};
 pub unsafe trait Handles: Sized + 'static {
     /// Whether a value can hold handles.
     const HOLDS: bool;
+    /// Bytes of stack that a visit takes at most ([`Shape::frame`]), before it comes to the visitor.
+    const STACK: u32 = Shape::<Self>::frame(0);
+    /// Compiles if a visit surely finds its stack. Each `visit` that calls another one asks for it.
+    const BOUNDED: () = assert!(
+        Self::STACK <= MOST_STACK,
+        "this type has too many fields, or too many types inside each other, to be sent; put a part of it into an ExBox"
+    );
 
     /// Visits each handle that the value holds directly.
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V);
+}
+
+/// Bytes of stack for the visit of a value. The kernel visits values on the process's stack, in critical pieces, for
+/// which 16 KiB are sure. The rest is the visitor's.
+const MOST_STACK: u32 = 8 << 10;
+
+const fn larger(one: u32, other: u32) -> u32 {
+    if one > other { one } else { other }
 }
 
 /// What may be sent over a channel: plain data, and trees of it in the exchange heap.
@@ -49,6 +64,22 @@ pub unsafe trait Handles: Sized + 'static {
 /// struct Leak {
 ///     shared: std::rc::Rc<u8>,
 /// }
+/// ```
+/// Types inside each other, and fields, are bounded ([`Handles::BOUNDED`]): some 30 structures deep compile, 40 do not.
+///
+/// ```
+/// # use mullion_sip::{ExBox, Exchange};
+/// #[derive(Exchange)]
+/// struct In<T: Exchange>(T);
+/// type In5<T> = In<In<In<In<In<T>>>>>;
+/// let _boxes: Vec<ExBox<In5<In5<In5<In5<In5<In5<u8>>>>>>>> = Vec::new();
+/// ```
+/// ```compile_fail
+/// # use mullion_sip::{ExBox, Exchange};
+/// #[derive(Exchange)]
+/// struct In<T: Exchange>(T);
+/// type In5<T> = In<In<In<In<In<T>>>>>;
+/// let _boxes: Vec<ExBox<In5<In5<In5<In5<In5<In5<In5<In5<ExBox<u8>>>>>>>>>>> = Vec::new();
 /// ```
 ///
 /// # Safety
@@ -161,10 +192,14 @@ unsafe impl Exchange for char {
 // SAFETY: its elements are all it has.
 unsafe impl<T: Handles, const N: usize> Handles for [T; N] {
     const HOLDS: bool = T::HOLDS;
+    const STACK: u32 = Shape::<Self>::frame(1) + T::STACK;
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        let () = Self::BOUNDED;
         if T::HOLDS {
-            self.iter().for_each(|value| value.visit(visitor));
+            for value in self {
+                value.visit(visitor);
+            }
         }
     }
 }
@@ -208,8 +243,10 @@ pub(super) fn encode_all<T: Exchange>(
 // SAFETY: its value is all it has.
 unsafe impl<T: Handles> Handles for Option<T> {
     const HOLDS: bool = T::HOLDS;
+    const STACK: u32 = Shape::<Self>::frame(1) + T::STACK;
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        let () = Self::BOUNDED;
         if let Some(value) = self {
             value.visit(visitor);
         }
@@ -240,8 +277,10 @@ unsafe impl<T: Exchange> Exchange for Option<T> {
 // SAFETY: its value is all it has.
 unsafe impl<T: Handles, E: Handles> Handles for Result<T, E> {
     const HOLDS: bool = T::HOLDS || E::HOLDS;
+    const STACK: u32 = Shape::<Self>::frame(2) + larger(T::STACK, E::STACK);
     #[inline]
     fn visit<V: Visitor + ?Sized>(&self, visitor: &mut V) {
+        let () = Self::BOUNDED;
         match self {
             Ok(value) => value.visit(visitor),
             Err(error) => error.visit(visitor),
@@ -279,8 +318,14 @@ macro_rules! tuple {
         // SAFETY: its fields are all it has.
         unsafe impl<$($name: Handles),*> Handles for ($($name,)*) {
             const HOLDS: bool = $($name::HOLDS)||*;
+            const STACK: u32 = {
+                let deepest = 0;
+                $(let deepest = larger(deepest, $name::STACK);)*
+                Shape::<Self>::frame(4) + deepest
+            };
             #[inline]
             fn visit<Vis: Visitor + ?Sized>(&self, visitor: &mut Vis) {
+                let () = Self::BOUNDED;
                 $(self.$index.visit(visitor);)*
             }
         }

@@ -149,6 +149,12 @@ impl<T> Shape<T> {
         }
     }
 
+    /// Bytes of stack that the visit of a value with so many fields takes at most, in code without optimisation,
+    /// and without what its fields' visits take: a name for each field, and what every function takes.
+    pub const fn frame(fields: u32) -> u32 {
+        192 + 16 * fields
+    }
+
     /// The digest of everything.
     pub const fn digest(&self) -> Digest {
         self.digest
