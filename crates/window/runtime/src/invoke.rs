@@ -267,12 +267,13 @@ impl Inner {
             let (most, outer) = (tcb.depth().saturating_add(depth), tcb.most_nested.get());
             tcb.most_nested.replace(most.min(outer))
         });
-        let outcome = self.enter_timed(tcb, &limits, || {
-            let control = tcb.lower(self.limits().control_stack);
-            self.measured(tcb, || {
+        // Measured from before its limit begins, so that a call that its limit has ended is never seen to be shorter.
+        let outcome = self.measured(tcb, || {
+            self.enter_timed(tcb, &limits, || {
+                let control = tcb.lower(self.limits().control_stack);
                 *place = self.enter(tcb, extra, request.target, request.integers, stack);
-            });
-            tcb.control.set(control);
+                tcb.control.set(control);
+            })
         });
         if let Some(gates) = outer_gates {
             tcb.gates.set(gates);
@@ -284,15 +285,16 @@ impl Inner {
     }
 
     /// Counts the time of an invocation that is not nested in another one of the domain.
-    fn measured(&self, tcb: &Tcb, enter: impl FnOnce()) {
+    fn measured<R>(&self, tcb: &Tcb, enter: impl FnOnce() -> R) -> R {
         let clock = self.limits().measured;
         let Some(clock) = clock.filter(|_| tcb.innermost(self).is_none()) else {
             return enter();
         };
         let begun = clock.of(tcb.thread);
-        enter();
+        let outcome = enter();
         let time = clock.of(tcb.thread).saturating_sub(begun);
         tcb.count(self, |tally| tally.time(time));
+        outcome
     }
 
     /// With limits on its time, or on all calls' time.
