@@ -30,9 +30,12 @@ fn workspace() -> PathBuf {
 
 /// One of our crates, as a dependency under a name.
 fn ours(name: &str, package: &str, more: &str) -> String {
-    let path = workspace()
-        .join("crates/language")
-        .join(&package["mullion-".len()..]);
+    let rooms = fs::read_dir(workspace().join("crates")).expect("the rooms");
+    let mut places = rooms.map(|room| {
+        let room = room.expect("a room").path();
+        room.join(&package["mullion-".len()..])
+    });
+    let path = places.find(|place| place.is_dir()).expect("the package");
     format!("{name} = {{ package = {package:?}, path = {path:?}{more} }}\n")
 }
 
