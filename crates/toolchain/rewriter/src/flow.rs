@@ -95,6 +95,8 @@ impl Liveness {
 fn live_before(unit: &Unit<'_>, position: Position, arguments: Set, after: Set) -> Set {
     let Effects { reads, kills, .. } = unit.instructions[position].effects();
     let (reads, kills) = match unit.instructions[position].row.class {
+        // A caller within the file may know what the callee leaves alone (gcc's `-fipa-ra`).
+        Class::Call if unit.is_known_call(position) => (reads | arguments, kills | FLAGS),
         Class::Call => (reads | arguments, kills | FLAGS | (0xffff & !PRESERVED)),
         Class::Ret => (reads | RESULTS | PRESERVED, 0),
         _ => (reads, kills),

@@ -8,7 +8,7 @@
 use crate::flow::{ARGUMENTS, Liveness, PRESERVED, RESULTS, solve};
 use crate::operand::{FLAGS, Gpr, Operand, Set, integer, number};
 use crate::table::{self, Class, Effects, Role};
-use crate::unit::{Instruction, Unit};
+use crate::unit::{Instruction, Position, Unit};
 use mullion_abi::Protection;
 
 /// The general registers of a [`Set`].
@@ -23,12 +23,7 @@ pub(crate) fn narrow(unit: &mut Unit<'_>, live: &Liveness, protection: Protectio
         return;
     }
     let upper = solve(unit, WHOLE_ARGUMENTS, |position, after| {
-        upper_before(
-            &unit.instructions[position],
-            live.after(position),
-            after,
-            protection,
-        )
+        upper_before(unit, position, live.after(position), after, protection)
     });
     for position in 0..unit.instructions.len() {
         let instruction = &mut unit.instructions[position];
@@ -42,15 +37,24 @@ pub(crate) fn narrow(unit: &mut Unit<'_>, live: &Liveness, protection: Protectio
 
 /// Registers whose upper half is wanted in front of an instruction, by those behind it.
 fn upper_before(
-    instruction: &Instruction<'_>,
+    unit: &Unit<'_>,
+    position: Position,
     live_after: Set,
     after: Set,
     protection: Protection,
 ) -> Set {
+    let instruction = &unit.instructions[position];
     let Effects { whole, kills, .. } = instruction.effects();
     let addresses = addresses(instruction, protection);
     match instruction.row.class {
-        Class::Call => return after & PRESERVED | WHOLE_ARGUMENTS | addresses,
+        Class::Call => {
+            // As in `flow`: the callee may leave any register alone.
+            let left = match unit.is_known_call(position) {
+                true => REGISTERS,
+                false => PRESERVED,
+            };
+            return after & left | WHOLE_ARGUMENTS | addresses;
+        }
         Class::Ret => return RESULTS | PRESERVED,
         _ => {}
     }

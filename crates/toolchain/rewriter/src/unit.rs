@@ -359,6 +359,11 @@ impl Unit<'_> {
         labels.any(|label| label.name == name && label.may_be_absent())
     }
 
+    /// Whether a call's callee is in this file, so that the compiler knew which registers it writes.
+    pub(crate) fn is_known_call(&self, position: Position) -> bool {
+        self.branch_target(position).is_some()
+    }
+
     /// Where a direct branch goes, if within this file.
     pub(crate) fn branch_target(&self, position: Position) -> Option<Position> {
         let label = self.resolve(self.instructions[position].target?);

@@ -649,7 +649,7 @@ impl<'u> Emitter<'u> {
         put!(self, "je\t.Lmullion{inside}");
         put!(self, "ud1\t%ecx, %eax");
         let _ = writeln!(self.out, ".Lmullion{inside}:");
-        self.facts.forget_all();
+        self.facts.join();
         if flags {
             self.restore_flags(delta);
         }

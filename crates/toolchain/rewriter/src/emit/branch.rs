@@ -141,6 +141,12 @@ impl<'u> Emitter<'u> {
                 self.unspill(number::R10, delta);
             }
             (None, Some(register)) => {
+                if self.facts.is_stale(register.number) {
+                    // The check relies on what the verifier knows of the register, and then no branch may go to the
+                    // label in between. This move changes nothing, and is taken for a write of anything.
+                    let whole = Gpr::new(register.number, 8);
+                    put!(self, "movq\t{whole}, {whole}");
+                }
                 let register = Gpr::new(register.number, 4);
                 put!(self, "movl\t${complement:#x}, %r11d");
                 put!(self, "addl\t%gs:-4({register}), %r11d");

@@ -60,7 +60,7 @@ impl Emitter<'_> {
             self.probe();
             // Writing to a string cannot fail.
             let _ = writeln!(self.out, ".Lmullion{}:", block.label);
-            self.facts.forget_all();
+            self.facts.join();
         }
     }
 

@@ -12,6 +12,9 @@ use mullion_abi::MAX_DISPLACEMENT;
 pub(super) struct Facts {
     /// Registers whose last write was a 32-bit write.
     zero: Set,
+    /// Those of which that was so in front of a label that branches go to. The verifier reads on through a label, so
+    /// it still believes that.
+    stale: Set,
     /// `copies[s]` is the register whose lower half `s` holds, zero-extended, if neither changed since.
     copies: [Option<u8>; 16],
     /// Addresses that checks of trap mode have found in the window.
@@ -64,9 +67,23 @@ impl Facts {
         *self = Self::default();
     }
 
+    /// Branches come here, too.
+    pub(super) fn join(&mut self) {
+        *self = Self {
+            stale: self.stale | self.zero,
+            ..Self::default()
+        };
+    }
+
+    /// Whether the verifier may know of a register what holds on one way to here only.
+    pub(super) fn is_stale(&self, register: u8) -> bool {
+        (self.stale & !self.zero) & (1 << register) != 0
+    }
+
     /// A register was written in some way.
     pub(super) fn forget(&mut self, register: u8) {
         self.zero &= !(1 << register);
+        self.stale &= !(1 << register);
         self.inside.retain(|address| address.factor(register) == 0);
         if register == number::R11 || self.pointer == Some(register) {
             self.pointer = None;

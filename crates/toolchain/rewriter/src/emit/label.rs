@@ -29,7 +29,7 @@ impl Emitter<'_> {
             self.mark_start(section);
             if label.is_target() {
                 self.probe();
-                self.facts.forget_all();
+                self.facts.join();
             }
             let opening = self.opening(index, label.function);
             if label.is_indirect_target() && !self.labelled {
