@@ -310,7 +310,7 @@ struct Written {
 
 impl Written {
     fn begin(gauge: Gauge, file: PathBuf, every: Duration) -> anyhow::Result<Self> {
-        // What cannot be written now is the operator's mistake, and said at once.
+        // A file that cannot be written now is the operator's mistake, so the command says it at once.
         write_figures(&gauge, &file)?;
         let (end, ended) = channel();
         let thread = std::thread::Builder::new().name("metrics".into());

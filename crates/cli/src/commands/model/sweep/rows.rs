@@ -68,7 +68,7 @@ fn miss_rate([accesses, misses]: [u64; 2]) -> f64 {
     }
 }
 
-/// A line of names, and a line for each run. What a run did not measure is empty.
+/// A line of names, and a line for each run. A cell is empty if the run did not measure it.
 pub(super) fn csv(runs: &[Run]) -> Result<String, Error> {
     let mut out = String::new();
     for (index, run) in runs.iter().enumerate() {
