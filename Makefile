@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Scripts and recipes look for what was built in target/, wherever cargo was told to build.
 unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
-.PHONY: all install uninstall build run test check fmt clippy doc docs deny setup bench bench-sip conformance clean
+.PHONY: all install uninstall build run test package check fmt clippy doc docs deny setup bench bench-sip conformance clean
 
 all: build
 
@@ -35,6 +35,9 @@ test: setup       ## run every test there is
 	target/release/conformance torture --levels O0,O2 --every 40
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
+
+package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
+	@scripts/package
 
 docs:             ## the pages of this tree as one site, build/docs/site, its links checked (installs mdBook by cargo)
 	@scripts/docs
