@@ -279,14 +279,14 @@ impl Domain {
         terms: Option<&Terms>,
     ) -> Result<Returned, Error> {
         if terms.is_some() || tracing::enabled!(target: "mullion::call", tracing::Level::TRACE) {
-            return self.call_on(export, arguments, terms);
+            return self.call_unusual(export, arguments, terms);
         }
         let guard = match self.core.state.enter() {
             Some(guard) => guard,
             None => self.core.enter_later(&[])?,
         };
         let (domain, entry) = self.entered(&guard, export)?;
-        match held::invocation(|| domain.call_or_box(entry, arguments, None)) {
+        match held::invocation(|| domain.call(entry, arguments)) {
             Ok(returned) => Ok(returned),
             Err(error) => Err(self.core.identity.explain(*error)),
         }
@@ -294,7 +294,7 @@ impl Domain {
 
     /// As [`Domain::call`], of a function with limits or cancellers of its own, or while somebody listens.
     #[inline(never)]
-    fn call_on(
+    fn call_unusual(
         &self,
         export: usize,
         arguments: &Arguments,
@@ -306,7 +306,7 @@ impl Domain {
         };
         let (domain, entry) = self.entered(&guard, export)?;
         let work = || match terms {
-            None => domain.call_or_box(entry, arguments, None),
+            None => domain.call(entry, arguments),
             Some(terms) => terms.call(domain, entry, arguments),
         };
         let call = || held::invocation(work);
@@ -420,10 +420,10 @@ impl Terms {
         entry: Entry,
         arguments: &Arguments,
     ) -> Result<Returned, Box<CallError>> {
-        let limits = self.limits.as_ref();
-        match &*self.cancellers {
-            [] => domain.call_or_box(entry, arguments, limits),
-            some => domain.call_cancellable(entry, arguments, limits, some),
+        match (&self.limits, &*self.cancellers) {
+            (None, []) => domain.call(entry, arguments),
+            (Some(limits), []) => domain.call_limited(entry, arguments, limits),
+            (limits, some) => domain.call_cancellable(entry, arguments, limits.as_ref(), some),
         }
     }
 }
@@ -469,7 +469,7 @@ impl State {
         let entry = self.instance.start()?;
         let arguments = Arguments::new(&[block]);
         let called = held::invocation(|| self.domain().start(entry, &arguments));
-        called.map_err(|error| identity.explain(error))?;
+        called.map_err(|error| identity.explain(*error))?;
         Ok(())
     }
 

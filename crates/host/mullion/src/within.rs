@@ -182,12 +182,9 @@ impl Access<'_> {
             (Kind::Held(guard, _), Some(limits)) => {
                 state(guard).domain().call_limited(entry, arguments, limits)
             }
-            (Kind::Called(caller, _), None) => caller.call(entry, arguments),
-            (Kind::Called(caller, _), Some(limits)) => {
-                caller.call_limited(entry, arguments, limits)
-            }
+            (Kind::Called(caller, _), limits) => caller.call(entry, arguments, limits),
         });
-        called.map_err(|error| self.identity().explain(error))
+        called.map_err(|error| self.identity().explain(*error))
     }
 
     /// The error of a copy, with the domain's name.
