@@ -154,17 +154,17 @@ fn items(tokens: &[TokenTree], folder: &Path, module: usize, tree: &mut Vec<Modu
                 read(&file, &folder, child, tree);
             }
             ("use", _, _) => {
-                let end = (at..tokens.len()).find(|&end| ends(&tokens[end]) && is(&tokens[end], ';'));
+                let end =
+                    (at..tokens.len()).find(|&end| ends(&tokens[end]) && is(&tokens[end], ';'));
                 let end = end.unwrap_or(tokens.len());
                 brings(&tokens[at + 1..end], &[], &mut tree[module]);
                 at = end + 1;
             }
-            (kind, Some(TokenTree::Ident(name)), _)
-                if matches!(
-                    kind,
-                    "struct" | "enum" | "union" | "trait" | "fn" | "const" | "static" | "type"
-                ) =>
-            {
+            (
+                "struct" | "enum" | "union" | "trait" | "fn" | "const" | "static" | "type",
+                Some(TokenTree::Ident(name)),
+                _,
+            ) => {
                 tree[module].items.insert(name.to_string());
                 at += 2;
             }
@@ -185,7 +185,8 @@ fn code(
         TokenTree::Ident(first) => {
             let mut path = vec![first.to_string()];
             let mut end = at + 1;
-            while let [colon, other, TokenTree::Ident(next)] = &tokens[end..(end + 3).min(tokens.len())]
+            while let [colon, other, TokenTree::Ident(next)] =
+                &tokens[end..(end + 3).min(tokens.len())]
                 && is(colon, ':')
                 && is(other, ':')
             {

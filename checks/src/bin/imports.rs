@@ -17,12 +17,18 @@ fn main() {
         let files = found.len();
         println!("{}: {files} files, circles of {sizes:?}", folder.display());
         for circle in circles {
-            let names: Vec<_> = circle.iter().map(|file| file.display().to_string()).collect();
+            let names: Vec<_> = circle
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
             println!("  {}", names.join(" "));
         }
         if !options.is_empty() {
             for (file, imported) in &found {
-                let names: Vec<_> = imported.iter().map(|file| file.display().to_string()).collect();
+                let names: Vec<_> = imported
+                    .iter()
+                    .map(|file| file.display().to_string())
+                    .collect();
                 println!("  {} -> {}", file.display(), names.join(" "));
             }
         }
