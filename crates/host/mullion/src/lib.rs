@@ -102,6 +102,7 @@ mod perf;
 mod pointer;
 mod policy;
 mod pool;
+mod program;
 mod shared;
 mod signature;
 mod state;
@@ -139,7 +140,7 @@ pub use mullion_metrics::CONTENT_TYPE as PROMETHEUS_TYPE;
 pub use mullion_picture as picture;
 pub use mullion_runtime::{
     Access as Permission, Arguments, Attempt, CallLimits, Canceller, Cause, Clock, Counts,
-    FaultKind, LimitKind, Limits, Registers, Returned, ShareError,
+    FaultKind, LimitKind, Limits, Registers, Returned, ShareError, start_audit,
 };
 pub use mullion_symbols::{Class, Location, Unknown as UnknownType};
 pub use mullion_system::{Mount, MountError, Stream, Streams};
@@ -149,6 +150,7 @@ pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
+pub use program::{Program, ProgramBuilder, ProgramEnd, ProgramRun};
 pub use shared::Shared;
 pub use signature::Signature;
 pub use target::Target;

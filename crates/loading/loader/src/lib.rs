@@ -26,8 +26,8 @@ pub use file::read_image;
 
 use mullion_abi::HEAP_END;
 use mullion_runtime::{
-    Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError, PAGE,
-    Relocation, Segment,
+    Access, Arguments, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits,
+    MappingError, PAGE, Relocation, Segment,
 };
 #[cfg(feature = "trust")]
 use mullion_trust::Decision;
@@ -283,12 +283,15 @@ impl Instance {
         &self.loaded
     }
 
-    /// The image's entry point.
+    /// Where the image begins, and what it is called with there: the first call of a life. An extension runs its
+    /// constructors ([`Domain::start`]), and a program runs as a whole.
     ///
     /// # Errors
-    /// None for an admitted image; the run time checks again.
-    pub fn start(&self) -> Result<Entry, mullion_runtime::Error> {
-        self.at(self.loaded.image().entry())
+    /// The domain's memory limit, or a zero byte in a string of `start`.
+    pub fn begin(&self, start: &Start) -> Result<(Entry, Arguments), LoadError> {
+        let block = start.place(self)?;
+        let entry = self.at(self.loaded.image().entry())?;
+        Ok((entry, Arguments::new(&[block])))
     }
 
     /// The export of that name, if there is one.

@@ -245,7 +245,7 @@ fn nested_where_little_is_left() {
         let Ok(entry) = entry else { return Ok(0) };
         match caller.call(entry, &Arguments::default(), None) {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(End::Refused(Box::new(error))),
+            Err(error) => Err(End::Refused(error)),
         }
     });
     let source = format!(

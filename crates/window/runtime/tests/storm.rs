@@ -192,7 +192,7 @@ fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
         };
         match ended {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(mullion_runtime::End::Refused(Box::new(error))),
+            Err(error) => Err(mullion_runtime::End::Refused(error)),
         }
     });
     let limits = Limits {

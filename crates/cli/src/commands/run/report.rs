@@ -5,7 +5,8 @@
 //! and printed with its control characters escaped.
 
 use crate::output::say;
-use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
+use mullion_host::{Attempt, Cause};
+use mullion_runtime::{Fault, REGISTER_NAMES};
 use mullion_symbols::Symbols;
 use mullion_verifier::Image;
 use std::path::Path;
