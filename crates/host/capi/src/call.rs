@@ -1,6 +1,6 @@
 //! Calls that are started, and waited for, cancelled and closed later.
 
-use crate::place;
+use crate::pointers::place;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, Value};

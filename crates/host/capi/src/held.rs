@@ -1,7 +1,7 @@
 //! What is the library's to give back: what host functions register with the call that they
 //! belong to, and what was handed over with a host function.
 
-use crate::place;
+use crate::pointers::place;
 use crate::status::{BAD_HANDLE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::User;

@@ -11,7 +11,9 @@
 //! held.rs     what host functions register with a call
 //! sharing.rs  links between domains, and pages that they share
 //! policy.rs   who may load, call and share
+//! recipe.rs   what domains are made of
 //! value.rs    values and structures as C lays them out
+//! pointers.rs what C's pointers point to
 //! status.rs   statuses; what went wrong last on this thread
 //! jump.rs     what is seen of a `longjmp` out of a host function
 //! log.rs      the library's log, handed to a function of the host's
@@ -28,8 +30,10 @@ mod jump;
 mod live;
 mod log;
 mod metrics;
+mod pointers;
 mod policy;
 mod pool;
+mod recipe;
 mod sharing;
 mod status;
 mod table;
@@ -39,62 +43,15 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Exported, Function};
-use mullion_host::{Arguments, Buffer, DomainBuilder, Image, Imports, Limits};
+use mullion_host::{Arguments, Buffer, Imports};
+use pointers::{bytes, place, string, text};
 use policy::{file_of, host};
+use recipe::{Recipe, change};
 use status::{Failure, Status, guarded};
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, Mutex};
 use table::{Handle, Object};
 use value::{Pointer, User, Value};
-
-/// Where C wants a result: not null.
-///
-/// # Safety
-/// If it is not null, it points to a place for a `T` that this call may write.
-unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>, Failure> {
-    // SAFETY: by the caller's promise; nothing is assumed about what is there.
-    unsafe { pointer.cast::<std::mem::MaybeUninit<T>>().as_mut() }.ok_or_else(Failure::null)
-}
-
-/// C's bytes; none may be null.
-///
-/// # Safety
-/// If it is not null, it points to `length` bytes that nobody changes meanwhile.
-unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Result<&'a [u8], Failure> {
-    if length == 0 {
-        return Ok(&[]);
-    }
-    if pointer.is_null() || isize::try_from(length).is_err() {
-        return Err(Failure::null());
-    }
-    // SAFETY: by the caller's promise, and the length is not too large.
-    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
-}
-
-/// A string of C's, not null.
-///
-/// # Safety
-/// If it is not null, it is a string that nobody changes meanwhile.
-unsafe fn string<'a>(pointer: *const c_char) -> Result<&'a CStr, Failure> {
-    if pointer.is_null() {
-        return Err(Failure::null());
-    }
-    // SAFETY: by the caller's promise.
-    Ok(unsafe { CStr::from_ptr(pointer) })
-}
-
-/// As [`string`], as text.
-///
-/// # Safety
-/// As [`string`].
-unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure> {
-    // SAFETY: by the caller's promise.
-    let string = unsafe { string(pointer) }?;
-    string
-        .to_str()
-        .map_err(|_| Failure::argument("a name is not UTF-8"))
-}
 
 // ---- Results
 
@@ -239,21 +196,6 @@ unsafe extern "C" fn mullion_imports_add_owned(
     })
 }
 
-/// Puts another list in the place of one. The one before goes when nobody holds it any more,
-/// and with it what was handed over: to functions of the host's, which may come here.
-pub(crate) fn change(
-    imports: Handle,
-    change: impl FnOnce(Imports) -> Imports,
-) -> Result<(), Failure> {
-    let imports = table::find(imports, Object::imports)?;
-    let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
-    let changed = change(list.clone());
-    let before = std::mem::replace(&mut *list, changed);
-    drop(list);
-    drop(before);
-    Ok(())
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn mullion_imports_free(imports: Handle) -> Status {
     guarded(|| table::free_handle(imports, Object::imports))
@@ -279,80 +221,6 @@ unsafe extern "C" fn mullion_domain_load(
         place.write(Domain::load(recipe.builder())?.handle());
         Ok(())
     })
-}
-
-/// What domains are to be made of.
-pub(crate) struct Recipe {
-    image: Image,
-    name: Option<String>,
-    imports: Imports,
-    limits: Limits,
-}
-
-impl Recipe {
-    /// # Safety
-    /// `name` is null or a string; `limits` is null or points to a structure whose `size` is set.
-    pub(crate) unsafe fn new(
-        image: Handle,
-        name: *const c_char,
-        imports: Handle,
-        limits: *const value::Limits,
-    ) -> Result<Self, Failure> {
-        // SAFETY: by the caller's promise.
-        let limits = unsafe { limits_of(limits) }?;
-        let image = table::find(image, Object::image)?;
-        // SAFETY: by the caller's promise.
-        let given = (!name.is_null()).then(|| unsafe { text(name) });
-        let name = given.transpose()?.map(str::to_owned);
-        let mut list = Imports::new();
-        if !imports.is_none() {
-            let given = table::find(imports, Object::imports)?;
-            list = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        }
-        Ok(Self {
-            image,
-            name,
-            imports: list,
-            limits,
-        })
-    }
-
-    pub(crate) fn builder(&self) -> DomainBuilder {
-        let builder = self.image.domain().limits(self.limits.clone());
-        let builder = builder.imports(self.imports.clone());
-        match &self.name {
-            Some(name) => builder.name(name),
-            None => builder,
-        }
-    }
-}
-
-/// # Safety
-/// The pointer is null or points to a structure whose `size` is set.
-unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
-    let mut limits = Limits::default();
-    // SAFETY: by the caller's promise.
-    let Some(given) = (unsafe { value::limits(given) })? else {
-        return Ok(limits);
-    };
-    let or = |given: u64, default: u64| if given == 0 { default } else { given };
-    let some = |given: u64| (given != 0).then_some(given);
-    limits.memory = or(given.memory, limits.memory);
-    limits.stack = or(given.stack, limits.stack);
-    limits.threads = or(given.threads.into(), limits.threads.into()) as u32;
-    limits.depth = or(given.depth.into(), limits.depth.into()) as u32;
-    limits.time = some(given.nanoseconds).map(Duration::from_nanos);
-    limits.total_time = some(given.total_nanoseconds).map(Duration::from_nanos);
-    limits.processor_time = some(given.processor_nanoseconds).map(Duration::from_nanos);
-    let all = some(given.total_processor_nanoseconds);
-    limits.total_processor_time = all.map(Duration::from_nanos);
-    limits.gate_calls = some(given.gate_calls);
-    limits.output = some(given.output);
-    limits.start_wait = Duration::from_nanos(given.start_wait_nanoseconds);
-    limits.mappings = or(given.mappings, limits.mappings as u64) as usize;
-    limits.steps = some(given.steps);
-    limits.measured = value::clock(given.measured)?;
-    Ok(limits)
 }
 
 #[unsafe(no_mangle)]

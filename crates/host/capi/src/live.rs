@@ -2,10 +2,11 @@
 //! host states when it runs.
 
 use crate::domain::{Domain, Exported, Function};
-use crate::place;
+use crate::pointers::place;
+use crate::pointers::text;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{text, value};
+use crate::value;
 use mullion_host::Class;
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -1,10 +1,10 @@
 //! The figures of domains, as a structure and as text.
 
 use crate::domain::Domain;
+use crate::pointers::{place, string, text};
 use crate::policy::file_of;
 use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{place, string, text};
 use mullion_host::{Counts, FaultKind, LimitKind};
 use std::ffi::c_char;
 use std::sync::Arc;

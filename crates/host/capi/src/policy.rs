@@ -1,10 +1,10 @@
 //! Who may load, call and share: the host's functions, and policies of credentials.
 
 use crate::domain;
+use crate::pointers::{place, string, text};
 use crate::status::{CREDENTIALS, Failure, OK, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, User};
-use crate::{place, string, text};
 use mullion_host::trust::challenge::Proven;
 use mullion_host::trust::keyring::Keyring;
 use mullion_host::{Asked, Authoriser, BoxedError, Candidate, Host, Policy, Wish};

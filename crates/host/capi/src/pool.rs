@@ -5,9 +5,11 @@
 //! domain goes back, and the domain has another one before its constructors run again.
 
 use crate::domain::Domain;
+use crate::pointers::place;
+use crate::recipe::Recipe;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{Recipe, call, place, value};
+use crate::{call, value};
 use mullion_host as host;
 use mullion_host::{PoolLimits, Renewable};
 use std::ffi::c_char;
@@ -51,16 +53,6 @@ impl Drop for Member {
     }
 }
 
-/// `mullion_pool_limits`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Bounds {
-    pub(crate) size: usize,
-    pub(crate) most: u64,
-    pub(crate) ready: u64,
-    pub(crate) memory: u64,
-}
-
 /// `mullion_pool_figures`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -77,7 +69,7 @@ pub(crate) struct Stats {
     pub(crate) replaced: u64,
 }
 
-fn limits(given: Option<Bounds>) -> PoolLimits {
+fn limits(given: Option<value::PoolBounds>) -> PoolLimits {
     let default = PoolLimits::default();
     let or = |given: u64, default: u64| if given == 0 { default } else { given };
     let number = |given, default: usize| usize::try_from(or(given, default as u64));
@@ -103,7 +95,7 @@ unsafe extern "C" fn mullion_pool_new(
     name: *const c_char,
     imports: Handle,
     limits_of_each: *const value::Limits,
-    bounds: *const Bounds,
+    bounds: *const value::PoolBounds,
     pool: *mut Handle,
 ) -> Status {
     guarded(|| {

@@ -1,11 +1,12 @@
 //! Domains that call each other, and pages that they share.
 
 use crate::domain::{self, Domain, Function};
+use crate::pointers::{place, string, text};
 use crate::policy::{file_of, host};
+use crate::recipe::change;
 use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, CallLimits, Pointer, User, Value};
-use crate::{change, place, string, text};
 use mullion_host::{Callee, Identity};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;

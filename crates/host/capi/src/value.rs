@@ -1,6 +1,5 @@
 //! Values and structures as `mullion.h` lays them out.
 
-use crate::pool::Bounds;
 use crate::status::Failure;
 use mullion_host::{Arguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
@@ -92,15 +91,25 @@ pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Fail
 }
 
 /// `mullion_pool_limits`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PoolBounds {
+    pub(crate) size: usize,
+    pub(crate) most: u64,
+    pub(crate) ready: u64,
+    pub(crate) memory: u64,
+}
+
+/// `mullion_pool_limits`.
 ///
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
-pub(crate) unsafe fn pool_limits(given: *const Bounds) -> Result<Option<Bounds>, Failure> {
+pub(crate) unsafe fn pool_limits(given: *const PoolBounds) -> Result<Option<PoolBounds>, Failure> {
     // SAFETY: by the caller's promise.
     unsafe {
         versioned(
             given,
-            size_of::<Bounds>(),
+            size_of::<PoolBounds>(),
             "`size` of the limits is not sizeof(mullion_pool_limits)",
         )
     }
