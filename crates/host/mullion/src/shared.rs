@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// of it.
 #[derive(Clone)]
 pub struct Shared {
-    pub(crate) raw: mullion_runtime::Shared,
+    pub(crate) raw: mullion_runtime::SharedPages,
     name: Arc<str>,
     pub(crate) host: Host,
 }
@@ -42,7 +42,7 @@ impl Shared {
 
     pub(crate) fn new(host: &Host, name: &str, length: u64) -> Result<Self, Error> {
         let shared = Self {
-            raw: mullion_runtime::Shared::new(length)?,
+            raw: mullion_runtime::SharedPages::new(length)?,
             name: name.into(),
             host: host.clone(),
         };

@@ -87,7 +87,7 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn domain(&self) -> &mullion_runtime::Domain {
+    pub(crate) fn domain(&self) -> &mullion_runtime::WindowDomain {
         self.instance.domain()
     }
 

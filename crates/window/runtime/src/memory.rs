@@ -10,7 +10,7 @@
 use crate::access::{Access, PAGE};
 use crate::assembly;
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::ImageLayout;
 use crate::kinds::LimitKind;
 use crate::meter::Meter;
 use crate::object::{Object, SHARED_START};
@@ -104,7 +104,7 @@ struct State {
 impl Memory {
     pub(crate) fn new(
         record: Record,
-        image: &Image,
+        image: &ImageLayout,
         limit: u64,
         max_mappings: usize,
         meter: Arc<Meter>,
@@ -127,7 +127,7 @@ impl Memory {
     /// Takes away what the domain has mapped and gives the image's pages their
     /// first contents. On failure the domain must not run again. That needs no mapping; whether all
     /// that there were are given back.
-    pub(crate) fn reset(&self, image: &Image) -> Result<bool, Error> {
+    pub(crate) fn reset(&self, image: &ImageLayout) -> Result<bool, Error> {
         let mut state = self.state();
         let mut fresh = State::of(image);
         let all = match state.regions.behind(image.end()) {
@@ -183,7 +183,7 @@ impl Memory {
 
     /// The domain's end in the books, where nobody uses it any more. Its window, if that is not refused, and
     /// whether it is as in a new domain, which it is made if that is wanted.
-    pub(crate) fn end(&mut self, image: &Image, renew: bool) -> Option<(Vacant, bool)> {
+    pub(crate) fn end(&mut self, image: &ImageLayout, renew: bool) -> Option<(Vacant, bool)> {
         let (behind, shared) = {
             let mut state = self.state();
             let shared = std::mem::take(&mut state.shared);
@@ -557,7 +557,7 @@ impl Memory {
 
 impl State {
     /// As in a new domain.
-    fn of(image: &Image) -> Self {
+    fn of(image: &ImageLayout) -> Self {
         Self {
             regions: image.regions().clone(),
             image_end: image.end(),

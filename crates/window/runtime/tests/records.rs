@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_picture::{Options, State, paint};
-use mullion_runtime::{Access, Limits, LinkOptions, PAGE, Shared, snapshot};
+use mullion_runtime::{Access, Limits, LinkOptions, PAGE, SharedPages, snapshot};
 use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
 use support::{Program, host};
 
@@ -36,7 +36,7 @@ fn the_books_follow_what_domains_may_do() {
     let data = one.call("value_at", &[]).unwrap().integer;
     let memory = one.domain.memory();
     let heap = memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let object = Shared::new(PAGE).unwrap();
+    let object = SharedPages::new(PAGE).unwrap();
     let shared = object.bytes().as_ptr() as u64;
     let give = |to: &support::Loaded, access| {
         object.grant(&to.domain, 0..PAGE, access).unwrap();
@@ -129,7 +129,7 @@ fn the_books_of_a_running_host_can_be_painted() {
     one.domain
         .link(0, &two.domain, entry, LinkOptions::default())
         .unwrap();
-    let object = Shared::new(PAGE).unwrap();
+    let object = SharedPages::new(PAGE).unwrap();
     for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
         object.grant(&domain.domain, 0..PAGE, access).unwrap();
     }
