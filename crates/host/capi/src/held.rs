@@ -45,7 +45,7 @@ unsafe extern "C" fn mullion_hold(
     number: *mut u64,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `number` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(number) }?;
         let release = release.ok_or_else(Failure::null)?;
         let domain = table::find(domain, Object::domain)?;

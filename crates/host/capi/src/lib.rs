@@ -84,7 +84,7 @@ extern "C" fn mullion_refusal() -> Status {
 /// `fault` is null or points to a structure whose `size` is set.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null, or what mullion.h says, for the call: `fault` a structure that says its size.
     guarded(|| unsafe { status::last_fault(fault) })
 }
 
@@ -95,7 +95,7 @@ unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_image_open(path: *const c_char, image: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `path` a string, `image` a place for the result.
         let (path, place) = unsafe { (string(path)?, place(image)?) };
         place.write(table::add(Object::Image(host()?.open(file_of(path))?))?);
         Ok(())
@@ -112,7 +112,8 @@ unsafe extern "C" fn mullion_image_from_memory(
     image: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `content` so many bytes, `image` a
+        // place for the result.
         let (name, content, place) =
             unsafe { (text(name)?, bytes(content, length)?, place(image)?) };
         place.write(table::add(Object::Image(host()?.image(name, content)?))?);
@@ -137,7 +138,7 @@ extern "C" fn mullion_image_free(image: Handle) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_imports_new(imports: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `imports` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(imports) }?;
         let list = Arc::new(Mutex::new(Imports::new()));
         place.write(table::add(Object::Imports(list))?);
@@ -156,7 +157,7 @@ unsafe extern "C" fn mullion_imports_add(
     user: *mut c_void,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         let function = function.ok_or_else(Failure::null)?;
         let user = User(user);
@@ -181,7 +182,7 @@ unsafe extern "C" fn mullion_imports_add_owned(
     release: Option<held::Release>,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         let function = function.ok_or_else(Failure::null)?;
         let release = release.ok_or_else(Failure::null)?;
@@ -214,9 +215,10 @@ unsafe extern "C" fn mullion_domain_load(
     domain: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `domain` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(domain) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits) }?;
         place.write(Domain::load(recipe.builder())?.handle());
         Ok(())
@@ -247,7 +249,7 @@ extern "C" fn mullion_domain_unload(domain: Handle) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `ended` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(ended) }?;
         place.write(
             table::find(domain, Object::domain)?
@@ -264,7 +266,7 @@ unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `count` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(count) }?;
         place.write(table::find(domain, Object::domain)?.restarts()?);
         Ok(())
@@ -276,7 +278,7 @@ unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) ->
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_base(domain: Handle, base: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `base` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(base) }?;
         place.write(table::find(domain, Object::domain)?.loaded()?.base());
         Ok(())
@@ -288,7 +290,7 @@ unsafe extern "C" fn mullion_domain_base(domain: Handle, base: *mut u64) -> Stat
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_memory(domain: Handle, in_use: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `in_use` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(in_use) }?;
         place.write(
             table::find(domain, Object::domain)?
@@ -310,7 +312,7 @@ unsafe extern "C" fn mullion_function_find(
     function: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `function` a place for the result.
         let (name, place) = unsafe { (text(name)?, place(function)?) };
         let found = Exported::find(table::find(domain, Object::domain)?, name)?;
         let found = Arc::new(Function::Of(found));
@@ -329,7 +331,7 @@ unsafe extern "C" fn mullion_function_check(
     count: usize,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `parameters` so many numbers.
         let parameters = unsafe { value::classes(parameters, count) }?;
         let result = value::result_class(result)?;
         table::find(function, Object::function)?.check(&parameters, result)
@@ -350,7 +352,7 @@ unsafe extern "C" fn mullion_call(
     count: usize,
     result: *mut Value,
 ) -> Status {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the same pointers, with the same conditions, and no limits.
     unsafe { mullion_call_limited(function, arguments, count, std::ptr::null(), result) }
 }
 
@@ -366,15 +368,15 @@ unsafe extern "C" fn mullion_call_limited(
 ) -> Status {
     guarded(|| {
         let mut given = Arguments::default();
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `limits` is null or a structure that says its size, by mullion.h.
         let limits = unsafe { value::call_limits(limits) }?;
         table::with(function, Object::function, |function| {
             function.call(&given, limits.as_ref(), |returned| {
-                // SAFETY: by the caller's promise.
+                // SAFETY: `result` is null or where the host wants the result, by mullion.h.
                 unsafe { value::set_result(result, returned) };
             })
         })
@@ -394,12 +396,12 @@ unsafe extern "C" fn mullion_call_pointer(
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
         let mut given = Arguments::default();
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
         let returned = domain.call_pointer(function, &given)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::set_result(result, &returned) };
         Ok(())
     })
@@ -410,7 +412,7 @@ unsafe extern "C" fn mullion_call_pointer(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_argument(domain: Handle, index: u32, value: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `value` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(value) }?;
         let domain = table::find(domain, Object::domain)?;
         place.write(domain.calling(|caller| caller.argument(index))?);
@@ -442,7 +444,7 @@ unsafe extern "C" fn mullion_read(
             if length == 0 {
                 return Ok(());
             }
-            // SAFETY: by the caller's promise, `to` is null or has room for `length` bytes.
+            // SAFETY: `to` is null or has room for `length` bytes, by mullion.h.
             domain.read(from, unsafe { value::room(to.cast(), length) }?)
         })
     })
@@ -459,7 +461,7 @@ unsafe extern "C" fn mullion_write(
 ) -> Status {
     guarded(|| {
         table::with(domain, Object::domain, |domain| {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `from` has `length` bytes that stay as they are for the call, by mullion.h.
             domain.write(to, unsafe { bytes(from, length) }?)
         })
     })
@@ -477,13 +479,13 @@ unsafe extern "C" fn mullion_read_string(
 ) -> Status {
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
-        // SAFETY: by the caller's promise, `to` is null or has room for `capacity` bytes.
+        // SAFETY: `to` is null or has room for `capacity` bytes, by mullion.h.
         let to = unsafe { value::room(to.cast(), capacity) }?;
         let string = domain.read_string(from, capacity)?;
         let with_zero = string.as_bytes_with_nul();
         to[..with_zero.len()].copy_from_slice(with_zero);
         if !length.is_null() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: not null, and a place for a length by mullion.h.
             unsafe { length.write(with_zero.len() - 1) };
         }
         Ok(())
@@ -495,7 +497,7 @@ unsafe extern "C" fn mullion_read_string(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_alloc(domain: Handle, length: u64, pointer: *mut Pointer) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `pointer` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(pointer) }?;
         place.write(table::find(domain, Object::domain)?.alloc(length)?);
         Ok(())
@@ -512,7 +514,7 @@ unsafe extern "C" fn mullion_copy_in(
     pointer: *mut Pointer,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pointer` a place for the result, `from` so many bytes.
         let (place, content) = unsafe { (place(pointer)?, bytes(from, length)?) };
         place.write(table::find(domain, Object::domain)?.copy_in(content)?);
         Ok(())
@@ -528,7 +530,7 @@ unsafe extern "C" fn mullion_string_in(
     pointer: *mut Pointer,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pointer` a place for the result, `content` a string.
         let (place, content) = unsafe { (place(pointer)?, string(content)?) };
         let domain = table::find(domain, Object::domain)?;
         place.write(domain.copy_in(content.to_bytes_with_nul())?);
@@ -561,7 +563,7 @@ unsafe extern "C" fn mullion_set_log(
 ) -> Status {
     guarded(|| {
         let function = function.ok_or_else(Failure::null)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `function` may be called with `user` from any thread until another one is set, by mullion.h.
         unsafe { log::set(function, User(user), level) }
     })
 }

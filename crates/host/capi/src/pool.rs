@@ -99,9 +99,11 @@ unsafe extern "C" fn mullion_pool_new(
     pool: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pool` a place for the result, `bounds` a structure
+        // that says its size.
         let (place, bounds) = unsafe { (place(pool)?, value::pool_limits(bounds)?) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits_of_each) }?;
         let made = host::Pool::new(limits(bounds), make(recipe))?;
         place.write(table::add(Object::Pool(Arc::new(made)))?);
@@ -118,7 +120,7 @@ unsafe extern "C" fn mullion_pool_get(
     domain: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `domain` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(domain) }?;
         let pool = table::find(pool, Object::pool)?;
         let taken = match nanoseconds {
@@ -157,7 +159,8 @@ unsafe extern "C" fn mullion_pool_upgrade(
     limits_of_each: *const value::Limits,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits_of_each) }?;
         table::find(pool, Object::pool)?.upgrade(make(recipe))
     })
@@ -168,7 +171,7 @@ unsafe extern "C" fn mullion_pool_upgrade(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_pool_stats(pool: Handle, given: *mut Stats) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise; the first member is the size.
+        // SAFETY: null or a structure of the host's, whose first member is its size, by mullion.h.
         let size = unsafe { given.cast::<usize>().as_ref() }.copied();
         if size.ok_or_else(Failure::null)? != size_of::<Stats>() {
             return Err(Failure::argument(
@@ -188,7 +191,7 @@ unsafe extern "C" fn mullion_pool_stats(pool: Handle, given: *mut Stats) -> Stat
             ended: stats.ended,
             replaced: stats.replaced,
         };
-        // SAFETY: by the caller's promise, of the size that it says.
+        // SAFETY: the structure is of the size that it says, by mullion.h, and no more than that is written.
         unsafe { given.write(filled) };
         Ok(())
     })

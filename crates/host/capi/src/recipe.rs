@@ -26,10 +26,10 @@ impl Recipe {
         imports: Handle,
         limits: *const value::Limits,
     ) -> Result<Self, Failure> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `limits` is null or a structure that says its size, by mullion.h.
         let limits = unsafe { limits_of(limits) }?;
         let image = table::find(image, Object::image)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let given = (!name.is_null()).then(|| unsafe { text(name) });
         let name = given.transpose()?.map(str::to_owned);
         let mut list = Imports::new();
@@ -59,7 +59,7 @@ impl Recipe {
 /// The pointer is null or points to a structure whose `size` is set.
 unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
-    // SAFETY: by the caller's promise.
+    // SAFETY: `given` is null or a structure that says its size, by mullion.h.
     let Some(given) = (unsafe { value::limits(given) })? else {
         return Ok(limits);
     };

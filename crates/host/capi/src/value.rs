@@ -19,7 +19,7 @@ pub(crate) struct User(pub(crate) *mut c_void);
 // SAFETY: it is never dereferenced here. The header says that functions are
 // called with it from every thread, and that is the host's to bear in mind.
 unsafe impl Send for User {}
-// SAFETY: as above.
+// SAFETY: a reference to it gives a number, which is handed on as it is.
 unsafe impl Sync for User {}
 
 pub(crate) const INTEGER: u32 = 0;
@@ -80,7 +80,8 @@ const FIRST_LIMITS: usize = std::mem::offset_of!(Limits, total_nanoseconds);
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
 pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Failure> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a structure whose first member is its size: this function's condition. All zeroes is a value of
+    // it.
     unsafe {
         versioned(
             given,
@@ -105,7 +106,8 @@ pub(crate) struct PoolBounds {
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
 pub(crate) unsafe fn pool_limits(given: *const PoolBounds) -> Result<Option<PoolBounds>, Failure> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a structure whose first member is its size: this function's condition. All zeroes is a value of
+    // it.
     unsafe {
         versioned(
             given,
@@ -134,7 +136,7 @@ unsafe fn versioned<T: Copy>(
         return Err(Failure::argument(refusal));
     }
     let mut whole = std::mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: by the caller's promise it is of the size that it says, which is no
+    // SAFETY: it is of the size that it says (this function's condition), which is no
     // more than ours, and the whole is a value then.
     unsafe {
         std::ptr::copy_nonoverlapping(given.cast::<u8>(), whole.as_mut_ptr().cast(), *size);
@@ -164,7 +166,7 @@ pub(crate) unsafe fn call_limits(
     given: *const CallLimits,
 ) -> Result<Option<mullion_host::CallLimits>, Failure> {
     let refusal = "`size` is not sizeof(mullion_call_limits)";
-    // SAFETY: by the caller's promise; all members are integers.
+    // SAFETY: null or a structure that says its size: this function's condition. All members are integers.
     let Some(given) = (unsafe { versioned(given, FIRST_CALL_LIMITS, refusal) })? else {
         return Ok(None);
     };
@@ -306,7 +308,7 @@ pub(crate) unsafe fn arguments(
 /// # Safety
 /// The pointer is null or points to a value.
 pub(crate) unsafe fn check_result(result: *mut Value) -> Result<(), Failure> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a value of the host's that nobody else uses for the call: this function's condition.
     match unsafe { result.as_ref() } {
         Some(value) if value.kind > NOTHING => {
             Err(Failure::argument("the result's kind is none that there is"))
@@ -320,7 +322,7 @@ pub(crate) unsafe fn check_result(result: *mut Value) -> Result<(), Failure> {
 /// # Safety
 /// The pointer is null or points to a value.
 pub(crate) unsafe fn set_result(result: *mut Value, returned: &Returned) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a value of the host's that nobody else uses for the call: this function's condition.
     if let Some(value) = unsafe { result.as_mut() } {
         value.reserved = 0;
         value.bits = match value.kind {
@@ -340,7 +342,7 @@ pub(crate) unsafe fn room<'a>(to: *mut u8, length: usize) -> Result<&'a mut [u8]
     if to.is_null() || isize::try_from(length).is_err() {
         return Err(Failure::null());
     }
-    // SAFETY: by the caller's promise. Written first, since C need not have.
+    // SAFETY: null or room for `length` bytes that nobody else uses: this function's condition. Written first, since C need not have.
     unsafe {
         to.write_bytes(0, length);
         Ok(std::slice::from_raw_parts_mut(to, length))

@@ -24,7 +24,7 @@ pub struct Identity {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     number: DomainNumber,
-    /// In the supervisor's books.
+    /// In the supervisor's records.
     pub(crate) record: DomainId,
     /// Where its window begins.
     pub(crate) base: u64,

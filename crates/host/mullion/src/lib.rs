@@ -72,7 +72,6 @@ mod guide {}
 
 mod access;
 mod arity;
-mod books;
 mod buffer;
 mod builder;
 mod call;
@@ -103,6 +102,7 @@ mod pointer;
 mod policy;
 mod pool;
 mod program;
+mod records;
 mod shared;
 mod signature;
 mod state;
@@ -112,7 +112,6 @@ mod terms;
 mod value;
 mod within;
 
-pub use books::{books, snapshot};
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
 pub use call::Call;
@@ -151,6 +150,7 @@ pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
 pub use program::{Program, ProgramBuilder, ProgramEnd, ProgramRun};
+pub use records::{books, snapshot};
 pub use shared::Shared;
 pub use signature::Signature;
 pub use target::Target;

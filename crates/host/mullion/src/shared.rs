@@ -24,7 +24,7 @@ pub struct Shared {
     pub(crate) host: Host,
 }
 
-/// Where the host has memory that it has a handle of, for the books.
+/// Where the host has memory that it has a handle of, for the records.
 static NAMED: Mutex<Vec<(Weak<str>, Range<u64>)>> = Mutex::new(Vec::new());
 
 /// Names and the host's addresses of what there is.

@@ -43,7 +43,7 @@ impl WindowDomain {
         self.inner.number
     }
 
-    /// Its number in the supervisor's books ([`crate::snapshot`]).
+    /// Its number in the supervisor's records ([`crate::snapshot`]).
     #[must_use]
     pub fn recorded_as(&self) -> mullion_supervisor::DomainId {
         self.inner.memory().record().id

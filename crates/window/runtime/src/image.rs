@@ -525,9 +525,9 @@ impl Part {
         for place in self.packed.iter() {
             let place: *mut u64 =
                 ptr::with_exposed_provenance_mut((window.base() + place) as usize);
-            // SAFETY: as above; `with_packed` found the word within this segment. It holds what the
-            // image's file has there, the addend: no place is added twice, and the segment's
-            // contents are fresh, here as at each relocation.
+            // SAFETY: the part is mapped readable and writable, and nobody runs in the window; `with_packed` found the
+            // word within this segment. It holds what the image's file has there, the addend: no place is added
+            // twice, and the segment's contents are fresh, here as at each relocation.
             unsafe {
                 let addend = place.cast::<u32>().read_unaligned();
                 place.write_unaligned(window.base() + u64::from(addend));

@@ -98,7 +98,7 @@ pub use news::until;
 pub use number::DomainNumber;
 pub use presence::{Changing, Closed, Used, Using};
 pub use quiet::quietly;
-pub use records::{PageTables, books, snapshot, start_audit};
+pub use records::{PageTables, snapshot, start_audit, supervisor};
 pub use shared::{ShareError, SharedPages};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use thread_end::{THREAD_END, THREAD_ENDS};

@@ -11,7 +11,7 @@ use mullion_abi::{IMAGE_BASE, LABEL};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The books are the whole process's.
+/// The records are the whole process's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn image() -> Arc<ImageLayout> {
@@ -61,7 +61,7 @@ impl Scene {
         }
     }
 
-    /// All that there is to see of it: the books, the links, the kernel's mappings of both windows.
+    /// All that there is to see of it: the records, the links, the kernel's mappings of both windows.
     fn seen(&self) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let in_windows = |line: &&str| {
@@ -260,7 +260,7 @@ impl World {
         Ok(shared.grant(&self.domains[who], 0..pages * PAGE, access)?)
     }
 
-    /// The kernel's mappings of windows, shared objects and control stacks; the books, but for numbers that
+    /// The kernel's mappings of windows, shared objects and control stacks; the records, but for numbers that
     /// are not given out again; and what the domains themselves say.
     fn seen(&self) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -291,9 +291,9 @@ impl World {
             )
         });
         let domains: Vec<String> = domains.collect();
-        let mut books = snapshot();
-        books.next = [0; 3];
-        format!("{maps:#?}\n{files} files\n{domains:#?}\n{books:#?}")
+        let mut records = snapshot();
+        records.next = [0; 3];
+        format!("{maps:#?}\n{files} files\n{domains:#?}\n{records:#?}")
     }
 }
 
@@ -387,16 +387,16 @@ const STEPS: [Step; 26] = [
         world.share(0, 2, Access::ReadWrite)
     }),
     ("an end", |world| {
-        let books = || snapshot().domains.len();
-        let before = books();
+        let records = || snapshot().domains.len();
+        let before = records();
         // Who comes again asks again.
         end_those_that_wait();
         if world.domains.len() > 1 {
             drop(world.domains.remove(0));
         }
-        match books() < before {
+        match records() < before {
             true => Ok(()),
-            false => Err("it stays in the books".into()),
+            false => Err("it stays in the records".into()),
         }
     }),
     ("a domain in its window", |world| {
