@@ -1,4 +1,4 @@
-//! The books: who may touch what in this process, with the host's names.
+//! The supervisor's records: who may touch what in this process, with the host's names.
 
 use crate::identity::{self, Identity, Place};
 use crate::shared;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 ///
 /// The host is domain 0. Domains and their windows, the parts of their images, their heaps and
 /// stacks, the entry points that other domains may call, and shared memory have names; the links
-/// are the switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the books: the
+/// are the switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the records: the
 /// host may enter at every export ([`Image::exports`](crate::Image::exports)).
 ///
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
@@ -27,7 +27,7 @@ pub fn snapshot() -> State {
 /// process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
 #[must_use]
 pub fn books() -> Books<PageTables> {
-    let mut books = Books::new(mullion_runtime::books());
+    let mut books = Books::new(mullion_runtime::supervisor());
     books.name(DomainId::SUPERVISOR, "host");
     let entries = entries(&books.supervisor);
     for identity in identity::alive() {
@@ -102,7 +102,7 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
     }
     for entry in entries {
         let offset = entry.address() - place.base;
-        // The books count in words of four bytes.
+        // The records count in words of four bytes.
         let mut exports = file.exports().iter();
         if let Some(export) = exports.find(|export| export.offset & !3 == offset) {
             books.label(*entry, &export.name);
