@@ -214,7 +214,6 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// A bar on a terminal, nothing elsewhere: what a compiler says is read by scripts.
 /// A bar; where there is no terminal, a line, so that nobody waits without knowing for what.
 fn progress(what: &str, length: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
