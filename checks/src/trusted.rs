@@ -27,6 +27,10 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It proves that an image cannot leave its window. A fault in it accepts an image that can.",
     },
     Trusted {
+        folder: "crates/window/decoder",
+        reason: "It reads one instruction, for both verifiers. A fault in it has them see another than the processor does.",
+    },
+    Trusted {
         folder: "crates/policy/supervisor",
         reason: "It decides who may touch which memory. A fault in it grants what no owner granted.",
     },

@@ -1,10 +1,8 @@
 //! Finding the label's bytes, at every alignment.
 
-use mullion_abi::LABEL;
-
 /// The positions at which the label's four bytes stand, in ascending order.
-pub(crate) fn occurrences(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let label = LABEL.to_le_bytes();
+#[inline]
+pub fn occurrences(bytes: &[u8], label: [u8; 4]) -> impl Iterator<Item = usize> {
     // The last byte first: it is as rare as any, and the loop over equal-sized
     // blocks without one becomes a vector comparison.
     let [.., last] = label;

@@ -12,25 +12,25 @@
 //! to the next without a pattern (REX, the size of displacement and immediate)
 //! is computed, not branched on.
 
+use crate::refusal::Refusal;
 use crate::row::{self, INDEX, Kind, NO_ROW, ROWS, Row, X87_REGISTER_FORMS};
-use crate::rule::Rule;
 
 /// Bytes that the decoder looks at. Reads start at
 /// one of the first 16, and take 4 at most.
-pub(crate) const WINDOW: usize = 20;
+pub const WINDOW: usize = 20;
 /// Bytes of the longest instruction.
-pub(crate) const LONGEST: usize = 15;
+pub const LONGEST: usize = 15;
 
 /// No register.
-pub(crate) const NONE: u8 = 16;
+pub const NONE: u8 = 16;
 /// The instruction pointer as a base.
-pub(crate) const RIP: u8 = 17;
+pub const RIP: u8 = 17;
 /// `%rsp`.
-pub(crate) const RSP: u8 = 4;
+pub const RSP: u8 = 4;
 /// `%r14`, which holds the window's base.
-pub(crate) const R14: u8 = 14;
+pub const R14: u8 = 14;
 /// `%r15`, the data stack pointer.
-pub(crate) const R15: u8 = 15;
+pub const R15: u8 = 15;
 
 const P66: u8 = 1;
 const P67: u8 = 2;
@@ -47,32 +47,43 @@ const REX_B: u8 = 1;
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instruction {
-    pub(crate) row: &'static Row,
+pub struct Instruction {
+    /// The table's row that lets it through.
+    pub row: &'static Row,
     /// In bytes, 1 to 15.
-    pub(crate) length: u8,
+    pub length: u8,
     /// Of a general register operand, in bytes: 2, 4 or 8 (8-bit operands are the row's matter).
-    pub(crate) size: u8,
+    pub size: u8,
     /// A REX prefix is there, so that registers 4 to 7 of 8 bits are not `%ah` to `%bh`.
-    pub(crate) rex: bool,
+    pub rex: bool,
     /// The r/m operand is memory.
-    pub(crate) memory: bool,
-    /// `%gs:` with 32-bit addressing.
-    pub(crate) gs: bool,
+    pub memory: bool,
+    /// `%gs:`; in windows with 32-bit addressing.
+    pub gs: bool,
+    /// 32-bit addressing.
+    pub narrow: bool,
+    /// `rep` or `repne`, or a prefix that is part of the opcode.
+    pub repeat: bool,
+    /// VEX.L: 256 bits.
+    pub long: bool,
+    /// Which opcode map, with prefix and VEX ([`row::plane`]).
+    pub plane: u8,
     /// Register number of the reg field, or the digit.
-    pub(crate) reg: u8,
+    pub reg: u8,
     /// Register number of the r/m field; [`NONE`] when it is memory.
-    pub(crate) rm: u8,
+    pub rm: u8,
     /// Register number of VEX.vvvv, or [`NONE`].
-    pub(crate) vvvv: u8,
+    pub vvvv: u8,
     /// Base register of the memory operand, [`NONE`] or [`RIP`].
-    pub(crate) base: u8,
+    pub base: u8,
     /// Index register of the memory operand, or [`NONE`].
-    pub(crate) index: u8,
+    pub index: u8,
     /// 0 to 3: the index counts 1, 2, 4 or 8 times.
-    pub(crate) scale: u8,
-    pub(crate) opcode: u8,
-    pub(crate) displacement: i32,
+    pub scale: u8,
+    /// The last byte of the opcode.
+    pub opcode: u8,
+    /// Of the memory operand, sign-extended.
+    pub displacement: i32,
     /// Bytes of the immediate, which are the instruction's last ones.
     immediate: u8,
 }
@@ -138,31 +149,44 @@ static PREFIXES: [u8; 256] = {
 /// Decodes the instruction at the start of `window`, which may have the first
 /// `available` bytes of it.
 #[inline(always)]
-pub(crate) fn decode((window, available): (&[u8; WINDOW], usize)) -> Result<Instruction, Rule> {
+pub fn decode(bytes: (&[u8; WINDOW], usize)) -> Result<Instruction, Refusal> {
+    decode_for::<false>(bytes)
+}
+
+/// The same for the word wall, where `%gs:` comes with addresses of 64 bits, too.
+#[inline(always)]
+pub fn decode_word(bytes: (&[u8; WINDOW], usize)) -> Result<Instruction, Refusal> {
+    decode_for::<true>(bytes)
+}
+
+#[inline(always)]
+fn decode_for<const WORD: bool>(
+    (window, available): (&[u8; WINDOW], usize),
+) -> Result<Instruction, Refusal> {
     let mut cursor = Cursor { window, at: 0 };
     let instruction = match legacy_prefixes(&mut cursor) {
-        Ok(prefixes) => encoding(cursor, prefixes)?,
+        Ok(prefixes) => encoding::<WORD>(cursor, prefixes)?,
         Err(rule) => alignment_nop(window).ok_or(rule)?,
     };
     let length = usize::from(instruction.length);
     if length > available {
         return Err(match length > LONGEST {
-            true => Rule::InstructionLength,
-            false => Rule::InstructionTruncated,
+            true => Refusal::InstructionLength,
+            false => Refusal::InstructionTruncated,
         });
     }
     Ok(instruction)
 }
 
 #[inline(always)]
-fn legacy_prefixes(cursor: &mut Cursor) -> Result<u8, Rule> {
+fn legacy_prefixes(cursor: &mut Cursor) -> Result<u8, Refusal> {
     let mut seen = 0;
     loop {
         let bit = PREFIXES.get(usize::from(cursor.peek())).copied();
         match bit.unwrap_or(OVERRIDE) {
             0 => return Ok(seen),
-            OVERRIDE => return Err(Rule::SegmentOverride),
-            bit if seen & bit != 0 => return Err(Rule::Prefix),
+            OVERRIDE => return Err(Refusal::SegmentOverride),
+            bit if seen & bit != 0 => return Err(Refusal::Prefix),
             bit => seen |= bit,
         }
         cursor.at += 1;
@@ -171,7 +195,7 @@ fn legacy_prefixes(cursor: &mut Cursor) -> Result<u8, Rule> {
 
 /// Everything behind the legacy prefixes.
 #[inline(always)]
-fn encoding(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
+fn encoding<const WORD: bool>(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Refusal> {
     let first = cursor.peek();
     let has_rex = first & 0xf0 == 0x40;
     let rex = if has_rex { first } else { 0 };
@@ -183,12 +207,12 @@ fn encoding(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
     let row = match select(plane, opcode) {
         Ok(row) => row,
         Err(_) if plane == 0 && !has_rex && matches!(opcode, 0xc4 | 0xc5) => {
-            return vex(cursor, prefixes, opcode == 0xc5);
+            return vex::<WORD>(cursor, prefixes, opcode == 0xc5);
         }
         Err(first) => choose(first, opcode, cursor.peek())?,
     };
     if (rex & row.rex_denied) | (!rex & row.rex_demanded) != 0 {
-        return Err(Rule::Prefix);
+        return Err(Refusal::Prefix);
     }
     let mut size = if rex & REX_W != 0 { 8 } else { 4 };
     if prefixes & !(P65 | P67) != 0 {
@@ -201,7 +225,7 @@ fn encoding(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
             || (prefixes & LOCK != 0 && !(row.has(row::LOCK) && memory))
             || repeats == F2 | F3;
         if misused {
-            return Err(Rule::Prefix);
+            return Err(Refusal::Prefix);
         }
         if narrow && row.has(row::OP16) {
             size = 2;
@@ -209,9 +233,11 @@ fn encoding(mut cursor: Cursor, prefixes: u8) -> Result<Instruction, Rule> {
     }
     let head = Instruction {
         rex: has_rex,
+        repeat: prefixes & (F2 | F3) != 0,
+        plane: plane as u8,
         ..Instruction::new(row, opcode, size)
     };
-    operands(head, cursor, rex, prefixes)
+    operands::<WORD>(head, cursor, rex, prefixes)
 }
 
 /// The opcode behind `0F`, and where the table has its map.
@@ -247,7 +273,7 @@ fn alignment_nop(window: &[u8; WINDOW]) -> Option<Instruction> {
 impl Instruction {
     /// Whether some operand has this number, register or not.
     #[inline(always)]
-    pub(crate) const fn names(&self, register: u8) -> bool {
+    pub const fn names(&self, register: u8) -> bool {
         (self.reg == register)
             | (self.rm == register)
             | (self.base == register)
@@ -264,6 +290,10 @@ impl Instruction {
             rex: false,
             memory: false,
             gs: false,
+            narrow: false,
+            repeat: false,
+            long: false,
+            plane: 0,
             reg: 0,
             rm: NONE,
             vvvv: NONE,
@@ -278,7 +308,7 @@ impl Instruction {
 
     /// The immediate of the instruction at the start of `bytes`, sign-extended
     /// unless it has 64 bits; 0 if there is none. Few callers want it.
-    pub(crate) fn immediate(&self, bytes: &[u8]) -> i64 {
+    pub fn immediate(&self, bytes: &[u8]) -> i64 {
         let all = bytes.get(..usize::from(self.length)).unwrap_or(&[]);
         match self.immediate {
             0 => 0,
@@ -294,15 +324,19 @@ impl Instruction {
     }
 
     /// Where the direct branch at offset `at`, whose bytes are the first of `bytes`, goes.
-    pub(crate) fn branch(&self, bytes: &[u8], at: u32) -> i64 {
+    pub fn branch(&self, bytes: &[u8], at: u32) -> i64 {
         i64::from(at) + i64::from(self.length) + self.immediate(bytes)
     }
 }
 
 /// Everything behind the byte C4, or C5 (the `short` form).
-fn vex(mut cursor: Cursor, prefixes: u8, short: bool) -> Result<Instruction, Rule> {
+fn vex<const WORD: bool>(
+    mut cursor: Cursor,
+    prefixes: u8,
+    short: bool,
+) -> Result<Instruction, Refusal> {
     if prefixes & !(P67 | P65) != 0 {
-        return Err(Rule::Prefix);
+        return Err(Refusal::Prefix);
     }
     // The payload inverts R, X, B and vvvv.
     let byte = cursor.byte();
@@ -312,7 +346,7 @@ fn vex(mut cursor: Cursor, prefixes: u8, short: bool) -> Result<Instruction, Rul
         (usize::from(byte & 0x1f), byte & 0xe0, cursor.byte())
     };
     if !(1..=3).contains(&map) {
-        return Err(Rule::Instruction);
+        return Err(Refusal::Instruction);
     }
     let wide = last & 0x80 != 0;
     let long = last & 4 != 0;
@@ -327,14 +361,16 @@ fn vex(mut cursor: Cursor, prefixes: u8, short: bool) -> Result<Instruction, Rul
         || (row.has(row::L1) && !long)
         || (!row.has(row::V_USED) && vvvv != 0)
     {
-        return Err(Rule::Prefix);
+        return Err(Refusal::Prefix);
     }
     let head = Instruction {
         rex: true,
         vvvv,
+        long,
+        plane: plane as u8,
         ..Instruction::new(row, opcode, if wide { 8 } else { 4 })
     };
-    operands(head, cursor, rex, prefixes)
+    operands::<WORD>(head, cursor, rex, prefixes)
 }
 
 /// The row that permits this opcode whatever its ModRM byte, or the first of those
@@ -352,16 +388,16 @@ fn select(plane: usize, opcode: u8) -> Result<&'static Row, &'static Row> {
 }
 
 /// The first row from `row` on that fits, in the order of the table.
-fn choose(mut row: &'static Row, opcode: u8, modrm: u8) -> Result<&'static Row, Rule> {
+fn choose(mut row: &'static Row, opcode: u8, modrm: u8) -> Result<&'static Row, Refusal> {
     let digit = modrm >> 3 & 7;
-    let mut denial = Rule::Instruction;
+    let mut denial = Refusal::Instruction;
     while row.has(row::CHOICE) && !fits(row, opcode, modrm, digit) {
         if row.digits >> digit & 1 == 1 && row.has(row::RM_READ | row::RM_WRITE) {
-            denial = Rule::OperandForm;
+            denial = Refusal::OperandForm;
         }
         row = match row.next {
             0 => return Err(denial),
-            next => ROWS.get(usize::from(next)).ok_or(Rule::Instruction)?,
+            next => ROWS.get(usize::from(next)).ok_or(Refusal::Instruction)?,
         };
     }
     Ok(row)
@@ -387,12 +423,12 @@ fn fits(row: &Row, opcode: u8, modrm: u8, digit: u8) -> bool {
 
 /// Reads ModRM, SIB, displacement and immediate, and checks the addressing prefixes.
 #[inline(always)]
-fn operands(
+fn operands<const WORD: bool>(
     mut instruction: Instruction,
     mut cursor: Cursor,
     rex: u8,
     prefixes: u8,
-) -> Result<Instruction, Rule> {
+) -> Result<Instruction, Refusal> {
     let row = instruction.row;
     let extended = (rex & REX_B) << 3;
     if row.has(row::MODRM) {
@@ -411,13 +447,14 @@ fn operands(
     }
     if prefixes & (P65 | P67) != 0 {
         if !instruction.memory || row.has(row::NO_ACCESS) {
-            return Err(Rule::Prefix);
+            return Err(Refusal::Prefix);
         }
-        instruction.gs = match prefixes & (P65 | P67) {
-            P65 => return Err(Rule::SegmentOverride),
-            P67 => return Err(Rule::AddressSize),
-            _ => true,
-        };
+        match prefixes & (P65 | P67) {
+            P65 if !WORD => return Err(Refusal::SegmentOverride),
+            P67 => return Err(Refusal::AddressSize),
+            _ => instruction.gs = true,
+        }
+        instruction.narrow = prefixes & P67 != 0;
     }
     instruction.immediate = row.immediate.bytes(instruction.size);
     instruction.length = cursor.at as u8 + instruction.immediate;

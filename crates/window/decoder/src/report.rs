@@ -1,18 +1,19 @@
 //! Collects violations, no more than asked for.
 
-use crate::rule::Violation;
-
 /// The lowest violations by address. They arrive in ascending order within a
 /// phase, so keeping the first of each phase keeps the first of all.
-pub(crate) struct Report {
+#[derive(Debug)]
+pub struct Report<Violation> {
     limit: usize,
     violations: Vec<Violation>,
     phase: usize,
     truncated: bool,
 }
 
-impl Report {
-    pub(crate) const fn new(limit: usize) -> Self {
+impl<Violation: Ord> Report<Violation> {
+    /// At most `limit` of them.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
         Self {
             limit,
             violations: Vec::new(),
@@ -22,7 +23,7 @@ impl Report {
     }
 
     /// Adds a violation, unless this phase has enough.
-    pub(crate) fn add(&mut self, violation: impl FnOnce() -> Violation) {
+    pub fn add(&mut self, violation: impl FnOnce() -> Violation) {
         if self.phase < self.limit {
             self.violations.push(violation());
         } else {
@@ -32,12 +33,13 @@ impl Report {
     }
 
     /// Addresses start again.
-    pub(crate) fn next_phase(&mut self) {
+    pub fn next_phase(&mut self) {
         self.phase = 0;
     }
 
     /// The violations in ascending order, and whether there are more.
-    pub(crate) fn finish(mut self) -> (Vec<Violation>, bool) {
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Violation>, bool) {
         self.violations.sort();
         self.truncated |= self.violations.len() > self.limit;
         self.violations.truncate(self.limit);

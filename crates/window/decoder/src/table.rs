@@ -47,7 +47,7 @@ const fn t(
 }
 
 /// The allow-list.
-pub(crate) const GROUPS: &[Group] = &[
+pub const GROUPS: &[Group] = &[
     Group {
         class: "moves and integer arithmetic",
         reason: "operands are explicit: registers and at most one memory operand, all checked",

@@ -3,6 +3,7 @@
 
 use crate::decode::{self, Instruction, NONE, RIP, WINDOW};
 use crate::row::{self, Kind, Row, Text, V_WRITE};
+use crate::size;
 use crate::table::GROUPS;
 use iced_x86::{
     Decoder, DecoderOptions, InstructionInfoFactory, MemorySize, OpAccess, OpKind, Register,
@@ -166,9 +167,15 @@ fn differences(
                 !lazy || row.has(row::LAZY) || writes_anyway(theirs),
                 format!("lazy {:?}", access.access()),
             );
+            let theirs = match access.memory_size() {
+                MemorySize::Unknown => 0,
+                size => size.size() as u32,
+            };
+            let prefetch =
+                row.has(row::LAZY) && ours.memory_bytes() == size::UNKNOWN && theirs <= 1;
             check(
-                access.memory_size() == MemorySize::Unknown || access.memory_size().size() <= 256,
-                "wide".into(),
+                ours.memory_bytes() == theirs || row.has(row::NO_ACCESS) || prefetch,
+                format!("bytes {} {theirs}", ours.memory_bytes()),
             );
         }
     }

@@ -1,8 +1,7 @@
 //! What the pass has learnt about each byte of a segment, as bits.
 
 /// About 64 bytes. Bit n stands for byte n.
-#[derive(Clone, Copy, Default)]
-#[cfg_attr(test, derive(Debug, PartialEq))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Word {
     starts: u64,
     targets: u64,
@@ -10,14 +9,15 @@ struct Word {
 }
 
 /// The marks of one segment; positions beyond its length cannot be marked.
-#[derive(Default)]
-#[cfg_attr(test, derive(Debug, PartialEq))]
-pub(crate) struct Marks {
+#[derive(Debug, Default, PartialEq)]
+pub struct Marks {
     words: Vec<Word>,
 }
 
 impl Marks {
-    pub(crate) fn new(length: usize) -> Self {
+    /// Of a segment of so many bytes.
+    #[must_use]
+    pub fn new(length: usize) -> Self {
         Self {
             words: vec![Word::default(); length.div_ceil(64)],
         }
@@ -31,7 +31,7 @@ impl Marks {
 
     /// An instruction starts here. True if a branch that was passed comes here.
     #[inline]
-    pub(crate) fn start(&mut self, position: usize) -> bool {
+    pub fn start(&mut self, position: usize) -> bool {
         let bit = 1 << (position % 64);
         self.words.get_mut(position / 64).is_some_and(|word| {
             word.starts |= bit;
@@ -41,7 +41,7 @@ impl Marks {
 
     /// A direct branch comes here.
     #[inline]
-    pub(crate) fn target(&mut self, position: usize) {
+    pub fn target(&mut self, position: usize) {
         if let Some(word) = self.words.get_mut(position / 64) {
             word.targets |= 1 << (position % 64);
         }
@@ -49,7 +49,7 @@ impl Marks {
 
     /// No branch may enter at `from` to `to - 1`.
     #[inline]
-    pub(crate) fn close(&mut self, from: usize, to: usize) {
+    pub fn close(&mut self, from: usize, to: usize) {
         let mut at = from;
         while at < to {
             let end = (at | 63).min(to - 1);
@@ -61,30 +61,40 @@ impl Marks {
     }
 
     /// Whether an instruction starts here.
-    pub(crate) fn is_start(&self, position: usize) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_start(&self, position: usize) -> bool {
         let (word, bit) = self.at(position);
         word.starts & bit != 0
     }
 
     /// Whether a branch comes here.
-    pub(crate) fn is_target(&self, position: usize) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_target(&self, position: usize) -> bool {
         let (word, bit) = self.at(position);
         word.targets & bit != 0
     }
 
     /// Whether a branch comes here that must not.
-    pub(crate) fn is_conflict(&self, position: usize) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_conflict(&self, position: usize) -> bool {
         let (word, bit) = self.at(position);
         word.conflicts() & bit != 0
     }
 
     /// Whether any branch comes where it must not.
-    pub(crate) fn has_conflict(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn has_conflict(&self) -> bool {
         self.words.iter().any(|word| word.conflicts() != 0)
     }
 
     /// The first start at or after `from`.
-    pub(crate) fn next_start(&self, from: usize) -> Option<usize> {
+    #[must_use]
+    #[inline]
+    pub fn next_start(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);
         for (number, word) in self.words.iter().enumerate().skip(from / 64) {
             let starts = word.starts & mask;

@@ -5,7 +5,7 @@ use crate::table::GROUPS;
 
 /// What a row means to the checker, beyond the operands that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Operands say everything.
     Plain,
     /// x87 with a register operand: [`X87_REGISTER_FORMS`] says which exist.
@@ -53,76 +53,76 @@ pub(crate) enum Kind {
 }
 
 /// Has a ModRM byte.
-pub(crate) const MODRM: u64 = 1;
+pub const MODRM: u64 = 1;
 /// The r/m operand must be memory.
-pub(crate) const MEM_ONLY: u64 = 1 << 1;
+pub const MEM_ONLY: u64 = 1 << 1;
 /// The r/m operand must be a register.
-pub(crate) const REG_ONLY: u64 = 1 << 2;
+pub const REG_ONLY: u64 = 1 << 2;
 /// The r/m field must be zero.
-pub(crate) const RM_ZERO: u64 = 1 << 3;
+pub const RM_ZERO: u64 = 1 << 3;
 /// The r/m field must be two.
-pub(crate) const RM_TWO: u64 = 1 << 30;
+pub const RM_TWO: u64 = 1 << 30;
 /// The r/m operand, when a register, is a general one.
-pub(crate) const RM_GPR: u64 = 1 << 4;
+pub const RM_GPR: u64 = 1 << 4;
 /// ... of 8 bits.
-pub(crate) const RM_BYTE: u64 = 1 << 5;
+pub const RM_BYTE: u64 = 1 << 5;
 /// The r/m operand, when memory, is read.
-pub(crate) const RM_READ: u64 = 1 << 6;
+pub const RM_READ: u64 = 1 << 6;
 /// The r/m operand is written.
-pub(crate) const RM_WRITE: u64 = 1 << 7;
+pub const RM_WRITE: u64 = 1 << 7;
 /// ... but perhaps not, or not with zero extension.
-pub(crate) const RM_LOOSE: u64 = 1 << 8;
+pub const RM_LOOSE: u64 = 1 << 8;
 /// The reg operand is a general register.
-pub(crate) const REG_GPR: u64 = 1 << 9;
+pub const REG_GPR: u64 = 1 << 9;
 /// ... of 8 bits.
-pub(crate) const REG_BYTE: u64 = 1 << 10;
+pub const REG_BYTE: u64 = 1 << 10;
 /// The reg operand is written.
-pub(crate) const REG_WRITE: u64 = 1 << 11;
+pub const REG_WRITE: u64 = 1 << 11;
 /// ... but perhaps not, or not with zero extension.
-pub(crate) const REG_LOOSE: u64 = 1 << 12;
+pub const REG_LOOSE: u64 = 1 << 12;
 /// The opcode's low three bits name the r/m operand.
-pub(crate) const OPCODE_REGISTER: u64 = 1 << 13;
+pub const OPCODE_REGISTER: u64 = 1 << 13;
 /// The r/m operand is the accumulator.
-pub(crate) const ACCUMULATOR: u64 = 1 << 14;
+pub const ACCUMULATOR: u64 = 1 << 14;
 /// VEX.vvvv is an operand (otherwise it must be 1111).
-pub(crate) const V_USED: u64 = 1 << 15;
+pub const V_USED: u64 = 1 << 15;
 /// ... a general register.
-pub(crate) const V_GPR: u64 = 1 << 16;
+pub const V_GPR: u64 = 1 << 16;
 /// ... written.
-pub(crate) const V_WRITE: u64 = 1 << 17;
+pub const V_WRITE: u64 = 1 << 17;
 /// Prefix 66 selects a 16-bit operand.
-pub(crate) const OP16: u64 = 1 << 18;
+pub const OP16: u64 = 1 << 18;
 /// The written general register is 32 bits wide whatever W says.
-pub(crate) const FIXED32: u64 = 1 << 19;
+pub const FIXED32: u64 = 1 << 19;
 /// `lock` is possible, with memory.
-pub(crate) const LOCK: u64 = 1 << 20;
+pub const LOCK: u64 = 1 << 20;
 /// `rep` and `repne` are possible.
-pub(crate) const REP: u64 = 1 << 21;
+pub const REP: u64 = 1 << 21;
 /// W must be 0.
-pub(crate) const W0: u64 = 1 << 22;
+pub const W0: u64 = 1 << 22;
 /// W must be 1.
-pub(crate) const W1: u64 = 1 << 23;
+pub const W1: u64 = 1 << 23;
 /// VEX.L must be 0.
-pub(crate) const L0: u64 = 1 << 24;
+pub const L0: u64 = 1 << 24;
 /// VEX.L must be 1.
-pub(crate) const L1: u64 = 1 << 25;
+pub const L1: u64 = 1 << 25;
 /// The access may not happen although the instruction completes.
-pub(crate) const LAZY: u64 = 1 << 26;
+pub const LAZY: u64 = 1 << 26;
 /// The memory operand is not accessed.
-pub(crate) const NO_ACCESS: u64 = 1 << 27;
+pub const NO_ACCESS: u64 = 1 << 27;
 /// x87 state is used.
-pub(crate) const X87: u64 = 1 << 28;
+pub const X87: u64 = 1 << 28;
 /// The SSE control word is written.
-pub(crate) const MXCSR: u64 = 1 << 29;
+pub const MXCSR: u64 = 1 << 29;
 /// Derived: the ModRM byte decides whether this row, or another, fits.
-pub(crate) const CHOICE: u64 = 1 << 31;
+pub const CHOICE: u64 = 1 << 31;
 /// Derived: writes more than one whole general register named by reg or r/m.
-pub(crate) const INTRICATE: u64 = 1 << 33;
+pub const INTRICATE: u64 = 1 << 33;
 
 /// Bytes of the immediate, for operands of 2, 4 and 8 bytes: at bits 4, 8 and 16,
 /// twice the operand's size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Immediate(u32);
+pub struct Immediate(u32);
 
 impl Immediate {
     const NONE: Self = Self::new(0, 0, 0);
@@ -133,33 +133,36 @@ impl Immediate {
 
     /// With operands of `size` bytes.
     #[inline(always)]
-    pub(crate) const fn bytes(self, size: u8) -> u8 {
+    pub const fn bytes(self, size: u8) -> u8 {
         (self.0 >> ((2 * size) & 31) & 15) as u8
     }
 }
 
 /// What fits nothing: no reg field is accepted.
-pub(crate) static NO_ROW: Row = Row {
+pub static NO_ROW: Row = Row {
     flags: CHOICE,
     ..Row::EMPTY
 };
 
 /// One row of the table, as the decoder uses it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) flags: u64,
+pub struct Row {
+    /// Bits, of the constants of this module.
+    pub flags: u64,
     /// Mask of general registers written besides the operands.
-    pub(crate) clobbers: u16,
+    pub clobbers: u16,
     /// Next row for the same opcodes, tried when this one does not fit; 0: none.
-    pub(crate) next: u16,
+    pub next: u16,
     /// Mask of the accepted reg fields.
-    pub(crate) digits: u8,
-    pub(crate) immediate: Immediate,
+    pub digits: u8,
+    /// Its immediate.
+    pub immediate: Immediate,
     /// Bits of a REX prefix that must not be there: 40 is the prefix itself.
-    pub(crate) rex_denied: u8,
+    pub rex_denied: u8,
     /// ... that must be there.
-    pub(crate) rex_demanded: u8,
-    pub(crate) kind: Kind,
+    pub rex_demanded: u8,
+    /// What it means besides.
+    pub kind: Kind,
 }
 
 impl Row {
@@ -176,35 +179,41 @@ impl Row {
 
     /// Whether any of these flags is set.
     #[inline]
-    pub(crate) const fn has(&self, flags: u64) -> bool {
+    pub const fn has(&self, flags: u64) -> bool {
         self.flags & flags != 0
     }
 }
 
 /// One row of the table, as text. See [`crate::table`] for the notation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Text {
-    pub(crate) map: &'static str,
-    pub(crate) opcodes: &'static str,
-    pub(crate) operands: &'static str,
-    pub(crate) options: &'static str,
+pub struct Text {
+    /// Mandatory prefix and escape bytes.
+    pub map: &'static str,
+    /// Opcodes, and ranges of them.
+    pub opcodes: &'static str,
+    /// Operands.
+    pub operands: &'static str,
+    /// Options.
+    pub options: &'static str,
     /// The instructions that this row lets through, for people and for the tests.
-    #[cfg_attr(not(test), allow(dead_code))]
-    pub(crate) names: &'static str,
+    pub names: &'static str,
 }
 
 /// Rows that share a class and the reason why they are allowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub(crate) class: &'static str,
-    pub(crate) reason: &'static str,
-    pub(crate) rows: &'static [Text],
+pub struct Group {
+    /// What they are.
+    pub class: &'static str,
+    /// Why they are allowed.
+    pub reason: &'static str,
+    /// The rows.
+    pub rows: &'static [Text],
 }
 
 /// Which of D8 to DF, and which of the ModRM bytes C0 to FF with it, exist
 /// (bit = ModRM - C0). Undocumented aliases are left out; `fnstsw %ax` (DF E0)
 /// has a row of its own.
-pub(crate) const X87_REGISTER_FORMS: [u64; 8] = [
+pub const X87_REGISTER_FORMS: [u64; 8] = [
     0xffff_ffff_ffff_ffff,
     0xffff_7f33_0001_ffff,
     0x0000_0200_ffff_ffff,
@@ -217,12 +226,12 @@ pub(crate) const X87_REGISTER_FORMS: [u64; 8] = [
 
 /// Numbers of opcode maps: one-byte, then 0F, 0F38, 0F3A, then the same three
 /// with VEX; the six multi-byte ones once for each of the prefixes none, 66, F3, F2.
-pub(crate) const SLOTS: usize = 256 * 25;
+pub const SLOTS: usize = 256 * 25;
 const COUNT: usize = count();
 
 /// Which 256 entries of [`INDEX`] belong to `map` 0 to 6 with `prefix` 0 to 3.
 #[inline]
-pub(crate) const fn plane(map: usize, prefix: usize) -> usize {
+pub const fn plane(map: usize, prefix: usize) -> usize {
     if map == 0 {
         0
     } else {
@@ -251,18 +260,13 @@ struct Built {
 
 const BUILT: Built = build();
 /// All rows; number 0 is [`NO_ROW`].
-pub(crate) static ROWS: [Row; COUNT] = BUILT.rows;
+pub static ROWS: [Row; COUNT] = BUILT.rows;
 /// The first row for each opcode of each map; 0: none.
-pub(crate) static INDEX: [u16; SLOTS] = BUILT.index;
+pub static INDEX: [u16; SLOTS] = BUILT.index;
 
 /// The row that permits this opcode of this plane, in memory or register form; none if
 /// more than that and the reg field decides.
-pub(crate) const fn fixed(
-    plane: usize,
-    opcode: u8,
-    digit: u32,
-    memory: bool,
-) -> Option<&'static Row> {
+pub const fn fixed(plane: usize, opcode: u8, digit: u32, memory: bool) -> Option<&'static Row> {
     let mut number = INDEX[plane * 256 + opcode as usize];
     while number != 0 {
         let row = &ROWS[number as usize];
@@ -359,7 +363,7 @@ const fn text(number: usize) -> &'static Text {
     &GROUPS[group].rows[left]
 }
 
-const fn parse_map(text: &'static str) -> (usize, usize) {
+pub(crate) const fn parse_map(text: &'static str) -> (usize, usize) {
     let (mut map, mut prefix, mut vex) = (0, 0, 0);
     let mut words = Words::new(text);
     while let Some(word) = words.next() {
@@ -378,7 +382,7 @@ const fn parse_map(text: &'static str) -> (usize, usize) {
     (map + vex, prefix)
 }
 
-const fn parse_opcodes(text: &'static str) -> [bool; 256] {
+pub(crate) const fn parse_opcodes(text: &'static str) -> [bool; 256] {
     let mut set = [false; 256];
     let mut words = Words::new(text);
     while let Some(word) = words.next() {
