@@ -21,6 +21,8 @@ pub(crate) struct Here {
     /// Not 0: the call has run out of time.
     pub(crate) pending: AtomicU64,
     pub(crate) thread: *mut Thread,
+    /// The lowest address of the thread's own stack, the host's.
+    pub(crate) host_low: u64,
 }
 
 /// What a thread has in a domain.
@@ -104,6 +106,8 @@ core::arch::global_asm!(
     FRAME = const offset_of!(Here, frame),
     SEATS = const offset_of!(Here, seats),
     LIMIT = const offset_of!(Here, limit),
+    HOST_LOW = const offset_of!(Here, host_low),
+    HOST_RESERVE = const HOST_RESERVE,
     PENDING = const offset_of!(Here, pending),
     SEAT_INNER = const offset_of!(Seat, inner),
     SEAT_STACK = const offset_of!(Seat, stack),
@@ -152,6 +156,10 @@ unsafe extern "C" {
         count: u64,
     );
 }
+
+/// An entry from the host leaves so much of the host's stack at least: a module must not be able to use it up by
+/// being called back again and again.
+pub(crate) const HOST_RESERVE: u64 = 128 << 10;
 
 /// The calling thread's own.
 pub(crate) fn here() -> *mut Here {

@@ -73,7 +73,11 @@ mullion_word_enter:
     mov     %rsp, %r13
     test    %r12, %r12
     jnz     3f
-    # From the host.
+    # From the host, with enough left of its stack.
+    mov     %rsp, %r14
+    sub     %fs:{HOST_LOW}(%rbx), %r14
+    cmp     ${HOST_RESERVE}, %r14
+    jb      mullion_word_slow
     lea     -8(%rsp), %r14
     and     $-16, %r14
     mov     %fs:{CONTROL}(%rbx), %r15

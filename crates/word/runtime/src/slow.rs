@@ -70,8 +70,12 @@ pub(crate) extern "C" fn enter_slowly(
             return refuse(registers, Some((FaultKind::NoMemory, what)));
         }
     };
+    let mark = 0u8;
     // SAFETY: it is the thread's own.
-    let room = unsafe { (*here()).control >= (*here()).limit };
+    let room = unsafe {
+        let left = (&raw const mark as u64).wrapping_sub((*here()).host_low);
+        (*here()).control >= (*here()).limit && left >= gates::HOST_RESERVE
+    };
     if !room {
         let what = "calls are nested too deeply".to_owned();
         return refuse(registers, Some((FaultKind::ControlStack, what)));

@@ -146,9 +146,28 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
     unsafe {
         (*here).control = top;
         (*here).limit = limit;
+        (*here).host_low = stack_low();
         (*here).seats = seats;
     }
     Ok(thread)
+}
+
+/// The lowest address of the calling thread's stack; a large number if it is not known.
+fn stack_low() -> u64 {
+    // SAFETY: the attributes are filled in before they are read, and given back.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return 1 << 62;
+        }
+        let (mut at, mut bytes) = (std::ptr::null_mut(), 0);
+        let found = libc::pthread_attr_getstack(&attributes, &mut at, &mut bytes);
+        libc::pthread_attr_destroy(&mut attributes);
+        match found {
+            0 => at as u64,
+            _ => 1 << 62,
+        }
+    }
 }
 
 fn alternate_on(memory: &Reserved) -> io::Result<()> {
