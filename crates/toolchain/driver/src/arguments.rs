@@ -3,7 +3,7 @@
 
 use crate::{DriverError, response};
 use mullion_abi::Protection;
-use mullion_rewriter::{Base, Options};
+use mullion_rewriter::{Base, Options, Wall};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -301,6 +301,7 @@ impl Arguments {
     /// What the rewriter is to do.
     pub(crate) fn rewriting(&self) -> Options {
         Options {
+            wall: Wall::Window,
             protection: self.protection,
             base: self.base,
             count: self.count,

@@ -3,7 +3,7 @@
 use crate::growth::{self, Original};
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Write};
@@ -81,6 +81,7 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
         .first()
         .map_or(Path::new("-"), PathBuf::as_path);
     let options = Options {
+        wall: Wall::Window,
         protection,
         base: crate::arguments::base_from_environment()?,
         count: crate::arguments::count_from_environment(),

@@ -78,6 +78,16 @@ impl Liveness {
             || (register == number::RAX && wanted & COUNT == 0)
     }
 
+    /// Whether anything in its function can be the target of an indirect jump.
+    pub(crate) fn has_targets(&self, unit: &Unit<'_>, position: Position) -> bool {
+        self.indirect.contains_key(&unit.functions[position])
+    }
+
+    /// Whether an indirect jump surely stays within its function.
+    pub(crate) fn is_switch(&self, position: Position) -> bool {
+        self.switches.contains(&position)
+    }
+
     /// What an indirect jump may find read behind it: by the rest of its function, or, if it
     /// may be a tail call, by a function. No static chain goes through a pointer: that
     /// takes code on the stack.
