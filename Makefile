@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Scripts and recipes look for what was built in target/, wherever cargo was told to build.
 unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
-.PHONY: all install uninstall build run test check fmt clippy doc docs deny setup bench bench-sip conformance clean
+.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup bench bench-sip conformance clean
 
 all: build
 
@@ -36,6 +36,9 @@ test: setup       ## run every test there is
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
 
+package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
+	@scripts/package
+
 docs:             ## the pages of this tree as one site, build/docs/site, its links checked (installs mdBook by cargo)
 	@scripts/docs
 
@@ -46,7 +49,7 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
 	target/release/conformance torture --state build/torture.state
 
-check: fmt clippy features doc deny test   ## what continuous integration runs
+check: fmt clippy features packages doc deny test   ## what continuous integration runs
 
 bench:            ## what each wall costs, side by side (BENCH=--quick for a first look)
 	@scripts/setup --build
@@ -79,6 +82,9 @@ features:         ## the combinations of features that hosts may choose
 	cargo check --quiet -p mullion --no-default-features --features debug-information
 	cargo check --quiet -p mullion-symbols --no-default-features
 	cargo check --quiet -p mullion-trust --no-default-features
+
+packages:         ## that the crates which hosts need can be packaged, without building them
+	@scripts/package --no-verify --offline --allow-dirty --quiet
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -3,6 +3,7 @@
 //! The tests do the holding. `cargo run -p mullion-checks --bin trusted` makes the page of trusted lines.
 #![forbid(unsafe_code)]
 
+pub mod imports;
 pub mod lines;
 pub mod tree;
 pub mod trusted;

@@ -28,3 +28,23 @@ pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// The folders of the crates under `crates/`, by their manifests.
+pub fn crates() -> Vec<PathBuf> {
+    let manifests = files(&root().join("crates"), "toml");
+    let folder = |manifest: &PathBuf| manifest.parent().expect("a folder").to_owned();
+    let manifests = manifests.iter().filter(|path| path.ends_with("Cargo.toml"));
+    manifests
+        .map(folder)
+        .filter(|folder| folder.join("src").is_dir())
+        .collect()
+}
+
+/// The file that a crate begins with.
+pub fn top(folder: &Path) -> PathBuf {
+    let library = folder.join("src/lib.rs");
+    match library.exists() {
+        true => library,
+        false => folder.join("src/main.rs"),
+    }
+}

@@ -42,6 +42,7 @@ fn what_is_installed_serves_and_can_be_removed() {
     has_everything(&prefix);
     needs_no_cargo(place.path(), &prefix);
     follow_the_guide(place.path(), &prefix);
+    cmake_finds_it(place.path(), &prefix);
     remove(&prefix);
 }
 
@@ -55,6 +56,8 @@ fn has_everything(prefix: &Path) {
         "lib/libmullion.a",
         "lib/libmullion.so",
         "lib/pkgconfig/mullion.pc",
+        "lib/cmake/mullion/mullion-config.cmake",
+        "lib/cmake/mullion/mullion-config-version.cmake",
         "share/man/man1/mullion.1",
         "share/man/man1/mullion-loader-serve.1",
     ] {
@@ -136,5 +139,51 @@ fn follow_the_guide(place: &Path, prefix: &Path) {
             "5\n",
             "{line}: {said}"
         );
+    }
+}
+
+/// The project of docs/host-c.md, with the host and the extension that `follow_the_guide` has left.
+fn cmake_finds_it(place: &Path, prefix: &Path) {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("not run: there is no cmake");
+        return;
+    }
+    if !place.join("host.c").exists() {
+        eprintln!("not run: the host of the guide was not made");
+        return;
+    }
+    let page = fs::read_to_string(root().join("docs/host-c.md")).expect("the page");
+    let project = page
+        .split("```cmake\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("a project");
+    for target in ["mullion::mullion", "mullion::static"] {
+        let project = project.replace("mullion::mullion", target);
+        fs::write(place.join("CMakeLists.txt"), project).expect("written");
+        let said = cmake(place, prefix).expect("it is found");
+        assert_eq!(said, "5\n", "{target}");
+    }
+    for (version, is_found) in [("0.1", true), ("0.1.0", true), ("0.2", false), ("1", false)] {
+        let project = project.replace("mullion REQUIRED", &format!("mullion {version} REQUIRED"));
+        fs::write(place.join("CMakeLists.txt"), project).expect("written");
+        let result = cmake(place, prefix);
+        assert_eq!(result.is_ok(), is_found, "{version}: {result:?}");
+    }
+}
+
+/// Configures and builds the project in `place`, and runs the host: what that said.
+fn cmake(place: &Path, prefix: &Path) -> Result<String, String> {
+    let _ = fs::remove_dir_all(place.join("build"));
+    let mut shell = Command::new("bash");
+    shell
+        .arg("-euc")
+        .arg("cmake -S . -B build >&2 && cmake --build build >&2 && build/host")
+        .env("CMAKE_PREFIX_PATH", prefix)
+        .current_dir(place);
+    let output = shell.output().expect("bash");
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     }
 }

@@ -30,6 +30,7 @@ fn a_configuration_is_run_looked_at_and_ended() {
     assert!(table.contains("3 processes, 2 running"), "{table}");
     run.look(&["top", "--json"], "\"contract\": \"echo\"");
     run.look(&["graph"], ">domain main</text>");
+    run.look(&["graph", "--dot"], "label=\"domain main\"");
     // Heaps, stacks and blocks of living processes, as `mullion map` takes them.
     for wanted in ["\"asker\"", "\"heap\"", "\"stack\"", "\"exchange heap\""] {
         let state = run.look(&["map"], wanted);

@@ -1,9 +1,10 @@
 //! Memory in a domain, owned by the host.
 
+use crate::access::Access;
 use crate::error::Error;
 use crate::heap::{Block, Heap};
 use crate::pointer::{Data, Ptr, Slice};
-use crate::within::{Access, Within};
+use crate::within::Within;
 use mullion_runtime::{BadAddress, Claimed};
 use std::fmt;
 use std::marker::PhantomData;

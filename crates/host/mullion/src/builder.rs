@@ -1,14 +1,14 @@
 //! What a domain is to be made of, and how it is made.
 
-use crate::caller::Context;
-use crate::domain::{Domain, State};
-use crate::error::Error;
+use crate::context::Context;
+use crate::domain::Domain;
+use crate::error::{Error, explain_load};
 use crate::identity::Identity;
 use crate::image::Image;
 use crate::import::{Behind, Imports};
 use crate::link;
 use crate::output::Lines;
-use mullion_loader::LoadError;
+use crate::state::State;
 use mullion_runtime::{End, HostFunction, Limits};
 use mullion_system::{Grants, Mount, Streams, System};
 use std::any::Any;
@@ -124,6 +124,14 @@ impl DomainBuilder {
     }
 }
 
+impl Image {
+    /// A domain of it, to be made.
+    #[must_use]
+    pub fn domain(&self) -> DomainBuilder {
+        DomainBuilder::new(self)
+    }
+}
+
 impl Recipe {
     /// A domain whose constructors have run.
     fn make(&self, identity: &Arc<Identity>, lines: &Arc<Lines>) -> Result<State, Error> {
@@ -164,7 +172,11 @@ impl Recipe {
         }
         state.start()?;
         if let Some(map) = image.host().perf() {
-            map.add(identity.name(), image, state.domain().memory().base());
+            map.add(
+                identity.name(),
+                image.symbols(),
+                state.domain().memory().base(),
+            );
         }
         Ok(state)
     }
@@ -190,12 +202,5 @@ impl Recipe {
             }
             None => system.filter(|_| name == SYSTEM).map(System::import),
         }
-    }
-}
-
-pub(crate) fn explain_load(error: LoadError) -> Error {
-    match error {
-        LoadError::Runtime(error) => Error::Runtime(error),
-        other => Error::Load(other),
     }
 }

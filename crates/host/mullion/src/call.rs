@@ -6,7 +6,7 @@
 
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::function::Terms;
+use crate::terms::Terms;
 use mullion_runtime::{Arguments, Canceller, Returned};
 use std::any::Any;
 use std::fmt;

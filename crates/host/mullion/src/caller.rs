@@ -1,22 +1,18 @@
 //! A domain that has called a host function.
 
+use crate::access::Access;
+use crate::callback::Callback;
+use crate::context::Context;
 use crate::error::Error;
-use crate::function::{Callback, Signature};
-use crate::heap::Heap;
 use crate::held::{self, Held, Owner};
 use crate::identity::{self, Identity};
 use crate::image::Image;
-use crate::within::Access;
+use crate::signature::Signature;
+use crate::value::sealed::Sealed;
+use crate::within::Within;
 use mullion_runtime::End;
 use std::any::Any;
 use std::sync::Arc;
-
-/// What every call from a domain needs to know of it, for as long as it has this
-/// window.
-pub(crate) struct Context {
-    pub(crate) identity: Arc<Identity>,
-    pub(crate) heap: Arc<Heap>,
-}
 
 /// The domain that has called a host function, for the time of that call: its
 /// memory, its functions, what its host said about it.
@@ -140,5 +136,14 @@ impl<'a> Caller<'a> {
     #[inline]
     pub(crate) fn as_access(&self) -> Access<'_> {
         Access::called(self.raw, self.context)
+    }
+}
+
+impl Sealed for Caller<'_> {}
+impl Within for Caller<'_> {
+    #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
+    #[inline(always)]
+    fn access(&self) -> Result<Access<'_>, Error> {
+        Ok(self.as_access())
     }
 }

@@ -1,26 +1,17 @@
 //! Domains: an image in a window of its own, called, restarted, unloaded.
 
-use crate::builder::explain_load;
-use crate::caller::Context;
+use crate::access::Access;
 use crate::error::Error;
-use crate::fault::Fault;
-use crate::function::{Function, Signature, Terms};
-use crate::heap::Heap;
 use crate::held;
 use crate::identity::Identity;
 use crate::image::Image;
-use crate::link::{self, Callee, Link};
 use crate::output::Lines;
-use crate::within::Access;
-use mullion_loader::{Instance, Start};
-use mullion_runtime::{
-    Arguments, AroundThreadEnd, CallError, Canceller, Cause, Claimed, DomainNumber, Entry,
-    Returned, Used, Using,
-};
-use mullion_system::System;
+use crate::state::State;
+use crate::terms::Terms;
+use mullion_runtime::{Arguments, Canceller, DomainNumber, Entry, Returned, Used, Using};
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A protection domain. Cheap to clone: every clone is the same domain, which
@@ -43,15 +34,6 @@ struct Core {
     start_wait: Duration,
     /// Of its limits.
     most_memory: u64,
-}
-
-/// A domain in its window.
-pub(crate) struct State {
-    instance: Instance,
-    context: Arc<Context>,
-    system: Option<Arc<System>>,
-    /// Of the exports, in the order of the image; filled as they are called.
-    entries: Box<[OnceLock<Entry>]>,
 }
 
 impl Domain {
@@ -98,45 +80,6 @@ impl Domain {
     pub fn base(&self) -> u64 {
         // A domain has its place before anybody has the domain.
         self.core.identity.place().map_or(0, |place| place.base)
-    }
-
-    /// The function that it exports as `name`; see [`Function`] for what is checked
-    /// about `F` and what cannot be.
-    ///
-    /// # Errors
-    /// [`Error::NoExport`]; [`Error::WrongType`].
-    pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let export = self.image().export_as::<F>(name)?;
-        Ok(Function::new(self.clone(), export))
-    }
-
-    /// Puts a function of another domain behind an import of this one, which was named
-    /// by [`Imports::link_later`](crate::Imports::link_later): for domains that call each
-    /// other, or that are to call what is loaded later. `asker` is the domain on whose
-    /// behalf that is done; `None`: the host wants it so. It holds while both domains
-    /// live, over restarts.
-    ///
-    /// # Errors
-    /// [`Error::NotAllowed`]: the policy of the called one's host; [`Error::NoImport`];
-    /// [`Error::Linked`]: it is linked already; [`Error::Unloaded`], [`Error::NotOpen`], of either.
-    pub fn link(
-        &self,
-        asker: Option<&Identity>,
-        import: &str,
-        callee: impl Into<Callee>,
-    ) -> Result<(), Error> {
-        let access = self.hold()?;
-        let caller = (&**self.identity(), access.domain()?);
-        link::make(asker, caller, import, &callee.into())
-    }
-
-    /// What it calls of other domains.
-    ///
-    /// # Errors
-    /// As [`Domain::has_ended`].
-    pub fn links(&self) -> Result<Vec<Link>, Error> {
-        let access = self.hold()?;
-        Ok(link::list(self.identity(), access.domain()?))
     }
 
     /// Whether it has faulted or exited, and takes no calls until it is restarted.
@@ -279,14 +222,14 @@ impl Domain {
         terms: Option<&Terms>,
     ) -> Result<Returned, Error> {
         if terms.is_some() || tracing::enabled!(target: "mullion::call", tracing::Level::TRACE) {
-            return self.call_on(export, arguments, terms);
+            return self.call_unusual(export, arguments, terms);
         }
         let guard = match self.core.state.enter() {
             Some(guard) => guard,
             None => self.core.enter_later(&[])?,
         };
         let (domain, entry) = self.entered(&guard, export)?;
-        match held::invocation(|| domain.call_or_box(entry, arguments, None)) {
+        match held::invocation(|| domain.call(entry, arguments)) {
             Ok(returned) => Ok(returned),
             Err(error) => Err(self.core.identity.explain(*error)),
         }
@@ -294,7 +237,7 @@ impl Domain {
 
     /// As [`Domain::call`], of a function with limits or cancellers of its own, or while somebody listens.
     #[inline(never)]
-    fn call_on(
+    fn call_unusual(
         &self,
         export: usize,
         arguments: &Arguments,
@@ -302,11 +245,11 @@ impl Domain {
     ) -> Result<Returned, Error> {
         let guard = match self.core.state.enter() {
             Some(guard) => guard,
-            None => self.core.enter_later(cancellers_of(terms))?,
+            None => self.core.enter_later(Terms::cancellers_of(terms))?,
         };
         let (domain, entry) = self.entered(&guard, export)?;
         let work = || match terms {
-            None => domain.call_or_box(entry, arguments, None),
+            None => domain.call(entry, arguments),
             Some(terms) => terms.call(domain, entry, arguments),
         };
         let call = || held::invocation(work);
@@ -326,8 +269,8 @@ impl Domain {
         export: usize,
     ) -> Result<(&'a mullion_runtime::Domain, Entry), Error> {
         let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
-        let entry = match state.entries[export].get() {
-            Some(entry) => *entry,
+        let entry = match state.known_entry(export) {
+            Some(entry) => entry,
             None => state.entry(export, self.image())?,
         };
         Ok((state.domain(), entry))
@@ -405,182 +348,6 @@ impl Core {
                 false => Error::NotOpen { domain },
             }
         })
-    }
-}
-
-fn cancellers_of(terms: Option<&Terms>) -> &[Canceller] {
-    terms.map_or(&[], |terms| &terms.cancellers)
-}
-
-impl Terms {
-    #[inline(never)]
-    fn call(
-        &self,
-        domain: &mullion_runtime::Domain,
-        entry: Entry,
-        arguments: &Arguments,
-    ) -> Result<Returned, Box<CallError>> {
-        let limits = self.limits.as_ref();
-        match &*self.cancellers {
-            [] => domain.call_or_box(entry, arguments, limits),
-            some => domain.call_cancellable(entry, arguments, limits, some),
-        }
-    }
-}
-
-impl State {
-    /// A domain of which nothing has run yet.
-    pub(crate) fn new(
-        instance: Instance,
-        context: Arc<Context>,
-        system: Option<Arc<System>>,
-    ) -> Self {
-        let identity = context.identity.clone();
-        let around: AroundThreadEnd = Arc::new(move |call| {
-            if let Err(error) = held::invocation(call) {
-                let error = identity.explain(error);
-                // A fault has been logged.
-                if error.fault().is_none() {
-                    tracing::warn!(domain = identity.name(), "at a thread's end: {error}");
-                }
-            }
-        });
-        instance.domain().around_thread_end(around);
-        Self {
-            entries: entries(&context),
-            instance,
-            context,
-            system,
-        }
-    }
-
-    /// Runs the constructors, and opens the domain to others.
-    pub(crate) fn start(&self) -> Result<(), Error> {
-        let mut random = [0; 16];
-        // The C library's protection against itself is weaker without; no wall is.
-        let _unseeded = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-        let identity = &self.context.identity;
-        let block = Start {
-            arguments: vec![identity.name().replace('\0', "").into_bytes()],
-            environment: Vec::new(),
-            random,
-        };
-        let block = block.place(&self.instance).map_err(explain_load)?;
-        let entry = self.instance.start()?;
-        let arguments = Arguments::new(&[block]);
-        let called = held::invocation(|| self.domain().start(entry, &arguments));
-        called.map_err(|error| identity.explain(error))?;
-        Ok(())
-    }
-
-    fn restart(&mut self, lines: &Lines) -> Result<(), Error> {
-        let restarted = self.instance.restart();
-        if let Err(mullion_runtime::Error::Busy) = restarted {
-            let domain = self.context.identity.name().to_owned();
-            return Err(Error::InUse { domain });
-        }
-        // What was begun by the one before is not this one's.
-        lines.finish(self.context.identity.name());
-        self.context.heap.reset();
-        self.entries = entries(&self.context);
-        if let Some(system) = &self.system {
-            system.reset();
-        }
-        restarted?;
-        // A domain whose constructors do not return has ended; so has one that cannot begin them.
-        self.start().inspect_err(|_| self.domain().end())
-    }
-
-    #[inline]
-    pub(crate) fn domain(&self) -> &mullion_runtime::Domain {
-        self.instance.domain()
-    }
-
-    #[inline]
-    pub(crate) fn heap(&self) -> &Arc<Heap> {
-        &self.context.heap
-    }
-
-    /// Where an export is entered.
-    #[inline]
-    pub(crate) fn entry(&self, export: usize, image: &Image) -> Result<Entry, Error> {
-        if let Some(entry) = self.entries[export].get() {
-            return Ok(*entry);
-        }
-        let address = self.domain().memory().base() + image.offset_of(export);
-        let entry = self.domain().entry(Claimed(address))?;
-        Ok(*self.entries[export].get_or_init(|| entry))
-    }
-}
-
-/// Whether the run time has ended the call because of a jump to its host function.
-fn was_jumped_over(reason: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    matches!(
-        reason.downcast_ref(),
-        Some(mullion_runtime::Error::Abandoned)
-    )
-}
-
-/// Nobody has looked for any export yet.
-fn entries(context: &Context) -> Box<[OnceLock<Entry>]> {
-    let exports = context.identity.image().file().exports();
-    exports.iter().map(|_| OnceLock::new()).collect()
-}
-
-impl Identity {
-    /// What the host is told, and its log.
-    #[cold]
-    pub(crate) fn explain(&self, error: CallError) -> Error {
-        let domain = self.name().to_owned();
-        let error = match error {
-            CallError::Fault(fault) => {
-                let fault = Box::new(Fault::new(&domain, self.image(), *fault));
-                match fault.cause() {
-                    Cause::Cancelled => Error::Cancelled {
-                        domain,
-                        fault: Some(fault),
-                    },
-                    _ => Error::Fault(fault),
-                }
-            }
-            CallError::Exit(status) => Error::Exit { domain, status },
-            // It waited for a lock, in a domain that another call has ended.
-            CallError::Refused(source)
-                if matches!(source.downcast_ref(), Some(mullion_runtime::Error::Ended)) =>
-            {
-                Error::Ended { domain }
-            }
-            CallError::Refused(source) => match source.downcast::<link::Failed>() {
-                Ok(failed) => Error::Callee {
-                    domain,
-                    source: Box::new(failed.0),
-                },
-                Err(source) if was_jumped_over(&*source) => Error::Abandoned,
-                Err(source) => Error::Refused { domain, source },
-            },
-            CallError::NotMade(mullion_runtime::Error::Abandoned) => Error::Abandoned,
-            CallError::NotMade(mullion_runtime::Error::Ended) => Error::Ended { domain },
-            CallError::NotMade(mullion_runtime::Error::Cancelled) => Error::Cancelled {
-                domain,
-                fault: None,
-            },
-            CallError::NotMade(mullion_runtime::Error::NotOpen) => Error::NotOpen { domain },
-            CallError::NotMade(mullion_runtime::Error::Depth { depth }) => {
-                Error::Depth { domain, depth }
-            }
-            CallError::NotMade(mullion_runtime::Error::TimeSpent { granted }) => {
-                Error::TimeSpent { domain, granted }
-            }
-            CallError::NotMade(mullion_runtime::Error::ProcessorTimeSpent { granted }) => {
-                Error::ProcessorTimeSpent { domain, granted }
-            }
-            CallError::NotMade(other) => Error::Runtime(other),
-        };
-        match &error {
-            Error::Fault(fault) => fault.log(),
-            other => tracing::debug!(target: "mullion::call", "{other}"),
-        }
-        error
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong, as typed data.
 
 use crate::fault::Fault;
+use mullion_loader::LoadError;
 use std::path::PathBuf;
 
 /// Why the host did not get what it asked for.
@@ -306,6 +307,21 @@ impl Error {
             Self::Callee { source, .. } => source.fault(),
             _ => None,
         }
+    }
+}
+
+/// An error of any kind.
+pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a link hands to the invocation that it ends.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Failed(pub(crate) Error);
+
+pub(crate) fn explain_load(error: LoadError) -> Error {
+    match error {
+        LoadError::Runtime(error) => Error::Runtime(error),
+        other => Error::Load(other),
     }
 }
 

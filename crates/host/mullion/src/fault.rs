@@ -1,9 +1,10 @@
 //! Faults with the names that the image's debug information has for them.
 
-use crate::image::Image;
+use crate::symbols::ImageSymbols;
 use mullion_runtime::{Cause, Registers};
 use mullion_symbols::Location;
 use std::fmt;
+use std::sync::Arc;
 
 /// A call ended because of what the domain did.
 ///
@@ -12,7 +13,7 @@ use std::fmt;
 #[derive(Clone)]
 pub struct Fault {
     domain: String,
-    image: Image,
+    symbols: Arc<ImageSymbols>,
     raw: mullion_runtime::Fault,
 }
 
@@ -29,10 +30,14 @@ pub struct Frame {
 }
 
 impl Fault {
-    pub(crate) fn new(domain: &str, image: &Image, raw: mullion_runtime::Fault) -> Self {
+    pub(crate) fn new(
+        domain: &str,
+        symbols: &Arc<ImageSymbols>,
+        raw: mullion_runtime::Fault,
+    ) -> Self {
         Self {
             domain: domain.to_owned(),
-            image: image.clone(),
+            symbols: symbols.clone(),
             raw,
         }
     }
@@ -71,9 +76,7 @@ impl Fault {
     #[must_use]
     pub fn symbol(&self) -> Option<String> {
         let offset = self.raw.offset(self.raw.instruction)?;
-        self.image
-            .symbols()
-            .with(|symbols| symbols.function_at(offset))
+        self.symbols.with(|symbols| symbols.function_at(offset))
     }
 
     /// The innermost place in the source.
@@ -115,7 +118,7 @@ impl Fault {
         let offset = self.raw.offset(address);
         let find = |offset: u64| {
             let offset = offset.saturating_sub(behind);
-            self.image.symbols().with(|symbols| symbols.find(offset))
+            self.symbols.with(|symbols| symbols.find(offset))
         };
         Frame {
             address,

@@ -156,6 +156,16 @@ impl Host {
     }
 }
 
+impl Image {
+    /// Reads, verifies and lays out an image, on a host without policy.
+    ///
+    /// # Errors
+    /// As [`Host::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Host::new().open(path)
+    }
+}
+
 impl Default for Host {
     fn default() -> Self {
         Self::new()

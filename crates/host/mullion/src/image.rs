@@ -1,16 +1,14 @@
 //! Verified images, ready to become domains.
 
-use crate::builder::DomainBuilder;
 use crate::error::Error;
-use crate::function::{Export, Signature as SomeSignature};
 use crate::host::Host;
+use crate::symbols::{ImageSymbols, Known};
 use mullion_loader::{Admitted, Loaded};
-use mullion_symbols::{Class, Signature, Symbols, Type, Unknown};
+use mullion_symbols::{Class, Signature, Type};
 use mullion_verifier::ImageKind;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A verified image, laid out once for all its domains. Cheap to clone.
 #[derive(Clone)]
@@ -23,23 +21,10 @@ struct Inner {
     name: String,
     loaded: Loaded,
     exports: HashMap<String, usize>,
-    symbols: LazySymbols,
-    /// The types of exports that somebody has asked for.
-    signatures: Mutex<HashMap<usize, Known>>,
+    symbols: Arc<ImageSymbols>,
 }
 
-/// What the debug information says of an export's type.
-type Known = Result<Arc<Signature>, Unknown>;
-
 impl Image {
-    /// Reads, verifies and lays out an image, on a host without policy.
-    ///
-    /// # Errors
-    /// As [`Host::open`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Host::new().open(path)
-    }
-
     pub(crate) fn new(host: &Host, name: &str, admitted: Admitted) -> Result<Self, Error> {
         if admitted.image().kind() != ImageKind::Extension {
             return Err(Error::NotAnExtension {
@@ -53,22 +38,18 @@ impl Image {
             None => Loaded::new(admitted),
             Some(_) => Loaded::for_profiles(admitted),
         };
+        let loaded = loaded.map_err(Error::Load)?;
+        let bytes = loaded.image().bytes().clone();
+        let symbols = ImageSymbols::new(bytes, host.reads_debug_information());
         Ok(Self {
             inner: Arc::new(Inner {
                 host: host.clone(),
                 name: name.to_owned(),
                 exports,
-                loaded: loaded.map_err(Error::Load)?,
-                symbols: LazySymbols::default(),
-                signatures: Mutex::default(),
+                loaded,
+                symbols: Arc::new(symbols),
             }),
         })
-    }
-
-    /// A domain of it, to be made.
-    #[must_use]
-    pub fn domain(&self) -> DomainBuilder {
-        DomainBuilder::new(self)
     }
 
     /// Maps windows in advance, until so many domains can be made without: each takes a third of
@@ -99,14 +80,6 @@ impl Image {
         self.file().imports().iter().map(String::as_str)
     }
 
-    /// The function that it exports as `name`, for calls with registers.
-    ///
-    /// # Errors
-    /// [`Error::NoExport`].
-    pub fn find(&self, name: &str) -> Result<Export, Error> {
-        Ok(Export::new(self.clone(), self.export(name)?))
-    }
-
     /// What its file says of itself.
     #[must_use]
     pub fn file(&self) -> &mullion_verifier::Image {
@@ -134,15 +107,6 @@ impl Image {
         found.ok_or_else(|| self.no_export(name))
     }
 
-    /// The number of the export of that name, if the debug information does not say that
-    /// it has another type than `F`.
-    pub(crate) fn export_as<F: SomeSignature>(&self, name: &str) -> Result<usize, Error> {
-        let export = self.export(name)?;
-        let host = || std::any::type_name::<F>().replace("mullion::pointer::", "");
-        self.check_export(export, F::CLASSES, host)?;
-        Ok(export)
-    }
-
     /// Whether the debug information says that the export has another type than those
     /// classes, for which the host has a name.
     pub(crate) fn check_export(
@@ -163,14 +127,7 @@ impl Image {
     }
 
     pub(crate) fn signature(&self, export: usize) -> Known {
-        let known = self.inner.signatures.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        let read = || {
-            let offset = self.offset_of(export);
-            let signature = self.symbols().with(|symbols| symbols.signature(offset));
-            signature.map(Arc::new)
-        };
-        known.entry(export).or_insert_with(read).clone()
+        self.symbols().signature(self.offset_of(export))
     }
 
     /// The number of the import of that name.
@@ -196,8 +153,8 @@ impl Image {
         self.file().exports()[export].offset
     }
 
-    pub(crate) fn symbols(&self) -> Borrowed<'_> {
-        Borrowed(self)
+    pub(crate) fn symbols(&self) -> &Arc<ImageSymbols> {
+        &self.inner.symbols
     }
 }
 
@@ -227,29 +184,4 @@ fn agrees(signature: &Signature, (parameters, result): (&[Class], Option<Class>)
     returned != Some(Class::Other)
         && signature.parameters.as_ref().is_none_or(same)
         && (result.is_none() || result == returned)
-}
-
-/// Names and lines, read when first asked for.
-#[derive(Default)]
-struct LazySymbols(Mutex<Option<Symbols>>);
-
-/// An image's names and lines.
-pub(crate) struct Borrowed<'a>(&'a Image);
-
-impl Borrowed<'_> {
-    pub(crate) fn with<R>(&self, use_them: impl FnOnce(&mut Symbols) -> R) -> R {
-        let inner = &self.0.inner;
-        let mut symbols = inner
-            .symbols
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        use_them(symbols.get_or_insert_with(|| {
-            let bytes = inner.loaded.image().bytes().clone();
-            match inner.host.reads_debug_information() {
-                true => Symbols::new(bytes),
-                false => Symbols::without_debug_information(bytes),
-            }
-        }))
-    }
 }

@@ -1,13 +1,13 @@
 //! Functions of the host that a domain may call: an explicit list.
 
-use crate::caller::{Caller, Context};
-use crate::error::Error;
-use crate::link::Callee;
+use crate::callee::Callee;
+use crate::caller::Caller;
+use crate::context::Context;
+use crate::error::{BoxedError, Error};
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Taker, Value};
 use mullion_runtime::End;
 use std::collections::HashMap;
-use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -144,9 +144,6 @@ impl fmt::Debug for Imports {
             .finish()
     }
 }
-
-/// An error of any kind.
-pub type BoxedError = Box<dyn StdError + Send + Sync>;
 
 /// The registers in which a domain passes arguments. Nothing about them is checked.
 #[derive(Clone, Copy, Debug)]

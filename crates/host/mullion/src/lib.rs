@@ -70,16 +70,24 @@
 #[doc = include_str!("../../../../docs/host-rust.md")]
 mod guide {}
 
+mod access;
+mod arity;
 mod books;
 mod buffer;
 mod builder;
 mod call;
+mod callback;
+mod callee;
 mod caller;
+mod context;
 mod domain;
 mod error;
+mod explain;
+mod export;
 mod fault;
 mod function;
 mod gate;
+mod grant;
 mod heap;
 mod held;
 mod host;
@@ -95,6 +103,11 @@ mod pointer;
 mod policy;
 mod pool;
 mod shared;
+mod signature;
+mod state;
+mod symbols;
+mod target;
+mod terms;
 mod value;
 mod within;
 
@@ -102,17 +115,20 @@ pub use books::{books, snapshot};
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
 pub use call::Call;
+pub use callback::Callback;
+pub use callee::Callee;
 pub use caller::Caller;
 pub use domain::Domain;
-pub use error::Error;
+pub use error::{BoxedError, Error};
+pub use export::Export;
 pub use fault::{Fault, Frame};
-pub use function::{Callback, Export, Function, Signature};
+pub use function::Function;
 pub use held::Held;
 pub use host::{Host, HostBuilder};
 pub use identity::Identity;
 pub use image::Image;
-pub use import::{Answer, BoxedError, Imports, IntoImport, RawArguments, RawResult};
-pub use link::{Callee, Link};
+pub use import::{Answer, Imports, IntoImport, RawArguments, RawResult};
+pub use link::Link;
 pub use live::{Live, LiveFunction};
 pub use metrics::{Metrics, log_metrics, metrics, prometheus};
 #[cfg(feature = "trust")]
@@ -134,8 +150,10 @@ pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
 pub use shared::Shared;
+pub use signature::Signature;
+pub use target::Target;
 pub use value::{Outcome, Value};
-pub use within::{Target, Within};
+pub use within::Within;
 pub use zerocopy;
 
 /// Makes the calling thread ready for calls of domains, as its first call does: it has

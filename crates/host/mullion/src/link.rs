@@ -1,32 +1,11 @@
 //! One domain calls another one, without the host in between.
 
+use crate::callee::Callee;
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::function::{Export, Function, Signature};
 use crate::identity::{self, Identity};
-use crate::import::BoxedError;
 use crate::policy::{Question, Wish};
-use mullion_runtime::{CallError, CallLimits, LinkOptions, Returned};
-use std::fmt;
 use std::sync::Arc;
-
-/// A function of a domain that another domain is to call in the place of a host
-/// function: for [`Imports::link`](crate::Imports::link) and [`Domain::link`]. Made from a
-/// [`Function`], by [`Function`]'s `or`, or from an [`Export`].
-///
-/// Arguments and results pass in registers, and two integers on the stack; nothing is
-/// copied, and nobody looks at them. Pointers are the calling domain's, and mean
-/// nothing to the called one, except those into pages that both have
-/// ([`Shared`](crate::Shared)).
-#[derive(Clone)]
-pub struct Callee {
-    pub(crate) domain: Domain,
-    pub(crate) export: usize,
-    doubles: bool,
-    integers: usize,
-    limits: Option<CallLimits>,
-    failed: Option<Returned>,
-}
 
 /// A link of a domain, as [`Domain::links`] lists them: all of them are the graph of
 /// who calls whom.
@@ -43,91 +22,36 @@ pub struct Link {
     pub calls: u64,
 }
 
-impl Callee {
-    /// An export, for hosts that learn its type only when they run.
+impl Domain {
+    /// Puts a function of another domain behind an import of this one, which was named
+    /// by [`Imports::link_later`](crate::Imports::link_later): for domains that call each
+    /// other, or that are to call what is loaded later. `asker` is the domain on whose
+    /// behalf that is done; `None`: the host wants it so. It holds while both domains
+    /// live, over restarts.
     ///
     /// # Errors
-    /// [`Error::NoExport`]: the domain is of another image.
-    pub fn new(domain: &Domain, export: &Export) -> Result<Self, Error> {
-        Ok(Self {
-            export: export.number_in(domain.image())?,
-            domain: domain.clone(),
-            doubles: true,
-            integers: 0,
-            limits: None,
-            failed: None,
-        })
+    /// [`Error::NotAllowed`]: the policy of the called one's host; [`Error::NoImport`];
+    /// [`Error::Linked`]: it is linked already; [`Error::Unloaded`], [`Error::NotOpen`], of either.
+    pub fn link(
+        &self,
+        asker: Option<&Identity>,
+        import: &str,
+        callee: impl Into<Callee>,
+    ) -> Result<(), Error> {
+        let access = self.hold()?;
+        let caller = (&**self.identity(), access.domain()?);
+        make(asker, caller, import, &callee.into())
     }
 
-    /// Passes so many integers and pointers on, if more than the six in registers.
-    #[must_use]
-    pub fn integers(mut self, count: usize) -> Self {
-        self.integers = count;
-        self
-    }
-
-    /// Whether floating-point arguments are passed on: without, a call is a little
-    /// faster.
-    #[must_use]
-    pub fn doubles(mut self, wanted: bool) -> Self {
-        self.doubles = wanted;
-        self
-    }
-
-    /// Limits of each call, beside those of the called domain.
-    #[must_use]
-    pub fn limited(mut self, limits: CallLimits) -> Self {
-        self.limits = Some(limits);
-        self
-    }
-
-    /// What the calling domain finds if the called one faults, takes no calls, or has
-    /// gone. Without it, that ends the call into the calling domain, with
-    /// [`Error::Callee`].
-    #[must_use]
-    pub fn or(mut self, failed: Returned) -> Self {
-        self.failed = Some(failed);
-        self
-    }
-
-    fn options(&self) -> LinkOptions {
-        let identity = Arc::downgrade(self.domain.identity());
-        let name = self.domain.name().to_owned();
-        let default = self.failed;
-        LinkOptions {
-            doubles: self.doubles,
-            stacked: self.integers.saturating_sub(6),
-            limits: self.limits,
-            failed: Some(Arc::new(move |error: CallError| {
-                let error = match identity.upgrade() {
-                    Some(identity) => identity.explain(error),
-                    None => Error::Unloaded {
-                        domain: name.clone(),
-                    },
-                };
-                default.ok_or_else(|| Box::new(Failed(error)) as BoxedError)
-            })),
-        }
+    /// What it calls of other domains.
+    ///
+    /// # Errors
+    /// As [`Domain::has_ended`].
+    pub fn links(&self) -> Result<Vec<Link>, Error> {
+        let access = self.hold()?;
+        Ok(list(self.identity(), access.domain()?))
     }
 }
-
-impl<F: Signature> From<&Function<F>> for Callee {
-    fn from(function: &Function<F>) -> Self {
-        Self {
-            domain: function.domain().clone(),
-            export: function.number(),
-            doubles: F::VECTORS > 0,
-            integers: F::INTEGERS,
-            limits: function.limits(),
-            failed: None,
-        }
-    }
-}
-
-/// What a link hands to the invocation that it ends.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct Failed(pub(crate) Error);
 
 /// Puts `callee` behind an import of `caller`, if the policy of its host lets `asker`.
 pub(crate) fn make(
@@ -186,11 +110,4 @@ pub(crate) fn list(identity: &Identity, domain: &mullion_runtime::Domain) -> Vec
         }
     });
     links.collect()
-}
-
-impl fmt::Debug for Callee {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let export = &self.domain.image().file().exports()[self.export].name;
-        write!(formatter, "Callee({}, {export})", self.domain.name())
-    }
 }

@@ -3,10 +3,13 @@
 //! A [`Live`] names the domain that serves now. Its functions look that up at each call, and keep it until
 //! the call has ended: so a call ends where it began, and a domain that was replaced goes with its last call.
 
+use crate::arity::for_each_arity;
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::function::{Function, Signature};
+use crate::function::Function;
 use crate::image::Image;
+use crate::signature::Signature;
+use crate::value::{Outcome, Registers, Value};
 use mullion_runtime::{Arguments, Returned};
 use mullion_symbols::Class;
 use std::fmt;
@@ -162,13 +165,35 @@ impl<F: Signature> LiveFunction<F> {
 }
 
 impl<F> LiveFunction<F> {
-    pub(crate) fn call_raw(&self, arguments: &Arguments) -> Result<Returned, Error> {
+    fn call_raw(&self, arguments: &Arguments) -> Result<Returned, Error> {
         let serving = self.live.serving();
         serving
             .domain
             .call(serving.exports[self.number], arguments, None)
     }
 }
+
+macro_rules! arities {
+    ($(($($name:ident: $type:ident),*))*) => {$(
+        impl<R: Outcome, $($type: Value),*> LiveFunction<fn($($type),*) -> R> {
+            /// Calls it in the domain that serves now, and waits until it returns.
+            ///
+            /// # Errors
+            /// As [`Function`]'s `call`.
+            ///
+            /// # Panics
+            /// As [`Function`]'s `call`.
+            #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
+            pub fn call(&self, $($name: $type),*) -> Result<R, Error> {
+                #[allow(unused_mut, reason = "without arguments")]
+                let mut registers = Registers::default();
+                $(registers.push($name);)*
+                self.call_raw(&registers.finish()).map(|returned| R::take(&returned))
+            }
+        }
+    )*};
+}
+for_each_arity!(arities);
 
 impl<F> Clone for LiveFunction<F> {
     fn clone(&self) -> Self {

@@ -1,6 +1,6 @@
 //! `/tmp/perf-PID.map`: names for `perf`, of code that is in no file it knows.
 
-use crate::image::Image;
+use crate::symbols::ImageSymbols;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -37,9 +37,9 @@ impl PerfMap {
     }
 
     /// Adds the functions of a domain whose window begins at `base`.
-    pub(crate) fn add(&self, domain: &str, image: &Image, base: u64) {
+    pub(crate) fn add(&self, domain: &str, symbols: &ImageSymbols, base: u64) {
         let mut text = String::new();
-        image.symbols().with(|symbols| {
+        symbols.with(|symbols| {
             for function in symbols.functions().filter(|function| function.size > 0) {
                 // Writing to a string does not fail.
                 let _written = writeln!(

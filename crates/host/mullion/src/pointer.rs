@@ -1,8 +1,9 @@
 //! Addresses that a domain states, and what it takes to use them.
 
+use crate::access::Access;
 use crate::error::Error;
 use crate::value::{Value, sealed::Sealed};
-use crate::within::{Access, Within};
+use crate::within::Within;
 use mullion_runtime::Claimed;
 use std::ffi::CString;
 use std::fmt;

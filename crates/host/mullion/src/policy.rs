@@ -2,8 +2,8 @@
 //! segmentation paper, section 2.3). It is asked before anything changes; what it
 //! allows, `crates/window/runtime` does.
 
+use crate::error::BoxedError;
 use crate::identity::Identity;
-use crate::import::BoxedError;
 use crate::shared::Shared;
 use mullion_runtime::Access as Permission;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Scalars that cross the wall in registers.
 
-use crate::caller::Context;
+use crate::context::Context;
 use crate::error::Error;
 use mullion_runtime::{Arguments, BadAddress, Caller, End, Returned};
 use mullion_symbols::Class;

@@ -666,7 +666,7 @@ fn start(instance: &Instance, name: &str) -> Result<(), Failure> {
     let block = block.place(instance)?;
     let entry = instance.start().map_err(LoadError::from)?;
     let called = instance.domain().start(entry, &Arguments::new(&[block]));
-    called.map(drop).map_err(Failure::Start)
+    called.map(drop).map_err(|error| Failure::Start(*error))
 }
 
 impl Module {
@@ -735,6 +735,6 @@ fn enter(
     export: &str,
 ) -> Result<Value, Failure> {
     let called = instance.domain().call(entry, &Arguments::new(integers));
-    let returned = called.map_err(|error| Failure::Call(error, export.to_owned()))?;
+    let returned = called.map_err(|error| Failure::Call(*error, export.to_owned()))?;
     Ok(json!({ "result": returned.integer, "high": returned.high }))
 }

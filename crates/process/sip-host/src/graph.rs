@@ -12,6 +12,8 @@
 //! Channels of one contract between the same two processes are one line, with their number and the messages each
 //! way. A dot is at the client's end, an arrow at the server's. Where they go is `place`'s business: no line touches a box
 //! that is not its end, and words stand free, in every graph.
+//!
+//! [`dot`] writes the same graph as text for Graphviz, for whoever wants one of its layouts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -74,12 +76,54 @@ pub fn svg(view: &View) -> String {
     out
 }
 
+/// Writes a view as text for Graphviz: a cluster for each domain, full names, and the same words on each line.
+pub fn dot(view: &View) -> String {
+    let picture = Picture::new(view);
+    let mut out = String::from(
+        "digraph channels {\n    rankdir=LR;\n    node [shape=box, style=\"rounded,filled\"];\n",
+    );
+    for (frame, title) in picture.frames.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            out,
+            "    subgraph cluster_{frame} {{\n        label=\"{}\";",
+            quoted(title)
+        );
+        let members = picture.nodes.iter().enumerate();
+        for (index, _) in members.filter(|(_, node)| node.frame == frame) {
+            let name = &picture.names[index];
+            let (fill, words) = described(view, name);
+            let _ = writeln!(
+                out,
+                "        n{index} [label=\"{}\\n{}\", fillcolor=\"{fill}\"];",
+                quoted(name),
+                quoted(&words)
+            );
+        }
+        out.push_str("    }\n");
+    }
+    for (((_, _, contract), bundle), edge) in picture.bundles.iter().zip(&picture.edges) {
+        let _ = writeln!(
+            out,
+            "    n{} -> n{} [label=\"{}\"];",
+            edge.from,
+            edge.to,
+            quoted(&bundle.words(contract))
+        );
+    }
+    out.push_str("}\n");
+    out
+}
+
 /// What is to be painted, and where.
 struct Picture {
     /// Frames by their titles, and boxes by their names, from top to bottom.
     frames: Vec<String>,
     names: Vec<String>,
+    nodes: Vec<Node>,
     bundles: Vec<((String, String, String), Bundle)>,
+    /// One for each bundle.
+    edges: Vec<Edge>,
     places: Places,
     /// Of all boxes.
     width: f64,
@@ -127,7 +171,9 @@ impl Picture {
             places: place::place(&nodes, &edges, MARGIN),
             frames: columns.into_iter().map(|(title, _)| title).collect(),
             names,
+            nodes,
             bundles,
+            edges,
             width: wide + 20.0,
         }
     }
@@ -161,8 +207,7 @@ impl Picture {
 
     fn node(&self, out: &mut String, index: usize, view: &View) {
         let (name, (y, height)) = (&self.names[index], self.places.nodes[index]);
-        let found = view.processes.iter().find(|process| process.name == *name);
-        let (fill, words) = found.map_or(("#ffffff", String::new()), detail);
+        let (fill, words) = described(view, name);
         let x = MARGIN + PADDING;
         let _ = writeln!(
             out,
@@ -250,6 +295,12 @@ fn bundles(channels: &[ChannelView]) -> Bundles {
     bundles
 }
 
+/// What is known of who has this name: a colour, and words.
+fn described(view: &View, name: &str) -> (&'static str, String) {
+    let found = view.processes.iter().find(|process| process.name == name);
+    found.map_or(("#ffffff", String::new()), detail)
+}
+
 /// A box's colour, and what is said in it.
 fn detail(process: &ProcessView) -> (&'static str, String) {
     if process.state != RUNNING {
@@ -293,6 +344,11 @@ fn shortened(name: &str) -> String {
 fn width(text: &str, size: f64) -> f64 {
     let wide = |character: char| if character.is_ascii() { 0.64 } else { 1.0 };
     text.chars().map(wide).sum::<f64>() * size
+}
+
+/// As it stands in a label of Graphviz, where a backslash begins an escape.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 fn escaped(text: &str) -> String {

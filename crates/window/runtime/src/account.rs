@@ -7,8 +7,7 @@
 //! to wake the watchdog and the thread. None is stopped early.
 
 use crate::clock::Clock;
-use crate::control::Tcb;
-use crate::watchdog::Granted;
+use crate::granted::Granted;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -26,6 +25,15 @@ struct State {
     spent: u64,
     /// Calls that run.
     running: Vec<Running>,
+}
+
+/// A thread that makes calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Thread {
+    /// The address of its block.
+    pub(crate) block: usize,
+    /// Its number.
+    pub(crate) number: libc::pid_t,
 }
 
 /// A thread that runs a call.
@@ -66,26 +74,28 @@ impl Account {
     }
 
     /// A call begins on the thread; what it has left if no other one runs.
-    pub(crate) fn begin(&self, tcb: &Tcb) -> Option<Duration> {
+    pub(crate) fn begin(&self, thread: Thread) -> Option<Duration> {
         let mut state = lock(&self.state);
         let left = self.granted.checked_sub(state.total(self.clock))?;
         if left.is_zero() {
             return None;
         }
         state.running.push(Running {
-            block: address(tcb),
-            thread: tcb.thread,
-            since: self.clock.of(tcb.thread),
+            block: thread.block,
+            thread: thread.number,
+            since: self.clock.of(thread.number),
         });
         Some(left)
     }
 
     /// It ends.
-    pub(crate) fn end(&self, tcb: &Tcb) {
-        let now = self.clock.of(tcb.thread);
+    pub(crate) fn end(&self, thread: Thread) {
+        let now = self.clock.of(thread.number);
         let mut state = lock(&self.state);
-        let block = address(tcb);
-        let place = state.running.iter().rposition(|call| call.block == block);
+        let place = state
+            .running
+            .iter()
+            .rposition(|call| call.block == thread.block);
         if let Some(place) = place {
             let call = state.running.swap_remove(place);
             state.spent = state.spent.saturating_add(now.saturating_sub(call.since));
@@ -121,10 +131,6 @@ impl State {
         });
         Duration::from_nanos(self.spent.saturating_add(running))
     }
-}
-
-fn address(tcb: &Tcb) -> usize {
-    std::ptr::from_ref(tcb).addr()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

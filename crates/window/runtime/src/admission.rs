@@ -1,11 +1,12 @@
 //! Who may enter a domain that is not open: what each state of its life (`life`) means to
 //! the host, to another domain, and to a thread that is inside already.
 
-use crate::control::{self, Tcb};
-use crate::domain::{DomainNumber, Inner};
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::life::{self, State};
 use crate::news;
+use crate::number::DomainNumber;
+use crate::tcb::{self, Tcb};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// function by a jump nobody knows: then it may be.
 #[must_use]
 pub fn is_inside(domain: DomainNumber) -> bool {
-    let Some(tcb) = control::current() else {
+    let Some(tcb) = tcb::current() else {
         return false;
     };
     tcb.check_nesting().is_err() || tcb.frames().any(|frame| frame.domain().number == domain)

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::fault::Fault;
 use std::ptr;
+use std::sync::Arc;
 
 /// Integer arguments in registers.
 pub(crate) const REGISTERS: usize = 6;
@@ -116,6 +117,14 @@ fn many(stacked: &[u64]) -> Box<[u64]> {
     stacked.into()
 }
 
+/// An address at which a domain may be entered: a labelled instruction of its
+/// image. Only the domain that made it takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub(crate) address: u64,
+    pub(crate) serial: u64,
+}
+
 /// What a domain's function returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Returned {
@@ -143,6 +152,11 @@ pub enum CallError {
     #[error(transparent)]
     NotMade(#[from] Error),
 }
+
+/// Makes the call at a thread's end, and sees what comes of it: see
+/// [`Domain::around_thread_end`](crate::Domain::around_thread_end). A panic of a host
+/// function is [`CallError::Refused`].
+pub type AroundThreadEnd = Arc<dyn Fn(&mut dyn FnMut() -> Result<(), CallError>) + Send + Sync>;
 
 /// [`CallError`] inside the crate: one register, so that results may be in registers too.
 pub(crate) type NotReturned = Box<CallError>;

@@ -19,10 +19,13 @@
 //! has left the list, nobody stops anything for it. What was stopped before is no deadline that the thread
 //! has again.
 
+use crate::attach::current_or_new;
 use crate::call::{CallError, NotReturned, Returned};
-use crate::control::{self, Tcb};
+use crate::deadline::{self, Outer};
 use crate::error::Error;
-use crate::watchdog::{self, Granted, Outer};
+use crate::granted::Granted;
+use crate::tcb::Tcb;
+use crate::watchdog::{self, Asked};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,11 +48,8 @@ struct Shared {
 /// The block of a thread that is in a call. It leaves the list before the call ends.
 struct Running(*const Tcb);
 
-// SAFETY: others than its thread give it to `watchdog::stop` alone, while it is on the list.
+// SAFETY: others than its thread give it to `deadline::stop` alone, while it is on the list.
 unsafe impl Send for Running {}
-
-/// Those that are cancelled, and whose calls have not all ended.
-static ASKED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
 impl Canceller {
     /// One that nobody has cancelled.
@@ -65,7 +65,8 @@ impl Canceller {
         if self.shared.asked.swap(true, Ordering::SeqCst) {
             return;
         }
-        lock(&ASKED).push(Arc::downgrade(&self.shared));
+        let shared: Weak<Shared> = Arc::downgrade(&self.shared);
+        watchdog::stop_at_every_tick(shared);
         self.shared.stop();
     }
 
@@ -80,7 +81,7 @@ impl Canceller {
         &self,
         call: impl FnOnce() -> Result<Returned, NotReturned>,
     ) -> Result<Returned, NotReturned> {
-        let tcb = control::current_or_new()?;
+        let tcb = current_or_new()?;
         let Some(scope) = Scope::begin(tcb, &self.shared) else {
             return Err(Error::Cancelled.into());
         };
@@ -105,18 +106,13 @@ pub(crate) fn over(
     }
 }
 
-/// At every tick: stops what still runs.
-pub(crate) fn again() {
-    lock(&ASKED).retain(|asked| asked.upgrade().is_some_and(|shared| shared.stop()));
-}
-
-impl Shared {
-    /// Stops what runs; whether there is anything. Later nothing begins, as it was asked before.
+impl Asked for Shared {
+    /// Later nothing begins, as it was asked before.
     fn stop(&self) -> bool {
         let running = lock(&self.running);
         for Running(block) in &*running {
             // SAFETY: it is on the list, which is locked: its thread is in the call.
-            unsafe { watchdog::stop(*block, Granted::cancelled()) };
+            unsafe { deadline::stop(*block, Granted::cancelled()) };
         }
         !running.is_empty()
     }
@@ -136,7 +132,7 @@ impl<'a> Scope<'a> {
         if shared.asked.load(Ordering::SeqCst) {
             return None;
         }
-        let outer = watchdog::mark(tcb);
+        let outer = deadline::mark(tcb);
         running.push(Running(tcb));
         Some(Self { tcb, shared, outer })
     }
@@ -152,7 +148,7 @@ impl Drop for Scope<'_> {
             running.swap_remove(place);
         }
         drop(running);
-        watchdog::unmark(self.tcb, &self.outer);
+        deadline::unmark(self.tcb, &self.outer);
     }
 }
 

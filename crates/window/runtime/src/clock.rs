@@ -3,6 +3,9 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+/// How often the watchdog looks while some invocation has a limit.
+pub const TICK: Duration = Duration::from_millis(2);
+
 /// What a limit of time counts, and what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {

@@ -20,6 +20,8 @@
 //! Windows of domains that have gone wait here, mapped and reset, for the next
 //! domain of the image.
 
+use crate::access::{Access, PAGE};
+use crate::assembly::uses;
 use crate::error::Error;
 use crate::gates;
 use crate::packed::Packed;
@@ -27,8 +29,7 @@ use crate::records::{Decided, Vacant};
 use crate::regions::{Owner, Regions};
 use crate::sealed;
 use crate::stacks::Mapped;
-use crate::trampoline::uses;
-use crate::window::{Access, PAGE, Window};
+use crate::window::Window;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE, LABEL};
 use std::borrow::Cow;
 use std::fs::File;
@@ -82,7 +83,7 @@ pub struct Image {
     parked: Mutex<Vec<Parked>>,
     /// Windows get a copy of what is in the file, and not the file.
     anonymous: bool,
-    /// `trampoline::uses`.
+    /// `assembly::uses`.
     uses: u32,
     /// Offset of what every thread calls before its first call: a labelled instruction.
     thread_start: Option<u64>,

@@ -1,17 +1,20 @@
 //! Invocations: from a checked request through the trampoline, and what came of it.
 
-use crate::call::{Arguments, CallError, NotReturned, Returned};
+use crate::account::Thread;
+use crate::assembly::ended;
+use crate::call::{Arguments, CallError, Entry, NotReturned, Returned};
 use crate::clock::Clock;
-use crate::control::{self, GateLimit, MAX_CONTROL_STACK, Tcb};
-use crate::dispatch::Ending;
-use crate::domain::{Entry, Inner};
+use crate::enter::{self, Extra, Left};
 use crate::error::Error;
 use crate::fault::Cause;
+use crate::granted::{Bound, Granted};
+use crate::host_function::Ending;
+use crate::inner::Inner;
 use crate::limits::{CallLimits, least};
 use crate::meter::Tally;
 use crate::stacks::RED_ZONE;
-use crate::trampoline::{self, Extra, Left, ended};
-use crate::watchdog::{self, Bound, Granted};
+use crate::tcb::{GateLimit, Tcb};
+use crate::{deadline, signals};
 use std::panic::resume_unwind;
 use std::ptr;
 
@@ -26,141 +29,20 @@ pub(crate) struct Request<'a> {
     pub(crate) stacked: &'a [u64],
 }
 
+impl<'a> Request<'a> {
+    /// What the host asks for. The entry is this domain's, in this life.
+    #[inline]
+    pub(crate) fn new(entry: Entry, arguments: &'a Arguments) -> Self {
+        Self {
+            target: entry.address,
+            integers: arguments.integers(),
+            vectors: arguments.vectors(),
+            stacked: arguments.stacked(),
+        }
+    }
+}
+
 impl Inner {
-    /// A call of the host. The usual one is inlined into its caller, so that the result
-    /// stays in registers: in memory, it would be written in parts and read as a whole,
-    /// and that read waits for all of the writes. Usual is that the thread has called this
-    /// domain before and is in none, and that no limit must be looked at.
-    #[expect(clippy::inline_always, reason = "as said")]
-    #[inline(always)]
-    pub(crate) fn call(
-        &self,
-        entry: Entry,
-        arguments: &Arguments,
-    ) -> Result<Returned, NotReturned> {
-        let tcb =
-            control::current().filter(|tcb| self.life.is_plainly(entry.serial) && tcb.is_outside());
-        let called = tcb.and_then(|tcb| {
-            self.outermost(tcb, entry, arguments, |extra, stack| {
-                self.enter(tcb, extra, entry.address, arguments.integers(), stack)
-            })
-        });
-        match called {
-            Some(called) => called,
-            None => self.call_limited(entry, arguments, None),
-        }
-    }
-
-    /// An invocation on a thread that is in none, and has called this life of the domain before; nothing
-    /// if it has not. `enter` takes further arguments and the data stack.
-    #[expect(clippy::inline_always, reason = "as `call`")]
-    #[inline(always)]
-    fn outermost(
-        &self,
-        tcb: &Tcb,
-        entry: Entry,
-        arguments: &Arguments,
-        enter: impl FnOnce(*const Extra, u64) -> Left,
-    ) -> Option<Result<Returned, NotReturned>> {
-        let top = tcb.own_stack_called(self, entry.serial)?;
-        let (stacked, vectors) = (arguments.stacked(), arguments.vectors());
-        let extra;
-        let (stack, extra) = if stacked.is_empty() && vectors.is_null() {
-            (top, ptr::null())
-        } else {
-            extra = Extra::new(vectors, stacked);
-            // A stack has room for that many words, and more.
-            ((top - 8 * stacked.len() as u64) & !15, &raw const extra)
-        };
-        Some(self.returned(tcb, enter(extra, stack)))
-    }
-
-    /// As the usual call, of a domain whose only limit is the time of each call.
-    #[inline]
-    fn call_timed(
-        &self,
-        entry: Entry,
-        arguments: &Arguments,
-    ) -> Option<Result<Returned, NotReturned>> {
-        let time = self.only_time?.get();
-        let usual = |tcb: &&Tcb| self.life.is_open_with_limits(entry.serial) && tcb.is_outside();
-        let tcb = control::current().filter(usual)?;
-        self.outermost(tcb, entry, arguments, |extra, stack| {
-            let outer = watchdog::arm_call(tcb, time);
-            let control = tcb.lower(MAX_CONTROL_STACK);
-            let left = self.enter(tcb, extra, entry.address, arguments.integers(), stack);
-            tcb.control.set(control);
-            watchdog::disarm_call(tcb, &outer);
-            left
-        })
-    }
-
-    #[inline]
-    pub(crate) fn call_limited(
-        &self,
-        entry: Entry,
-        arguments: &Arguments,
-        limits: Option<&CallLimits>,
-    ) -> Result<Returned, NotReturned> {
-        let mut place = Returned::default();
-        self.call_into(entry, arguments, limits, &mut place)?;
-        // One by one, as in `call`.
-        Ok(Returned {
-            integer: place.integer,
-            high: place.high,
-            double: place.double,
-        })
-    }
-
-    #[inline(never)]
-    fn call_into(
-        &self,
-        entry: Entry,
-        arguments: &Arguments,
-        limits: Option<&CallLimits>,
-        place: &mut Returned,
-    ) -> Result<(), NotReturned> {
-        if limits.is_none()
-            && let Some(called) = self.call_timed(entry, arguments)
-        {
-            *place = called?;
-            return Ok(());
-        }
-        if entry.serial != self.serial() {
-            return Err(Error::WrongDomain.into());
-        }
-        let request = Request {
-            target: entry.address,
-            integers: arguments.integers(),
-            vectors: arguments.vectors(),
-            stacked: arguments.stacked(),
-        };
-        let tcb = control::current_or_new()?;
-        tcb.check_nesting()?;
-        if !self.life.is_open() {
-            self.admit_host(tcb).map_err(|error| self.not_made(error))?;
-        }
-        *place = self.invoke(tcb, request, limits)?;
-        Ok(())
-    }
-
-    /// Runs the constructors, for who has begun that.
-    pub(crate) fn call_first(
-        &self,
-        entry: Entry,
-        arguments: &Arguments,
-    ) -> Result<Returned, NotReturned> {
-        let request = Request {
-            target: entry.address,
-            integers: arguments.integers(),
-            vectors: arguments.vectors(),
-            stacked: arguments.stacked(),
-        };
-        let tcb = control::current_or_new()?;
-        tcb.check_nesting()?;
-        self.invoke(tcb, request, None)
-    }
-
     /// Runs what an entry of this domain or a link to it names. Callers have been admitted.
     #[expect(clippy::inline_always, reason = "as `call`")]
     #[inline(always)]
@@ -189,7 +71,9 @@ impl Inner {
         };
         let left = if self.is_limited || limits.is_some() {
             let mut left = Left::default();
-            self.enter_limited(tcb, extra, request, stack, limits, &mut left)?;
+            self.limited(tcb, limits, || {
+                left = self.enter(tcb, extra, request.target, request.integers, stack);
+            })?;
             left
         } else {
             self.enter(tcb, extra, request.target, request.integers, stack)
@@ -199,7 +83,7 @@ impl Inner {
 
     #[expect(clippy::inline_always, reason = "as `call`")]
     #[inline(always)]
-    fn returned(&self, tcb: &Tcb, left: Left) -> Result<Returned, NotReturned> {
+    pub(crate) fn returned(&self, tcb: &Tcb, left: Left) -> Result<Returned, NotReturned> {
         if left.ended != ended::RETURNED {
             return Err(self.explain(tcb, left.ended));
         }
@@ -218,7 +102,7 @@ impl Inner {
             // Below what the outer invocation uses, its red zone included. Modulo
             // the window, as the domain's own steps are.
             Some(outer) => (outer as u32).wrapping_sub(RED_ZONE),
-            None => tcb.stack_top(self)? as u32,
+            None => self.stack_top(tcb)? as u32,
         };
         let stack = top.wrapping_sub(8 * words) & !15;
         Ok(self.window + u64::from(stack))
@@ -226,7 +110,7 @@ impl Inner {
 
     #[expect(clippy::inline_always, reason = "as `call`")]
     #[inline(always)]
-    fn enter(
+    pub(crate) fn enter(
         &self,
         tcb: &Tcb,
         extra: *const Extra,
@@ -239,19 +123,17 @@ impl Inner {
         // window as long as `self` lives; the stack lies in this window; the
         // pointers are those of a caller who waits; the block is
         // this thread's, and nested calls have been refused without room.
-        unsafe { trampoline::enter(tcb, self, target, stack, integers, extra) }
+        unsafe { enter::enter(tcb, self, target, stack, integers, extra) }
     }
 
-    /// With limits on time, gate calls or the control stack, or on what is nested.
+    /// Enters under the limits of the domain, and those of the call: on time, gate calls or the control stack, or
+    /// on what is nested.
     #[inline(never)]
-    fn enter_limited(
+    fn limited(
         &self,
         tcb: &Tcb,
-        extra: *const Extra,
-        request: Request<'_>,
-        stack: u64,
         limits: Option<&CallLimits>,
-        place: &mut Left,
+        enter: impl FnOnce(),
     ) -> Result<(), NotReturned> {
         let limits = limits.copied().unwrap_or_default();
         // Without a limit, one of an outer invocation of the same domain goes on.
@@ -269,9 +151,9 @@ impl Inner {
         });
         // Measured from before its limit begins, so that a call that its limit has ended is never seen to be shorter.
         let outcome = self.measured(tcb, || {
-            self.enter_timed(tcb, &limits, || {
+            self.timed(tcb, &limits, || {
                 let control = tcb.lower(self.limits().control_stack);
-                *place = self.enter(tcb, extra, request.target, request.integers, stack);
+                enter();
                 tcb.control.set(control);
             })
         });
@@ -298,7 +180,7 @@ impl Inner {
     }
 
     /// With limits on its time, or on all calls' time.
-    fn enter_timed(
+    fn timed(
         &self,
         tcb: &Tcb,
         limits: &CallLimits,
@@ -324,9 +206,9 @@ impl Inner {
             enter();
             return Ok(());
         }
-        let outer = watchdog::arm(tcb, bounds);
+        let outer = deadline::arm(tcb, bounds);
         enter();
-        watchdog::disarm(tcb, &outer);
+        deadline::disarm(tcb, &outer);
         if charges {
             self.discharge(tcb, Clock::ALL.len());
         }
@@ -341,7 +223,7 @@ impl Inner {
                 continue;
             };
             let granted = account.granted();
-            let Some(time) = account.begin(tcb) else {
+            let Some(time) = account.begin(thread(tcb)) else {
                 self.discharge(tcb, index);
                 return Err(self.not_made(match clock {
                     Clock::Wall => Error::TimeSpent { granted },
@@ -356,15 +238,8 @@ impl Inner {
     /// Ends it in the first `count` of the accounts.
     fn discharge(&self, tcb: &Tcb, count: usize) {
         for account in self.accounts.iter().take(count).flatten() {
-            account.end(tcb);
+            account.end(thread(tcb));
         }
-    }
-
-    /// A call that is not made, counted.
-    #[cold]
-    pub(crate) fn not_made(&self, error: Error) -> NotReturned {
-        self.meter.not_made(&error);
-        error.into()
     }
 
     /// Why the invocation did not return, counted.
@@ -396,5 +271,58 @@ impl Inner {
         };
         self.end();
         Box::new(CallError::Fault(Box::new(fault)))
+    }
+
+    /// Where the data stack of the thread begins. It takes one if it has none.
+    #[inline]
+    fn stack_top(&self, tcb: &Tcb) -> Result<u64, NotReturned> {
+        match tcb.own_stack(self, self.serial()) {
+            Some(top) => Ok(top),
+            None => self.first_call(tcb),
+        }
+    }
+
+    /// The thread takes a stack, and the domain sets it up.
+    #[cold]
+    #[inline(never)]
+    fn first_call(&self, tcb: &Tcb) -> Result<u64, NotReturned> {
+        // What the host has changed since the thread called another one.
+        tcb.alternate.install_if_none()?;
+        signals::open()?;
+        let leased = tcb.lease(self);
+        let (top, index) = leased.map_err(|error| self.not_made(error))?;
+        let target = self.thread_start();
+        if target != 0 {
+            let request = Request {
+                target,
+                integers: &[u64::from(index), 0, 0, 0, 0, 0],
+                vectors: ptr::null(),
+                stacked: &[],
+            };
+            let started = match self.invoke(tcb, request, None) {
+                // As system calls report errors: the other numbers are none.
+                Ok(returned) => match returned.integer.wrapping_neg() {
+                    code @ 1..4096 => Err(self.not_made(Error::ThreadStart { code: code as i32 })),
+                    _ => Ok(()),
+                },
+                Err(error) => Err(error),
+            };
+            if let Err(error) = started {
+                tcb.give_back(self);
+                return Err(error);
+            }
+        }
+        // Notes it.
+        let noted = tcb.own_stack(self, self.serial());
+        debug_assert_eq!(noted, Some(top));
+        Ok(top)
+    }
+}
+
+/// The thread, as accounts know it.
+fn thread(tcb: &Tcb) -> Thread {
+    Thread {
+        block: ptr::from_ref(tcb).addr(),
+        number: tcb.thread,
     }
 }

@@ -1,7 +1,8 @@
 //! What a domain may use.
 
 use crate::clock::{Clock, nanoseconds};
-use crate::{MAX_CONTROL_STACK, MAX_STACK_SIZE, MAX_STACKS};
+use crate::control_stack::MAX_CONTROL_STACK;
+use crate::stacks::{MAX_STACK_SIZE, MAX_STACKS};
 use std::num::NonZeroU64;
 use std::time::Duration;
 

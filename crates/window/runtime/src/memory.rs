@@ -7,16 +7,17 @@
 //! unmap it. So the copy is made by assembly that the compiler does not reason
 //! about, and a fault in it is an error and not a crash.
 
+use crate::access::{Access, PAGE};
+use crate::assembly;
 use crate::error::Error;
 use crate::image::Image;
 use crate::kinds::LimitKind;
 use crate::meter::Meter;
+use crate::object::{Object, SHARED_START};
 use crate::quiet::quietly_in_part;
 use crate::records::{Decided, Record, Vacant, Wanted};
 use crate::regions::{Owner, Region, Regions};
-use crate::shared::{Object, SHARED_START};
-use crate::trampoline;
-use crate::window::{Access, PAGE, Window};
+use crate::window::Window;
 use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
 use std::fmt;
 use std::io;
@@ -146,10 +147,10 @@ impl Memory {
         let wanted = |own: &Range<u64>| {
             let own = Some(own.clone()).filter(|own| !own.is_empty());
             let own = own.map(|own| Wanted::Own(own, Access::None));
-            let shared = state.shared.iter().map(|object| {
-                let length = object.place().end - object.place().start;
-                Wanted::Shared(object, 0..length, Access::None)
-            });
+            let shared = state
+                .shared
+                .iter()
+                .map(|object| object.wanted(0..object.length(), Access::None));
             own.into_iter().chain(shared).collect::<Vec<_>>()
         };
         let unmapped = self
@@ -189,7 +190,7 @@ impl Memory {
             (state.regions.behind(image.end()), shared)
         };
         self.meter.has_memory(0);
-        let vacant = self.record.end(shared)?;
+        let vacant = self.record.end(Box::new(shared))?;
         if !renew {
             return Some((vacant, false));
         }
@@ -469,7 +470,7 @@ impl Memory {
         let mut regions = state.regions.clone();
         regions.insert(range.clone(), access, Owner::Shared);
         self.check_mappings(&state.regions, &regions)?;
-        let wanted = [Wanted::Shared(object, bytes.clone(), access)];
+        let wanted = [object.wanted(bytes.clone(), access)];
         let shared = self
             .record
             .change("shared pages", &wanted, |window, decided| {
@@ -639,7 +640,7 @@ impl Piece<'_> {
         // window; if it is not readable, `mullion_copy` says so. Other threads of
         // the domain may write it meanwhile: assembly has no data race with them
         // that the language knows of, and any bytes are good bytes.
-        let missed = unsafe { trampoline::mullion_copy(to.as_mut_ptr(), self.address(), length) };
+        let missed = unsafe { assembly::mullion_copy(to.as_mut_ptr(), self.address(), length) };
         if missed == 0 { Ok(()) } else { Err(self.bad()) }
     }
 
@@ -649,7 +650,7 @@ impl Piece<'_> {
         let length = (self.length as usize).min(from.len());
         // SAFETY: as in `read`; the destination lies in the window, where Rust
         // has no references, and is the domain's to write or a fault.
-        let missed = unsafe { trampoline::mullion_copy(self.address(), from.as_ptr(), length) };
+        let missed = unsafe { assembly::mullion_copy(self.address(), from.as_ptr(), length) };
         if missed == 0 { Ok(()) } else { Err(self.bad()) }
     }
 

@@ -18,9 +18,10 @@
 //! pointer has gone. Above it, the frame may have been overwritten: then the return address below it
 //! is none of the gate's, or the frame does not agree with the control stack.
 
-use crate::control::Tcb;
+use crate::assembly;
 use crate::error::Error;
-use crate::trampoline::{self, GateFrame, HOST_BELOW, frame_address, set_frame};
+use crate::frame::{GateFrame, HOST_BELOW, frame_address, set_frame};
+use crate::tcb::Tcb;
 use mullion_abi::CONTROL_REGION;
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, offset_of};
@@ -74,7 +75,7 @@ impl Tcb {
         };
         let outer = words[OUTER];
         let above = self.control.get() + 8..self.foot() + CONTROL_REGION;
-        if !trampoline::gates_return_to(from)
+        if !assembly::gates_return_to(from)
             || words[0] != self.control.get()
             || !outer.is_multiple_of(8)
             || !above.contains(&outer)
@@ -93,7 +94,7 @@ fn read<const N: usize>(address: u64) -> Option<[u64; N]> {
     let mut words = [0; N];
     // SAFETY: `words` is long enough; if the source is not readable, `mullion_copy` says so.
     let missed = unsafe {
-        trampoline::mullion_copy(
+        assembly::mullion_copy(
             words.as_mut_ptr().cast(),
             ptr::with_exposed_provenance(address as usize),
             8 * N,

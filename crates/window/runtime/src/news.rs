@@ -4,7 +4,7 @@
 //! again. A thread that waits says so before it looks; a thread that changes something looks whether
 //! anybody waits after it has changed it. Of the two, one sees the other.
 
-use crate::watchdog::TICK;
+use crate::clock::TICK;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -20,8 +20,8 @@
 //! Without membarrier (a kernel before 4.14, or a filter of system calls) every use has a
 //! full barrier of its own.
 
+use crate::barrier::membarrier;
 use crate::news;
-use crate::watchdog::membarrier;
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

@@ -15,17 +15,17 @@
 //! The functions that map, protect or take away pages, and the one that puts a link in force, take a
 //! [`Decided`], and only this file makes one. Asked when something changes, never on the way of a call.
 
+use crate::access::Access;
 use crate::error::Error as Failure;
 use crate::regions::Regions;
-use crate::shared::Object;
-use crate::window::{Access, Window};
+use crate::window::Window;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, WINDOW_SIZE};
 use mullion_supervisor::{
     Change, DomainId, Error, Family, Level, Mechanism, Order, Permission, Range, Rule, Snapshot,
     Supervisor,
 };
 use std::ops::Range as Offsets;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kernel's page tables are the mechanism. `window` writes them between the question and the commit,
 /// since the kernel, unlike a [`Mechanism`], may refuse.
@@ -87,7 +87,7 @@ pub(crate) struct Decided<'a>(Yes<'a>);
 #[derive(Debug)]
 enum Yes<'a> {
     /// Pages of the window with this base become so.
-    Pages(u64, &'a [Wanted<'a>]),
+    Pages(u64, &'a [Wanted]),
     /// These addresses are nobody's but the host's, which does there what it likes.
     Hosts(Offsets<u64>),
     /// The entry at this address is called by whoever asked for it.
@@ -116,27 +116,31 @@ impl Decided<'_> {
 
 /// A change of what a domain may do with pages of its window.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum Wanted {
     /// Its own memory at these offsets.
     Own(Offsets<u64>, Access),
-    /// These bytes of an object, which the host has at its own addresses.
-    Shared(&'a Object, Offsets<u64>, Access),
+    /// Pages of an object.
+    Shared {
+        /// Offsets in windows.
+        place: Offsets<u64>,
+        /// Where the host has them.
+        host: u64,
+        /// What it may do there.
+        access: Access,
+    },
 }
 
-impl Wanted<'_> {
+impl Wanted {
     fn offsets(&self) -> Offsets<u64> {
         match self {
             Self::Own(offsets, _) => offsets.clone(),
-            Self::Shared(object, bytes, _) => {
-                let start = object.place().start;
-                start + bytes.start..start + bytes.end
-            }
+            Self::Shared { place, .. } => place.clone(),
         }
     }
 
     fn access(&self) -> Access {
         match self {
-            Self::Own(_, access) | Self::Shared(_, _, access) => *access,
+            Self::Own(_, access) | Self::Shared { access, .. } => *access,
         }
     }
 
@@ -147,10 +151,14 @@ impl Wanted<'_> {
                 let permission = permission(*access);
                 (domain, Change::Own { range, permission })
             }
-            Self::Shared(object, part, access) => {
+            Self::Shared {
+                place,
+                host,
+                access,
+            } => {
                 let change = Change::Export {
                     target: domain.into(),
-                    range: bytes(object.host().start, part.clone())?,
+                    range: bytes(*host, 0..place.end - place.start)?,
                     permission: permission(*access),
                     export: Level::None,
                 };
@@ -249,7 +257,7 @@ impl Record {
     /// The window as it was, and why it is still nobody's.
     pub(crate) fn new(
         mut vacant: Vacant,
-        wanted: &[Wanted<'_>],
+        wanted: &[Wanted],
         work: impl FnOnce(&Window, &Decided<'_>) -> Result<(), Failure>,
     ) -> Result<Self, (Vacant, Failure)> {
         let whole = bytes(vacant.window.base(), 0..WINDOW_SIZE);
@@ -278,7 +286,7 @@ impl Record {
     }
 
     /// What a new domain has of an image: its regions, and the gate area.
-    pub(crate) fn first(regions: &Regions, end: u64) -> Vec<Wanted<'static>> {
+    pub(crate) fn first(regions: &Regions, end: u64) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         // Code right behind the gate area is one piece with it.
         let mut gates = GATE_BASE..GATE_BASE + GATE_AREA_SIZE;
@@ -302,7 +310,7 @@ impl Record {
     pub(crate) fn change<T, E: From<Error>>(
         &self,
         question: &'static str,
-        wanted: &[Wanted<'_>],
+        wanted: &[Wanted],
         work: impl FnOnce(&Window, &Decided<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let base = self.window.base();
@@ -341,8 +349,9 @@ impl Record {
     }
 
     /// The domain's end: its window is nobody's then. If that is refused, the domain stays in the books, with
-    /// all that it has and takes no calls; it is asked again at each next end, and for each new window.
-    pub(crate) fn end(&mut self, shared: Vec<Arc<Object>>) -> Option<Vacant> {
+    /// all that it has and takes no calls; it is asked again at each next end, and for each new window. `kept`
+    /// stays as long.
+    pub(crate) fn end(&mut self, kept: Box<dyn Send>) -> Option<Vacant> {
         let window = std::mem::replace(&mut self.window, Window::nowhere());
         if window.base() == 0 {
             return None;
@@ -351,7 +360,7 @@ impl Record {
         let ending = Ending {
             id: self.id,
             window,
-            _shared: shared,
+            _kept: kept,
         };
         ending.end().map_err(wait).ok()
     }
@@ -359,7 +368,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.end(Vec::new());
+        self.end(Box::new(()));
     }
 }
 
@@ -367,8 +376,8 @@ impl Drop for Record {
 struct Ending {
     id: DomainId,
     window: Window,
-    /// Of which it has pages: they keep their places meanwhile.
-    _shared: Vec<Arc<Object>>,
+    /// The objects of which it has pages: they keep their places meanwhile.
+    _kept: Box<dyn Send>,
 }
 
 /// Those whose end was refused.

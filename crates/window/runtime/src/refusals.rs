@@ -1,6 +1,6 @@
 //! Tests: whatever the supervisor refuses, nothing of it is in force.
 
-use crate::control;
+use crate::control_stack;
 use crate::error::Error;
 use crate::records::{Wanted, end_those_that_wait, refusing, snapshot};
 use crate::{
@@ -237,7 +237,10 @@ impl World {
     fn call(domain: &Domain) -> Result<(), CallError> {
         let entry = Claimed(domain.memory().base() + IMAGE_BASE + 4);
         let entry = domain.entry(entry)?;
-        domain.call(entry, &Arguments::default()).map(drop)
+        domain
+            .call(entry, &Arguments::default())
+            .map(drop)
+            .map_err(|error| *error)
     }
 
     fn heap(&self, more: i64) -> Result<(), Refused> {
@@ -416,7 +419,7 @@ fn live(question: Option<u32>) -> Option<&'static str> {
     let mut world = World::default();
     let mut refused = None;
     // The thread that makes the first call takes a new control stack.
-    let aside = control::take_free();
+    let aside = control_stack::take_free();
     refusing::after(question);
     for (name, step) in STEPS {
         let before = world.seen();
@@ -446,8 +449,8 @@ fn live(question: Option<u32>) -> Option<&'static str> {
     }
     refusing::after(None);
     drop(world);
-    control::release_free();
-    control::put_free(aside);
+    control_stack::release_free();
+    control_stack::put_free(aside);
     refused
 }
 

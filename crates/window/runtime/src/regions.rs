@@ -4,7 +4,7 @@
 //! The number of mappings that they take is limited, because a process may have 65,530 mappings by
 //! default (vm.max_map_count), and a domain must not use up its host's.
 
-use crate::window::Access;
+use crate::access::Access;
 use std::ops::Range;
 
 /// Who put a region there.

@@ -20,10 +20,10 @@
 //! returns to. When that one returns, the kernel restores the domain's mask, and
 //! delivers the signal before the domain's next instruction.
 
-use crate::control::{self, RESERVE, Tcb};
-use crate::signals::time_signal;
+use crate::control_stack::RESERVE;
+use crate::tcb::{self, Tcb};
+use crate::time_signal;
 use mullion_abi::CONTROL_REGION;
-use std::cell::Cell;
 use std::ptr;
 
 /// Codes of SIGSEGV: the kernel itself had no room for a signal, and an address is not mapped.
@@ -31,12 +31,6 @@ pub(crate) const BY_KERNEL: libc::c_int = 0x80;
 pub(crate) const SEGV_MAPERR: libc::c_int = 1;
 /// What the kernel leaves alone below %rsp.
 const RED_ZONE: u64 = 128;
-
-/// Of a thread's control stack; used by its own thread alone, also in signal handlers.
-#[derive(Debug, Default)]
-pub(crate) struct Reserve {
-    is_open: Cell<bool>,
-}
 
 impl Tcb {
     /// Whether a handler of the host's has needed the reserve, in the invocation that runs.
@@ -86,7 +80,7 @@ impl Tcb {
 /// Whether host code has met the closed reserve of this thread at `address`. If so it is
 /// open, and what has been interrupted may go on.
 pub(crate) fn is_needed(address: u64, interrupted: &mut libc::ucontext_t) -> bool {
-    let Some(tcb) = control::current() else {
+    let Some(tcb) = tcb::current() else {
         return false;
     };
     let reserve = tcb.foot() + RESERVE.start..tcb.foot() + RESERVE.end;
@@ -100,7 +94,7 @@ pub(crate) fn is_needed(address: u64, interrupted: &mut libc::ucontext_t) -> boo
 /// The signal has come while the handler that needs the reserve, or one that has
 /// interrupted it, runs.
 pub(crate) fn wait_for_handler(interrupted: &mut libc::ucontext_t) {
-    let Some(tcb) = control::current().filter(|tcb| tcb.reserve_is_open()) else {
+    let Some(tcb) = tcb::current().filter(|tcb| tcb.reserve_is_open()) else {
         return;
     };
     let stack = interrupted.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
@@ -112,7 +106,7 @@ pub(crate) fn wait_for_handler(interrupted: &mut libc::ucontext_t) {
 /// Sends the thread the signal of time limits, to be delivered when the handler returns
 /// that runs in the interrupted context.
 fn come_back(tcb: &Tcb, interrupted: &mut libc::ucontext_t) {
-    let signal = time_signal();
+    let signal = time_signal::get();
     // SAFETY: the set is filled before it is used, and the context is the caller's to
     // change; all calls may be made in handlers. The mask of this handler's own
     // interrupted context is restored when it returns.
@@ -122,6 +116,6 @@ fn come_back(tcb: &Tcb, interrupted: &mut libc::ucontext_t) {
         libc::sigaddset(&mut set, signal);
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
         libc::sigaddset(&mut interrupted.uc_sigmask, signal);
-        libc::syscall(libc::SYS_tgkill, libc::getpid(), tcb.thread, signal);
     }
+    time_signal::send(tcb.thread);
 }

@@ -1,48 +1,35 @@
 //! What is set up once per process.
 
+use crate::assembly::Kind;
 use crate::error::Error;
-use crate::signals;
-use crate::trampoline::Kind;
-use crate::x87;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use crate::{deadline, signals, watchdog, x87};
+use std::sync::{Mutex, PoisonError};
 
 /// Bit of `AT_HWCAP2`: user code may use `wrgsbase`.
 const HWCAP2_FSGSBASE: u64 = 1 << 1;
 
-/// The process's run time.
-pub(crate) struct Runtime {
-    pub(crate) kind: Kind,
-}
-
-static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-
-/// The run time, set up if it was not.
-pub(crate) fn get() -> Result<&'static Runtime, Error> {
-    match RUNTIME.get() {
-        Some(runtime) => Ok(runtime),
+/// The trampolines, in a process that is set up now if it was not.
+pub(crate) fn get() -> Result<&'static Kind, Error> {
+    match Kind::if_known() {
+        Some(kind) => Ok(kind),
         None => set_up(),
     }
 }
 
-/// The run time, if it has been set up. For signal handlers too.
-pub(crate) fn if_set_up() -> Option<&'static Runtime> {
-    RUNTIME.get()
-}
-
 #[cold]
-fn set_up() -> Result<&'static Runtime, Error> {
+fn set_up() -> Result<&'static Kind, Error> {
     static ONCE: Mutex<()> = Mutex::new(());
     let _once = ONCE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
+    if let Some(kind) = Kind::if_known() {
+        return Ok(kind);
     }
     // SAFETY: getauxval reads a table that the kernel made.
     if unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_FSGSBASE == 0 {
         return Err(Error::NoFsgsbase);
     }
-    let kind = Kind::detect();
-    let runtime = RUNTIME.get_or_init(|| Runtime { kind });
+    let kind = Kind::get();
     x87::set_up();
+    deadline::watched_by(watchdog::start);
     signals::install()?;
-    Ok(runtime)
+    Ok(kind)
 }

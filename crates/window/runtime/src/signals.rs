@@ -1,13 +1,12 @@
 //! Signal handlers: faults of domains, the time limit, and the way to the
 //! handlers that the host had before.
 
-use crate::control::{self, Tcb};
+use crate::assembly::{self, Kind, ended};
 use crate::error::Error;
-use crate::fault::Record;
-use crate::trampoline::{self, ended};
-use crate::{reserve, runtime};
+use crate::fault_record::Saved;
+use crate::tcb::{self, Tcb};
+use crate::{reserve, time_signal};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Signals that an instruction can cause.
@@ -23,16 +22,8 @@ const FAULTS: [libc::c_int; 5] = [
 static PREVIOUS: [OnceLock<libc::sigaction>; FAULTS.len()] =
     [const { OnceLock::new() }; FAULTS.len()];
 
-/// The signal of the time limit; 0 before it is chosen.
-static TIME_SIGNAL: AtomicI32 = AtomicI32::new(0);
-
 /// Clears the direction, alignment-check and trap flags.
 const FLAGS_KEPT: i64 = !((1 << 10) | (1 << 18) | (1 << 8));
-
-/// The real-time signal by which the watchdog interrupts threads.
-pub(crate) fn time_signal() -> libc::c_int {
-    TIME_SIGNAL.load(Ordering::Relaxed)
-}
 
 /// Installs the handlers, in front of those that the host has.
 pub(crate) fn install() -> Result<(), Error> {
@@ -42,7 +33,7 @@ pub(crate) fn install() -> Result<(), Error> {
         .find(|signal| is_default(*signal));
     let signal = free.unwrap_or(libc::SIGRTMAX() - 1);
     set_handler(signal, on_time)?;
-    TIME_SIGNAL.store(signal, Ordering::Relaxed);
+    time_signal::choose(signal);
     open_in_handlers();
     Ok(())
 }
@@ -91,7 +82,7 @@ pub(crate) fn open() -> Result<(), Error> {
         for signal in FAULTS {
             libc::sigaddset(&mut set, signal);
         }
-        libc::sigaddset(&mut set, time_signal());
+        libc::sigaddset(&mut set, time_signal::get());
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut())
     };
     match failed {
@@ -100,6 +91,16 @@ pub(crate) fn open() -> Result<(), Error> {
             what: "opening the signals that end invocations",
             source: std::io::Error::from_raw_os_error(error),
         }),
+    }
+}
+
+impl Tcb {
+    /// Sees to it that the thread can be interrupted whatever a domain does: the
+    /// block's own alternate stack is in force, and the signals that the run time
+    /// needs are open.
+    pub(crate) fn prepare(&self) -> Result<(), Error> {
+        self.alternate.install()?;
+        open()
     }
 }
 
@@ -155,8 +156,8 @@ extern "C" fn on_fault(
     // Positive codes are the kernel's: an instruction did it, not `kill`.
     if code > 0 {
         let (begin, end) = (
-            trampoline::mullion_copy_begin as *const (),
-            trampoline::mullion_copy_end as *const (),
+            assembly::mullion_copy_begin as *const (),
+            assembly::mullion_copy_end as *const (),
         );
         if (begin as u64..end as u64).contains(&instruction) {
             registers[libc::REG_RIP as usize] = end as i64;
@@ -193,35 +194,36 @@ extern "C" fn on_time(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
 /// The thread and HOST of the running invocation, if it may be ended at this
 /// instruction (see "SIGNALS" in `trampoline.s`).
 fn invocation_at(instruction: u64) -> Option<(&'static Tcb, u64)> {
-    let tcb = control::current()?;
+    let tcb = tcb::current()?;
     let (domain, host) = tcb.running()?;
-    let builtin = trampoline::mullion_builtin_begin as *const () as u64
-        ..trampoline::mullion_builtin_end as *const () as u64;
+    let builtin = assembly::mullion_builtin_begin as *const () as u64
+        ..assembly::mullion_builtin_end as *const () as u64;
     let inside = instruction.wrapping_sub(domain.window) < mullion_abi::WINDOW_SIZE;
-    let on_its_way = runtime::if_set_up().is_some_and(|set_up| set_up.kind.is_inside(instruction));
+    let on_its_way = Kind::if_known().is_some_and(|kind| kind.is_inside(instruction));
     (inside || on_its_way || builtin.contains(&instruction)).then_some((tcb, host))
 }
-
-type Registers = [libc::greg_t; 23];
 
 /// Notes what happened and makes the handler return to the way out.
 fn end_invocation(
     tcb: &Tcb,
     host: u64,
-    registers: &mut Registers,
+    registers: &mut Saved,
     signal: libc::c_int,
     code: libc::c_int,
     address: u64,
 ) {
-    let Some(runtime) = runtime::if_set_up() else {
+    let Some(kind) = Kind::if_known() else {
         return;
     };
     // SAFETY: the record belongs to this thread, whose code outside of handlers
     // reads it only after the invocation has ended; handlers do not interrupt
     // each other here, as a fault in this one would be the host's.
     let record = unsafe { &mut *tcb.fault.get() };
-    record.fill(tcb, registers, signal, code, address);
-    registers[libc::REG_RIP as usize] = runtime.kind.abort as *const () as i64;
+    record.fill(registers, signal, code, address);
+    record.granted = tcb.limit();
+    let stack = registers[libc::REG_RSP as usize] as u64;
+    record.walk(tcb.foot(), stack, tcb.control.get());
+    registers[libc::REG_RIP as usize] = kind.abort as *const () as i64;
     registers[libc::REG_RSP as usize] = host as i64;
     registers[libc::REG_R10 as usize] = tcb.foot() as i64;
     registers[libc::REG_RCX as usize] = i64::from(ended::FAULT);
@@ -285,29 +287,5 @@ fn give_up(signal: libc::c_int, info: *mut libc::siginfo_t) {
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
-    }
-}
-
-impl Record {
-    /// Takes down the registers and the return addresses on the control stack.
-    fn fill(
-        &mut self,
-        tcb: &Tcb,
-        registers: &Registers,
-        signal: libc::c_int,
-        code: libc::c_int,
-        address: u64,
-    ) {
-        self.signal = signal;
-        self.granted = tcb.limit();
-        self.code = code;
-        self.address = address;
-        self.error = registers[libc::REG_ERR as usize] as u64;
-        self.trap = registers[libc::REG_TRAPNO as usize] as u64;
-        for (place, index) in self.registers.iter_mut().zip(crate::fault::ORDER) {
-            *place = registers[index as usize] as u64;
-        }
-        let stack = registers[libc::REG_RSP as usize] as u64;
-        self.walk(tcb, stack, tcb.control.get());
     }
 }

@@ -1,17 +1,16 @@
-//! Data stacks: who has which one of a domain's.
+//! The data stacks of a domain.
 //!
 //! A thread leases a stack of a domain at its first call and keeps it until the
 //! thread ends or the domain does, so that a call takes none and gives none back.
 //! Stacks stay mapped when the domain is restarted or its window is used again.
 
-use crate::domain::Inner;
+use crate::access::{Access, PAGE};
 use crate::error::Error;
-use crate::meter::Tally;
-use crate::records::{Decided, Wanted};
-use crate::window::{Access, PAGE, Window};
+use crate::records::{Decided, Record, Wanted};
+use crate::window::Window;
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Greatest number of data stacks of a domain: as many as there is room for.
 pub const MAX_STACKS: u32 = ((STACK_FIRST - HEAP_END) / STACK_REGION + 1) as u32;
@@ -74,7 +73,7 @@ impl Mapped {
     }
 
     /// What becomes of them in a domain whose stacks are of this size: they stay mapped, or go (`resize`).
-    pub(crate) fn wanted(&self, size: u64) -> Vec<Wanted<'static>> {
+    pub(crate) fn wanted(&self, size: u64) -> Vec<Wanted> {
         if self.size != size {
             let all = self.range().map(|all| Wanted::Own(all, Access::None));
             return all.into_iter().collect();
@@ -117,12 +116,17 @@ impl Stacks {
         self.state().mapped
     }
 
+    /// Takes back what `take` has given.
+    pub(crate) fn give_back(&self, index: u32) {
+        self.state().returned.push(index);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The region of a stack, of which the upper part is mapped.
-    fn region(index: u32) -> Range<u64> {
+    pub(crate) fn region(index: u32) -> Range<u64> {
         let start = STACK_FIRST - u64::from(index) * STACK_REGION;
         start..start + STACK_REGION
     }
@@ -138,8 +142,9 @@ impl Stacks {
         (offset < region.end - self.size).then_some(region.end - self.size..region.end)
     }
 
-    fn take(&self, domain: &Inner) -> Result<u32, Error> {
-        let window = domain.memory().window();
+    /// One for a thread, in the window of this record.
+    pub(crate) fn take(&self, record: &Record) -> Result<u32, Error> {
+        let window = record.window();
         let mut state = self.state();
         if let Some(&index) = state.returned.last() {
             let region = Self::region(index);
@@ -156,7 +161,6 @@ impl Stacks {
             let region = Self::region(index);
             let range = region.end - self.size..region.end;
             let wanted = [Wanted::Own(range.clone(), Access::ReadWrite)];
-            let record = domain.memory().record();
             record.change("a data stack", &wanted, |window, decided| {
                 window.map_stack(decided, range)
             })?;
@@ -167,87 +171,6 @@ impl Stacks {
         }
         state.handed_out += 1;
         Ok(index)
-    }
-}
-
-/// The stacks that one thread has leased, by the number of the domain's window.
-#[derive(Debug, Default)]
-pub(crate) struct Leases(Vec<Lease>);
-
-/// In a line of its own: calls of several domains in turn read one after the other.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Lease {
-    /// The domain's serial number; 0: none.
-    serial: u64,
-    /// `%r15` for the next invocation: an address, a multiple of 16.
-    top: u64,
-    index: u32,
-    stacks: Weak<Stacks>,
-    /// What the thread counts in.
-    tally: Option<Arc<Tally>>,
-    /// Who is to be called when the thread ends.
-    end: Option<Weak<Inner>>,
-}
-
-impl Leases {
-    /// `%r15` for an invocation of `domain`, and what the thread counts in, if it has a stack of
-    /// it. The tally lives as long as this life of the domain is the last one in its window that
-    /// the thread has leased from.
-    #[inline]
-    pub(crate) fn top(&self, domain: &Inner, serial: u64) -> Option<(u64, &Arc<Tally>)> {
-        let lease = self.0.get(domain.place())?;
-        let tally = lease.tally.as_ref()?;
-        (lease.serial == serial).then_some((lease.top, tally))
-    }
-
-    /// Takes a stack: `%r15`, and the stack's number.
-    pub(crate) fn lease(&mut self, domain: &Inner) -> Result<(u64, u32), Error> {
-        let number = domain.place();
-        if self.0.len() <= number {
-            self.0.resize_with(number + 1, Lease::default);
-        }
-        let stacks = domain.stacks();
-        let index = stacks.take(domain)?;
-        // The last 16 bytes hold the thread pointer, which is zero at first.
-        let top = domain.memory().base() + Stacks::region(index).end - 16;
-        self.0[number].give_back();
-        self.0[number] = Lease {
-            serial: domain.serial(),
-            top,
-            index,
-            stacks: Arc::downgrade(&stacks),
-            tally: Some(domain.meter.tally()),
-            end: domain.thread_end().map(|_| domain.this()),
-        };
-        Ok((top, index))
-    }
-
-    /// Gives back what was leased for a thread that the domain has not set up.
-    pub(crate) fn give_back(&mut self, domain: &Inner) {
-        if let Some(lease) = self.0.get_mut(domain.place()) {
-            std::mem::take(lease).give_back();
-        }
-    }
-
-    /// The next domain to be called at the thread's end, once, and in which life.
-    pub(crate) fn next_to_end(&mut self) -> Option<(Weak<Inner>, u64)> {
-        let mut all = self.0.iter_mut();
-        all.find_map(|lease| Some((lease.end.take()?, lease.serial)))
-    }
-}
-
-impl Lease {
-    fn give_back(&self) {
-        if let Some(stacks) = self.stacks.upgrade() {
-            stacks.state().returned.push(self.index);
-        }
-    }
-}
-
-impl Drop for Leases {
-    fn drop(&mut self) {
-        self.0.iter().for_each(Lease::give_back);
     }
 }
 

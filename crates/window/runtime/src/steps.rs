@@ -4,48 +4,38 @@
 //! The domain can write that number. So nothing is relied on here: the host writes it when a life
 //! begins, and reads it for people.
 
-use crate::domain::{Domain, Inner};
 use crate::error::Error;
 use crate::fault::Cause;
-use crate::memory::Claimed;
+use crate::image::Image;
+use crate::limits::Limits;
+use crate::memory::{Claimed, Memory};
 
-impl Domain {
-    /// Steps that the domain has left of [`Limits::steps`](crate::Limits::steps), as its own memory
-    /// says; `None` without that limit.
-    #[must_use]
-    pub fn steps_left(&self) -> Option<u64> {
-        self.inner().steps_left()
+/// A life begins: all its steps, if they are limited.
+pub(crate) fn grant(limits: &Limits, image: &Image, memory: &Memory) -> Result<(), Error> {
+    let Some(granted) = limits.steps else {
+        return Ok(());
+    };
+    let place = place(image, memory).ok_or(Error::NotCounted)?;
+    let number = granted.min(i64::MAX as u64).to_le_bytes();
+    let written = memory.write(place, &number);
+    written.map_err(|_| Error::NotCounted)
+}
+
+/// Steps that are left, as the domain's own memory says. `None` without that limit.
+pub(crate) fn left(limits: &Limits, image: &Image, memory: &Memory) -> Option<u64> {
+    limits.steps?;
+    let number = memory.read_u64(place(image, memory)?).ok()?;
+    Some(number.cast_signed().try_into().unwrap_or(0))
+}
+
+/// What the trap of a step means.
+pub(crate) fn trap(limits: &Limits, image: &Image, memory: &Memory) -> Cause {
+    match (limits.steps, left(limits, image, memory)) {
+        (Some(granted), Some(0)) => Cause::StepLimit { granted },
+        _ => Cause::Trap,
     }
 }
 
-impl Inner {
-    /// A life begins: all its steps, if they are limited.
-    pub(crate) fn grant_steps(&self) -> Result<(), Error> {
-        let Some(granted) = self.limits().steps else {
-            return Ok(());
-        };
-        let place = self.steps_place().ok_or(Error::NotCounted)?;
-        let number = granted.min(i64::MAX as u64).to_le_bytes();
-        let written = self.memory().write(place, &number);
-        written.map_err(|_| Error::NotCounted)
-    }
-
-    fn steps_left(&self) -> Option<u64> {
-        self.limits().steps?;
-        let number = self.memory().read_u64(self.steps_place()?).ok()?;
-        Some(number.cast_signed().try_into().unwrap_or(0))
-    }
-
-    /// What the trap of a step means.
-    pub(crate) fn no_step(&self) -> Cause {
-        match (self.limits().steps, self.steps_left()) {
-            (Some(granted), Some(0)) => Cause::StepLimit { granted },
-            _ => Cause::Trap,
-        }
-    }
-
-    fn steps_place(&self) -> Option<Claimed> {
-        let offset = self.image().steps()?;
-        Some(Claimed(self.memory().base() + offset))
-    }
+fn place(image: &Image, memory: &Memory) -> Option<Claimed> {
+    Some(Claimed(memory.base() + image.steps()?))
 }

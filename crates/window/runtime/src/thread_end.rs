@@ -8,25 +8,19 @@
 //! that `restart` is at work on, is left alone (the handshake of `Domain::restart`).
 
 use crate::call::CallError;
-use crate::control::Tcb;
-use crate::domain::Inner;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
+use crate::tcb::Tcb;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Greatest time that a domain has for what it does at a thread's end.
 pub const THREAD_END: Duration = Duration::from_millis(100);
 /// Greatest time that all domains of a thread have together. What comes later is not done.
 pub const THREAD_ENDS: Duration = Duration::from_secs(1);
-
-/// Makes the call at a thread's end, and sees what comes of it: see
-/// [`Domain::around_thread_end`](crate::Domain::around_thread_end). A panic of a host
-/// function is [`CallError::Refused`].
-pub type AroundThreadEnd = Arc<dyn Fn(&mut dyn FnMut() -> Result<(), CallError>) + Send + Sync>;
 
 /// The thread ends.
 pub(crate) fn run(tcb: &Tcb) {

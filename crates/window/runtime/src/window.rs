@@ -24,6 +24,7 @@
     reason = "what gives or takes access takes a `Decided`; the rest reserves"
 )]
 
+use crate::access::{Access, PAGE};
 use crate::error::Error;
 use crate::records::Decided;
 use mullion_abi::{GUARD_SIZE, STACK_FIRST, STACK_REGION, WINDOW_SIZE};
@@ -32,36 +33,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a page.
-pub const PAGE: u64 = 4096;
 /// One past the last offset that may be mapped.
 const MAPPABLE_END: u64 = STACK_FIRST + STACK_REGION;
 /// Windows that are reserved at a time; one at a time where that fails.
 const CHUNK: u64 = 64;
-
-/// What a domain may do with a page. There is no way to say "write and execute".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Nothing.
-    None,
-    /// Read.
-    Read,
-    /// Read and write.
-    ReadWrite,
-    /// Read and execute.
-    ReadExecute,
-}
-
-impl Access {
-    pub(crate) const fn protection(self) -> libc::c_int {
-        match self {
-            Self::None => libc::PROT_NONE,
-            Self::Read => libc::PROT_READ,
-            Self::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
-            Self::ReadExecute => libc::PROT_READ | libc::PROT_EXEC,
-        }
-    }
-}
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     free: Vec::new(),

@@ -9,10 +9,10 @@
 //! Intel's newer processors keep an operand's address only when its instruction raised an exception. There
 //! another instruction does not take the place of one that the host let fail, and `fninit` stays.
 
+use crate::access::PAGE;
+use crate::assembly::{mullion_x87_begin, mullion_x87_end, mullion_x87_init};
 use crate::error::Error;
 use crate::sealed;
-use crate::trampoline::{mullion_x87_begin, mullion_x87_end, mullion_x87_init};
-use crate::window::PAGE;
 use std::arch::x86_64::__cpuid_count;
 use std::os::fd::AsRawFd;
 use std::ptr;

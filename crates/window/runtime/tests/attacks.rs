@@ -208,7 +208,10 @@ fn longjmp_does_not_cross_invocations() {
         let entry = caller
             .entry(mullion_runtime::Claimed(*target.get().unwrap()))
             .unwrap();
-        match caller.call(entry, &Arguments::default()) {
+        match caller
+            .call(entry, &Arguments::default(), None)
+            .map_err(|error| *error)
+        {
             Err(mullion_runtime::CallError::Fault(fault)) => {
                 assert_eq!(fault.cause, Cause::BadUnwind);
                 Ok(99)

@@ -136,7 +136,11 @@ fn calls_nest_and_nesting_is_limited() {
         if left == 0 {
             return Ok(0);
         }
-        let returned = caller.call(entry, &Arguments::new(&[left - 1, caller.integers()[1]]));
+        let returned = caller.call(
+            entry,
+            &Arguments::new(&[left - 1, caller.integers()[1]]),
+            None,
+        );
         match returned {
             Ok(returned) => Ok(returned.integer),
             Err(error) => Err(End::Refused(error.into())),
@@ -185,7 +189,7 @@ fn only_labelled_code_is_an_entry() {
         .domain
         .call(entry, &Arguments::default())
         .unwrap_err();
-    assert!(matches!(error, CallError::NotMade(Error::WrongDomain)));
+    assert!(matches!(*error, CallError::NotMade(Error::WrongDomain)));
 }
 
 #[test]
@@ -250,8 +254,10 @@ fn a_stack_that_has_no_room_for_arguments_is_the_domains_fault() {
     );
     let again = host(|caller| {
         let entry = caller.entry(caller.pointer(0)).unwrap();
-        let error = caller.call(entry, &Arguments::new(&[0; 8])).unwrap_err();
-        assert!(matches!(&error, CallError::Fault(_)), "{error}");
+        let error = caller
+            .call(entry, &Arguments::new(&[0; 8]), None)
+            .unwrap_err();
+        assert!(matches!(*error, CallError::Fault(_)), "{error}");
         Err(End::Refused(error.into()))
     });
     let loaded = program.load_with(vec![again], Limits::default());
@@ -285,7 +291,7 @@ fn a_full_control_stack_is_the_domains_fault_at_gates_too() {
             return Ok(0);
         }
         let entry = caller.entry(caller.pointer(0)).unwrap();
-        match caller.call(entry, &Arguments::default()) {
+        match caller.call(entry, &Arguments::default(), None) {
             Ok(_) => Ok(0),
             Err(error) => Err(End::Refused(error.into())),
         }

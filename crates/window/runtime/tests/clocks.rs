@@ -218,6 +218,7 @@ fn a_nested_call_that_uses_up_its_processor_time_ends_alone() {
         let end = inner
             .domain
             .call_limited(entry, &Arguments::default(), &limits);
+        let end = end.map_err(|error| *error);
         let Err(CallError::Fault(fault)) = end else {
             panic!("{end:?}");
         };

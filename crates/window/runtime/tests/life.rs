@@ -67,7 +67,10 @@ fn entry(loaded: &Loaded, name: &str) -> Entry {
 
 fn start(loaded: &Loaded) -> Result<Returned, CallError> {
     let construct = entry(loaded, "construct");
-    loaded.domain.start(construct, &Arguments::default())
+    loaded
+        .domain
+        .start(construct, &Arguments::default())
+        .map_err(|error| *error)
 }
 
 /// What a link does with a call that fails: counts those that were refused as not open.
@@ -208,7 +211,10 @@ fn a_refused_restart_harms_no_call_in_flight() {
             Claimed(callee.address("get"))
         };
         let entry = call.entry(get).unwrap();
-        let found = call.call(entry, &Arguments::default()).unwrap().integer;
+        let found = call
+            .call(entry, &Arguments::default(), None)
+            .unwrap()
+            .integer;
         held.lock().unwrap().as_ref().unwrap().domain.reopen();
         // Another thread asks all the time.
         let stop = AtomicBool::new(false);
@@ -222,7 +228,7 @@ fn a_refused_restart_harms_no_call_in_flight() {
             });
             let _stop = Stop(&stop);
             for _ in 0..20_000 {
-                let nested = call.call(entry, &Arguments::default());
+                let nested = call.call(entry, &Arguments::default(), None);
                 assert_eq!(nested.unwrap().integer, 7);
             }
         });
@@ -312,7 +318,9 @@ fn constructors_that_do_not_return_leave_an_end() {
     let domain = fresh(host(|_| Ok(1)));
     let wrong = entry_of(&domain, &names, "wrong");
     assert!(matches!(
-        domain.start(wrong, &Arguments::default()),
+        domain
+            .start(wrong, &Arguments::default())
+            .map_err(|error| *error),
         Err(CallError::Fault(_))
     ));
     assert!(domain.has_ended());

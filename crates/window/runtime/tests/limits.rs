@@ -263,7 +263,7 @@ fn limited_call(loaded: &Loaded, name: &str, number: u64, limits: &CallLimits) -
     let called = loaded
         .domain
         .call_limited(entry, &Arguments::new(&[number]), limits);
-    match called {
+    match called.map_err(|error| *error) {
         Err(CallError::Fault(fault)) => fault.cause,
         other => panic!("no fault: {other:?}"),
     }
@@ -305,7 +305,7 @@ fn a_call_may_have_fewer_gate_calls_with_what_it_nests() {
         if caller.called_by().is_none() && caller.integers()[0] != 3 {
             let base = caller.memory().base();
             let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
-            let called = caller.call(entry, &Arguments::new(&[3]));
+            let called = caller.call(entry, &Arguments::new(&[3]), None);
             called.map_err(|error| mullion_runtime::End::Refused(Box::new(error)))?;
         }
         Ok(0)
@@ -340,7 +340,7 @@ fn a_call_may_nest_less_than_its_domain() {
         let base = caller.memory().base();
         let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
         let arguments = Arguments::new(&[1, caller.integers()[1]]);
-        match caller.call(entry, &arguments) {
+        match caller.call(entry, &arguments, None).map_err(|error| *error) {
             Ok(returned) => Ok(returned.integer + 1),
             Err(CallError::NotMade(Error::Depth { .. })) => Ok(0),
             Err(other) => panic!("{other}"),

@@ -70,7 +70,7 @@ fn cause_in(loaded: &Loaded, name: &str) -> Cause {
     let called = loaded
         .domain
         .call_limited(entry, &Default::default(), &limits);
-    match called {
+    match called.map_err(|error| *error) {
         Err(mullion_runtime::CallError::Fault(fault)) => fault.cause,
         other => panic!("{name}: {other:?}"),
     }

@@ -243,7 +243,7 @@ fn nested_where_little_is_left() {
     let again = host(|caller: &mut Caller<'_>| {
         let entry = caller.entry(caller.pointer(0));
         let Ok(entry) = entry else { return Ok(0) };
-        match caller.call(entry, &Arguments::default()) {
+        match caller.call(entry, &Arguments::default(), None) {
             Ok(returned) => Ok(returned.integer),
             Err(error) => Err(End::Refused(Box::new(error))),
         }

@@ -197,8 +197,14 @@ fn call(
         ..CallLimits::default()
     };
     match limits.time {
-        None => loaded.domain.call(entry, &arguments),
-        Some(_) => loaded.domain.call_limited(entry, &arguments, &limits),
+        None => loaded
+            .domain
+            .call(entry, &arguments)
+            .map_err(|error| *error),
+        Some(_) => loaded
+            .domain
+            .call_limited(entry, &arguments, &limits)
+            .map_err(|error| *error),
     }
 }
 

@@ -183,7 +183,7 @@ fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
         let ended = match &other {
             None => {
                 let entry = caller.entry(target).unwrap();
-                caller.call_limited(entry, &nothing, &limits)
+                caller.call(entry, &nothing, Some(&limits))
             }
             Some(other) => {
                 let entry = other.domain.entry(target).unwrap();
@@ -235,6 +235,7 @@ fn attempt(program: &Program, rounds: usize) -> u64 {
             match alone
                 .domain
                 .call_limited(entry, &nothing, &time_limit(loops))
+                .map_err(|error| *error)
             {
                 Err(CallError::Fault(fault)) => assert_eq!(fault.cause, cause, "{name}"),
                 other => panic!("{name}: {other:?}"),

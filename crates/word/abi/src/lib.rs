@@ -49,8 +49,15 @@ pub const MAX_DISPLACEMENT: i64 = 0x7000;
 
 /// Bytes of the region of a data stack, and its alignment. The regions before and after it are never mapped.
 pub const STACK_REGION: u64 = 8 << 20;
-/// Where in a data stack's region the thread pointer is.
-pub const THREAD_POINTER_SLOT: u64 = STACK_REGION - 8;
+/// So many bytes at either end of a data stack's region are never mapped. A probe that succeeds may leave the data
+/// stack pointer [`MAX_DISPLACEMENT`] from what is mapped: that is still in the region.
+pub const STACK_MARGIN: u64 = 0x8000;
+/// Where in a data stack's region the thread pointer is: at the end of what is mapped.
+pub const THREAD_POINTER_SLOT: u64 = STACK_REGION - STACK_MARGIN - 8;
+/// Of the checks in a straight line, so many count: the latest.
+pub const MAX_CHECKS: usize = 32;
+/// Segments of a module end at or below this address of the file.
+pub const MAX_ADDRESS: u64 = 1 << 31;
 
 /// Bytes of a switch gate that belong together: `endbr64`, `lea`, `jmp`.
 pub const GATE_BYTES: u64 = 17;
@@ -134,6 +141,12 @@ impl Protection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_probe_that_succeeds_keeps_the_stack_pointer_in_its_region() {
+        assert!(STACK_MARGIN > MAX_DISPLACEMENT.unsigned_abs() + 64);
+        assert_eq!(THREAD_POINTER_SLOT % 8, 0);
+    }
 
     #[test]
     fn every_byte_of_every_map_has_an_address_of_32_bits() {

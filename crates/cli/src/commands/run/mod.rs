@@ -207,7 +207,7 @@ impl Args {
         if let Some(file) = &self.metrics {
             figures::write(file, path, instance.domain())?;
         }
-        match ended {
+        match ended.map_err(|error| *error) {
             Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
             Err(CallError::Fault(fault)) => {
                 let read = !self.no_debug_information;

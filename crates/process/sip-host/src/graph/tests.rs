@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::view::ProcessView;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 fn process(name: &str, domain: &str) -> ProcessView {
     ProcessView {
@@ -64,6 +66,82 @@ fn every_process_domain_and_contract_is_there_once() {
         .descendants()
         .filter(|node| node.has_tag_name("path"));
     assert_eq!(lines.count(), 2);
+}
+
+/// Names that mean something to Graphviz, unless they are quoted.
+fn awkward() -> View {
+    let names = ["a\" -> b [", "\\N\\", "<b>c</b>", "d;}"];
+    let processes: Vec<_> = names
+        .iter()
+        .map(|name| process(name, &format!("of {name}")))
+        .collect();
+    let mut view = all_to_all(processes);
+    let outside = channel(Some(names[0]), None, 3);
+    view.channels.push(ChannelView {
+        contract: "\\G\"".into(),
+        ..outside
+    });
+    view
+}
+
+#[test]
+fn graphviz_is_told_every_process_domain_and_line() {
+    let text = dot(&awkward());
+    for line in [
+        r#"label="domain of a\" -> b [";"#,
+        r#"n1 [label="\\N\\\n0 threads, 0 KiB", fillcolor="\#dcebdd"];"#,
+        r#"label="other holders";"#,
+        r#"[label="\\G\" 3 → 0 ←"];"#,
+    ] {
+        let line = line.replace(r"\#", "#");
+        assert_eq!(text.matches(&line).count(), 1, "{line} in {text}");
+    }
+    assert_eq!(text.matches("[label=\"ask 7 → 0 ←\"];").count(), 16);
+}
+
+/// `MULLION_NEED_DOT` makes it a failure that there is none.
+#[test]
+fn graphviz_lays_it_out() {
+    let dot_there = || {
+        let mut child = Command::new("dot")
+            .arg("-Tsvg")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let mut input = child.stdin.take()?;
+        let text = dot(&awkward());
+        // Its own thread: dot may write before it has read all.
+        std::thread::spawn(move || input.write_all(text.as_bytes()));
+        child.wait_with_output().ok()
+    };
+    let Some(output) = dot_there() else {
+        assert!(std::env::var_os("MULLION_NEED_DOT").is_none(), "no dot");
+        println!("not tried: Graphviz's dot is not installed");
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let drawn = String::from_utf8(output.stdout).expect("text");
+    let options = roxmltree::ParsingOptions {
+        allow_dtd: true,
+        ..roxmltree::ParsingOptions::default()
+    };
+    let document = roxmltree::Document::parse_with_options(&drawn, options).expect("well formed");
+    let texts: Vec<&str> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+        .filter_map(|node| node.text())
+        .collect();
+    let view = awkward();
+    for process in &view.processes {
+        for words in [process.name.clone(), format!("domain {}", process.domain)] {
+            let found = texts.iter().filter(|text| ***text == *words).count();
+            assert_eq!(found, 1, "{words} in {texts:?}");
+        }
+    }
+    let lines = texts.iter().filter(|text| **text == "ask 7 → 0 ←").count();
+    assert_eq!(lines, 16);
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl Loaded {
         let entry = self
             .domain
             .entry(mullion_runtime::Claimed(self.address(name)))?;
-        self.domain.call(entry, arguments)
+        self.domain.call(entry, arguments).map_err(|error| *error)
     }
 
     /// The fault that the call must end with.

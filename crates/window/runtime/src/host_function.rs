@@ -1,0 +1,54 @@
+//! Functions of the host: what a domain's gate call reaches, and how one ends an invocation.
+
+use crate::fault::Cause;
+use crate::frame::GateFrame;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A function of the host that a domain may call. What it returns is the
+/// domain's `%rax`; an [`End`] ends the invocation that called it.
+pub type HostFunction = Arc<dyn Fn(&mut Caller<'_>) -> Result<u64, End> + Send + Sync>;
+
+/// Why a host function ends the invocation that called it.
+#[derive(Debug, thiserror::Error)]
+pub enum End {
+    /// The domain asked to end, as `exit` does; no fault.
+    #[error("exited with status {0}")]
+    Exit(i32),
+    /// The domain raised a signal against itself.
+    #[error("raised signal {0}")]
+    Raised(i32),
+    /// It has handed out more bytes than it was granted.
+    #[error("output limit of {granted} bytes exceeded")]
+    OutputLimit {
+        /// What it was granted.
+        granted: u64,
+    },
+    /// The host will not go on.
+    #[error(transparent)]
+    Refused(#[from] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What `dispatch` leaves for the invocation's caller.
+pub(crate) enum Ending {
+    Exit(i32),
+    Fault(Cause),
+    Refused(Box<dyn std::error::Error + Send + Sync>),
+    Panic(Box<dyn Any + Send>),
+}
+
+/// A domain that has called a host function, during the call.
+pub struct Caller<'a> {
+    pub(crate) frame: &'a GateFrame,
+}
+
+impl From<End> for Ending {
+    fn from(end: End) -> Self {
+        match end {
+            End::Exit(status) => Self::Exit(status),
+            End::Raised(signal) => Self::Fault(Cause::Raised { signal }),
+            End::OutputLimit { granted } => Self::Fault(Cause::OutputLimit { granted }),
+            End::Refused(error) => Self::Refused(error),
+        }
+    }
+}
