@@ -17,7 +17,10 @@ pub(crate) fn bytes(instruction: &Instruction<'_>) -> Option<u8> {
     match name.strip_prefix('v').unwrap_or(name) {
         "ldmxcsr" | "stmxcsr" => Some(4),
         _ if name.starts_with('f') => x87(name),
-        bare if name.starts_with('v') || instruction.operands.iter().any(vector) => {
+        bare if name.starts_with('v')
+            || name.starts_with("cvt")
+            || instruction.operands.iter().any(vector) =>
+        {
             Some(of_vector(instruction, bare))
         }
         _ => integer(instruction),
@@ -61,7 +64,9 @@ fn integer(instruction: &Instruction<'_>) -> Option<u8> {
     let mut operands = instruction.operands.iter();
     let register = match operands.next() {
         // The count of a shift says nothing.
-        Some(Operand::Gpr(_)) if shifts.iter().any(|stem| name.starts_with(stem)) => operands.next(),
+        Some(Operand::Gpr(_)) if shifts.iter().any(|stem| name.starts_with(stem)) => {
+            operands.next()
+        }
         first => first,
     };
     let register = register
@@ -110,7 +115,8 @@ fn x87(name: &str) -> Option<u8> {
 
 /// `name` is the mnemonic without its `v`.
 fn of_vector(instruction: &Instruction<'_>, name: &str) -> u8 {
-    let wide = |o: &Operand<'_>| matches!(o, Operand::Other(register) if register.starts_with("%ymm"));
+    let wide =
+        |o: &Operand<'_>| matches!(o, Operand::Other(register) if register.starts_with("%ymm"));
     let wide = instruction.operands.iter().any(wide);
     let full = if wide { 32 } else { 16 };
     let by_letter = |letter: Option<&u8>| match letter {
@@ -136,7 +142,13 @@ fn of_vector(instruction: &Instruction<'_>, name: &str) -> u8 {
             "bd" | "wq" => full / 4,
             _ => full / 2,
         },
-        _ if name.starts_with("cvtsi2s") => if name.ends_with('q') { 8 } else { 4 },
+        _ if name.starts_with("cvtsi2s") => {
+            if name.ends_with('q') {
+                8
+            } else {
+                4
+            }
+        }
         _ if name.starts_with("cvtss2") || name.starts_with("cvttss2") => 4,
         _ if name.starts_with("cvtsd2") || name.starts_with("cvttsd2") => 8,
         _ if name.starts_with('p') => full,

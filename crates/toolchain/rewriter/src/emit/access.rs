@@ -316,7 +316,12 @@ impl<'u> Emitter<'u> {
     }
 
     /// Where an operand off a frame pointer whose place is known lies, from the virtual stack pointer.
-    pub(super) fn frame_displacement(&self, position: Position, mem: &Mem<'u>, delta: i64) -> Option<i64> {
+    pub(super) fn frame_displacement(
+        &self,
+        position: Position,
+        mem: &Mem<'u>,
+        delta: i64,
+    ) -> Option<i64> {
         let frame = self.plans[position].frame?;
         let plain = mem.base.is_some_and(|b| b == Gpr::new(number::RBP, 8)) && mem.index.is_none();
         let disp = frame + mem.number().filter(|_| plain)?;

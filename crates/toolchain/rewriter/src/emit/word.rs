@@ -484,7 +484,9 @@ impl<'u> Emitter<'u> {
 
     /// Whether a switch gate stands in front of what this names.
     fn has_gate(&self, label: &Label<'_>) -> bool {
-        let code = label.section.is_some_and(|s| self.unit.sections[s].executable);
+        let code = label
+            .section
+            .is_some_and(|s| self.unit.sections[s].executable);
         code && label.is_indirect_target() && (label.function || !label.name.starts_with(".L"))
     }
 
@@ -561,7 +563,10 @@ impl<'u> Emitter<'u> {
 
     /// A register for the target of an indirect branch, which nobody wants behind it.
     fn branch_register(&self, position: Position) -> Result<Gpr, Reason> {
-        let free = |r: &u8| self.live.is_free_at_indirect_branch(self.unit, position, *r);
+        let free = |r: &u8| {
+            self.live
+                .is_free_at_indirect_branch(self.unit, position, *r)
+        };
         let mut registers = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9].into_iter();
         let register = registers.find(free).ok_or(Reason::Scratch)?;
         Ok(Gpr::new(register, 8))
@@ -654,7 +659,12 @@ impl<'u> Emitter<'u> {
 
     /// The place where a branch goes that leaves the domain for a function of the host: its label, and for a call
     /// that of what is behind the call.
-    fn away(&mut self, position: Position, register: Gpr, mnemonic: &str) -> (usize, Option<usize>) {
+    fn away(
+        &mut self,
+        position: Position,
+        register: Gpr,
+        mnemonic: &str,
+    ) -> (usize, Option<usize>) {
         let slot = 8 * SLOT_LEAVE;
         let mut text = format!("movq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip)");
         let mut back = None;
@@ -714,7 +724,11 @@ impl<'u> Emitter<'u> {
             put!(self, "subq\t$1, %rcx");
             put!(self, "je\t.Lmullion{last}");
             put!(self, "{name}");
-            let on = if instruction.prefixes & prefix::REPNE != 0 { "jne" } else { "je" };
+            let on = if instruction.prefixes & prefix::REPNE != 0 {
+                "jne"
+            } else {
+                "je"
+            };
             put!(self, "{on}\t.Lmullion{again}");
             put!(self, "jmp\t.Lmullion{done}");
             let _ = writeln!(self.out, ".Lmullion{last}:");
@@ -874,8 +888,13 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
         let mut range = access;
         loop {
             let before = range;
-            let suits = |other: &&Covered| other.write == writes_only || (!writes_only && !access.write);
-            for other in others.iter().filter(suits).filter(|o| o.write == writes_only) {
+            let suits =
+                |other: &&Covered| other.write == writes_only || (!writes_only && !access.write);
+            for other in others
+                .iter()
+                .filter(suits)
+                .filter(|o| o.write == writes_only)
+            {
                 let near = other.first <= range.end + 3 && range.first <= other.end + 3;
                 let (first, end) = (range.first.min(other.first), range.end.max(other.end));
                 if near && end - first <= MOST {
@@ -891,9 +910,9 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
         return around(true);
     }
     // A read that is a write as well, further on, is checked as one.
-    let written = others.iter().find(|other| {
-        other.write && other.first <= access.first && access.end <= other.end
-    });
+    let written = others
+        .iter()
+        .find(|other| other.write && other.first <= access.first && access.end <= other.end);
     match written {
         Some(written) => adjoining(*written, others),
         None => around(false),
