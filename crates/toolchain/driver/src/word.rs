@@ -34,6 +34,7 @@ pub(crate) const CODE: &[&str] = &[
     "-fno-stack-clash-protection",
     "-fcf-protection=none",
     "-fno-exceptions",
+    "-fno-ipa-ra",
     "-masm=att",
     "-fno-lto",
     "-mno-avx512f",
@@ -128,6 +129,7 @@ pub(crate) fn link(
         &[
             "--unresolved-symbols=ignore-all",
             "--no-gc-sections",
+            "--no-eh-frame-hdr",
             "-z",
             "notext",
         ],

@@ -563,10 +563,7 @@ impl<'u> Emitter<'u> {
 
     /// A register for the target of an indirect branch, which nobody wants behind it.
     fn branch_register(&self, position: Position) -> Result<Gpr, Reason> {
-        let free = |r: &u8| {
-            self.live
-                .is_free_at_indirect_branch(self.unit, position, *r)
-        };
+        let free = |r: &u8| self.live.is_free_for_target(self.unit, position, *r);
         let mut registers = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9].into_iter();
         let register = registers.find(free).ok_or(Reason::Scratch)?;
         Ok(Gpr::new(register, 8))
