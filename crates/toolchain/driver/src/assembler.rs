@@ -1,9 +1,10 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
 use crate::growth::{self, Original};
+use crate::word;
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Write};
@@ -71,7 +72,9 @@ impl Invocation {
 /// What the rewriter refuses, with its place; files; the real assembler missing.
 pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let invocation = Invocation::parse(arguments);
+    let word = word::from_environment()?;
     let protection = match std::env::var(PROTECTION) {
+        _ if word.is_some() => Protection::ReadWriteCall,
         Ok(name) => crate::arguments::protection(PROTECTION, &name)?,
         Err(_) => Protection::ReadWriteCall,
     };
@@ -81,6 +84,7 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
         .first()
         .map_or(Path::new("-"), PathBuf::as_path);
     let options = Options {
+        wall: word.map_or(Wall::Window, Wall::Word),
         protection,
         base: crate::arguments::base_from_environment()?,
         count: crate::arguments::count_from_environment(),

@@ -31,6 +31,7 @@ mod response;
 mod specs;
 pub mod sysroot;
 mod tools;
+mod word;
 
 pub use arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 pub use assembler::assemble;
