@@ -319,13 +319,14 @@ impl Arguments {
     /// One of our own options, without its prefix.
     fn own(&mut self, option: &str) -> Result<(), DriverError> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let mut rewriting = self.rewriting();
+        if from_own(option, &mut rewriting)? {
+            self.protection_given |= name == "protection";
+            (self.protection, self.base, self.count) =
+                (rewriting.protection, rewriting.base, rewriting.count);
+            return Ok(());
+        }
         match name {
-            "protection" => {
-                self.protection = protection("--mullion-protection", value)?;
-                self.protection_given = true;
-            }
-            "base" => self.base = base("--mullion-base", value)?,
-            "count" if value.is_empty() => self.count = true,
             "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
             "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
@@ -341,6 +342,20 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// Whether an option of ours, without its prefix, says how to rewrite; then `options` says it, too.
+///
+/// # Errors
+/// Its value is not known.
+pub(crate) fn from_own(option: &str, options: &mut Options) -> Result<bool, DriverError> {
+    match option.split_once('=').unwrap_or((option, "")) {
+        ("protection", value) => options.protection = protection("--mullion-protection", value)?,
+        ("base", value) => options.base = base("--mullion-base", value)?,
+        ("count", "") => options.count = true,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The options that are also had without their long name: `type` and `key`, with
@@ -381,7 +396,7 @@ pub(crate) fn protection(option: &'static str, value: &str) -> Result<Protection
         })
 }
 
-fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
+pub(crate) fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
     match std::env::var("MULLION_PROTECTION") {
         Ok(value) if !value.is_empty() => protection("MULLION_PROTECTION", &value).map(Some),
         _ => Ok(None),

@@ -21,6 +21,8 @@ mod cxx;
 mod embedded;
 mod musl;
 
+pub(crate) use build::entries;
+
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
 use mullion_rewriter::{Base, Options};
@@ -38,7 +40,7 @@ pub struct Sysroot {
 }
 
 /// The name of the library's directory.
-fn directory_of(options: &Options) -> String {
+pub(crate) fn directory_of(options: &Options) -> String {
     let mut name = options.protection.name().to_owned();
     if options.base != Base::Segment {
         name = name + "-" + options.base.name();
@@ -147,7 +149,7 @@ fn find_program(name: &std::ffi::OsStr) -> PathBuf {
 }
 
 /// One builder at a time.
-fn lock(place: &Path) -> Result<File, DriverError> {
+pub(crate) fn lock(place: &Path) -> Result<File, DriverError> {
     fs::create_dir_all(place).map_err(|cause| DriverError::io(place, cause))?;
     let path = place.join("lock");
     let file = File::create(&path).map_err(|cause| DriverError::io(&path, cause))?;
