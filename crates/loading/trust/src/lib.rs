@@ -13,6 +13,7 @@ pub mod credentials;
 pub mod decide;
 mod document;
 pub mod dsse;
+pub mod elastic;
 pub mod event;
 pub mod explain;
 pub mod grant;
