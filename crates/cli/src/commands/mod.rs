@@ -5,6 +5,7 @@ mod admit;
 mod bind;
 mod cc;
 mod client;
+mod compile;
 mod fetch;
 mod grant;
 mod inspect;
@@ -53,6 +54,10 @@ pub(crate) enum Command {
     /// The linker that cc and c++ have gcc call.
     #[command(hide = true)]
     Ld(cc::Args),
+    Compile(compile::Args),
+    /// A step of compile, with limits.
+    #[command(hide = true)]
+    CompileStep(compile::StepArgs),
     Admit(admit::Args),
     Grant(grant::Args),
     Key(key::Args),
@@ -88,6 +93,8 @@ impl Command {
             Command::Cxx(args) => args.cxx(),
             Command::As(args) => args.assemble(),
             Command::Ld(args) => args.link(),
+            Command::Compile(args) => args.run(),
+            Command::CompileStep(args) => args.run(),
             Command::Admit(args) => args.run(),
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),

@@ -26,7 +26,11 @@ struct Specifiers {
 }
 
 impl Judge<'_> {
-    pub(crate) fn specifiers(&mut self, list: &[Node<DeclarationSpecifier>], span: Span) -> (Storage, Qualified) {
+    pub(crate) fn specifiers(
+        &mut self,
+        list: &[Node<DeclarationSpecifier>],
+        span: Span,
+    ) -> (Storage, Qualified) {
         let mut found = Specifiers::new();
         for specifier in list {
             let at = specifier.span;
@@ -35,31 +39,51 @@ impl Judge<'_> {
                     StorageClassSpecifier::Typedef => found.storage = Storage::Typedef,
                     StorageClassSpecifier::Extern => found.storage = Storage::Extern,
                     StorageClassSpecifier::Static => found.storage = Storage::Static,
-                    StorageClassSpecifier::ThreadLocal => self.refuse(at, Rule::ThreadLocal, "`_Thread_local`"),
+                    StorageClassSpecifier::ThreadLocal => {
+                        self.refuse(at, Rule::ThreadLocal, "`_Thread_local`")
+                    }
                     StorageClassSpecifier::Auto | StorageClassSpecifier::Register => {}
                 },
-                DeclarationSpecifier::TypeSpecifier(specifier) => self.specifier(specifier, &mut found),
-                DeclarationSpecifier::TypeQualifier(qualifier) => self.qualifier(qualifier, &mut found),
+                DeclarationSpecifier::TypeSpecifier(specifier) => {
+                    self.specifier(specifier, &mut found)
+                }
+                DeclarationSpecifier::TypeQualifier(qualifier) => {
+                    self.qualifier(qualifier, &mut found)
+                }
                 DeclarationSpecifier::Function(function) => match function.node {
                     // Whether code is copied to its callers is the compiler's to say.
                     FunctionSpecifier::Inline => {}
                     FunctionSpecifier::Noreturn => self.refuse(at, Rule::Attributes, "`_Noreturn`"),
                 },
-                DeclarationSpecifier::Alignment(_) => self.refuse(at, Rule::Alignment, "`_Alignas`"),
-                DeclarationSpecifier::Extension(_) => self.refuse(at, Rule::Attributes, "an attribute"),
+                DeclarationSpecifier::Alignment(_) => {
+                    self.refuse(at, Rule::Alignment, "`_Alignas`")
+                }
+                DeclarationSpecifier::Extension(_) => {
+                    self.refuse(at, Rule::Attributes, "an attribute")
+                }
             }
         }
         let storage = found.storage;
         (storage, self.finished(found, span))
     }
 
-    pub(crate) fn specifier_qualifiers(&mut self, list: &[Node<SpecifierQualifier>], span: Span) -> Qualified {
+    pub(crate) fn specifier_qualifiers(
+        &mut self,
+        list: &[Node<SpecifierQualifier>],
+        span: Span,
+    ) -> Qualified {
         let mut found = Specifiers::new();
         for specifier in list {
             match &specifier.node {
-                SpecifierQualifier::TypeSpecifier(specifier) => self.specifier(specifier, &mut found),
-                SpecifierQualifier::TypeQualifier(qualifier) => self.qualifier(qualifier, &mut found),
-                SpecifierQualifier::Extension(_) => self.refuse(specifier.span, Rule::Attributes, "an attribute"),
+                SpecifierQualifier::TypeSpecifier(specifier) => {
+                    self.specifier(specifier, &mut found)
+                }
+                SpecifierQualifier::TypeQualifier(qualifier) => {
+                    self.qualifier(qualifier, &mut found)
+                }
+                SpecifierQualifier::Extension(_) => {
+                    self.refuse(specifier.span, Rule::Attributes, "an attribute")
+                }
             }
         }
         self.finished(found, span)
@@ -75,7 +99,11 @@ impl Judge<'_> {
             (None, false) => match basic(&found.words) {
                 Some(ty) => ty,
                 None => {
-                    self.refuse(span, Rule::Types, format!("`{}` is no type", found.words.join(" ")));
+                    self.refuse(
+                        span,
+                        Rule::Types,
+                        format!("`{}` is no type", found.words.join(" ")),
+                    );
                     Type::Poison
                 }
             },
@@ -85,7 +113,11 @@ impl Judge<'_> {
             }
         };
         if matches!(ty, Type::Float(_)) {
-            self.unless_free(span, Rule::FloatingPoint, format!("`{}`", found.words.join(" ")));
+            self.unless_free(
+                span,
+                Rule::FloatingPoint,
+                format!("`{}`", found.words.join(" ")),
+            );
         }
         let mut q = Qualified::from(ty);
         (q.constant, q.volatile) = (found.constant, found.volatile);
@@ -133,7 +165,11 @@ impl Judge<'_> {
                 Type::Poison.into()
             }
             TypeSpecifier::TS18661Float(_) => {
-                self.refuse(at, Rule::Extension, "a floating-point type beside those of ISO C11");
+                self.refuse(
+                    at,
+                    Rule::Extension,
+                    "a floating-point type beside those of ISO C11",
+                );
                 Type::Poison.into()
             }
             TypeSpecifier::Struct(record) => self.record(record).into(),
@@ -184,7 +220,11 @@ impl Judge<'_> {
         let first = declarator.extensions.first();
         if let Some(extension) = first {
             match extension.node {
-                Extension::AsmLabel(_) => self.refuse(extension.span, Rule::InlineAssembly, "a name for the assembler"),
+                Extension::AsmLabel(_) => self.refuse(
+                    extension.span,
+                    Rule::InlineAssembly,
+                    "a name for the assembler",
+                ),
                 Extension::Attribute(_) | Extension::AvailabilityAttribute(_) => {
                     self.refuse(extension.span, Rule::Attributes, "an attribute");
                 }
@@ -200,7 +240,9 @@ impl Judge<'_> {
             match &derived.node {
                 DerivedDeclarator::Pointer(_) => {}
                 DerivedDeclarator::Array(array) => q = self.array(q, array),
-                DerivedDeclarator::Function(function) => q = self.function(q, function, derived.span),
+                DerivedDeclarator::Function(function) => {
+                    q = self.function(q, function, derived.span)
+                }
                 DerivedDeclarator::KRFunction(_) => {
                     self.refuse(derived.span, Rule::OldStyle, "parameters without types");
                     let function = Function {
@@ -228,7 +270,9 @@ impl Judge<'_> {
         for qualifier in qualifiers {
             match &qualifier.node {
                 PointerQualifier::TypeQualifier(qualifier) => self.qualifier(qualifier, &mut found),
-                PointerQualifier::Extension(_) => self.refuse(qualifier.span, Rule::Attributes, "an attribute"),
+                PointerQualifier::Extension(_) => {
+                    self.refuse(qualifier.span, Rule::Attributes, "an attribute")
+                }
             }
         }
         let mut q = Qualified::from(Type::pointer_to(to));
@@ -240,13 +284,21 @@ impl Judge<'_> {
         let length = match &array.node.size {
             ArraySize::Unknown => Length::Unknown,
             ArraySize::VariableUnknown => {
-                self.refuse(array.span, Rule::VariableArrays, "an array of variable length");
+                self.refuse(
+                    array.span,
+                    Rule::VariableArrays,
+                    "an array of variable length",
+                );
                 Length::Unknown
             }
             ArraySize::StaticExpression(size) | ArraySize::VariableExpression(size) => {
                 let value = self.expression(size);
                 if !value.constant {
-                    self.refuse(size.span, Rule::VariableArrays, "an array of variable length");
+                    self.refuse(
+                        size.span,
+                        Rule::VariableArrays,
+                        "an array of variable length",
+                    );
                 }
                 Length::Given(value.text, value.number)
             }
@@ -257,7 +309,12 @@ impl Judge<'_> {
         q
     }
 
-    fn function(&mut self, result: Qualified, function: &Node<FunctionDeclarator>, span: Span) -> Qualified {
+    fn function(
+        &mut self,
+        result: Qualified,
+        function: &Node<FunctionDeclarator>,
+        span: Span,
+    ) -> Qualified {
         let mut parameters = Vec::new();
         for parameter in &function.node.parameters {
             let (_, q) = self.parameter(parameter);
@@ -281,14 +338,21 @@ impl Judge<'_> {
     }
 
     /// A parameter's name and type: arrays and functions are pointers there.
-    pub(crate) fn parameter(&mut self, parameter: &Node<ParameterDeclaration>) -> (Option<Node<Identifier>>, Qualified) {
+    pub(crate) fn parameter(
+        &mut self,
+        parameter: &Node<ParameterDeclaration>,
+    ) -> (Option<Node<Identifier>>, Qualified) {
         let node = &parameter.node;
         if let Some(extension) = node.extensions.first() {
             self.refuse(extension.span, Rule::Attributes, "an attribute");
         }
         let (storage, base) = self.specifiers(&node.specifiers, parameter.span);
         if storage != Storage::Usual {
-            self.refuse(parameter.span, Rule::Types, "a storage class of a parameter");
+            self.refuse(
+                parameter.span,
+                Rule::Types,
+                "a storage class of a parameter",
+            );
         }
         let (name, q) = match &node.declarator {
             Some(declarator) => self.declarator(base, declarator),
@@ -312,7 +376,11 @@ impl Judge<'_> {
         let tag = node.identifier.as_ref().map(|tag| tag.node.name.clone());
         let known = match (&tag, &node.declarations) {
             (None, None) => {
-                self.refuse(record.span, Rule::Types, format!("a `{keyword}` without a name and members"));
+                self.refuse(
+                    record.span,
+                    Rule::Types,
+                    format!("a `{keyword}` without a name and members"),
+                );
                 return Type::Poison;
             }
             (None, Some(_)) => None,
@@ -322,7 +390,11 @@ impl Judge<'_> {
         let index = match known {
             Some(Tag::Record(index)) => index,
             Some(Tag::Hidden) => {
-                self.refuse(record.span, Rule::HiddenName, format!("`{keyword} {}`", tag.unwrap_or_default()));
+                self.refuse(
+                    record.span,
+                    Rule::HiddenName,
+                    format!("`{keyword} {}`", tag.unwrap_or_default()),
+                );
                 return Type::Poison;
             }
             Some(Tag::Enum(_)) => {
@@ -336,7 +408,11 @@ impl Judge<'_> {
         }
         if let Some(declarations) = &node.declarations {
             if self.records[index].members.is_some() {
-                self.refuse(record.span, Rule::Types, format!("`{}` is defined twice", self.records[index].name.clone()));
+                self.refuse(
+                    record.span,
+                    Rule::Types,
+                    format!("`{}` is defined twice", self.records[index].name.clone()),
+                );
                 return Type::Record(index);
             }
             self.members(index, declarations);
@@ -352,7 +428,11 @@ impl Judge<'_> {
             (tag, _) => {
                 let own = self.own(tag.unwrap_or("record"));
                 // Two records without a name are two.
-                let own = if tag.is_none() { format!("{own}_{index}") } else { own };
+                let own = if tag.is_none() {
+                    format!("{own}_{index}")
+                } else {
+                    own
+                };
                 Some(format!("{keyword} {own}"))
             }
         };
@@ -374,7 +454,11 @@ impl Judge<'_> {
             let field = match &declaration.node {
                 StructDeclaration::Field(field) => field,
                 StructDeclaration::StaticAssert(_) => {
-                    self.refuse(declaration.span, Rule::Extension, "`_Static_assert` within a structure");
+                    self.refuse(
+                        declaration.span,
+                        Rule::Extension,
+                        "`_Static_assert` within a structure",
+                    );
                     continue;
                 }
             };
@@ -391,7 +475,11 @@ impl Judge<'_> {
                 }
                 // Its members are found through it, so it must be one within this text.
                 if !self.trusted {
-                    self.refuse(field.span, Rule::Extension, "a structure without a name within a structure");
+                    self.refuse(
+                        field.span,
+                        Rule::Extension,
+                        "a structure without a name within a structure",
+                    );
                 }
             }
             for declarator in &field.node.declarators {
@@ -403,7 +491,9 @@ impl Judge<'_> {
             self.out.push_str(&format!("{name} {{{text}}};\n"));
             if self.checked() {
                 // A null pointer with the offset of a member must stay where nothing is mapped.
-                self.out.push_str(&format!("_Static_assert(sizeof({name}) <= 32768, \"a structure has at most 32 KiB\");\n"));
+                self.out.push_str(&format!(
+                    "_Static_assert(sizeof({name}) <= 32768, \"a structure has at most 32 KiB\");\n"
+                ));
             }
         }
         self.records[index].members = Some(members);
@@ -443,7 +533,9 @@ impl Judge<'_> {
         }
         if !self.trusted {
             let declared = self.written(span, &q, name.as_deref().unwrap_or_default());
-            let width = width.as_ref().map_or(String::new(), |width| format!(" : {width}"));
+            let width = width
+                .as_ref()
+                .map_or(String::new(), |width| format!(" : {width}"));
             text.push_str(&format!("{declared}{width}; "));
         }
         let Some(name) = name else { return };
@@ -490,14 +582,24 @@ impl Judge<'_> {
                 Some(expression) => {
                     let value = self.expression(expression);
                     if !value.constant {
-                        self.refuse(expression.span, Rule::Types, "an enumerator that is not constant");
+                        self.refuse(
+                            expression.span,
+                            Rule::Types,
+                            "an enumerator that is not constant",
+                        );
                     }
                     given = format!(" = {}", value.text);
                     value.number
                 }
             };
             text.push_str(&format!("{own}{given}, "));
-            self.name(name, Entity::Constant { text: own, value: last });
+            self.name(
+                name,
+                Entity::Constant {
+                    text: own,
+                    value: last,
+                },
+            );
         }
         let own: Rc<str> = format!("enum {own}").into();
         if !self.trusted {
@@ -531,7 +633,9 @@ fn basic(words: &[&'static str]) -> Option<Type> {
     let has = |word: &str| words.contains(&word);
     let longs = words.iter().filter(|word| **word == "long").count();
     let count = |word: &str| words.iter().filter(|other| **other == word).count();
-    let once = ["void", "char", "short", "int", "float", "double", "signed", "unsigned", "_Bool"];
+    let once = [
+        "void", "char", "short", "int", "float", "double", "signed", "unsigned", "_Bool",
+    ];
     if once.iter().any(|word| count(word) > 1) || longs > 2 || (has("signed") && has("unsigned")) {
         return None;
     }
@@ -539,7 +643,9 @@ fn basic(words: &[&'static str]) -> Option<Type> {
         (false, false) if words == ["void"] => return Some(Type::Void),
         (false, false) if words == ["float"] => return Some(Type::Float("float")),
         (false, false) if words == ["double"] => return Some(Type::Float("double")),
-        (false, false) if has("double") && longs == 1 && words.len() == 2 => return Some(Type::Float("long double")),
+        (false, false) if has("double") && longs == 1 && words.len() == 2 => {
+            return Some(Type::Float("long double"));
+        }
         (false, false) if words == ["_Bool"] => "_Bool",
         (unsigned, signed) if has("char") => {
             if words.len() != 1 + usize::from(unsigned || signed) {
@@ -552,7 +658,11 @@ fn basic(words: &[&'static str]) -> Option<Type> {
             }
         }
         (unsigned, _) => {
-            if ["void", "float", "double", "_Bool"].iter().any(|word| has(word)) || (has("short") && longs > 0) {
+            if ["void", "float", "double", "_Bool"]
+                .iter()
+                .any(|word| has(word))
+                || (has("short") && longs > 0)
+            {
                 return None;
             }
             match (unsigned, has("short"), longs) {
@@ -567,5 +677,7 @@ fn basic(words: &[&'static str]) -> Option<Type> {
             }
         }
     };
-    INTS.iter().find(|int| int.text == text).map(|int| Type::Int(*int))
+    INTS.iter()
+        .find(|int| int.text == text)
+        .map(|int| Type::Int(*int))
 }

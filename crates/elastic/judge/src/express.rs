@@ -161,7 +161,14 @@ impl Judge<'_> {
 
     fn identifier(&mut self, name: &Node<Identifier>) -> Value {
         let text = name.node.name.as_str();
-        let allocates = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"];
+        let allocates = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "free",
+            "aligned_alloc",
+            "posix_memalign",
+        ];
         if allocates.contains(&text) {
             self.unless_free(name.span, Rule::Allocation, format!("`{text}`"));
         }
@@ -179,7 +186,11 @@ impl Judge<'_> {
                 ..Value::new(text, INT)
             },
             Some(Entity::Type(_)) => {
-                self.refuse(name.span, Rule::Types, format!("the type `{text}` where a value belongs"));
+                self.refuse(
+                    name.span,
+                    Rule::Types,
+                    format!("the type `{text}` where a value belongs"),
+                );
                 Value::poison()
             }
             Some(Entity::Hidden) => {
@@ -203,7 +214,11 @@ impl Judge<'_> {
                     FloatFormat::Double => ("", "double"),
                     FloatFormat::LongDouble => ("L", "long double"),
                     FloatFormat::TS18661Format(_) => {
-                        self.refuse(span, Rule::Extension, "a floating-point type beside those of ISO C11");
+                        self.refuse(
+                            span,
+                            Rule::Extension,
+                            "a floating-point type beside those of ISO C11",
+                        );
                         return Value::poison();
                     }
                 };
@@ -230,7 +245,9 @@ impl Judge<'_> {
                 }
                 let letters: Vec<char> = text.chars().collect();
                 let number = match letters.as_slice() {
-                    ['\'', letter, '\''] if letter.is_ascii() => Some(i128::from(u32::from(*letter))),
+                    ['\'', letter, '\''] if letter.is_ascii() => {
+                        Some(i128::from(u32::from(*letter)))
+                    }
                     ['\'', '\\', '0', '\''] => Some(0),
                     _ => None,
                 };
@@ -256,7 +273,11 @@ impl Judge<'_> {
         if integer.suffix.imaginary {
             self.refuse(span, Rule::Extension, "an imaginary number");
         }
-        let digits = if integer.number.is_empty() { "0" } else { &*integer.number };
+        let digits = if integer.number.is_empty() {
+            "0"
+        } else {
+            &*integer.number
+        };
         let Ok(number) = u64::from_str_radix(digits, radix) else {
             self.refuse(span, Rule::Types, "a number that no type holds");
             return Value::poison();
@@ -269,7 +290,11 @@ impl Judge<'_> {
                 IntegerSize::LongLong => int.text.ends_with("long long"),
             };
             let bits = u32::from(int.bits) - u32::from(int.signed);
-            let sign = if unsigned { !int.signed } else { int.signed || radix != 10 };
+            let sign = if unsigned {
+                !int.signed
+            } else {
+                int.signed || radix != 10
+            };
             rank && sign && (bits == 64 || number < 1 << bits)
         };
         let Some(int) = INTS.iter().find(fits) else {
@@ -295,7 +320,11 @@ impl Judge<'_> {
             self.refuse(literal.span, Rule::Syntax, "a string that is none");
             return Value::poison();
         }
-        if literal.node.iter().any(|part| part.starts_with(['L', 'u', 'U'])) {
+        if literal
+            .node
+            .iter()
+            .any(|part| part.starts_with(['L', 'u', 'U']))
+        {
             self.refuse(literal.span, Rule::Extension, "a string of wide characters");
             return Value::poison();
         }
@@ -355,7 +384,10 @@ impl Judge<'_> {
             }
         };
         let Some((found, union)) = self.member_named(index, name) else {
-            let construct = format!("`{name}`, which `{}` does not have", self.records[index].name);
+            let construct = format!(
+                "`{name}`, which `{}` does not have",
+                self.records[index].name
+            );
             self.refuse(node.identifier.span, Rule::UnknownName, construct);
             return Value::poison();
         };
@@ -395,7 +427,8 @@ impl Judge<'_> {
     fn call(&mut self, call: &Node<CallExpression>) -> Value {
         let node = &call.node;
         let callee = self.expression(&node.callee);
-        let direct = matches!(callee.q.ty, Type::Function(_)) && matches!(node.callee.node, Expression::Identifier(_));
+        let direct = matches!(callee.q.ty, Type::Function(_))
+            && matches!(node.callee.node, Expression::Identifier(_));
         let function: Rc<Function> = match &callee.q.ty {
             Type::Function(function) if direct => function.clone(),
             Type::Pointer(to) => match &to.ty {
@@ -419,10 +452,16 @@ impl Judge<'_> {
         };
         if let Expression::Identifier(name) = &node.callee.node {
             let depth = self.current.depth;
-            self.current.calls.push((name.node.name.clone(), depth, call.span));
+            self.current
+                .calls
+                .push((name.node.name.clone(), depth, call.span));
         }
         if function.variadic {
-            self.unless_free(call.span, Rule::VariadicCalls, "a call of a function with `...`");
+            self.unless_free(
+                call.span,
+                Rule::VariadicCalls,
+                "a call of a function with `...`",
+            );
         }
         let (given, wanted) = (node.arguments.len(), function.parameters.len());
         if given < wanted || (given > wanted && !function.variadic) {
@@ -507,7 +546,11 @@ impl Judge<'_> {
             _ => {
                 self.assignable(&operand, span);
                 if ty.is_pointer() {
-                    self.unless_free(span, Rule::PointerArithmetic, format!("`{mark}` of a pointer"));
+                    self.unless_free(
+                        span,
+                        Rule::PointerArithmetic,
+                        format!("`{mark}` of a pointer"),
+                    );
                 } else if !ty.is_arithmetic() {
                     self.refuse(span, Rule::Types, format!("`{mark}` of what is no number"));
                 }
@@ -543,7 +586,11 @@ impl Judge<'_> {
             self.refuse(span, Rule::Types, "the address of what has none");
         }
         if of.local && !argument {
-            self.unless_free(span, Rule::AddressOfLocal, "the address of a variable of this function");
+            self.unless_free(
+                span,
+                Rule::AddressOfLocal,
+                "the address of a variable of this function",
+            );
         }
         Value {
             constant: !of.local && of.variable,
@@ -616,7 +663,8 @@ impl Judge<'_> {
             }
             (Type::Pointer(left), Type::Pointer(right)) => {
                 if left.ty != right.ty || (right.constant && !left.constant) {
-                    let construct = format!("`{}` from `{}`", self.shown(&to), self.shown(&value.q));
+                    let construct =
+                        format!("`{}` from `{}`", self.shown(&to), self.shown(&value.q));
                     self.unless_free(span, Rule::PointerCasts, construct);
                 }
             }
@@ -637,7 +685,10 @@ impl Judge<'_> {
     fn conditional(&mut self, conditional: &Node<ConditionalExpression>) -> Value {
         let node = &conditional.node;
         let condition = self.condition(&node.condition);
-        let (left, right) = (self.value(&node.then_expression), self.value(&node.else_expression));
+        let (left, right) = (
+            self.value(&node.then_expression),
+            self.value(&node.else_expression),
+        );
         let q = match (&left.q.ty, &right.q.ty) {
             (Type::Poison, _) | (_, Type::Poison) => Type::Poison.into(),
             (a, b) if a.is_arithmetic() && b.is_arithmetic() => a.with(b).into(),
@@ -650,11 +701,18 @@ impl Judge<'_> {
             }
             (a, b) if a == b => left.q.clone(),
             _ => {
-                self.refuse(conditional.span, Rule::Types, "two values of different types");
+                self.refuse(
+                    conditional.span,
+                    Rule::Types,
+                    "two values of different types",
+                );
                 Type::Poison.into()
             }
         };
-        let mut value = Value::new(format!("({condition} ? {} : {})", left.text, right.text), q.ty);
+        let mut value = Value::new(
+            format!("({condition} ? {} : {})", left.text, right.text),
+            q.ty,
+        );
         value.constant = left.constant && right.constant && node_is_constant(&condition);
         value
     }
@@ -663,7 +721,11 @@ impl Judge<'_> {
     pub(crate) fn condition(&mut self, expression: &Node<Expression>) -> String {
         let value = self.value(expression);
         if !value.q.ty.is_scalar() {
-            self.refuse(expression.span, Rule::Types, "a condition that is no number");
+            self.refuse(
+                expression.span,
+                Rule::Types,
+                "a condition that is no number",
+            );
         }
         value.text
     }
@@ -731,7 +793,9 @@ impl Judge<'_> {
                 }
                 INT
             }
-            _ if a.is_pointer() || b.is_pointer() => return self.with_pointers(mark, left, right, span),
+            _ if a.is_pointer() || b.is_pointer() => {
+                return self.with_pointers(mark, left, right, span);
+            }
             _ if !a.is_arithmetic() || !b.is_arithmetic() => {
                 self.refuse(span, Rule::Types, format!("`{mark}` of what is no number"));
                 Type::Poison
@@ -742,9 +806,17 @@ impl Judge<'_> {
         };
         let whole = ["%", "<<", ">>", "&", "|", "^"].contains(&mark);
         if whole && (!a.is_integer() || !b.is_integer()) {
-            self.refuse(span, Rule::Types, format!("`{mark}` of floating-point numbers"));
+            self.refuse(
+                span,
+                Rule::Types,
+                format!("`{mark}` of floating-point numbers"),
+            );
         }
-        if (mark == "/" || mark == "%") && a.is_integer() && b.is_integer() && right.number.is_none_or(|n| n == 0) {
+        if (mark == "/" || mark == "%")
+            && a.is_integer()
+            && b.is_integer()
+            && right.number.is_none_or(|n| n == 0)
+        {
             self.unless_free(span, Rule::Division, format!("`{mark}` by what may be 0"));
         }
         let text = match mark {
@@ -769,20 +841,32 @@ impl Judge<'_> {
             Type::Int(int) => i128::from(int.bits),
             _ => return format!("({})", count.text),
         };
-        match count.number.is_some_and(|number| (0..bits).contains(&number)) || !self.checked() {
+        match count
+            .number
+            .is_some_and(|number| (0..bits).contains(&number))
+            || !self.checked()
+        {
             true => format!("({})", count.text),
             false => format!("(({}) & {})", count.text, bits - 1),
         }
     }
 
-    fn with_pointers(&mut self, mark: &'static str, left: Value, right: Value, span: Span) -> Value {
+    fn with_pointers(
+        &mut self,
+        mark: &'static str,
+        left: Value,
+        right: Value,
+        span: Span,
+    ) -> Value {
         let text = format!("(({}) {mark} ({}))", left.text, right.text);
         let (a, b) = (&left.q.ty, &right.q.ty);
         if *a == Type::Poison || *b == Type::Poison {
             return Value::poison();
         }
         let alike = match (a, b) {
-            (Type::Pointer(a), Type::Pointer(b)) => a.ty == b.ty || a.ty == Type::Void || b.ty == Type::Void,
+            (Type::Pointer(a), Type::Pointer(b)) => {
+                a.ty == b.ty || a.ty == Type::Void || b.ty == Type::Void
+            }
             (Type::Pointer(_), _) => right.is_null(),
             _ => left.is_null(),
         };
@@ -797,7 +881,11 @@ impl Judge<'_> {
                 }
             }
             "+" | "-" if a.is_pointer() && b.is_integer() => {
-                self.unless_free(span, Rule::PointerArithmetic, format!("`{mark}` of a pointer"));
+                self.unless_free(
+                    span,
+                    Rule::PointerArithmetic,
+                    format!("`{mark}` of a pointer"),
+                );
                 Value {
                     constant: left.constant && right.constant,
                     ..Value::new(text, left.q.ty)
@@ -811,7 +899,11 @@ impl Judge<'_> {
                 }
             }
             _ => {
-                self.refuse(span, Rule::Types, format!("`{mark}` of a pointer and another type"));
+                self.refuse(
+                    span,
+                    Rule::Types,
+                    format!("`{mark}` of a pointer and another type"),
+                );
                 Value::poison()
             }
         }
@@ -826,7 +918,11 @@ impl Judge<'_> {
         }
         if !index.q.ty.is_integer() {
             // `1[a]` is the same in C.
-            self.refuse(binary.node.rhs.span, Rule::Types, "an index that is no integer");
+            self.refuse(
+                binary.node.rhs.span,
+                Rule::Types,
+                "an index that is no integer",
+            );
             return Value::poison();
         }
         let (of, length) = match &array.q.ty {
@@ -852,7 +948,13 @@ impl Judge<'_> {
     }
 
     /// The index as it is written: checked where it must be and is not known.
-    fn indexed(&mut self, array: &Value, index: &Value, length: Option<&Length>, span: Span) -> String {
+    fn indexed(
+        &mut self,
+        array: &Value,
+        index: &Value,
+        length: Option<&Length>,
+        span: Span,
+    ) -> String {
         if !self.elastic.forbids(Rule::UncheckedIndex) {
             return index.text.clone();
         }
@@ -863,7 +965,11 @@ impl Judge<'_> {
             }
             None if index.number == Some(0) => return index.text.clone(),
             Some(Length::Unknown) | None => {
-                self.refuse(span, Rule::UncheckedIndex, format!("an index of `{}`", self.shown(&array.q)));
+                self.refuse(
+                    span,
+                    Rule::UncheckedIndex,
+                    format!("an index of `{}`", self.shown(&array.q)),
+                );
                 return index.text.clone();
             }
         };
@@ -885,13 +991,20 @@ impl Judge<'_> {
         if value.read_only {
             self.refuse(span, Rule::ReadOnly, "a read-only member that is written");
         }
-        if !value.lvalue || value.q.constant || matches!(value.q.ty, Type::Array(..) | Type::Function(_)) {
+        if !value.lvalue
+            || value.q.constant
+            || matches!(value.q.ty, Type::Array(..) | Type::Function(_))
+        {
             self.refuse(span, Rule::Types, "something constant that is written");
         }
         if let Type::Record(index) = value.q.ty {
             if self.has(index, &|member| member.read_only) {
                 let name = self.records[index].name.clone();
-                self.refuse(span, Rule::ReadOnly, format!("`{name}`, whose members are not all to be written"));
+                self.refuse(
+                    span,
+                    Rule::ReadOnly,
+                    format!("`{name}`, whose members are not all to be written"),
+                );
             }
             if self.has(index, &|member| member.q.constant) {
                 self.refuse(span, Rule::Types, "something constant that is written");
@@ -912,7 +1025,8 @@ impl Judge<'_> {
             while let Type::Array(of, _) = ty {
                 ty = &of.ty;
             }
-            let inner = matches!(ty, Type::Record(inner) if *inner != index && self.has(*inner, what));
+            let inner =
+                matches!(ty, Type::Record(inner) if *inner != index && self.has(*inner, what));
             let element = crate::types::Member {
                 q: Qualified {
                     ty: ty.clone(),
@@ -935,7 +1049,11 @@ impl Judge<'_> {
         value
     }
 
-    fn assign_with(&mut self, binary: &Node<BinaryOperatorExpression>, mark: &'static str) -> Value {
+    fn assign_with(
+        &mut self,
+        binary: &Node<BinaryOperatorExpression>,
+        mark: &'static str,
+    ) -> Value {
         let to = self.value(&binary.node.lhs);
         self.assignable(&to, binary.node.lhs.span);
         let value = self.value(&binary.node.rhs);
@@ -954,7 +1072,9 @@ impl Judge<'_> {
             return value.text;
         }
         if value.q.locked || to.locked {
-            if !(value.q.locked && to.locked && value.q.ty == to.ty) || matches!(to.ty, Type::Array(..)) {
+            if !(value.q.locked && to.locked && value.q.ty == to.ty)
+                || matches!(to.ty, Type::Array(..))
+            {
                 let construct = format!("`{}` from `{}`", self.shown(to), self.shown(&value.q));
                 self.refuse(span, Rule::Locked, construct);
             }
@@ -966,18 +1086,23 @@ impl Judge<'_> {
             (_, Type::Poison) => None,
             (to, from) if to.is_arithmetic() && from.is_arithmetic() => None,
             (Type::Int(int), Type::Pointer(_)) if int.text == "_Bool" => None,
-            (Type::Pointer(_), from) if from.is_integer() => (!value.is_null()).then_some(Rule::IntegerToPointer),
+            (Type::Pointer(_), from) if from.is_integer() => {
+                (!value.is_null()).then_some(Rule::IntegerToPointer)
+            }
             (to, Type::Pointer(_)) if to.is_integer() => Some(Rule::PointerToInteger),
             (Type::Pointer(a), Type::Pointer(b)) => {
                 let lost = (b.constant && !a.constant) || (b.volatile && !a.volatile);
                 let void = a.ty == Type::Void || b.ty == Type::Void;
-                let functions = matches!(a.ty, Type::Function(_)) || matches!(b.ty, Type::Function(_));
+                let functions =
+                    matches!(a.ty, Type::Function(_)) || matches!(b.ty, Type::Function(_));
                 if a.locked != b.locked {
                     Some(Rule::Locked)
                 } else if a.ty == b.ty && !lost {
                     None
                 } else if void && !lost && !functions {
-                    self.elastic.forbids(Rule::PointerCasts).then_some(Rule::PointerCasts)
+                    self.elastic
+                        .forbids(Rule::PointerCasts)
+                        .then_some(Rule::PointerCasts)
                 } else {
                     Some(Rule::PointerCasts)
                 }
@@ -986,7 +1111,11 @@ impl Judge<'_> {
             _ => Some(Rule::Types),
         };
         if let Some(rule) = problem {
-            let rule = if self.elastic.forbids(rule) { rule } else { Rule::Types };
+            let rule = if self.elastic.forbids(rule) {
+                rule
+            } else {
+                Rule::Types
+            };
             let construct = format!("`{}` from `{}`", self.shown(to), self.shown(from));
             self.refuse(span, rule, construct);
         }
@@ -996,7 +1125,8 @@ impl Judge<'_> {
 
 /// Whether a condition's text is a number: then what it chooses is known when the module is compiled.
 fn node_is_constant(text: &str) -> bool {
-    text.bytes().all(|byte| !byte.is_ascii_alphabetic() && byte != b'_' && byte != b'"')
+    text.bytes()
+        .all(|byte| !byte.is_ascii_alphabetic() && byte != b'_' && byte != b'"')
 }
 
 /// A literal as C spells it: between quotes of that kind, without an end of line.
@@ -1006,7 +1136,10 @@ fn is_literal(text: &str, quote: char) -> bool {
     if !["", "L", "u", "U", "u8"].contains(&prefix) {
         return false;
     }
-    let Some(inner) = rest.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) else {
+    let Some(inner) = rest
+        .strip_prefix(quote)
+        .and_then(|rest| rest.strip_suffix(quote))
+    else {
         return false;
     };
     let mut escaped = false;

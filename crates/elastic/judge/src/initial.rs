@@ -9,11 +9,18 @@ use mullion_trust::elastic::Rule;
 
 impl Judge<'_> {
     /// The text of an initialiser of something of that type, the type with its length, and whether it is constant.
-    pub(crate) fn initialiser(&mut self, q: &Qualified, initialiser: &Node<Initializer>) -> (String, Qualified, bool) {
+    pub(crate) fn initialiser(
+        &mut self,
+        q: &Qualified,
+        initialiser: &Node<Initializer>,
+    ) -> (String, Qualified, bool) {
         match &initialiser.node {
             Initializer::Expression(expression) => {
                 let value = self.expression(expression);
-                let constant = value.constant;
+                // Addresses of what lives as long as the program are known.
+                let lasting =
+                    !value.local && value.variable && matches!(value.q.ty, Type::Array(..));
+                let constant = value.constant || lasting || matches!(value.q.ty, Type::Function(_));
                 let (text, q) = self.initial(q, value, expression.span);
                 (text, q, constant)
             }
@@ -32,7 +39,11 @@ impl Judge<'_> {
         };
         let letters = matches!(&of.ty, Type::Int(int) if int.bits == 8 && int.text != "_Bool");
         if !value.literal || !letters {
-            self.refuse(span, Rule::Types, "an array whose initialiser has no braces");
+            self.refuse(
+                span,
+                Rule::Types,
+                "an array whose initialiser has no braces",
+            );
         }
         let mut q = q.clone();
         if let Length::Unknown = length {
@@ -49,7 +60,11 @@ impl Judge<'_> {
         span: Span,
     ) -> (String, Qualified) {
         if items.is_empty() {
-            self.refuse(span, Rule::Extension, "an initialiser without anything in it");
+            self.refuse(
+                span,
+                Rule::Extension,
+                "an initialiser without anything in it",
+            );
         }
         // `{0}` fills whatever there is.
         if let [only] = items
@@ -87,7 +102,11 @@ impl Judge<'_> {
             [] => None,
             [only] => Some(only),
             [_, second, ..] => {
-                self.refuse(second.span, Rule::Types, "a designator of more than one level");
+                self.refuse(
+                    second.span,
+                    Rule::Types,
+                    "a designator of more than one level",
+                );
                 return None;
             }
         };
@@ -115,7 +134,9 @@ impl Judge<'_> {
                 let found = match designator.map(|designator| &designator.node) {
                     None => *next,
                     Some(Designator::Member(name)) => {
-                        let named = |member: &crate::types::Member| member.name.as_ref() == Some(&name.node.name);
+                        let named = |member: &crate::types::Member| {
+                            member.name.as_ref() == Some(&name.node.name)
+                        };
                         members.iter().position(named).unwrap_or(usize::MAX)
                     }
                     Some(Designator::Index(_) | Designator::Range(_)) => usize::MAX,
@@ -137,7 +158,11 @@ impl Judge<'_> {
                 Some((String::new(), q.clone()))
             }
             _ => {
-                self.refuse(item.span, Rule::Types, "more initialisers than there are members");
+                self.refuse(
+                    item.span,
+                    Rule::Types,
+                    "more initialisers than there are members",
+                );
                 None
             }
         }

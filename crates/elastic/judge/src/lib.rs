@@ -72,7 +72,10 @@ pub fn judge(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>>
         let thread = std::thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, || whole(elastic, source)) {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err(vec![internal()])),
-            Err(_) => Err(vec![Refusal::nowhere(Rule::Bounds, "no thread to judge it on")]),
+            Err(_) => Err(vec![Refusal::nowhere(
+                Rule::Bounds,
+                "no thread to judge it on",
+            )]),
         }
     })
 }
@@ -83,32 +86,55 @@ fn internal() -> Refusal {
 
 fn whole(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
     let environment = parse(source.environment.clone()).map_err(|_| {
-        vec![Refusal::nowhere(Rule::Syntax, "the environment itself cannot be read; its author must mend it")]
+        vec![Refusal::nowhere(
+            Rule::Syntax,
+            "the environment itself cannot be read; its author must mend it",
+        )]
     })?;
     let (tokens, mut refusals) = tokens::Tokens::read(&source.program, &source.files);
-    if !refusals.is_empty() {
-        refusals.truncate(TOLD);
+    if refusals.iter().any(|refusal| refusal.rule == Rule::Bounds) {
         return Err(refusals);
     }
     let mut judge = scope::Judge::new(elastic, &tokens, &source.environment);
     judge.environment(&environment.unit);
     // The parser must know which names are types; what they are is the judge's knowledge.
-    let front: String = judge.type_names().map(|name| format!("typedef int {name}; ")).collect();
+    let mut front: String = judge
+        .type_names()
+        .map(|name| format!("typedef int {name}; "))
+        .collect();
+    // A line marker begins a line.
+    front.push('\n');
     let count = judge.type_names().count();
     judge.shift = front.len();
     let tree = match parse(format!("{front}{}", source.program)) {
         Ok(tree) => tree,
-        Err(offset) => {
-            let refusal = judge.syntax(offset.saturating_sub(front.len()));
-            return Err(vec![refusal]);
-        }
+        Err(_) if !refusals.is_empty() => return Err(refusals),
+        Err(offset) => return Err(vec![judge.syntax(offset.saturating_sub(front.len()))]),
     };
     let module = tree.unit.0.get(count..).unwrap_or_default();
-    let judged = judge.module(module);
-    match judged {
+    let found = match judge.module(module) {
+        Ok(_) if !refusals.is_empty() => Err(Vec::new()),
+        other => other,
+    };
+    match found {
         Ok(judged) if judged.text.len() <= WRITTEN => Ok(judged),
-        Ok(_) => Err(vec![Refusal::nowhere(Rule::Bounds, "a program that becomes too large")]),
-        Err(mut refusals) => {
+        Ok(_) => Err(vec![Refusal::nowhere(
+            Rule::Bounds,
+            "a program that becomes too large",
+        )]),
+        Err(more) => {
+            // What the tokens showed already is told once.
+            let place = |refusal: &Refusal| {
+                refusal
+                    .place
+                    .as_ref()
+                    .map(|place| (place.file.clone(), place.line, place.column))
+            };
+            let told: Vec<_> = refusals.iter().map(place).collect();
+            refusals.extend(
+                more.into_iter()
+                    .filter(|refusal| !told.contains(&place(refusal))),
+            );
             refusals.truncate(TOLD);
             Err(refusals)
         }

@@ -58,12 +58,20 @@ impl Refusal {
                 shown = printable(&place.shown);
                 file = printable(&place.file);
                 // An annotation lies within the line, on the bounds of letters.
-                let start = (0..=(place.column - 1).min(shown.len())).rev().find(|at| shown.is_char_boundary(*at));
+                let start = (0..=(place.column - 1).min(shown.len()))
+                    .rev()
+                    .find(|at| shown.is_char_boundary(*at));
                 let start = start.unwrap_or(0);
                 let end = (start + place.length).min(shown.len());
-                let end = (end..=shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(shown.len());
-                let mark = AnnotationKind::Primary.span(start..end.max(start)).label(self.rule.name());
-                let snippet = Snippet::source(shown.as_str()).path(file.as_str()).line_start(place.line);
+                let end = (end..=shown.len())
+                    .find(|at| shown.is_char_boundary(*at))
+                    .unwrap_or(shown.len());
+                let mark = AnnotationKind::Primary
+                    .span(start..end.max(start))
+                    .label(self.rule.name());
+                let snippet = Snippet::source(shown.as_str())
+                    .path(file.as_str())
+                    .line_start(place.line);
                 group.element(snippet.annotation(mark))
             }
         };
@@ -72,10 +80,14 @@ impl Refusal {
             false => format!("no elastic C has it, so neither has the module type `{by}`"),
         };
         group = group.element(Level::NOTE.message(why));
-        let expanded = self.place.as_ref().and_then(|place| place.expanded.as_ref());
+        let expanded = self
+            .place
+            .as_ref()
+            .and_then(|place| place.expanded.as_ref());
         if let Some(expanded) = expanded {
             let text: String = printable(expanded).chars().take(200).collect();
-            group = group.element(Level::NOTE.message(format!("behind macros the line is: {text}")));
+            group =
+                group.element(Level::NOTE.message(format!("behind macros the line is: {text}")));
         }
         if let Some(note) = &self.note {
             group = group.element(Level::NOTE.message(printable(note)));

@@ -70,6 +70,14 @@ pub(crate) struct Current {
     pub(crate) calls: Vec<(String, u32, Span)>,
 }
 
+/// Words that begin a statement and name nothing.
+const KEYWORDS: [&str; 32] = [
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
+    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
+    "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
+    "union", "unsigned", "void",
+];
+
 pub(crate) struct Judge<'a> {
     pub(crate) elastic: &'a Elastic,
     pub(crate) tokens: &'a Tokens<'a>,
@@ -101,7 +109,9 @@ impl<'a> Judge<'a> {
         let (names, _) = Tokens::read(environment, &none);
         let taken: HashSet<String> = names.names().map(str::to_owned).collect();
         let mut suffix = "_m".to_owned();
-        while taken.iter().any(|name| name.contains(&suffix)) || tokens.names().any(|name| name.ends_with(&suffix)) {
+        while taken.iter().any(|name| name.contains(&suffix))
+            || tokens.names().any(|name| name.ends_with(&suffix))
+        {
             suffix.push('m');
         }
         Judge {
@@ -178,10 +188,27 @@ impl<'a> Judge<'a> {
             "*" if before == "goto" => (Rule::ComputedGoto, "a jump to an address".to_owned()),
             "&&" => (Rule::ComputedGoto, "the address of a label".to_owned()),
             ":" if before == "?" => (Rule::Extension, "a condition without its middle".to_owned()),
-            "{" if before == ")" => (Rule::NestedFunctions, "a function's body where none can be".to_owned()),
+            "{" if before == ")" => (
+                Rule::NestedFunctions,
+                "a function's body where none can be".to_owned(),
+            ),
             "[" if before == "[" => (Rule::Attributes, "`[[`".to_owned()),
             _ => (Rule::Syntax, format!("`{word}` behind `{before}`")),
         };
+        // `FILE *file = ...` is no product.
+        if rule == Rule::Syntax
+            && let Some((span, name, behind)) = self.tokens.statement(offset)
+            && (behind == "*" || behind.starts_with(|c: char| c.is_ascii_alphabetic()))
+            && self.find(name).is_none()
+            && !KEYWORDS.contains(&name)
+        {
+            return Refusal {
+                rule: Rule::UnknownName,
+                construct: format!("the type `{name}`"),
+                place: self.tokens.place(span),
+                note: None,
+            };
+        }
         let hidden = rule == Rule::HiddenName && hidden(before) && !hidden(word);
         let start = match hidden {
             true => offset.saturating_sub(before.len() + 1),
@@ -207,7 +234,10 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Entity> {
-        let inner = self.scopes[1..].iter().rev().find_map(|scope| scope.names.get(name));
+        let inner = self.scopes[1..]
+            .iter()
+            .rev()
+            .find_map(|scope| scope.names.get(name));
         let outer = || match self.scopes[0].names.get(name) {
             Some(_) if !self.trusted && !self.sees(name) => Some(&Entity::Hidden),
             found => found,
@@ -216,7 +246,10 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn find_tag(&self, name: &str) -> Option<Tag> {
-        let inner = self.scopes[1..].iter().rev().find_map(|scope| scope.tags.get(name));
+        let inner = self.scopes[1..]
+            .iter()
+            .rev()
+            .find_map(|scope| scope.tags.get(name));
         let outer = || {
             let found = self.scopes[0].tags.get(name)?;
             let whole = match found {
@@ -236,7 +269,11 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn scope(&mut self) -> &mut Scope {
-        let last = if self.trusted { 0 } else { self.scopes.len() - 1 };
+        let last = if self.trusted {
+            0
+        } else {
+            self.scopes.len() - 1
+        };
         &mut self.scopes[last]
     }
 
@@ -273,7 +310,11 @@ impl<'a> Judge<'a> {
     pub(crate) fn written(&mut self, span: Span, q: &Qualified, name: &str) -> String {
         let text = written(&self.records, q, name);
         if text.is_none() && self.refusals.is_empty() {
-            self.refuse(span, Rule::HiddenName, "a type of the environment that has no name here");
+            self.refuse(
+                span,
+                Rule::HiddenName,
+                "a type of the environment that has no name here",
+            );
         }
         text.unwrap_or_default()
     }

@@ -17,7 +17,11 @@ impl Judge<'_> {
             Statement::Expression(Some(expression)) => {
                 let value = self.expression(expression);
                 if matches!(value.q.ty, Type::Function(_)) {
-                    self.unless_free(expression.span, Rule::IndirectCalls, "the address of a function");
+                    self.unless_free(
+                        expression.span,
+                        Rule::IndirectCalls,
+                        "the address of a function",
+                    );
                 }
                 format!("{};", value.text)
             }
@@ -90,7 +94,10 @@ impl Judge<'_> {
         if let Some(most) = self.elastic.loops
             && self.loops > most
         {
-            let construct = format!("{construct}, the loop number {} where {most} may be", self.loops);
+            let construct = format!(
+                "{construct}, the loop number {} where {most} may be",
+                self.loops
+            );
             self.refuse(span, Rule::Loops, construct);
         }
         let depth = self.current.depth + 1;
@@ -108,13 +115,23 @@ impl Judge<'_> {
         self.scopes.push(Scope::default());
         let first = match &found.node.initializer.node {
             ForInitializer::Empty => String::new(),
-            ForInitializer::Expression(expression) => format!("{};", self.expression(expression).text),
+            ForInitializer::Expression(expression) => {
+                format!("{};", self.expression(expression).text)
+            }
             ForInitializer::Declaration(declaration) => self.local_declaration(declaration),
             ForInitializer::StaticAssert(assert) => self.static_assert(assert),
         };
         self.current.depth += 1;
-        let condition = found.node.condition.as_ref().map(|condition| self.condition(condition));
-        let step = found.node.step.as_ref().map(|step| self.expression(step).text);
+        let condition = found
+            .node
+            .condition
+            .as_ref()
+            .map(|condition| self.condition(condition));
+        let step = found
+            .node
+            .step
+            .as_ref()
+            .map(|step| self.expression(step).text);
         self.current.depth -= 1;
         let body = self.body(&found.node.statement);
         self.scopes.pop();
@@ -125,7 +142,11 @@ impl Judge<'_> {
     fn switch(&mut self, switch: &Node<SwitchStatement>) -> String {
         let value = self.value(&switch.node.expression);
         if !value.q.ty.is_integer() {
-            self.refuse(switch.node.expression.span, Rule::Types, "`switch` of what is no integer");
+            self.refuse(
+                switch.node.expression.span,
+                Rule::Types,
+                "`switch` of what is no integer",
+            );
         }
         self.current.switches += 1;
         let body = match &switch.node.statement.node {
@@ -186,9 +207,16 @@ impl Judge<'_> {
             Some(expression) => {
                 let value = self.expression(expression);
                 if result.ty == Type::Void {
-                    self.refuse(span, Rule::Types, "`return` with a result, where the function has none");
+                    self.refuse(
+                        span,
+                        Rule::Types,
+                        "`return` with a result, where the function has none",
+                    );
                 }
-                format!("return {};", self.converted(value, &result, expression.span))
+                format!(
+                    "return {};",
+                    self.converted(value, &result, expression.span)
+                )
             }
         }
     }
@@ -220,7 +248,11 @@ impl Judge<'_> {
     pub(crate) fn static_assert(&mut self, assert: &Node<StaticAssert>) -> String {
         let value = self.expression(&assert.node.expression);
         if !value.constant {
-            self.refuse(assert.span, Rule::Types, "an assertion that is not constant");
+            self.refuse(
+                assert.span,
+                Rule::Types,
+                "an assertion that is not constant",
+            );
         }
         format!("_Static_assert({}, \"\");\n", value.text)
     }
@@ -296,9 +328,6 @@ impl Judge<'_> {
         if pointer {
             self.unless_free(span, Rule::KeptPointers, format!("the pointer `{name}`"));
         }
-        if of.locked {
-            self.unless_free(span, Rule::KeptPointers, format!("the locked `{name}`"));
-        }
     }
 
     /// Refuses variables of what has no size.
@@ -312,7 +341,8 @@ impl Judge<'_> {
         if sizeless {
             self.refuse(span, Rule::Types, "a variable of what has no size");
         }
-        if self.checked() && matches!(&q.ty, Type::Pointer(to) if matches!(to.ty, Type::Array(..))) {
+        if self.checked() && matches!(&q.ty, Type::Pointer(to) if matches!(to.ty, Type::Array(..)))
+        {
             self.refuse(span, Rule::UncheckedIndex, "a pointer to an array");
         }
     }
@@ -323,7 +353,12 @@ impl Judge<'_> {
             Statement::Labeled(labeled) => {
                 if let Label::Identifier(name) = &labeled.node.label.node {
                     let place = name.span.start;
-                    if self.current.labels.insert(name.node.name.clone(), place).is_some() {
+                    if self
+                        .current
+                        .labels
+                        .insert(name.node.name.clone(), place)
+                        .is_some()
+                    {
                         self.refuse(name.span, Rule::Types, "a label that is there twice");
                     }
                 }

@@ -51,27 +51,40 @@ fn rule_of_name(name: &str) -> Option<Rule> {
         "typeof" | "auto_type" => Rule::TypeOf,
         "Pragma" | "pragma" if name.starts_with('_') => Rule::Pragmas,
         "alloca" | "builtin_alloca" | "builtin_alloca_with_align" => Rule::VariableArrays,
-        "setjmp" | "longjmp" | "sigsetjmp" | "siglongjmp" | "builtin_setjmp" | "builtin_longjmp" => Rule::Setjmp,
+        "setjmp" | "longjmp" | "sigsetjmp" | "siglongjmp" | "builtin_setjmp"
+        | "builtin_longjmp" => Rule::Setjmp,
         "label" if name == "__label__" => Rule::ComputedGoto,
-        "builtin_va_arg" | "builtin_va_start" | "builtin_va_end" | "builtin_va_list" | "builtin_va_copy" => {
-            Rule::Variadic
-        }
-        _ if name.starts_with("__builtin_") || name.starts_with("__sync_") || name.starts_with("__atomic_") => {
+        "builtin_va_arg" | "builtin_va_start" | "builtin_va_end" | "builtin_va_list"
+        | "builtin_va_copy" => Rule::Variadic,
+        _ if name.starts_with("__builtin_")
+            || name.starts_with("__sync_")
+            || name.starts_with("__atomic_") =>
+        {
             Rule::Builtins
         }
-        "extension" | "thread" | "inline" | "const" | "volatile" | "restrict" | "signed" | "alignof" | "real"
-        | "imag" | "complex" | "int128" | "float128" | "float80" | "fp16" | "seg_fs" | "seg_gs"
+        "extension" | "thread" | "inline" | "const" | "volatile" | "restrict" | "signed"
+        | "alignof" | "real" | "imag" | "complex" | "int128" | "float128" | "float80" | "fp16"
+        | "seg_fs" | "seg_gs"
             if name.starts_with("__") =>
         {
             Rule::Extension
         }
         _ => {
             let keyword = [
-                "_Alignas", "_Alignof", "_Atomic", "_Bool", "_Complex", "_Generic", "_Imaginary", "_Noreturn",
-                "_Static_assert", "_Thread_local",
+                "_Alignas",
+                "_Alignof",
+                "_Atomic",
+                "_Bool",
+                "_Complex",
+                "_Generic",
+                "_Imaginary",
+                "_Noreturn",
+                "_Static_assert",
+                "_Thread_local",
             ];
             let reserved = name.starts_with("__")
-                || (name.starts_with('_') && name.as_bytes().get(1).is_some_and(u8::is_ascii_uppercase));
+                || (name.starts_with('_')
+                    && name.as_bytes().get(1).is_some_and(u8::is_ascii_uppercase));
             return (reserved && !keyword.contains(&name)).then_some(Rule::ReservedName);
         }
     })
@@ -116,7 +129,9 @@ impl<'a> Tokens<'a> {
                     continue;
                 }
                 b'#' if fresh => {
-                    let end = self.text[at..].find('\n').map_or(bytes.len(), |length| at + length);
+                    let end = self.text[at..]
+                        .find('\n')
+                        .map_or(bytes.len(), |length| at + length);
                     let words = &self.text[at..end];
                     at = end;
                     match marker(words) {
@@ -137,7 +152,10 @@ impl<'a> Tokens<'a> {
                 b'0'..=b'9' => at = number(bytes, at),
                 b'.' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => at = number(bytes, at),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                    while bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+                    while bytes
+                        .get(at)
+                        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                    {
                         at += 1;
                     }
                     if matches!(bytes.get(at), Some(b'"' | b'\''))
@@ -159,7 +177,8 @@ impl<'a> Tokens<'a> {
             };
             self.push(kind, start..at, file, line);
             if !legal {
-                let construct = format!("`{}`, which is no token of ISO C11", &self.text[start..at]);
+                let construct =
+                    format!("`{}`, which is no token of ISO C11", &self.text[start..at]);
                 self.refuse(refusals, Rule::Syntax, construct);
             }
             let digraphs = ["<:", ":>", "<%", "%>", "%:"];
@@ -187,14 +206,20 @@ impl<'a> Tokens<'a> {
                 _ => {}
             }
             run = match word {
-                "-" | "+" | "!" | "~" | "*" | "&" | "--" | "++" | "sizeof" | "const" | "if" | "else" | "while"
-                | "for" | "switch" | "do" | "?" | ":" => run + 1,
+                "-" | "+" | "!" | "~" | "*" | "&" | "--" | "++" | "sizeof" | "const" | "if"
+                | "else" | "while" | "for" | "switch" | "do" | "?" | ":" => run + 1,
                 _ if token.kind == Kind::Mark => run,
                 _ => 0,
             };
             elses = match word {
                 "else" => elses + 1,
-                "}" if self.tokens.get(index + 1).is_none_or(|next| &self.text[next.span.clone()] != "else") => 0,
+                "}" if self
+                    .tokens
+                    .get(index + 1)
+                    .is_none_or(|next| &self.text[next.span.clone()] != "else") =>
+                {
+                    0
+                }
                 _ => elses,
             };
             if open > NESTING || run > RUN || elses > 2 * RUN {
@@ -257,7 +282,8 @@ impl<'a> Tokens<'a> {
     }
 
     fn index(&self, offset: usize) -> usize {
-        self.tokens.partition_point(|token| token.span.end <= offset)
+        self.tokens
+            .partition_point(|token| token.span.end <= offset)
     }
 
     /// The file and line of what stands at this byte.
@@ -268,7 +294,9 @@ impl<'a> Tokens<'a> {
 
     /// The place of these bytes of the text.
     pub(crate) fn place(&self, span: Range<usize>) -> Option<Place> {
-        let index = self.index(span.start).min(self.tokens.len().checked_sub(1)?);
+        let index = self
+            .index(span.start)
+            .min(self.tokens.len().checked_sub(1)?);
         Some(self.place_of(index, Some(span.end)))
     }
 
@@ -277,7 +305,10 @@ impl<'a> Tokens<'a> {
     fn place_of(&self, index: usize, end: Option<usize>) -> Place {
         let token = &self.tokens[index];
         let same = |other: &Token| (other.file, other.line) == (token.file, token.line);
-        let first = self.tokens[..index].iter().rposition(|other| !same(other)).map_or(0, |at| at + 1);
+        let first = self.tokens[..index]
+            .iter()
+            .rposition(|other| !same(other))
+            .map_or(0, |at| at + 1);
         let source = self.sources.get(&self.files[token.file]);
         let line = source.and_then(|text| text.split('\n').nth(token.line.checked_sub(1)?));
         let expanded: Vec<&str> = self.tokens[first..]
@@ -298,36 +329,62 @@ impl<'a> Tokens<'a> {
             return place;
         };
         let written = words(line);
-        let (mut next, mut inside) = (0, false);
-        for word in &expanded[..=index - first] {
-            match written[next.min(written.len())..].iter().position(|(_, there)| there == word) {
-                Some(ahead) => (next, inside) = (next + ahead + 1, false),
-                None => inside = true,
+        let nth = index - first;
+        // The text has the line's tokens, but for what macros stand for: those are between what both ends have.
+        let front = written
+            .iter()
+            .zip(&expanded)
+            .take_while(|((_, word), there)| word == *there)
+            .count();
+        let back = written.iter().rev().zip(expanded.iter().rev());
+        let back = back.take_while(|((_, word), there)| word == *there).count();
+        let directive = line.trim_start();
+        let found = match nth {
+            _ if directive.starts_with('#') => {
+                place.length = directive.trim_end().len();
+                Some((line.len() - directive.len(), ""))
             }
-        }
-        if inside {
-            // A macro stands where the line goes on; its name is the token that the text does not have.
-            let name = |(_, word): &&(usize, &str)| {
-                word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !expanded.contains(word)
-            };
-            let found = written[next.min(written.len())..].iter().find(name);
-            let found = found.or_else(|| written.iter().find(name)).or(written.first());
-            if let Some((column, word)) = found {
-                (place.column, place.length) = (column + 1, word.len());
+            _ if nth < front => written.get(nth).copied(),
+            _ if nth + back >= expanded.len() => (nth + written.len())
+                .checked_sub(expanded.len())
+                .and_then(|at| written.get(at).copied()),
+            _ => {
+                place.expanded = Some(expanded.join(" "));
+                written.get(front).or(written.last()).copied()
             }
-            place.expanded = Some(expanded.join(" "));
+        };
+        let Some((column, word)) = found else {
             return place;
-        }
-        if let Some((column, word)) = next.checked_sub(1).and_then(|at| written.get(at)) {
-            (place.column, place.length) = (column + 1, word.len());
-            // As far as the construct goes on this line, if the line has it as it is in the text.
-            if let Some(whole) = end.and_then(|end| self.text.get(token.span.start..end))
-                && line[*column..].starts_with(whole)
-            {
-                place.length = whole.len();
-            }
+        };
+        (place.column, place.length) = (column + 1, place.length.max(word.len()));
+        // As far as the construct goes on this line, if the line has it as it is in the text.
+        if place.expanded.is_none()
+            && let Some(whole) = end.and_then(|end| self.text.get(token.span.start..end))
+            && line[column..].starts_with(whole)
+        {
+            place.length = whole.len();
         }
         place
+    }
+
+    /// The first token of the statement that this byte is in, and the one behind it, with their place.
+    pub(crate) fn statement(&self, offset: usize) -> Option<(Range<usize>, &'a str, &'a str)> {
+        let index = self.index(offset).min(self.tokens.len());
+        let word = |token: &Token| &self.text[token.span.clone()];
+        let ends = |token: &Token| [";", "{", "}"].contains(&word(token));
+        let first = self.tokens[..index]
+            .iter()
+            .rposition(ends)
+            .map_or(0, |at| at + 1);
+        let token = self
+            .tokens
+            .get(first)
+            .filter(|token| token.kind == Kind::Name)?;
+        Some((
+            token.span.clone(),
+            word(token),
+            word(self.tokens.get(first + 1)?),
+        ))
     }
 }
 
@@ -345,7 +402,10 @@ fn words(line: &str) -> Vec<(usize, &str)> {
             b'"' | b'\'' => at = quoted(bytes, at),
             b'0'..=b'9' => at = number(bytes, at),
             _ if byte.is_ascii_alphabetic() || byte == b'_' => {
-                while bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+                while bytes
+                    .get(at)
+                    .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                {
                     at += 1;
                 }
             }
@@ -395,7 +455,11 @@ fn quoted(bytes: &[u8], start: usize) -> usize {
 fn number(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(&byte) = bytes.get(at) {
-        let sign = matches!(byte, b'+' | b'-') && matches!(bytes[at - usize::from(at > start)], b'e' | b'E' | b'p' | b'P');
+        let sign = matches!(byte, b'+' | b'-')
+            && matches!(
+                bytes[at - usize::from(at > start)],
+                b'e' | b'E' | b'p' | b'P'
+            );
         if !(sign || byte == b'.' || byte == b'_' || byte.is_ascii_alphanumeric()) {
             break;
         }
@@ -407,9 +471,12 @@ fn number(bytes: &[u8], start: usize) -> usize {
 /// The length of the mark that the text begins with.
 fn mark(text: &str) -> usize {
     let marks = [
-        "<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "*=", "/=", "%=", "+=",
-        "-=", "&=", "^=", "|=", "<:", ":>", "<%", "%>", "%:", "##",
+        "<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
+        "*=", "/=", "%=", "+=", "-=", "&=", "^=", "|=", "<:", ":>", "<%", "%>", "%:", "##",
     ];
     let found = marks.iter().find(|mark| text.starts_with(**mark));
-    found.map_or_else(|| text.chars().next().map_or(1, char::len_utf8), |mark| mark.len())
+    found.map_or_else(
+        || text.chars().next().map_or(1, char::len_utf8),
+        |mark| mark.len(),
+    )
 }

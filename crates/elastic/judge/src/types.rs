@@ -158,7 +158,11 @@ impl Type {
             (Type::Float(left), Type::Float(right)) => {
                 let order = ["float", "double", "long double"];
                 let rank = |name| order.iter().position(|known| *known == name);
-                Type::Float(if rank(left) >= rank(right) { left } else { right })
+                Type::Float(if rank(left) >= rank(right) {
+                    left
+                } else {
+                    right
+                })
             }
             (Type::Float(name), _) | (_, Type::Float(name)) => Type::Float(name),
             (Type::Int(left), Type::Int(right)) => Type::Int(match left.bits.cmp(&right.bits) {
@@ -212,7 +216,11 @@ pub(crate) fn written(records: &[Record], q: &Qualified, name: &str) -> Option<S
             } else if parameters.is_empty() {
                 parameters.push("void".to_owned());
             }
-            written(records, &function.result, &format!("{name}({})", parameters.join(", ")))
+            written(
+                records,
+                &function.result,
+                &format!("{name}({})", parameters.join(", ")),
+            )
         }
     }
 }

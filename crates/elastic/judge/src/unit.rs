@@ -22,7 +22,8 @@ impl Judge<'_> {
         for declaration in &unit.0 {
             match &declaration.node {
                 ExternalDeclaration::Declaration(declaration) => {
-                    let (storage, base) = self.specifiers(&declaration.node.specifiers, declaration.span);
+                    let (storage, base) =
+                        self.specifiers(&declaration.node.specifiers, declaration.span);
                     for declarator in &declaration.node.declarators {
                         let (name, q) = self.declarator(base.clone(), &declarator.node.declarator);
                         if let Some(name) = name {
@@ -70,7 +71,10 @@ impl Judge<'_> {
     }
 
     /// Judges the module.
-    pub(crate) fn module(mut self, unit: &[Node<ExternalDeclaration>]) -> Result<Judged, Vec<Refusal>> {
+    pub(crate) fn module(
+        mut self,
+        unit: &[Node<ExternalDeclaration>],
+    ) -> Result<Judged, Vec<Refusal>> {
         self.check_type();
         for declaration in unit {
             match &declaration.node {
@@ -102,11 +106,15 @@ impl Judge<'_> {
         let wraps = [&self.elastic.before, &self.elastic.after];
         for name in wraps.into_iter().flatten() {
             let good = match self.scopes[0].names.get(name) {
-                Some(Entity::Function { ty, .. }) => ty.parameters.is_empty() && ty.result.ty == Type::Void,
+                Some(Entity::Function { ty, .. }) => {
+                    ty.parameters.is_empty() && ty.result.ty == Type::Void
+                }
                 _ => false,
             };
             if !good {
-                let construct = format!("the type wraps with `{name}`, which its environment does not have as `void {name}(void)`");
+                let construct = format!(
+                    "the type wraps with `{name}`, which its environment does not have as `void {name}(void)`"
+                );
                 self.refusals.push(Refusal::nowhere(Rule::Entry, construct));
             }
         }
@@ -115,25 +123,38 @@ impl Judge<'_> {
             let found = match whole.split_once('.') {
                 Some((record, member)) => self.records.iter().any(|known| {
                     let members = known.members.iter().flatten();
-                    known.name == record && members.into_iter().any(|own| own.name.as_deref() == Some(member))
+                    known.name == record
+                        && members
+                            .into_iter()
+                            .any(|own| own.name.as_deref() == Some(member))
                 }),
                 None => matches!(self.scopes[0].names.get(whole), Some(Entity::Type(_))),
             };
             if !found {
-                let construct = format!("the type locks `{whole}`, which its environment does not have");
-                self.refusals.push(Refusal::nowhere(Rule::Locked, construct));
+                let construct =
+                    format!("the type locks `{whole}`, which its environment does not have");
+                self.refusals
+                    .push(Refusal::nowhere(Rule::Locked, construct));
             }
         }
         for record in &self.records {
             // A member of a type without a name was not found by the name of its type.
             let late = |member: &crate::types::Member| {
-                let whole = format!("{}.{}", record.name, member.name.as_deref().unwrap_or_default());
+                let whole = format!(
+                    "{}.{}",
+                    record.name,
+                    member.name.as_deref().unwrap_or_default()
+                );
                 (self.elastic.locked.contains(&whole) && !member.q.locked)
                     || (self.elastic.read_only.contains(&whole) && !member.read_only)
             };
             if record.members.iter().flatten().any(late) {
-                let construct = format!("`{}` has locked members and no tag; give it one", record.name);
-                self.refusals.push(Refusal::nowhere(Rule::Locked, construct));
+                let construct = format!(
+                    "`{}` has locked members and no tag; give it one",
+                    record.name
+                );
+                self.refusals
+                    .push(Refusal::nowhere(Rule::Locked, construct));
             }
         }
     }
@@ -166,8 +187,12 @@ impl Judge<'_> {
 
     /// Whether this declares what the environment has, as it has it.
     fn is_environments(&mut self, name: &str, ty: &Rc<Function>, storage: Storage) -> bool {
-        let known = matches!(self.find(name), Some(Entity::Function { ty: known, .. }) if known == ty);
-        known && storage != Storage::Static && !self.scopes[1].names.contains_key(name) && !self.is_entry(name)
+        let known =
+            matches!(self.find(name), Some(Entity::Function { ty: known, .. }) if known == ty);
+        known
+            && storage != Storage::Static
+            && !self.scopes[1].names.contains_key(name)
+            && !self.is_entry(name)
     }
 
     fn is_entry(&self, name: &str) -> bool {
@@ -184,7 +209,11 @@ impl Judge<'_> {
         if let Some(Entity::Function { ty: known, .. }) = self.scopes[1].names.get(name)
             && known != ty
         {
-            self.refuse(span, Rule::Types, format!("`{name}` as it was not declared before"));
+            self.refuse(
+                span,
+                Rule::Types,
+                format!("`{name}` as it was not declared before"),
+            );
         }
         if let Some(other) = self.scopes[1].names.get(name)
             && !matches!(other, Entity::Function { .. })
@@ -199,7 +228,13 @@ impl Judge<'_> {
         self.name(name, Entity::Function { ty, text });
     }
 
-    fn variable(&mut self, name: &str, q: Qualified, storage: Storage, declarator: &Node<InitDeclarator>) {
+    fn variable(
+        &mut self,
+        name: &str,
+        q: Qualified,
+        storage: Storage,
+        declarator: &Node<InitDeclarator>,
+    ) {
         let span = declarator.span;
         if storage == Storage::Extern {
             self.refuse(span, Rule::ExternalLinkage, format!("`{name}`"));
@@ -208,7 +243,8 @@ impl Judge<'_> {
         self.outliving(&q, span, name);
         let initialiser = declarator.node.initializer.as_ref();
         self.complete(&q, initialiser.is_some(), span);
-        if matches!(self.scopes[1].names.get(name), Some(other) if !matches!(other, Entity::Object { .. })) {
+        if matches!(self.scopes[1].names.get(name), Some(other) if !matches!(other, Entity::Object { .. }))
+        {
             self.refuse(span, Rule::Types, format!("`{name}` again"));
         }
         let text = self.own(name);
@@ -230,7 +266,8 @@ impl Judge<'_> {
         }
         let declared = self.written(span, &whole, &text);
         let line = self.line(span);
-        self.out.push_str(&format!("{line}static {declared}{given};\n"));
+        self.out
+            .push_str(&format!("{line}static {declared}{given};\n"));
     }
 
     fn definition(&mut self, function: &Node<FunctionDefinition>) {
@@ -247,11 +284,19 @@ impl Judge<'_> {
             return;
         };
         if !node.declarations.is_empty() {
-            self.refuse(first(&node.declarations), Rule::OldStyle, "parameters behind the parentheses");
+            self.refuse(
+                first(&node.declarations),
+                Rule::OldStyle,
+                "parameters behind the parentheses",
+            );
             return;
         }
         if matches!(self.declared.get(&plain), Some((_, true))) {
-            self.refuse(name.span, Rule::Types, format!("`{plain}` is defined twice"));
+            self.refuse(
+                name.span,
+                Rule::Types,
+                format!("`{plain}` is defined twice"),
+            );
         }
         self.declare(&plain, ty, name.span);
         self.declared.insert(plain.clone(), (name.span, true));
@@ -287,7 +332,10 @@ impl Judge<'_> {
         }
         let line = self.line(function.span);
         let declared = format!("{text}({})", parameters.join(", "));
-        let head = format!("{line}static {}", self.written(name.span, &ty.result, &declared));
+        let head = format!(
+            "{line}static {}",
+            self.written(name.span, &ty.result, &declared)
+        );
         let body = match &node.statement.node {
             Statement::Compound(items) => self.block(items, false),
             _ => {
@@ -322,7 +370,11 @@ impl Judge<'_> {
                 true => Rule::HiddenName,
                 false => Rule::ExternalLinkage,
             };
-            self.refuse(span, rule, format!("`{name}`, which is declared and not defined"));
+            self.refuse(
+                span,
+                rule,
+                format!("`{name}`, which is declared and not defined"),
+            );
         }
     }
 
@@ -346,14 +398,28 @@ impl Judge<'_> {
             }
             seen.contains(from)
         };
-        let circles: BTreeSet<String> = calls.keys().filter(|name| reaches(name)).map(|name| (*name).to_owned()).collect();
+        let circles: BTreeSet<String> = calls
+            .keys()
+            .filter(|name| reaches(name))
+            .map(|name| (*name).to_owned())
+            .collect();
         let bounded = self.elastic.loop_depth.is_some() || self.elastic.loops.is_some();
         if self.elastic.forbids(Rule::Recursion) || bounded || self.elastic.forbids(Rule::Loops) {
             let mut found = Vec::new();
-            for function in self.functions.iter().filter(|function| circles.contains(&function.name)) {
+            for function in self
+                .functions
+                .iter()
+                .filter(|function| circles.contains(&function.name))
+            {
                 let inside = |(name, ..): &&(String, u32, Span)| circles.contains(name);
                 if let Some((callee, _, span)) = function.calls.iter().find(inside) {
-                    found.push((*span, format!("`{}` calls `{callee}`, and comes to itself again", function.name)));
+                    found.push((
+                        *span,
+                        format!(
+                            "`{}` calls `{callee}`, and comes to itself again",
+                            function.name
+                        ),
+                    ));
                 }
             }
             for (span, construct) in found {
@@ -365,7 +431,9 @@ impl Judge<'_> {
 
     /// Loops in functions that are called in loops.
     fn depths(&mut self, circles: &BTreeSet<String>) {
-        let Some(most) = self.elastic.loop_depth else { return };
+        let Some(most) = self.elastic.loop_depth else {
+            return;
+        };
         if !circles.is_empty() {
             return;
         }
@@ -373,7 +441,10 @@ impl Judge<'_> {
         // Without circles, each pass settles at least one more function.
         for _ in 0..self.functions.len() {
             for function in &self.functions {
-                let called = function.calls.iter().map(|(name, depth, _)| depth + whole.get(name).copied().unwrap_or(0));
+                let called = function
+                    .calls
+                    .iter()
+                    .map(|(name, depth, _)| depth + whole.get(name).copied().unwrap_or(0));
                 let deepest = called.max().unwrap_or(0).max(function.depth);
                 whole.insert(function.name.clone(), deepest);
             }
@@ -383,7 +454,10 @@ impl Judge<'_> {
             for (name, depth, span) in &function.calls {
                 let inner = whole.get(name).copied().unwrap_or(0);
                 if *depth > 0 && inner > 0 && depth + inner > most {
-                    let construct = format!("`{name}` brings loops to the depth {} where {most} may be", depth + inner);
+                    let construct = format!(
+                        "`{name}` brings loops to the depth {} where {most} may be",
+                        depth + inner
+                    );
                     found.push((*span, construct));
                 }
             }
@@ -397,7 +471,11 @@ impl Judge<'_> {
     fn entries(&mut self) -> String {
         let mut text = String::new();
         for entry in &self.elastic.entries {
-            let Some(function) = self.functions.iter().find(|function| function.name == *entry) else {
+            let Some(function) = self
+                .functions
+                .iter()
+                .find(|function| function.name == *entry)
+            else {
                 let construct = format!("the program does not define `{entry}`");
                 self.refusals.push(Refusal::nowhere(Rule::Entry, construct));
                 continue;
@@ -414,7 +492,8 @@ impl Judge<'_> {
                 Some(Entity::Function { .. }) => {}
                 None if self.elastic.environment.is_none() => {}
                 _ => {
-                    let construct = format!("`{entry}`, which the environment does not declare as a function");
+                    let construct =
+                        format!("`{entry}`, which the environment does not declare as a function");
                     self.refuse(span, Rule::Entry, construct);
                 }
             }
@@ -435,7 +514,10 @@ impl Judge<'_> {
         }
         let declared = format!("{entry}({})", parameters.join(", "));
         let head = self.written(span, &ty.result, &declared);
-        let call = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!(" {name}();"));
+        let call = |name: &Option<String>| {
+            name.as_ref()
+                .map_or(String::new(), |name| format!(" {name}();"))
+        };
         let (before, after) = (call(&self.elastic.before), call(&self.elastic.after));
         let arguments = arguments.join(", ");
         let depth = match self.elastic.stack {
@@ -446,7 +528,9 @@ impl Judge<'_> {
             Type::Void => format!("{head} {{{depth}{before} {own}({arguments});{after} }}\n"),
             _ => {
                 let result = self.written(span, &ty.result, "result");
-                format!("{head} {{{depth}{before} {result} = {own}({arguments});{after} return result; }}\n")
+                format!(
+                    "{head} {{{depth}{before} {result} = {own}({arguments});{after} return result; }}\n"
+                )
             }
         }
     }
@@ -469,7 +553,10 @@ impl Judge<'_> {
         let checks = self.elastic.stack.is_some();
         for function in &self.functions {
             text.push_str(&function.head);
-            match (checks && circles.contains(&function.name), function.body.strip_prefix('{')) {
+            match (
+                checks && circles.contains(&function.name),
+                function.body.strip_prefix('{'),
+            ) {
                 (true, Some(rest)) => text.push_str(&format!("{{ {DEPTH}();{rest}\n")),
                 _ => {
                     text.push_str(&function.body);
@@ -479,7 +566,11 @@ impl Judge<'_> {
         }
         text.push_str("\n# 1 \"mullion-entries\"\n");
         text.push_str(entries);
-        let functions = self.functions.iter().map(|function| function.text.clone()).collect();
+        let functions = self
+            .functions
+            .iter()
+            .map(|function| function.text.clone())
+            .collect();
         Judged {
             text,
             loops: self.loops,
@@ -493,7 +584,11 @@ fn parameters_of(declarator: &Node<Declarator>) -> &[Node<ParameterDeclaration>]
     let node = &declarator.node;
     if let DeclaratorKind::Declarator(inner) = &node.kind.node {
         // `int (f)(int x)` has them outside, `int (*f(int x))(void)` inside.
-        let own = inner.node.derived.iter().any(|derived| matches!(derived.node, DerivedDeclarator::Function(_)));
+        let own = inner
+            .node
+            .derived
+            .iter()
+            .any(|derived| matches!(derived.node, DerivedDeclarator::Function(_)));
         if own {
             return parameters_of(inner);
         }

@@ -10,16 +10,31 @@ fn run(directory: &Path, name: &str, text: &str, wrapped: bool) -> Result<Option
     let (source, program) = (directory.join(format!("{name}.i")), directory.join(name));
     std::fs::write(&source, text).map_err(|error| error.to_string())?;
     let mut gcc = Command::new("gcc");
-    gcc.args(["-O1", "-w", "-std=gnu11", "-fwrapv", "-fno-strict-aliasing", "-fno-builtin", "-x", "cpp-output"]);
+    gcc.args([
+        "-O1",
+        "-w",
+        "-std=gnu11",
+        "-fwrapv",
+        "-fno-strict-aliasing",
+        "-fno-builtin",
+        "-x",
+        "cpp-output",
+    ]);
     if wrapped {
-        gcc.args(["-Werror=int-conversion", "-Werror=incompatible-pointer-types"]);
+        gcc.args([
+            "-Werror=int-conversion",
+            "-Werror=incompatible-pointer-types",
+        ]);
     }
     let output = gcc.arg(&source).arg("-o").arg(&program).output();
     let output = output.map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    Ok(Command::new(&program).status().map_err(|error| error.to_string())?.code())
+    Ok(Command::new(&program)
+        .status()
+        .map_err(|error| error.to_string())?
+        .code())
 }
 
 #[test]
@@ -33,18 +48,39 @@ fn each_program_is_accepted_and_does_what_its_source_does() {
         let judged = match judged(directory.path(), &case) {
             Ok(judged) => judged,
             Err(refusals) => {
-                let told: Vec<_> = refusals.iter().map(|refusal| refusal.render("tested", false)).collect();
+                let told: Vec<_> = refusals
+                    .iter()
+                    .map(|refusal| refusal.render("tested", false))
+                    .collect();
                 wrong.push(format!("{}: refused: {}", case.name, told.join("\n")));
                 continue;
             }
         };
         let source = source(directory.path(), &case);
-        let given = run(directory.path(), "given", &format!("{}\n{}", source.environment, source.program), false);
-        let written = run(directory.path(), "written", &format!("{}\n{}", source.environment, judged.text), true);
+        let given = run(
+            directory.path(),
+            "given",
+            &format!("{}\n{}", source.environment, source.program),
+            false,
+        );
+        let written = run(
+            directory.path(),
+            "written",
+            &format!("{}\n{}", source.environment, judged.text),
+            true,
+        );
         let expected: Option<i32> = case.expected.first().and_then(|word| word.parse().ok());
         if written != Ok(expected) || given != written {
-            wrong.push(format!("{}: expected {expected:?}; source {given:?}, judged {written:?}\n{}", case.name, judged.text));
+            wrong.push(format!(
+                "{}: expected {expected:?}; source {given:?}, judged {written:?}\n{}",
+                case.name, judged.text
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

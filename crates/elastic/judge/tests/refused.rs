@@ -13,7 +13,10 @@ fn each_program_is_refused_by_its_rule_at_its_place() {
             panic!("{}: a rule and a place belong there", case.name);
         };
         match judged(directory.path(), &case) {
-            Ok(_) => wrong.push(format!("{}: it was accepted, and {rule} at {place} was expected", case.name)),
+            Ok(_) => wrong.push(format!(
+                "{}: it was accepted, and {rule} at {place} was expected",
+                case.name
+            )),
             Err(refusals) => {
                 let found: Vec<String> = refusals
                     .iter()
@@ -23,17 +26,32 @@ fn each_program_is_refused_by_its_rule_at_its_place() {
                     })
                     .collect();
                 if !found.contains(&format!("{rule} {place}")) {
-                    wrong.push(format!("{}: expected {rule} {place}, found {found:?}", case.name));
+                    wrong.push(format!(
+                        "{}: expected {rule} {place}, found {found:?}",
+                        case.name
+                    ));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn there_are_as_many_as_were_promised() {
-    let names: std::collections::BTreeSet<String> = cases("refused.txt").into_iter().map(|case| case.name).collect();
-    assert_eq!(names.len(), cases("refused.txt").len(), "a name is there twice");
+    let names: std::collections::BTreeSet<String> = cases("refused.txt")
+        .into_iter()
+        .map(|case| case.name)
+        .collect();
+    assert_eq!(
+        names.len(),
+        cases("refused.txt").len(),
+        "a name is there twice"
+    );
     assert!(names.len() >= 75, "{}", names.len());
 }

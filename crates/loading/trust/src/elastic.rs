@@ -215,12 +215,15 @@ impl Elastic {
         !rule.is_optional()
             || self.forbid.contains(&rule)
             || (self.memory == Memory::Checked && CHECKED.contains(&rule))
-            || (rule == Rule::BackwardGoto
-                && (self.forbids_loops() || self.loops.is_some() || self.loop_depth.is_some()))
+            || (rule == Rule::IndirectCalls
+                && (self.forbid.contains(&Rule::Recursion) || self.bounds_loops()))
+            || (rule == Rule::IndirectCalls && self.stack.is_some())
+            || (rule == Rule::BackwardGoto && self.bounds_loops())
     }
 
-    fn forbids_loops(&self) -> bool {
-        self.forbid.contains(&Rule::Loops)
+    /// Whether loops are counted: then each way back in the text, and each call, must be seen.
+    fn bounds_loops(&self) -> bool {
+        self.forbid.contains(&Rule::Loops) || self.loops.is_some() || self.loop_depth.is_some()
     }
 
     /// Every optional rule that holds, for records and people.
@@ -306,7 +309,8 @@ pub(crate) fn read(
     if let Some(closed) = closed
         && table.memory != Memory::Checked
     {
-        let problem = "where memory is not checked, any pointer can look past `locked` and `read-only`";
+        let problem =
+            "where memory is not checked, any pointer can look past `locked` and `read-only`";
         let hint = "add memory = \"checked\" to [elastic]";
         return Err(document.error(Some(closed.span()), problem, hint));
     }

@@ -9,6 +9,7 @@
 
 pub mod challenge;
 pub mod clock;
+pub mod compile;
 pub mod credentials;
 pub mod decide;
 mod document;

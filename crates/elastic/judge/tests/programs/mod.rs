@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One program, with what is expected of it.
-pub struct Case {
-    pub name: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
     /// The other words of its first line.
-    pub expected: Vec<String>,
+    pub(crate) expected: Vec<String>,
     /// The lines of `[elastic]`.
-    pub table: String,
-    pub text: String,
+    pub(crate) table: String,
+    pub(crate) text: String,
 }
 
 /// The cases of a file. Each begins with `//== NAME WORDS... | TABLE; TABLE`.
-pub fn cases(file: &str) -> Vec<Case> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+pub(crate) fn cases(file: &str) -> Vec<Case> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(file);
     let text = std::fs::read_to_string(path).expect("it is there");
     let mut found = Vec::new();
     for part in text.split("//== ").skip(1) {
@@ -41,7 +43,7 @@ const PUBLIC: &str = "public = [\"byte\", \"address_t\", \"struct packet\", \"un
      \"public_print\", \"public_half\", \"public_apply\", \"public_buffer\"]";
 
 /// A module type with these lines in `[elastic]`.
-pub fn module_type(table: &str) -> ModuleType {
+pub(crate) fn module_type(table: &str) -> ModuleType {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let bytes = std::fs::read(&environment).expect("it is there");
     let digest = mullion_trust::Sha256Digest::of(&bytes);
@@ -50,19 +52,26 @@ pub fn module_type(table: &str) -> ModuleType {
          [elastic]\n{table}\n[elastic.environment]\nfile = {:?}\nsha256 = \"{digest}\"\n{PUBLIC}\n",
         environment.display().to_string()
     );
-    ModuleType::parse(&text, Path::new("tested.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    ModuleType::parse(&text, Path::new("tested.toml"))
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn preprocessed(arguments: &[&str], file: &Path) -> String {
     let mut gcc = Command::new("gcc");
-    gcc.args(["-E", "-std=gnu11", "-nostdinc"]).args(arguments).arg(file);
+    gcc.args(["-E", "-std=gnu11", "-nostdinc"])
+        .args(arguments)
+        .arg(file);
     let output = gcc.output().expect("gcc is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 
 /// The program behind the preprocessor, with what is needed to show its lines.
-pub fn source(directory: &Path, case: &Case) -> Source {
+pub(crate) fn source(directory: &Path, case: &Case) -> Source {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let mut files = HashMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -79,13 +88,19 @@ pub fn source(directory: &Path, case: &Case) -> Source {
     }
     Source {
         environment: preprocessed(&[], &environment),
-        program: preprocessed(&["-imacros", environment.to_str().expect("text")], &paths[0]),
+        program: preprocessed(
+            &["-imacros", environment.to_str().expect("text")],
+            &paths[0],
+        ),
         files,
     }
 }
 
 /// Judges a case.
-pub fn judged(directory: &Path, case: &Case) -> Result<Judged, Vec<Refusal>> {
+pub(crate) fn judged(directory: &Path, case: &Case) -> Result<Judged, Vec<Refusal>> {
     let module_type = module_type(&case.table);
-    judge(module_type.elastic.as_ref().expect("a table"), &source(directory, case))
+    judge(
+        module_type.elastic.as_ref().expect("a table"),
+        &source(directory, case),
+    )
 }
