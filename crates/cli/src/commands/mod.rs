@@ -5,6 +5,7 @@ mod admit;
 mod bind;
 mod cc;
 mod client;
+mod compile;
 mod fetch;
 mod grant;
 mod inspect;
@@ -64,6 +65,10 @@ pub(crate) enum Command {
     /// The linker that rustc calls.
     #[command(hide = true)]
     RustcLd(rust::Args),
+    Compile(compile::Args),
+    /// A step of compile, with limits.
+    #[command(hide = true)]
+    CompileStep(compile::StepArgs),
     Admit(admit::Args),
     Grant(grant::Args),
     Key(key::Args),
@@ -103,6 +108,8 @@ impl Command {
             Command::Cargo(args) => args.cargo(),
             Command::RustcWrapped(args) => args.wrapped(),
             Command::RustcLd(args) => args.link(),
+            Command::Compile(args) => args.run(),
+            Command::CompileStep(args) => args.run(),
             Command::Admit(args) => args.run(),
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),

@@ -479,7 +479,9 @@ impl Wishes {
 /// The protection of windows that the environment names, if it names one.
 pub(crate) fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
     let named = from_environment(PROTECTION);
-    named.map(|value| protection(PROTECTION, &value)).transpose()
+    named
+        .map(|value| protection(PROTECTION, &value))
+        .transpose()
 }
 
 fn from_environment(name: &str) -> Option<String> {
