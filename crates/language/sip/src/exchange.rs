@@ -24,9 +24,10 @@
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, OnceLock};
 
-use crate::critical::critical;
-use crate::owner::Owner;
-use crate::process;
+use crate::inner::CORE;
+use mullion_sip_core::Hooks;
+use mullion_sip_core::owner::Owner;
+use mullion_sip_digest::Digest;
 
 pub use block::ExBox;
 // For hosts alone: what is packed counts for nobody, so a process would hide blocks there from its limit.
@@ -78,6 +79,41 @@ impl State {
     }
 }
 
+/// This copy's.
+pub(crate) static OWN: State = State::new();
+
+mullion_sip_core::__state!(OWN: State);
+
+/// Where the compiler has put what copies of this crate share of the heap.
+pub(crate) const LAYOUT: Digest = {
+    use region::{Ledger, Record};
+    use std::mem::{align_of, offset_of, size_of};
+    let hasher = Digest::new()
+        .number(size_of::<State>() as u64)
+        .number(align_of::<State>() as u64)
+        .number(size_of::<worker::Worker>() as u64)
+        .number(align_of::<worker::Worker>() as u64)
+        .number(size_of::<Ledger>() as u64)
+        .number(size_of::<Record>() as u64);
+    hasher
+        .number(offset_of!(Record, next) as u64)
+        .number(offset_of!(Record, previous) as u64)
+        .number(offset_of!(Record, holder) as u64)
+        .number(offset_of!(Record, work) as u64)
+        .number(offset_of!(Record, count) as u64)
+        .number(offset_of!(Record, scan) as u64)
+        .finish()
+};
+
+/// What the heap does when workers and processes begin and end. Blocks go back before any other teardown.
+pub(crate) const HOOKS: Hooks = Hooks {
+    worker_begins: || {
+        worker::current();
+    },
+    process_begins: |owner, limits| set_limit(owner, limits.exchange),
+    ..Hooks::NONE
+};
+
 /// Why a block was not to be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HeapError {
@@ -113,7 +149,7 @@ pub struct Share {
 /// Lets a process hold `limit` bytes from now on; what it holds already it keeps.
 /// To be called on the process's worker, or before it runs.
 pub(crate) fn set_limit(owner: Owner, limit: u64) {
-    let _critical = critical();
+    let _critical = CORE.critical();
     ledger::of(owner).set_limit(limit);
 }
 
@@ -143,14 +179,17 @@ pub(crate) fn sent(owner: Owner) -> u64 {
 /// What was read of an owner, if its process has not ended since.
 fn alive_after<T: Default>(owner: Owner, read: T) -> T {
     fence(Ordering::Acquire);
-    let process = process::place(owner.index()).filter(|process| process.owner() == owner);
-    process.map_or_else(T::default, |_| read)
+    if CORE.is_alive(owner) {
+        read
+    } else {
+        T::default()
+    }
 }
 
 /// Frees everything that an owner still holds, and closes its endpoints: the end of a process.
 /// To be called on its worker, when none of its threads runs any more; processes have it done by themselves.
 pub(crate) fn end_of(owner: Owner) {
-    let _critical = critical();
+    let _critical = CORE.critical();
     if owner != Owner::HOST {
         walk::end(ledger::of(owner));
     }

@@ -26,11 +26,11 @@ mod time;
 
 use std::fmt;
 
-use crate::heap;
-use crate::owner;
-use crate::shared::{OWN, Shared, shared};
-use crate::thread::{self, ThreadError};
-use crate::wait::{self, Waiter};
+use crate::inner::CORE;
+use crate::state::{self, OWN, state};
+use mullion_sip_core::owner;
+use mullion_sip_core::thread::{self, ThreadError};
+use mullion_sip_core::wait::{self, Waiter};
 
 pub use channels::{Channel, WAITS};
 pub use ends::{ENDS, number_of};
@@ -38,14 +38,14 @@ pub use offered::Argument;
 pub use processes::{End, Statistics, Wish};
 pub use refusal::Refusal;
 
-pub(crate) use ends::Ends;
+pub(crate) use ends::{HOOKS, State as Ends, reserve};
 pub(crate) use offered::Offered;
 
 /// Major and minor number, 16 bits each. A major number changes when an entry changes.
 pub const VERSION: u32 = 1 << 16 | 2;
 
 /// The table. Times are in nanoseconds since the kernel's first use, and a deadline of `u64::MAX` never comes; numbers of
-/// processes are [`Owner::to_bits`](crate::owner::Owner::to_bits), waiters [`Waiter::to_bits`]. Calls that give a `u32`
+/// processes are [`Owner::to_bits`](mullion_sip_core::owner::Owner::to_bits), waiters [`Waiter::to_bits`]. Calls that give a `u32`
 /// give 0, or the number of a [`Refusal`] and have done nothing then.
 ///
 /// # Safety of calls
@@ -159,7 +159,7 @@ pub struct Kernel {
 /// A reference to what copies of this crate share.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct State(pub(crate) &'static Shared);
+pub struct State(pub(crate) &'static state::State);
 
 impl fmt::Debug for State {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,7 +201,7 @@ pub(crate) static KERNEL: Kernel = Kernel {
 
 /// The table of this program.
 pub fn kernel() -> &'static Kernel {
-    shared().kernel
+    state().kernel
 }
 
 extern "C" fn process() -> u64 {
@@ -221,11 +221,11 @@ extern "C" fn unpark(waiter: u64) {
 }
 
 extern "C" fn allocate_pages(bytes: usize) -> *mut u8 {
-    heap::allocate_pages(bytes).unwrap_or(std::ptr::null_mut())
+    CORE.allocate_pages(bytes).unwrap_or(std::ptr::null_mut())
 }
 
 extern "C" fn release_pages(pages: *mut u8) {
-    heap::release_pages(pages);
+    CORE.release_pages(pages);
 }
 
 extern "C" fn create_thread(body: extern "C" fn(usize), argument: usize) -> u32 {

@@ -15,9 +15,9 @@ use thiserror::Error;
 
 use crate::kernel::Kernel;
 use crate::process::Limits;
-use crate::shared::Shared;
-use crate::thread::here::Here;
-use crate::{Digest, channel, exchange, heap, owner, process, thread, wait};
+use crate::state::State;
+use crate::{Digest, channel, exchange};
+use mullion_sip_core::Core;
 
 /// The section of the file that a manifest is in.
 pub const SECTION: &str = ".mullion.sip";
@@ -292,17 +292,9 @@ macro_rules! places {
 /// Where the compiler, the standard library and the crates below have put everything. With the same sources and
 /// the same compiler it is the same, unless somebody has asked the compiler for something unusual.
 const fn layout() -> Digest {
-    let hasher = sizes!(Digest::new(); Shared, Here, Kernel, process::Process, process::Tree, process::Exit,
-        thread::worker::Worker, thread::slot::Thread, heap::Heap, heap::State, exchange::State,
-        exchange::worker::Worker, exchange::region::Record, exchange::region::Ledger, owner::Teardown,
-        wait::HostThreads, channel::Info, channel::Place, channel::AnyEndpoint, Limits, process::Rights);
-    let hasher = places!(hasher; Shared: kernel, here, starting, watched, beginning, workers, next_home, processes, tree,
-        names, hooks, stacks, host_threads, signals, heaps, exchange, remote, survey, offered);
-    let hasher = places!(hasher; thread::slot::Thread: slot, state, token, process, heap, fiber, locals, deadline, next, previous);
-    let hasher =
-        places!(hasher; process::Process: start_link, end_link, threads, main, alive, ends, heap);
-    let hasher =
-        places!(hasher; exchange::region::Record: next, previous, holder, work, count, scan);
+    let hasher = Digest::new().digest(Core::LAYOUT).digest(exchange::LAYOUT);
+    let hasher = sizes!(hasher; State, Kernel, channel::Info, channel::Place, channel::AnyEndpoint);
+    let hasher = places!(hasher; State: core, exchange, kernel, beginning, ends, offered, names, upstream, survey, remote);
     places!(hasher; channel::Info: name, text, digest, states, rings, size, visit).finish()
 }
 

@@ -8,7 +8,7 @@ mod claim;
 mod credit;
 #[path = "../../src/remote/head.rs"]
 mod head;
-#[path = "../../src/thread/inbox.rs"]
+#[path = "../../../sip-core/src/thread/inbox.rs"]
 mod inbox;
 #[path = "../../src/channel/line.rs"]
 mod line;

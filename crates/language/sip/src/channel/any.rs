@@ -4,11 +4,11 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use crate::critical::critical;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::Visitor;
 use crate::exchange::{HeapError, ledger};
-use crate::owner;
+use crate::inner::CORE;
+use mullion_sip_core::owner;
 
 use super::contract::{Info, Side};
 use super::place::{self, Place};
@@ -33,7 +33,7 @@ impl std::error::Error for Mismatch {}
 
 /// A new channel of a contract: the client's and the server's endpoint, of the calling thread's owner.
 pub(crate) fn untyped(contract: &'static Info) -> Result<[AnyEndpoint; 2], HeapError> {
-    let _critical = critical();
+    let _critical = CORE.critical();
     let ends = place::create(contract, ledger::of(owner::current()))?;
     Ok(ends.map(AnyEndpoint))
 }

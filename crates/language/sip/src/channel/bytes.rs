@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use crate::exchange::walk::{Adopt, Release};
 use crate::exchange::wire::{DecodeError, EncodeError, Reader, Step, Writer};
 use crate::exchange::{self, HeapError};
-use crate::thread::on_large_stack;
-use crate::wait::Waiter;
+use crate::inner::CORE;
+use mullion_sip_core::wait::Waiter;
 
 use super::contract::Ring;
 use super::{AnyEndpoint, ChannelClosed};
@@ -57,7 +57,7 @@ impl AnyEndpoint {
         let ring = contract.rings[side.peer().index()];
         // SAFETY: the contract allows a message, so the next slot is free; nobody reads there before it is shown.
         let room = unsafe { place.room(ring) }.as_ptr();
-        let rest = on_large_stack(|| {
+        let rest = CORE.on_large_stack(|| {
             let mut reader = Reader::new(bytes);
             // SAFETY: room for a payload of this message.
             unsafe { (contract.wire.decode)(number, room, &mut reader) }.map(|()| reader.finish())
@@ -127,7 +127,7 @@ impl AnyEndpoint {
         to: &mut [MaybeUninit<u8>],
     ) -> Result<usize, EncodeError> {
         let (contract, ring) = (self.info(), self.incoming());
-        on_large_stack(|| {
+        CORE.on_large_stack(|| {
             let mut writer = Writer::new(&mut [], to);
             // SAFETY: the message is there, with this number; it is only looked at.
             unsafe {

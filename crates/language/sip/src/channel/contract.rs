@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::Digest;
 use crate::exchange::walk::Visitor;
 use crate::exchange::wire::{Step, Wire};
+use mullion_sip_digest::Digest;
 
 use super::message::{Messages, State};
 

@@ -6,12 +6,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use crate::critical::{critical, critical_moving};
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::{Adopt, Visitor};
 use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::{self, Exchange, HeapError, Shape, ledger};
-use crate::thread::here;
+use crate::inner::CORE;
 use crate::{owner, wait};
 
 use super::contract::{Contract, Ring, Side};
@@ -50,7 +49,7 @@ type Found<C, const SIDE: usize, S> = Result<Arrived<C, SIDE, S>, Endpoint<C, SI
 /// # Errors
 /// The caller's share, or the heap, is used up.
 pub fn channel<C: Contract>() -> Result<Fresh<C>, HeapError> {
-    let _critical = critical();
+    let _critical = CORE.critical();
     let [client, server] = place::create(C::INFO, ledger::of(owner::current()))?;
     Ok((Endpoint::at(client), Endpoint::at(server)))
 }
@@ -132,7 +131,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
             return unsafe { Self::push_elsewhere(place, number, next, payload) };
         }
         // Who is ended half-way with plain data has sent it or not, and wakes its peer once more as it ends.
-        let _critical = T::HOLDS.then(critical_moving::<T>);
+        let _critical = T::HOLDS.then(|| CORE.critical_moving::<T>());
         if T::HOLDS {
             place.release(&*payload);
         }
@@ -152,7 +151,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
         next: u16,
         payload: T,
     ) -> Result<(), ChannelClosed> {
-        let _critical = critical_moving::<T>();
+        let _critical = CORE.critical_moving::<T>();
         if place.peer_gone() {
             return Err(ChannelClosed);
         }
@@ -228,11 +227,11 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
             if let Some(number) = self.place().next(Self::INCOMING) {
                 return Ok(number);
             }
-            match here::running() {
-                Some((worker, thread)) if !self.place().is_elsewhere(1 - SIDE) => {
+            match CORE.running() {
+                Some(running) if !self.place().is_elsewhere(1 - SIDE) => {
                     // Nothing can come between the look and the park.
-                    self.place().register_here(SIDE, thread.waiter());
-                    worker.park(thread);
+                    self.place().register_here(SIDE, running.waiter());
+                    running.park();
                 }
                 _ => return self.wait_elsewhere(),
             }
@@ -349,7 +348,8 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
         let mut endpoint = self.endpoint_with(M::NUMBER);
         endpoint.demand::<M::Payload>();
         // Who is ended half-way with plain data leaves nothing that its end does not put right.
-        let _critical = <M::Payload as Handles>::HOLDS.then(critical_moving::<M::Payload>);
+        let _critical =
+            <M::Payload as Handles>::HOLDS.then(|| CORE.critical_moving::<M::Payload>());
         // SAFETY: the next message has the number of `M`, and so carries its payload.
         let payload = unsafe { endpoint.pull() };
         endpoint.place_mut().state = <M::Next as State>::INDEX;
@@ -368,7 +368,8 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
         let mut endpoint = self.endpoint_with(M::NUMBER);
         endpoint.demand::<M::Payload>();
         // As in `take`.
-        let _critical = <M::Payload as Handles>::HOLDS.then(critical_moving::<M::Payload>);
+        let _critical =
+            <M::Payload as Handles>::HOLDS.then(|| CORE.critical_moving::<M::Payload>());
         // SAFETY: as in `take`.
         unsafe { endpoint.pull() }
     }

@@ -10,6 +10,7 @@ use crate::exchange::HeapError;
 use crate::exchange::region::Region;
 use crate::exchange::sendable::Handles;
 use crate::exchange::walk::{Discard, Release};
+use crate::inner::CORE;
 
 use super::AnyEndpoint;
 use super::contract::{Info, Side};
@@ -42,11 +43,11 @@ unsafe impl Send for Foreign {}
 impl Foreign {
     /// Takes an end from its owner.
     pub(crate) fn take(end: AnyEndpoint) -> Foreign {
-        let _critical = crate::critical::critical();
+        let _critical = CORE.critical();
         let mut release = Release::new(Region::get());
         end.visit(&mut release);
         let bytes = release.finish();
-        crate::exchange::ledger::of(crate::owner::current()).subtract(bytes);
+        crate::exchange::ledger::of(mullion_sip_core::owner::current()).subtract(bytes);
         Foreign(end.into_place())
     }
 

@@ -13,10 +13,10 @@
 
 use std::marker::PhantomData;
 
-use crate::Digest;
 use crate::exchange::walk::Visitor;
 use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::{Exchange, Handles};
+use mullion_sip_digest::Digest;
 
 use super::contract::{Contract, Slot, slot};
 

@@ -26,7 +26,8 @@ use crate::exchange::sizes::{Class, Id, SMALLEST};
 use crate::exchange::walk::{Discard, Find, Release};
 use crate::exchange::worker;
 use crate::exchange::{self, HeapError};
-use crate::wait::{self, Waiter};
+use crate::inner::CORE;
+use mullion_sip_core::wait::{self, Waiter};
 
 use super::contract::{Info, Ring, Side};
 use super::foreign::Hook;
@@ -109,7 +110,7 @@ pub(crate) fn create_in_flight(
     state: u16,
 ) -> Result<[NonNull<Place>; 2], HeapError> {
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
-    let _critical = crate::critical::critical();
+    let _critical = CORE.critical();
     let ends = make(contract, class, state, Book::nobodys(), 0)?;
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block of the caller's.
@@ -330,7 +331,7 @@ impl Place {
         let theirs = &self.shared(peer).line;
         let waiter = theirs.waiter();
         if waiter != 0 {
-            wait::unpark_again(Waiter::from_bits(waiter));
+            CORE.unpark_again(Waiter::from_bits(waiter));
             line::order_here();
             theirs.note(0);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::wait;
+use mullion_sip_core::wait;
 
 use super::contract::Ring;
 use super::place::Place;

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::exchange::{HeapError, census, share_of};
-use crate::owner::Owner;
 use crate::{ExBox, ExString, ExVec, Exchange, Parcel, contract};
+use mullion_sip_core::owner::Owner;
 
 use super::{ChannelClosed, TryRecvError, select, select_for};
 

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::critical::critical;
-use crate::owner;
+use crate::inner::CORE;
+use mullion_sip_core::owner;
 
 use super::region::{Holder, Region};
 use super::sendable::{Exchange, Handles, scan};
@@ -85,7 +85,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Fresh, HeapError> {
 
 #[inline]
 fn allocate_of(class: Class) -> Result<Fresh, HeapError> {
-    let _critical = critical();
+    let _critical = CORE.critical();
     let book = ledger::of(owner::current());
     book.check(class.bytes() as u64)?;
     let id = worker::current().take(class)?;
@@ -114,7 +114,7 @@ pub(super) fn allocate_plain(bytes: usize) -> Result<Fresh, HeapError> {
 /// A fresh block for `bytes` that is in flight: nobody's yet, and on no list.
 pub(super) fn allocate_in_flight(bytes: usize) -> Result<Fresh, HeapError> {
     let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
-    let _critical = critical();
+    let _critical = CORE.critical();
     let worker = worker::current();
     let id = worker.take(class)?;
     // SAFETY: the block is fresh and the caller's.
@@ -124,7 +124,7 @@ pub(super) fn allocate_in_flight(bytes: usize) -> Result<Fresh, HeapError> {
 
 /// A block that another OS process says that it has sent, in flight.
 pub(super) fn take_lent(number: u32, from: u16) -> Result<Fresh, DecodeError> {
-    let _critical = critical();
+    let _critical = CORE.critical();
     let commons = super::commons::get().ok_or(DecodeError::Invalid("lent block"))?;
     let id = Id(number);
     let block = commons.arrive(id, from)?;
@@ -162,7 +162,7 @@ pub(super) fn release(id: Id) {
 
 /// Frees what `visit` shows.
 pub(crate) fn discard(visit: impl FnOnce(&mut Discard)) {
-    let _critical = critical();
+    let _critical = CORE.critical();
     let mut discard = Discard::new(worker::current());
     visit(&mut discard);
     discard.finish();

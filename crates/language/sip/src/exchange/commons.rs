@@ -42,7 +42,7 @@ use super::region::{Holder, Region};
 use super::sizes::{CLASSES, COMMON, Class, Id, SPAN_BITS};
 use super::table::{self, PLACES, part};
 use super::wire::DecodeError;
-use crate::shared::shared;
+use crate::exchange::state;
 
 pub use super::table::{BYTES, MEMBERS, Table};
 
@@ -141,7 +141,7 @@ pub fn share(file: BorrowedFd<'_>, me: Member, sharing: Sharing) -> io::Result<b
         table,
         here: here.cast(),
     };
-    Ok(shared().exchange.commons.set(commons).is_ok())
+    Ok(state().commons.set(commons).is_ok())
 }
 
 /// Whether a block is in common memory.
@@ -152,7 +152,7 @@ pub(super) fn is_common(id: Id) -> bool {
 
 #[inline]
 pub(super) fn get() -> Option<&'static Commons> {
-    shared().exchange.commons.get()
+    state().commons.get()
 }
 
 /// What becomes of a block that its owner has dropped.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::channel::Place;
-use crate::owner::Owner;
+use mullion_sip_core::owner::Owner;
 
 use super::region::{Holder, Ledger, Record, Region};
 use super::sizes::{Id, PLACE_BITS, SMALLEST};
@@ -349,7 +349,7 @@ mod tests {
     /// limit away, or blocks off the list.
     #[test]
     fn who_looks_at_an_owner_opens_nothing() {
-        let nobody = Owner::new(77, 1);
+        let nobody = Owner::from_bits(1 << 32 | 77);
         let head = Region::get().record(Id::head(nobody.index()));
         let (share, sent) = (exchange::share_of(nobody), exchange::sent(nobody));
         // SAFETY: heads have records, and this process has never begun.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-use crate::critical::critical_moving;
-use crate::owner::{self, Owner};
+use crate::inner::CORE;
+use mullion_sip_core::owner::{self, Owner};
 
 use super::region::Region;
 use super::sendable::Handles;
@@ -30,7 +30,7 @@ impl<T: Handles> Parcel<T> {
     pub(crate) fn pack_counted(value: T) -> (Parcel<T>, u64) {
         let mut bytes = 0;
         if T::HOLDS {
-            let _critical = critical_moving::<T>();
+            let _critical = CORE.critical_moving::<T>();
             let mut release = Release::new(Region::get());
             value.visit(&mut release);
             bytes = release.finish();
@@ -60,7 +60,7 @@ impl<T: Handles> Parcel<T> {
 
     fn adopt(&mut self, owner: Owner) {
         if T::HOLDS {
-            let _critical = critical_moving::<T>();
+            let _critical = CORE.critical_moving::<T>();
             let mut adopt = Adopt::new(ledger::of(owner), worker::here());
             self.0.visit(&mut adopt);
             adopt.finish();

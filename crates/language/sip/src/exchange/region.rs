@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::credit::Credit;
 use super::sizes::{Class, Id, PLACE_BITS, SPAN_BITS};
-use crate::shared::shared;
+use crate::exchange::state;
 
 /// Spans for sizes, and as many again in front for what the heap knows of them.
 const BLOCKS: usize = 32 << SPAN_BITS;
@@ -115,7 +115,7 @@ unsafe impl Sync for Region {}
 impl Region {
     /// The one region, reserved at first use.
     pub(crate) fn get() -> Region {
-        *shared().exchange.region.get_or_init(|| Region(reserve()))
+        *state().region.get_or_init(|| Region(reserve()))
     }
 
     /// The region that something in it belongs to.

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use crate::Digest;
+use mullion_sip_digest::Digest;
 
 use super::shape::Shape;
 use super::walk::Visitor;

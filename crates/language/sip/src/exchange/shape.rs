@@ -21,11 +21,11 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::sendable::Exchange;
-use crate::Digest;
 use crate::channel::Contract;
 use crate::channel::endpoint::Endpoint;
 use crate::channel::message::State;
-use crate::digest::Hasher;
+use mullion_sip_digest::Digest;
+use mullion_sip_digest::Hasher;
 
 /// What a receiver of a `T` relies on.
 #[derive(Debug)]

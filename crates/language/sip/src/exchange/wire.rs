@@ -16,9 +16,8 @@ use super::sizes::{Id, SMALLEST};
 use super::{Exchange, HeapError, Parcel, ledger};
 use crate::channel::foreign::Foreign;
 use crate::channel::{Info, Place, Side};
-use crate::critical::critical;
-use crate::owner;
-use crate::thread::on_large_stack;
+use crate::inner::CORE;
+use mullion_sip_core::owner;
 
 /// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
 pub const DEPTH: u32 = 256;
@@ -464,12 +463,12 @@ pub fn to_bytes<T: Exchange>(value: &T, longest: usize) -> Result<Vec<u8>, Encod
 /// As [`Exchange::decode`]; or the owner holds as much as it may.
 pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
     // Blocks that were read and are nobody's yet are lost if their maker is ended.
-    let _critical = critical();
+    let _critical = CORE.critical();
     let book = ledger::of(owner::current());
     if T::HOLDS {
         book.check(bytes.len() as u64)?;
     }
-    let value = on_large_stack(|| {
+    let value = CORE.on_large_stack(|| {
         let mut reader = Reader::new(bytes);
         let value = T::decode(&mut reader)?;
         reader.finish()?;

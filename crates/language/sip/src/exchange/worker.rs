@@ -1,13 +1,12 @@
 //! Free blocks: a few kept by each OS thread, the rest in one place for all.
 
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::critical::as_host;
-use crate::shared::shared;
-use crate::thread::here;
+use crate::exchange::state;
+use crate::inner::CORE;
 
 use super::HeapError;
 use super::commons::{self, Dropped};
@@ -65,20 +64,27 @@ struct Leave;
 impl Drop for Leave {
     fn drop(&mut self) {
         // Whoever still holds blocks (in another thread-local that is dropped later) keeps the worker.
-        if let Some(worker) = here::exchange()
+        if let Some(worker) = kept()
             && ledger::of_thread(worker).first().is_none()
         {
             ledger::of_thread(worker).reset();
-            here::set_exchange(None);
+            CORE.keep(ptr::null());
             everything().idle.push(worker);
         }
     }
 }
 
+/// The calling thread's, if it has one.
+#[inline]
+fn kept() -> Option<&'static Worker> {
+    // SAFETY: null, or what `enter` has put there: a worker of ours, which is leaked. Nobody else keeps anything there.
+    unsafe { CORE.kept().cast::<Worker>().as_ref() }
+}
+
 /// The calling thread's.
 #[inline]
 pub(crate) fn current() -> &'static Worker {
-    match here::exchange() {
+    match kept() {
         Some(worker) => worker,
         None => enter(),
     }
@@ -87,7 +93,7 @@ pub(crate) fn current() -> &'static Worker {
 #[cold]
 fn enter() -> &'static Worker {
     // The caller may be a process: what is made here outlives it.
-    let _host = as_host();
+    let _host = CORE.as_host();
     let mut everything = everything();
     let worker = everything.idle.pop().unwrap_or_else(|| {
         let worker = Box::leak(Box::new(Worker {
@@ -101,9 +107,9 @@ fn enter() -> &'static Worker {
         worker
     });
     drop(everything);
-    here::set_exchange(Some(worker));
+    CORE.keep(ptr::from_ref(worker).cast());
     // A worker's OS thread does not end, and its processes' threads do not take this along when they do.
-    if here::worker().is_none() {
+    if CORE.worker().is_none() {
         // At the very end of a thread there is nobody to tell; the worker then stays with it.
         let _ = LEAVE.try_with(|_| ());
     }
@@ -126,8 +132,7 @@ impl Everything {
 }
 
 fn everything() -> MutexGuard<'static, Everything> {
-    shared()
-        .exchange
+    state()
         .everything
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -135,7 +140,7 @@ fn everything() -> MutexGuard<'static, Everything> {
 
 /// Blocks ever taken and given back, over all workers.
 pub(super) fn totals() -> (u64, u64) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let sum = |count: fn(&Worker) -> &AtomicU64| {
         let workers = everything().all.clone();
         workers
@@ -287,7 +292,7 @@ pub(super) struct Store {
 }
 
 fn store(class: Class) -> MutexGuard<'static, Store> {
-    shared().exchange.stores[class.index()]
+    state().stores[class.index()]
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

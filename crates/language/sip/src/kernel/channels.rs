@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::channel::{self, Side};
-use crate::wait;
+use mullion_sip_core::wait;
 
 use super::ends::{self, Ends};
 use super::read::{Out, slice};

@@ -1,7 +1,7 @@
 //! Names, by path.
 
 use crate::process::{self, names};
-use crate::wait::{self, Waiter};
+use mullion_sip_core::wait::{self, Waiter};
 
 use super::read::{Out, text};
 use super::refusal::answer;

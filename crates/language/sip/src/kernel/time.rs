@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::shared::shared;
-use crate::wait;
+use crate::state::state;
+use mullion_sip_core::wait;
 
 /// When the kernel was first used.
 fn beginning() -> Instant {
-    *shared().beginning.get_or_init(Instant::now)
+    *state().beginning.get_or_init(Instant::now)
 }
 
 pub(super) extern "C" fn now() -> u64 {

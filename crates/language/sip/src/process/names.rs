@@ -10,16 +10,16 @@ use std::sync::{Arc, MutexGuard};
 
 use thiserror::Error;
 
-use super::tree;
+use super::upstream::{self, Elsewhere, Place};
 use crate::Parcel;
 use crate::channel::{AnyEndpoint, Info};
-use crate::critical::as_host;
 use crate::exchange::ledger::{self, Debtor};
 use crate::host::Host;
-use crate::owner::{self, Owner};
-use crate::remote::{self, Elsewhere, Place};
-use crate::shared::shared;
-use crate::wait::{self, Waiter};
+use crate::inner::CORE;
+use crate::state::state;
+use mullion_sip_core::Hooks;
+use mullion_sip_core::owner::{self, Owner};
+use mullion_sip_core::wait::{self, Waiter};
 
 /// Bytes of a path at most.
 pub const PATH: usize = 255;
@@ -28,13 +28,6 @@ pub const NAMES: usize = 1024;
 
 /// Clients that may wait for a service to accept them.
 pub const BACKLOG: usize = 64;
-
-/// Which names a process may bind and look up, by the beginnings of paths.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Rights {
-    bind: Vec<Box<str>>,
-    look_up: Vec<Box<str>>,
-}
 
 /// Why a name could not be bound or looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -68,66 +61,6 @@ pub enum NameError {
     NoProcess,
 }
 
-impl Rights {
-    /// To every name.
-    pub fn all() -> Rights {
-        Rights::none().bind("/").look_up("/")
-    }
-
-    /// To none.
-    pub const fn none() -> Rights {
-        Rights {
-            bind: Vec::new(),
-            look_up: Vec::new(),
-        }
-    }
-
-    /// To bind `prefix` itself and names below it, too.
-    pub fn bind(mut self, prefix: &str) -> Rights {
-        self.bind.push(prefix.into());
-        self
-    }
-
-    /// To look up `prefix` itself and names below it, too.
-    pub fn look_up(mut self, prefix: &str) -> Rights {
-        self.look_up.push(prefix.into());
-        self
-    }
-
-    /// Whether they cover binding this name.
-    pub fn may_bind(&self, path: &str) -> bool {
-        covers(&self.bind, path)
-    }
-
-    /// Whether they cover looking up this name.
-    pub fn may_look_up(&self, path: &str) -> bool {
-        covers(&self.look_up, path)
-    }
-
-    /// Of what is wanted, as much as is covered here.
-    pub(super) fn narrowed(&self, wanted: &Rights) -> Rights {
-        let both = |mine: &[Box<str>], wanted: &[Box<str>]| {
-            wanted
-                .iter()
-                .filter(|prefix| covers(mine, prefix))
-                .cloned()
-                .collect()
-        };
-        Rights {
-            bind: both(&self.bind, &wanted.bind),
-            look_up: both(&self.look_up, &wanted.look_up),
-        }
-    }
-}
-
-fn covers(prefixes: &[Box<str>], path: &str) -> bool {
-    prefixes.iter().any(|prefix| {
-        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-        path.strip_prefix(prefix)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
-}
-
 /// What is bound, and who has given the ends that wait. Allocated as the host.
 pub(crate) struct Names {
     bound: BTreeMap<Box<str>, Bound>,
@@ -135,6 +68,8 @@ pub(crate) struct Names {
     given: BTreeMap<(Owner, Box<str>), u32>,
     /// How many ends of ended processes wait at all names of one; never 0.
     left: BTreeMap<Owner, usize>,
+    /// How many names a living process has bound; never 0.
+    counts: BTreeMap<Owner, usize>,
 }
 
 /// An end that waits at a name.
@@ -153,6 +88,7 @@ impl Names {
             bound: BTreeMap::new(),
             given: BTreeMap::new(),
             left: BTreeMap::new(),
+            counts: BTreeMap::new(),
         }
     }
 
@@ -265,7 +201,7 @@ impl Bound {
 }
 
 fn names() -> MutexGuard<'static, Names> {
-    shared()
+    state()
         .names
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -302,22 +238,25 @@ fn bind_to(
     served: bool,
     elsewhere: Option<Arc<dyn Elsewhere>>,
 ) -> Result<(), NameError> {
-    let _host = as_host();
-    let owner = owner::caller().ok_or(NameError::NoProcess)?;
+    let _host = CORE.as_host();
+    let owner = CORE.caller().ok_or(NameError::NoProcess)?;
     well_formed(path)?;
-    let mut tree = tree::lock();
-    if !covers(&tree.rights(owner).bind, path) {
+    if !CORE.rights(owner).may_bind(path) {
         return Err(NameError::NotPermitted);
     }
     let mut names = names();
     if names.bound.contains_key(path) {
         return Err(NameError::Taken);
     }
-    if let Some(node) = tree.of(owner) {
-        if node.names >= NAMES {
+    if owner != Owner::HOST {
+        if names
+            .counts
+            .get(&owner)
+            .is_some_and(|count| *count >= NAMES)
+        {
             return Err(NameError::TooMany);
         }
-        node.names += 1;
+        *names.counts.entry(owner).or_default() += 1;
     }
     let bound = Bound {
         owner,
@@ -346,9 +285,8 @@ pub(super) fn unbind_service(path: &str) -> Result<(), NameError> {
 }
 
 fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
-    let _host = as_host();
-    let owner = owner::caller().ok_or(NameError::NoProcess)?;
-    let mut tree = tree::lock();
+    let _host = CORE.as_host();
+    let owner = CORE.caller().ok_or(NameError::NoProcess)?;
     let mut names = names();
     let gone = match names.bound.get(path) {
         None => return Err(NameError::Unbound),
@@ -358,12 +296,12 @@ fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     };
     // Another thread of the process may wait there, by the path.
     let ends = gone.map(|bound| names.empty(path, bound));
-    if let Some(node) = tree.of(owner) {
-        node.names -= 1;
+    if owner != Owner::HOST {
+        subtract_one(&mut names.counts, owner);
     }
-    drop((names, tree));
+    drop(names);
     drop(ends);
-    remote::unbound(path);
+    upstream::unbound(path);
     Ok(())
 }
 
@@ -377,18 +315,13 @@ pub(crate) fn connect(
     digest: [u8; 32],
     end: AnyEndpoint,
 ) -> Result<(), (NameError, AnyEndpoint)> {
-    let _host = as_host();
-    let Some(owner) = owner::caller() else {
+    let _host = CORE.as_host();
+    let Some(owner) = CORE.caller() else {
         return Err((NameError::NoProcess, end));
     };
-    let mut tree = tree::lock();
-    if !covers(&tree.rights(owner).look_up, path) {
+    if !CORE.rights(owner).may_look_up(path) {
         return Err((NameError::NotPermitted, end));
     }
-    if let Some(node) = tree.of(owner) {
-        node.gives = true;
-    }
-    drop(tree);
     let mut names = names();
     match acceptor(&mut names, path, digest) {
         Err(error) => Err((error, end)),
@@ -461,7 +394,7 @@ pub(crate) fn take_own(
 
 /// Where the service of a name is; `None` if nobody has bound it.
 pub(crate) fn place_of(path: &str) -> Option<Place> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let names = names();
     let bound = names.bound.get(path)?;
     Some(match &bound.elsewhere {
@@ -482,15 +415,22 @@ impl Host {
     }
 }
 
-/// At a process's end: its names are free, and the ends that it has given and nobody has accepted are nobody's.
-pub(super) fn forget(owner: Owner) {
-    let (had, gives) = match tree::lock().of(owner) {
-        Some(node) => (std::mem::take(&mut node.names) > 0, node.gives),
-        None => return,
-    };
+/// How many names a process has bound.
+pub(super) fn count(owner: Owner) -> u32 {
+    names().counts.get(&owner).map_or(0, |count| *count as u32)
+}
+
+/// At a process's end its names are free.
+pub(crate) const HOOKS: Hooks = Hooks {
+    process_ended: forget,
+    ..Hooks::NONE
+};
+
+/// The names of an ended process are free, and the ends that it has given and nobody has accepted are nobody's.
+fn forget(owner: Owner) {
     let (mut paths, mut ends) = (Vec::new(), Vec::new());
-    if had {
-        let mut names = names();
+    let mut names = names();
+    if names.counts.remove(&owner).is_some() {
         let gone: Vec<_> = (names.bound)
             .extract_if(.., |_, bound| bound.owner == owner)
             .collect();
@@ -499,10 +439,10 @@ pub(super) fn forget(owner: Owner) {
             paths.push(path);
         }
     }
-    if gives {
-        ends.append(&mut names().leave(owner));
-    }
-    paths.iter().for_each(|path| remote::unbound(path));
+    ends.append(&mut names.leave(owner));
+    drop(names);
+    drop(ends);
+    paths.iter().for_each(|path| upstream::unbound(path));
 }
 
 fn well_formed(path: &str) -> Result<(), NameError> {
@@ -518,28 +458,6 @@ fn well_formed(path: &str) -> Result<(), NameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prefixes_end_between_parts() {
-        let prefixes = [Box::from("/net"), Box::from("/disk/")];
-        for inside in ["/net", "/net/tcp", "/disk", "/disk/0"] {
-            assert!(covers(&prefixes, inside), "{inside}");
-        }
-        for outside in ["/network", "/", "", "/dis", "net", "//net"] {
-            assert!(!covers(&prefixes, outside), "{outside}");
-        }
-        assert!(covers(&[Box::from("/")], "/anything"));
-    }
-
-    #[test]
-    fn nobody_gets_more_than_the_parent_has() {
-        let parent = Rights::none().bind("/a").look_up("/");
-        let wanted = Rights::none().bind("/").bind("/a/b").look_up("/c");
-        assert_eq!(
-            parent.narrowed(&wanted),
-            Rights::none().bind("/a/b").look_up("/c")
-        );
-    }
 
     #[test]
     fn names_are_paths() {

@@ -9,15 +9,14 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::{record, tree};
 use crate::channel::{Place, Side};
-use crate::critical::as_host;
 use crate::exchange::ledger;
 use crate::host::Host;
-use crate::owner::Owner;
-use crate::shared::shared;
-use crate::thread::worker::{self, Request, Worker};
-use crate::wait::{self, Waiter};
+use crate::inner::CORE;
+use crate::state::state;
+use mullion_sip_core::owner::Owner;
+use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_core::{Hooks, Worker};
 
 /// One end of a channel that a process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +62,12 @@ pub enum Kind {
     /// A block of a message that waits in a queue: nobody's until it is received. The kernel has it meanwhile.
     Waiting,
 }
+
+/// Answers when a worker is asked.
+pub(crate) const HOOKS: Hooks = Hooks {
+    survey: answer,
+    ..Hooks::NONE
+};
 
 /// What the workers have answered.
 pub(crate) struct State {
@@ -110,16 +115,16 @@ pub(super) fn holdings() -> Vec<Holding> {
 }
 
 fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
-    let state = &shared().survey;
+    let state = &state().survey;
     let _one = lock(&state.asking);
     *lock(&state.answers) = Answers {
-        open: worker::all().len(),
+        open: CORE.workers().len(),
         ends: Vec::new(),
         holdings,
         waiter: wait::current(),
     };
-    for worker in worker::all() {
-        worker.ask(Request::Survey);
+    for worker in CORE.workers() {
+        worker.survey();
     }
     let deadline = Instant::now() + PATIENCE;
     while lock(&state.answers).open > 0 && Instant::now() < deadline {
@@ -131,19 +136,19 @@ fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
 }
 
 /// On the worker, between two threads.
-pub(crate) fn answer(home: &Worker) {
-    let _host = as_host();
+fn answer(home: &'static Worker) {
+    let _host = CORE.as_host();
     let mut ends = Vec::new();
     let mut holdings = Vec::new();
-    let memory = lock(&shared().survey.answers).holdings.is_some();
-    for owner in living(home) {
+    let memory = lock(&state().survey.answers).holdings.is_some();
+    for owner in CORE.living(home) {
         if memory {
             hold(home, owner, &mut holdings);
         } else {
             ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
         }
     }
-    let mut answers = lock(&shared().survey.answers);
+    let mut answers = lock(&state().survey.answers);
     answers.ends.append(&mut ends);
     if let Some(all) = &mut answers.holdings {
         all.append(&mut holdings);
@@ -168,9 +173,9 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
             kind,
         });
     };
-    if let Some(process) = record::place(owner.index()) {
-        home.each_stack(process, |start, bytes| add(Kind::Stack, start, bytes));
-    }
+    CORE.each_stack(home, owner, |start, bytes| {
+        add(Kind::Stack, start, bytes);
+    });
     let ledger = ledger::of(owner);
     ledger.each_block(|start, bytes| add(Kind::Exchange, start, bytes));
     ledger.each_endpoint(|place| {
@@ -178,23 +183,6 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
         add(Kind::Queues, start, bytes);
         place.each_waiting(|start, bytes| add(Kind::Waiting, start, bytes));
     });
-}
-
-fn living(home: &Worker) -> Vec<Owner> {
-    let tree = tree::lock();
-    let owners = tree
-        .all()
-        .filter(|node| node.exit.is_none())
-        .filter_map(|node| node.owner);
-    let here = |owner: &Owner| {
-        record::place(owner.index()).is_some_and(|process| {
-            process
-                .home()
-                .is_some_and(|worker| worker.index() == home.index())
-                && process.alive.get()
-        })
-    };
-    owners.filter(here).collect()
 }
 
 fn end_of(owner: Owner, place: &Place) -> End {

@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::channel::foreign::{Foreign, Hook};
 use crate::channel::line::order;
 use crate::channel::{AnyEndpoint, Info, Side};
-use crate::critical::as_host;
-use crate::thread::{here, on_large_stack};
+use crate::inner::CORE;
 
 use super::hand::Handed;
 use super::line::{Line, Watch};
@@ -86,7 +85,7 @@ pub enum JoinError {
 /// # Errors
 /// The end is closed then.
 pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
     let bridge = Bridge::new(Foreign::take(end), worker);
     match bridge.begin(link, memory) {
@@ -98,18 +97,18 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
 /// # Safety
 /// The hook is a bridge's.
 unsafe fn pump(hook: *const Hook) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
     // caller's is.
     let bridge = unsafe { &*hook.cast::<Bridge>() };
     // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
-    on_large_stack(|| bridge.pump());
+    CORE.on_large_stack(|| bridge.pump());
 }
 
 /// # Safety
 /// The hook is a bridge's, and this is the channel's count of it.
 unsafe fn forget(hook: *const Hook) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     // SAFETY: by the caller.
     drop(unsafe { Arc::from_raw(hook.cast::<Bridge>()) });
 }
@@ -179,7 +178,7 @@ impl Bridge {
         let moved = ends.forward().and_then(|sent| {
             if sent && let Some(way) = &ends.way {
                 let processor = way.joint.link.tell(way.line.bell());
-                if let Some(worker) = here::worker() {
+                if let Some(worker) = CORE.worker() {
                     worker.told(processor);
                 }
             }

@@ -18,9 +18,9 @@ use super::travel::Handover;
 use super::{Fault, Link, Path, post};
 use crate::channel::Side;
 use crate::channel::foreign::Foreign;
-use crate::critical::as_host;
 use crate::exchange::wire::EncodeError;
-use crate::shared::shared;
+use crate::inner::CORE;
+use crate::state::state;
 
 /// Endpoints that are offered over a link in one direction, and not answered: messages and descriptors that are in the
 /// sockets of a host at a time.
@@ -134,7 +134,7 @@ impl Desk {
 }
 
 fn tasks() -> MutexGuard<'static, Tasks> {
-    let desk = &shared().remote.desk;
+    let desk = &state().remote.desk;
     desk.tasks
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -142,7 +142,7 @@ fn tasks() -> MutexGuard<'static, Tasks> {
 
 fn put_task(task: Task) {
     tasks().list.push_back(task);
-    shared().remote.desk.more.notify_one();
+    state().remote.desk.more.notify_one();
 }
 
 /// From now on endpoints can be sent to other OS processes: a thread is about to [`carry`] them.
@@ -158,13 +158,13 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
             match tasks.list.pop_front() {
                 Some(task) => break task,
                 None => {
-                    let more = shared().remote.desk.more.wait(tasks);
+                    let more = state().remote.desk.more.wait(tasks);
                     tasks = more.unwrap_or_else(|poisoned| poisoned.into_inner());
                 }
             }
         };
         drop(tasks);
-        let _host = as_host();
+        let _host = CORE.as_host();
         match task {
             Task::Offer(link) => link.offer_all(carrier),
             Task::Claimed(link) => carrier.claimed(link.name()),
@@ -174,7 +174,7 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
 
 /// The answer to an [`Offer`] whose peer is here: where it has gone, if it has.
 pub fn given(number: u64, way: Option<Path>) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let bridge = tasks().asked.remove(&number);
     match (bridge, way) {
         (Some(bridge), Some((link, memory))) => {

@@ -1,13 +1,13 @@
 //! What two OS processes with channels between them share: their bells.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::arrivals::Arrivals;
 use super::bell::Bell;
 use super::hand::Leaving;
 use super::memory::Memory;
-use crate::system::futex_wake_shared;
+use crate::inner::CORE;
 
 /// Workers of an OS process that can have bridges.
 pub(super) const BELLS: usize = 32;
@@ -112,23 +112,26 @@ impl Link {
     /// Tells a worker of the peer's of a message. Gives the processor that it stays on, from 1; 0 for none.
     #[inline]
     pub(super) fn tell(&self, number: u32) -> u32 {
-        self.bell(1 - self.end, number as usize)
-            .tell(futex_wake_shared)
+        self.bell(1 - self.end, number as usize).tell(wake_all)
     }
 
     /// Wakes a worker of this OS process who sleeps on the bell by which it hears.
     pub(super) fn ring_own(&self, worker: u16) {
-        self.heard(worker).ring_own(futex_wake_shared);
+        self.heard(worker).ring_own(wake_all);
     }
 
     /// Has a worker of the peer's look at everything.
     pub(super) fn ring(&self, number: u32) {
-        self.bell(1 - self.end, number as usize)
-            .ring(futex_wake_shared);
+        self.bell(1 - self.end, number as usize).ring(wake_all);
     }
 }
 
 /// With the last channel over it, after the peer has gone.
+/// Wakes all that sleep on a word of shared memory.
+fn wake_all(word: &AtomicU32) {
+    CORE.futex_wake_shared(word);
+}
+
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(sharer) = self.sharer {

@@ -22,9 +22,6 @@ pub use memory::Memory;
 pub use post::{LineMemory, line_memory, lines};
 pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of};
 
-pub(crate) use post::Post;
-pub(crate) use upstream::{bound, open, unbound};
-
 mod arrivals;
 mod bell;
 mod bridge;
@@ -41,7 +38,7 @@ mod upstream;
 use crate::channel::Info;
 use crate::exchange::wire::{DecodeError, EncodeError};
 use crate::host::Host;
-use crate::shared::shared;
+use crate::state::state;
 
 /// Why a channel between OS processes was ended by its bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -74,10 +71,11 @@ pub type Reporter = fn(contract: &'static Info, peer: &str, fault: Fault);
 
 /// What a program has of this once.
 pub(crate) struct State {
-    upstream: OnceLock<&'static dyn Upstream>,
     reporter: OnceLock<Reporter>,
     /// The worker of the next bridge.
     next: AtomicUsize,
+    /// What each worker knows of its lines and bells.
+    posts: OnceLock<Box<[post::Post]>>,
     /// Endpoints that leave.
     desk: hand::Desk,
 }
@@ -85,9 +83,9 @@ pub(crate) struct State {
 impl State {
     pub(crate) const fn new() -> State {
         State {
-            upstream: OnceLock::new(),
             reporter: OnceLock::new(),
             next: AtomicUsize::new(0),
+            posts: OnceLock::new(),
             desk: hand::Desk::new(),
         }
     }
@@ -97,12 +95,12 @@ impl Host {
     /// Has faults of channels between OS processes told to `reporter`; the first one stays. Without one they go
     /// to the standard error output.
     pub fn on_fault(&self, reporter: Reporter) {
-        let _ = shared().remote.reporter.set(reporter);
+        let _ = state().remote.reporter.set(reporter);
     }
 }
 
 fn report(contract: &'static Info, link: &Link, fault: Fault) {
-    match shared().remote.reporter.get() {
+    match state().remote.reporter.get() {
         Some(reporter) => reporter(contract, link.peer(), fault),
         None => eprintln!(
             "mullion: a channel of contract {} with {} was closed: {fault}",

@@ -268,7 +268,7 @@ fn a_contract_knows_its_steps() {
 /// Who reads bytes has the blocks, and they count: not even by this may anybody hold more than his share.
 #[test]
 fn what_is_read_counts_for_its_reader() {
-    let held = || crate::exchange::share_of(crate::owner::Owner::HOST).held;
+    let held = || crate::exchange::share_of(mullion_sip_core::owner::Owner::HOST).held;
     let bytes = to_bytes(&ExVec::copy_of(&[1u8; 1000]), LONGEST).expect("short");
     let before = held();
     let value: ExVec<u8> = super::from_bytes(&bytes).expect("a vector");
