@@ -13,6 +13,7 @@ fn main() -> io::Result<()> {
         "src",
         "../sip-core/src",
         "../sip-digest/src",
+        "../sip-exchange/src",
         "../sip-macros/src",
     ] {
         println!("cargo:rerun-if-changed={directory}");

@@ -13,7 +13,7 @@
 //! Code without types names things by numbers, and each number is held against a table before it is used: any number
 //! is harmless. Pointers are the caller's memory; null and misaligned ones are refused, others are believed, as the
 //! language that the caller was compiled from promises. Messages are bytes, in the form of
-//! [`exchange::wire`](crate::exchange::wire), and held against the contract as those of other OS processes are.
+//! [`exchange::wire`](mullion_sip_exchange::exchange::wire), and held against the contract as those of other OS processes are.
 
 mod channels;
 mod ends;

@@ -30,8 +30,6 @@
 
 extern crate self as mullion_sip;
 
-pub mod channel;
-pub mod exchange;
 pub mod grant;
 mod host;
 mod inner;
@@ -44,10 +42,6 @@ mod start;
 mod state;
 #[cfg(not(feature = "separate"))]
 mod supervised;
-
-#[doc(hidden)]
-#[path = "private.rs"]
-pub mod __private;
 
 #[cfg(not(feature = "separate"))]
 #[doc(hidden)]
@@ -75,10 +69,10 @@ macro_rules! __no_process_depends_on {
     ($name:literal) => {};
 }
 
-pub(crate) use exchange::Parcel;
-pub use exchange::{ExBox, ExString, ExVec, Exchange};
 #[doc(hidden)]
 pub use mullion_sip_core as __core;
 pub use mullion_sip_core::{heap, owner, thread, wait};
 pub use mullion_sip_digest::{Digest, Hasher};
-pub use mullion_sip_macros::{Exchange, contract};
+#[doc(hidden)]
+pub use mullion_sip_exchange::__private;
+pub use mullion_sip_exchange::{ExBox, ExString, ExVec, Exchange, channel, contract, exchange};

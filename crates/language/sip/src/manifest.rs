@@ -16,8 +16,10 @@ use thiserror::Error;
 use crate::kernel::Kernel;
 use crate::process::Limits;
 use crate::state::State;
-use crate::{Digest, channel, exchange};
 use mullion_sip_core::Core;
+use mullion_sip_digest::Digest;
+use mullion_sip_exchange::Interior;
+use mullion_sip_exchange::channel;
 
 /// The section of the file that a manifest is in.
 pub const SECTION: &str = ".mullion.sip";
@@ -292,10 +294,9 @@ macro_rules! places {
 /// Where the compiler, the standard library and the crates below have put everything. With the same sources and
 /// the same compiler it is the same, unless somebody has asked the compiler for something unusual.
 const fn layout() -> Digest {
-    let hasher = Digest::new().digest(Core::LAYOUT).digest(exchange::LAYOUT);
-    let hasher = sizes!(hasher; State, Kernel, channel::Info, channel::Place, channel::AnyEndpoint);
-    let hasher = places!(hasher; State: core, exchange, kernel, beginning, ends, offered, names, upstream, survey, remote);
-    places!(hasher; channel::Info: name, text, digest, states, rings, size, visit).finish()
+    let hasher = Digest::new().digest(Core::LAYOUT).digest(Interior::LAYOUT);
+    let hasher = sizes!(hasher; State, Kernel);
+    places!(hasher; State: core, exchange, kernel, beginning, ends, offered, names, upstream, survey, remote).finish()
 }
 
 #[cfg(test)]

@@ -92,9 +92,9 @@ mod library {
     use std::io::{self, Write};
 
     use super::{Entry, Outcome};
-    use crate::inner::CORE;
+    use crate::inner::{CORE, EXCHANGE};
     use crate::kernel::{Kernel, VERSION};
-    use crate::{exchange, state};
+    use crate::state;
 
     /// From here on this library's copy of the crate is the host's.
     ///
@@ -111,7 +111,7 @@ mod library {
         unsafe {
             let host = kernel.state.0;
             CORE.attach(host.core);
-            exchange::attach(host.exchange);
+            EXCHANGE.attach(host.exchange);
             state::attach(host);
         }
         CORE.install_panic_hook();
@@ -153,7 +153,7 @@ macro_rules! sip_main {
                     $($($limit: $value,)*)?
                     ..$crate::process::Limits::DEFAULT
                 },
-                contracts: &[$($(<$($contract)::+::Contract as $crate::channel::Contract>::INFO),*)?],
+                contracts: &[$($(<$($contract)::+::Contract as $mullion_sip_exchange::channel::Contract>::INFO),*)?],
             };
 
             #[used]

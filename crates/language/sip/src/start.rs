@@ -6,12 +6,12 @@ use mullion_sip_core::Hooks;
 pub use mullion_sip_core::StartError;
 
 use crate::host::Host;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
+use crate::kernel;
 use crate::process::{names, survey};
-use crate::{exchange, kernel};
 
 /// What the parts of this crate do when workers and processes begin and end, in this order.
-const PARTS: [Hooks; 4] = [exchange::HOOKS, names::HOOKS, kernel::HOOKS, survey::HOOKS];
+const PARTS: [Hooks; 4] = [EXCHANGE.hooks(), names::HOOKS, kernel::HOOKS, survey::HOOKS];
 
 /// How the workers are to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,7 @@ impl Host {
     /// # Errors
     /// See [`StartError`].
     pub fn start(&self, how: Start) -> Result<(), StartError> {
-        CORE.on_end(exchange::end_of);
+        CORE.on_end(EXCHANGE.teardown());
         CORE.start(how.workers, kernel::reserve, &PARTS)
     }
 }

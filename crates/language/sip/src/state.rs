@@ -3,8 +3,7 @@
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use crate::exchange;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use crate::kernel::{Ends, KERNEL, Kernel, Offered};
 use crate::process::names::Names;
 use crate::process::{survey, upstream};
@@ -14,7 +13,7 @@ use crate::remote;
 pub(crate) struct State {
     /// Of the crates below.
     pub(crate) core: &'static mullion_sip_core::State,
-    pub(crate) exchange: &'static exchange::State,
+    pub(crate) exchange: &'static mullion_sip_exchange::interior::State,
     /// The table whose calls work with this state.
     pub(crate) kernel: &'static Kernel,
     pub(crate) beginning: OnceLock<Instant>,
@@ -29,7 +28,7 @@ pub(crate) struct State {
 /// This copy's.
 pub(crate) static OWN: State = State {
     core: CORE.own_state(),
-    exchange: &exchange::OWN,
+    exchange: EXCHANGE.own_state(),
     kernel: &KERNEL,
     beginning: OnceLock::new(),
     ends: Ends::new(),

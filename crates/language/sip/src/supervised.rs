@@ -8,8 +8,7 @@ use mullion_supervisor::{
     DomainId, Error, GroupId, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,
 };
 
-use crate::exchange::region::Region;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use mullion_sip_core::owner::Owner;
 use mullion_sip_core::{Decider, Refused, Span};
 
@@ -89,7 +88,7 @@ impl Books {
         if let Some(group) = self.exchange {
             return Ok(group);
         }
-        let (start, bytes) = Region::get().blocks();
+        let (start, bytes) = EXCHANGE.blocks();
         let range = Range::bytes(start as u64, bytes as u64)?;
         let group = self.supervisor.group_create(&KERNEL)?;
         let all = Permission::ReadWrite;

@@ -14,9 +14,10 @@ use std::sync::OnceLock;
 use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::{Core, Hooks, Table, Zeroed};
 
-use crate::channel::AnyEndpoint;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use crate::state::state;
+use mullion_sip_exchange::channel::AnyEndpoint;
+use mullion_sip_exchange::interior::ByBytes;
 
 use super::Refusal;
 
@@ -133,13 +134,13 @@ impl Ends {
     }
 
     /// An end, whoever waits there.
-    pub(super) fn look(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
-        let end = self.slot(number)?.end.as_mut();
-        end.map(|end| &mut **end).ok_or(Refusal::Unknown)
+    pub(super) fn look(&mut self, number: u64) -> Result<ByBytes<'_>, Refusal> {
+        let end = self.slot(number)?.end.as_mut().ok_or(Refusal::Unknown)?;
+        Ok(EXCHANGE.by_bytes(end))
     }
 
     /// An end at which nobody waits.
-    pub(super) fn get(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
+    pub(super) fn get(&mut self, number: u64) -> Result<ByBytes<'_>, Refusal> {
         if self.slot(number)?.waited_for {
             return Err(Refusal::Busy);
         }

@@ -1,5 +1,6 @@
 //! Names, by path.
 
+use crate::inner::EXCHANGE;
 use crate::process::{self, names};
 use mullion_sip_core::wait::{self, Waiter};
 
@@ -53,7 +54,7 @@ pub(super) unsafe extern "C" fn accept(
             let taken = ends::with(|ends| {
                 let end = names::take_own(path, waiter)?;
                 end.map(|end| {
-                    let mut end = Some(end.open());
+                    let mut end = Some(EXCHANGE.open(end));
                     ends.add(&mut end)
                 })
                 .transpose()

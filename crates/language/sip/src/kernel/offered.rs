@@ -2,13 +2,13 @@
 
 use std::sync::MutexGuard;
 
-use crate::channel::{AnyEndpoint, Info};
-use crate::exchange::sendable::Handles;
-use crate::exchange::walk::Visitor;
 use crate::host::Host;
 use crate::inner::CORE;
 use crate::process::Program;
 use crate::state::state;
+use mullion_sip_exchange::__private::Visitor;
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
+use mullion_sip_exchange::exchange::Handles;
 
 /// What a process gets that is made by number.
 #[derive(Debug, Default)]

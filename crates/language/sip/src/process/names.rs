@@ -11,15 +11,15 @@ use std::sync::{Arc, MutexGuard};
 use thiserror::Error;
 
 use super::upstream::{self, Elsewhere, Place};
-use crate::Parcel;
-use crate::channel::{AnyEndpoint, Info};
-use crate::exchange::ledger::{self, Debtor};
 use crate::host::Host;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use crate::state::state;
 use mullion_sip_core::Hooks;
 use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
+use mullion_sip_exchange::interior::Debtor;
+use mullion_sip_exchange::interior::Parcel;
 
 /// Bytes of a path at most.
 pub const PATH: usize = 255;
@@ -97,8 +97,8 @@ impl Names {
         let Some(bound) = self.bound.get_mut(path) else {
             return;
         };
-        let (end, bytes) = Parcel::pack_counted(end);
-        let book = ledger::of(giver);
+        let (end, bytes) = EXCHANGE.pack_counted(end);
+        let book = EXCHANGE.ledger(giver);
         book.add(bytes);
         bound.ends.push_back(Waiting {
             end,
@@ -114,7 +114,7 @@ impl Names {
 
     /// An end waits no more at a path, which is `owner`'s: whoever has paid for it pays no more.
     fn settle(&mut self, path: &str, owner: Owner, waiting: Waiting) -> Parcel<AnyEndpoint> {
-        waiting.debtor.give_back(waiting.bytes);
+        EXCHANGE.give_back(waiting.debtor, waiting.bytes);
         match waiting.giver {
             Some(Owner::HOST) => {}
             Some(giver) => subtract_one(&mut self.given, (giver, path.into())),
@@ -331,8 +331,8 @@ pub(crate) fn connect(
         }) => {
             let elsewhere = elsewhere.clone();
             drop(names);
-            let connected = elsewhere.connect(path, Parcel::pack(end));
-            connected.map_err(|(error, end)| (error, end.open()))
+            let connected = elsewhere.connect(path, EXCHANGE.pack(end));
+            connected.map_err(|(error, end)| (error, EXCHANGE.open(end)))
         }
         Ok(_) => {
             names.give(path, owner, end);

@@ -3,9 +3,9 @@
 use mullion_sip_core::owner::Owner;
 use mullion_sip_core::process::{Child, Exit, First, Options, SpawnError};
 
-use crate::Parcel;
-use crate::exchange::sendable::Handles;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_exchange::exchange::Handles;
+use mullion_sip_exchange::interior::Parcel;
 
 /// Code that can be a process: its main function, which gets one value.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct Main<T: Handles> {
 impl<T: Handles + 'static> First for Main<T> {
     #[inline]
     fn into_main(self, owner: Owner) -> impl FnOnce() + 'static {
-        let (main, argument) = (self.main, self.argument.open_for(owner));
+        let (main, argument) = (self.main, EXCHANGE.open_for(self.argument, owner));
         move || main(argument)
     }
 }
@@ -68,7 +68,7 @@ pub fn spawn<T: Handles>(
     let _host = CORE.as_host_moving::<T>();
     let first = || Main {
         main: program.main,
-        argument: Parcel::pack(argument),
+        argument: EXCHANGE.pack(argument),
     };
     CORE.spawn(program.name, first, options)
 }

@@ -7,10 +7,9 @@
 
 use super::names::{self, NameError};
 use super::upstream;
-use crate::Parcel;
-use crate::channel::{AnyEndpoint, Info};
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 
 /// A name that the calling process has bound, and who comes by it. Dropping it unbinds the name, and nothing else does
 /// while the process lives: who accepts does not wait at a name that is gone.
@@ -73,7 +72,7 @@ impl Service {
     /// Opened in the same critical piece, so that an end belongs to the queue or to the process at any time.
     fn take(&self, waiting: Waiter) -> Option<AnyEndpoint> {
         let _host = CORE.as_host();
-        names::take(&self.path, waiting).map(Parcel::open)
+        names::take(&self.path, waiting).map(|end| EXCHANGE.open(end))
     }
 }
 

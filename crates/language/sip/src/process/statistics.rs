@@ -3,10 +3,10 @@
 use mullion_sip_core::process::{Exit, Life};
 
 use super::names;
-use crate::exchange::{self, Share};
 use crate::host::Host;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use mullion_sip_core::owner::Owner;
+use mullion_sip_exchange::exchange::Share;
 
 /// One process, at the moment of asking.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,9 +64,9 @@ fn of(life: Life) -> Statistics {
         // The ledger has the limit only from when the process begins to when it ends.
         exchange: Share {
             limit: life.limits.exchange,
-            ..exchange::share_of(owner)
+            ..EXCHANGE.share_of(owner)
         },
-        sent: exchange::sent(owner),
+        sent: EXCHANGE.sent(owner),
         exit: life.exit,
     }
 }

@@ -9,14 +9,14 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::channel::{Place, Side};
-use crate::exchange::ledger;
 use crate::host::Host;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use crate::state::state;
 use mullion_sip_core::owner::Owner;
 use mullion_sip_core::wait::{self, Waiter};
 use mullion_sip_core::{Hooks, Worker};
+use mullion_sip_exchange::channel::Side;
+use mullion_sip_exchange::interior::Place;
 
 /// One end of a channel that a process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,7 +145,9 @@ fn answer(home: &'static Worker) {
         if memory {
             hold(home, owner, &mut holdings);
         } else {
-            ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
+            EXCHANGE
+                .ledger(owner)
+                .each_endpoint(|place| ends.push(end_of(owner, place)));
         }
     }
     let mut answers = lock(&state().survey.answers);
@@ -176,7 +178,7 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
     CORE.each_stack(home, owner, |start, bytes| {
         add(Kind::Stack, start, bytes);
     });
-    let ledger = ledger::of(owner);
+    let ledger = EXCHANGE.ledger(owner);
     ledger.each_block(|start, bytes| add(Kind::Exchange, start, bytes));
     ledger.each_endpoint(|place| {
         let (start, bytes) = place.queues();

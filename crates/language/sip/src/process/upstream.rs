@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::names::NameError;
-use crate::Parcel;
-use crate::channel::{AnyEndpoint, Info};
 use crate::host::Host;
 use crate::state::state;
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
+use mullion_sip_exchange::interior::Parcel;
 
 /// Who is asked.
 pub(crate) struct State(OnceLock<&'static dyn Upstream>);

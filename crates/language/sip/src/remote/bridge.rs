@@ -13,10 +13,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::channel::foreign::{Foreign, Hook};
-use crate::channel::line::order;
-use crate::channel::{AnyEndpoint, Info, Side};
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info, Side};
+use mullion_sip_exchange::interior::order;
+use mullion_sip_exchange::interior::{Foreign, Hook};
 
 use super::hand::Handed;
 use super::line::{Line, Watch};
@@ -87,7 +87,7 @@ pub enum JoinError {
 pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
     let _host = CORE.as_host();
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
-    let bridge = Bridge::new(Foreign::take(end), worker);
+    let bridge = Bridge::new(EXCHANGE.take(end), worker);
     match bridge.begin(link, memory) {
         true => Ok(()),
         false => Err(JoinError::TooSmall),
@@ -336,9 +336,9 @@ impl Ends {
 ///
 /// # Safety
 /// It lies there.
-unsafe fn drop_unseen(contract: &Info, number: u16, payload: *mut u8) {
-    // SAFETY: by the caller; visited once.
-    crate::exchange::discard(|discard| unsafe { (contract.visit)(number, payload, discard) });
+unsafe fn drop_unseen(contract: &'static Info, number: u16, payload: *mut u8) {
+    // SAFETY: the caller promises that the payload lies there; nobody looks at it again.
+    unsafe { EXCHANGE.discard(contract, number, payload) };
 }
 
 impl std::fmt::Debug for Bridge {

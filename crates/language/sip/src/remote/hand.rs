@@ -16,11 +16,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use super::bridge::{Bridge, Way};
 use super::travel::Handover;
 use super::{Fault, Link, Path, post};
-use crate::channel::Side;
-use crate::channel::foreign::Foreign;
-use crate::exchange::wire::EncodeError;
 use crate::inner::CORE;
 use crate::state::state;
+use mullion_sip_exchange::channel::Side;
+use mullion_sip_exchange::exchange::wire::EncodeError;
+use mullion_sip_exchange::interior::Foreign;
 
 /// Endpoints that are offered over a link in one direction, and not answered: messages and descriptors that are in the
 /// sockets of a host at a time.

@@ -7,7 +7,7 @@ use super::arrivals::Arrivals;
 use super::bell::Bell;
 use super::hand::Leaving;
 use super::memory::Memory;
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 
 /// Workers of an OS process that can have bridges.
 pub(super) const BELLS: usize = 32;
@@ -73,7 +73,7 @@ impl Link {
     pub(super) fn recall_all(&self) {
         let lent = std::mem::take(&mut *self.lent());
         if let Some(sharer) = self.sharer {
-            crate::exchange::recall(&lent, sharer);
+            EXCHANGE.recall(&lent, sharer);
         }
     }
 
@@ -135,7 +135,7 @@ fn wake_all(word: &AtomicU32) {
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(sharer) = self.sharer {
-            crate::exchange::commons::link_ended(sharer);
+            EXCHANGE.link_ended(sharer);
         }
     }
 }

@@ -9,7 +9,7 @@
 //!   memory     mapped files that cannot shrink               bell   a word to sleep on
 //!   turn       a bridge is used by one thread at a time
 //! ```
-//! Nothing that the other side writes is trusted: see [`crate::exchange::wire`] for what messages are made of.
+//! Nothing that the other side writes is trusted: see [`mullion_sip_exchange::exchange::wire`] for what messages are made of.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
@@ -35,10 +35,10 @@ mod travel;
 mod turn;
 mod upstream;
 
-use crate::channel::Info;
-use crate::exchange::wire::{DecodeError, EncodeError};
 use crate::host::Host;
 use crate::state::state;
+use mullion_sip_exchange::channel::Info;
+use mullion_sip_exchange::exchange::wire::{DecodeError, EncodeError};
 
 /// Why a channel between OS processes was ended by its bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

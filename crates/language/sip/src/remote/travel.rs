@@ -135,7 +135,7 @@ impl Bridge {
 
 impl Passage {
     /// Whether a channel is what was said.
-    fn fits(&self, ends: &Ends, side: crate::channel::Side) -> bool {
+    fn fits(&self, ends: &Ends, side: mullion_sip_exchange::channel::Side) -> bool {
         self.digest == ends.contract.digest.0 && self.side == side && self.state == ends.state
     }
 }

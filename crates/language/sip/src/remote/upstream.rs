@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Link, Memory, join};
-use crate::channel::{self, Side};
-use crate::inner::CORE;
+use crate::inner::{CORE, EXCHANGE};
 use crate::process::names::{self, NameError};
 pub use crate::process::upstream::{Elsewhere, Place, Upstream};
+use mullion_sip_exchange::channel::Side;
 
 /// Where the service of a name is; `None` if nobody has bound it.
 pub fn place_of(path: &str) -> Option<Place> {
@@ -44,7 +44,7 @@ pub fn accept(
     if contract.digest.0 != digest {
         return Err(NameError::ContractDiffers);
     }
-    let [client, server] = channel::untyped(contract).map_err(|_| NameError::Busy)?;
+    let [client, server] = EXCHANGE.channel(contract).map_err(|_| NameError::Busy)?;
     let (given, kept) = match side {
         Side::Client => (client, server),
         Side::Server => (server, client),

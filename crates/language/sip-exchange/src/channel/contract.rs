@@ -18,13 +18,15 @@ pub enum Side {
 }
 
 impl Side {
+    /// 0 or 1.
     #[inline]
-    pub(crate) const fn index(self) -> usize {
+    pub const fn index(self) -> usize {
         self as usize
     }
 
+    /// The other one.
     #[inline]
-    pub(crate) const fn peer(self) -> Side {
+    pub const fn peer(self) -> Side {
         match self {
             Side::Client => Side::Server,
             Side::Server => Side::Client,
@@ -130,7 +132,7 @@ impl Info {
     }
 
     /// The step that a message is, if `sender` may send it in this state.
-    pub(crate) fn step(&self, state: u16, sender: Side, number: u16) -> Option<Step> {
+    pub fn step(&self, state: u16, sender: Side, number: u16) -> Option<Step> {
         let (_, sends) = self.states.get(usize::from(state))?;
         let step = self.wire.steps.get(usize::from(number))?;
         (*sends == sender && step.from == state).then_some(*step)

@@ -23,19 +23,19 @@ use super::place::Place;
 /// Both are called with the address of this very hook, and not after `forget` has been.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Hook {
+pub struct Hook {
     /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
     // SAFETY: for the caller, as above.
-    pub(crate) pump: unsafe fn(*const Hook),
+    pub pump: unsafe fn(*const Hook),
     /// The channel is no more, and the hook is not called again.
     // SAFETY: for the caller, as above.
-    pub(crate) forget: unsafe fn(*const Hook),
+    pub forget: unsafe fn(*const Hook),
 }
 
 /// The kernel's end. It is on nobody's list, so any thread may close it; a lock of its holder keeps
 /// threads from using it at once.
 #[derive(Debug)]
-pub(crate) struct Foreign(NonNull<Place>);
+pub struct Foreign(NonNull<Place>);
 
 // SAFETY: an end in flight belongs to no thread.
 unsafe impl Send for Foreign {}
@@ -63,7 +63,7 @@ impl Foreign {
     }
 
     /// The message keeps it after all.
-    pub(crate) fn stay(self) {
+    pub fn stay(self) {
         let record = Region::around(self.0).record(Region::id(self.0));
         // SAFETY: the end is this value's alone.
         unsafe { (*record).holder = (*record).holder.in_flight() };
@@ -95,36 +95,38 @@ impl Foreign {
         unsafe { self.0.as_mut() }
     }
 
-    pub(crate) fn contract(&self) -> &'static Info {
+    /// Its contract.
+    pub fn contract(&self) -> &'static Info {
         self.place().contract
     }
 
-    pub(crate) fn side(&self) -> Side {
+    /// Its side.
+    pub fn side(&self) -> Side {
         self.place().side
     }
 
     /// The state that it was in when the kernel took it.
-    pub(crate) fn state(&self) -> u16 {
+    pub fn state(&self) -> u16 {
         self.place().state
     }
 
     /// As [`Place::channel_address`].
-    pub(crate) fn channel_address(&self) -> usize {
+    pub fn channel_address(&self) -> usize {
         self.place().channel_address()
     }
 
     /// Whom the peer's end tells, if the kernel has that too.
-    pub(crate) fn peers_hook(&self) -> *const Hook {
+    pub fn peers_hook(&self) -> *const Hook {
         self.place().peers_hook()
     }
 
     /// Whether the process's endpoint has closed.
-    pub(crate) fn peer_gone(&self) -> bool {
+    pub fn peer_gone(&self) -> bool {
         self.place().peer_gone()
     }
 
     /// From now on the process's endpoint calls the hook. What it did before is to be looked for.
-    pub(crate) fn attach(&self, hook: *const Hook) {
+    pub fn attach(&self, hook: *const Hook) {
         self.place()
             .mine()
             .bridge
@@ -133,7 +135,7 @@ impl Foreign {
     }
 
     /// The process's next message.
-    pub(crate) fn next(&self) -> Option<u16> {
+    pub fn next(&self) -> Option<u16> {
         let place = self.place();
         let ring = place.contract.rings[place.side.index()];
         if ring.slots == 0 {
@@ -146,14 +148,14 @@ impl Foreign {
     ///
     /// # Safety
     /// There is one.
-    pub(crate) unsafe fn payload(&self) -> NonNull<u8> {
+    pub unsafe fn payload(&self) -> NonNull<u8> {
         let place = self.place();
         // SAFETY: the ring is this side's.
         unsafe { place.payload(place.contract.rings[place.side.index()]) }
     }
 
     /// The process's next message has gone: its payload is not looked at again.
-    pub(crate) fn count_received(&mut self) {
+    pub fn count_received(&mut self) {
         self.place_mut().count_received();
     }
 
@@ -161,7 +163,7 @@ impl Foreign {
     ///
     /// # Safety
     /// It is there, and was not read out.
-    pub(crate) unsafe fn drop_next(&mut self, number: u16) {
+    pub unsafe fn drop_next(&mut self, number: u16) {
         crate::exchange::discard(|discard| {
             // SAFETY: by the caller; it is visited once, and then counted.
             unsafe { (self.contract().visit)(number, self.payload().as_ptr(), discard) };
@@ -173,7 +175,7 @@ impl Foreign {
     ///
     /// # Safety
     /// The contract allows a message now.
-    pub(crate) unsafe fn room(&self) -> NonNull<u8> {
+    pub unsafe fn room(&self) -> NonNull<u8> {
         let place = self.place();
         // SAFETY: by the caller the slot is free.
         unsafe { place.room(place.contract.rings[place.side.peer().index()]) }
@@ -183,7 +185,7 @@ impl Foreign {
     ///
     /// # Safety
     /// It was, and the contract allows a message with this number now.
-    pub(crate) unsafe fn show(&mut self, number: u16) {
+    pub unsafe fn show(&mut self, number: u16) {
         let ring = self.contract().rings[self.side().peer().index()];
         // SAFETY: by the caller.
         unsafe { self.place_mut().show(ring, number) };
@@ -192,7 +194,7 @@ impl Foreign {
     }
 
     /// Closes the end.
-    pub(crate) fn close(self) {
+    pub fn close(self) {
         crate::exchange::discard(|discard: &mut Discard| {
             use crate::exchange::walk::Visitor;
             discard.endpoint(self.0.cast());

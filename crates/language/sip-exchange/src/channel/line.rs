@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 /// The word in front of a slot's payload: which message is in it.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Word(AtomicU64);
+pub struct Word(AtomicU64);
 
 impl Word {
     /// No message.
@@ -28,14 +28,14 @@ impl Word {
 
     /// The `count`-th message (from 1) is there, and has this number. What was written before is seen by who finds it.
     #[inline]
-    pub(crate) fn put(&self, count: u32, number: u16) {
+    pub fn put(&self, count: u32, number: u16) {
         let word = u64::from(count) << 16 | u64::from(number);
         self.0.store(word, Ordering::Release);
     }
 
     /// The number of the `count`-th message, if it is there.
     #[inline]
-    pub(crate) fn find(&self, count: u32) -> Option<u16> {
+    pub fn find(&self, count: u32) -> Option<u16> {
         let word = self.0.load(Ordering::Acquire);
         (word >> 16 == u64::from(count)).then_some(word as u16)
     }
@@ -118,7 +118,7 @@ impl Line {
 
 /// Between what one wrote for the peer and what one looks at of it.
 #[inline]
-pub(crate) fn order() {
+pub fn order() {
     fence(Ordering::SeqCst);
 }
 

@@ -5,6 +5,7 @@
 //! dropped.
 
 use std::mem::MaybeUninit;
+use std::ops::Deref;
 
 use crate::exchange::walk::{Adopt, Release};
 use crate::exchange::wire::{DecodeError, EncodeError, Reader, Step, Writer};
@@ -17,7 +18,7 @@ use super::{AnyEndpoint, ChannelClosed};
 
 /// Why a message was not sent. The end is as it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unsent {
+pub enum Unsent {
     /// The contract has no such message of this side in this state.
     OutOfTurn,
     /// The peer has gone.
@@ -28,27 +29,40 @@ pub(crate) enum Unsent {
     Limit(HeapError),
 }
 
-impl AnyEndpoint {
+/// An end, as code that knows no types uses it.
+#[derive(Debug)]
+pub struct ByBytes<'a>(&'a mut AnyEndpoint);
+
+impl<'a> ByBytes<'a> {
+    pub(crate) fn of(end: &'a mut AnyEndpoint) -> ByBytes<'a> {
+        ByBytes(end)
+    }
+
     fn incoming(&self) -> Ring {
-        self.info().rings[self.side().index()]
+        self.0.info().rings[self.0.side().index()]
+    }
+
+    /// The number of its state.
+    pub fn state_number(&self) -> u16 {
+        self.0.number()
     }
 
     /// Whether its state is one in which it receives.
-    pub(crate) fn receives(&self) -> bool {
-        let state = self.info().states.get(usize::from(self.number()));
-        state.is_some_and(|(_, sender)| *sender != self.side())
+    pub fn receives(&self) -> bool {
+        let state = self.0.info().states.get(usize::from(self.0.number()));
+        state.is_some_and(|(_, sender)| *sender != self.0.side())
     }
 
     /// Whether the last message of the contract has been sent or received: it is only to be dropped.
-    pub(crate) fn is_over(&self) -> bool {
-        self.number() == Step::END
+    pub fn is_over(&self) -> bool {
+        self.0.number() == Step::END
     }
 
     /// Sends a message. In a critical piece, as the host.
-    pub(crate) fn send_bytes(&mut self, number: u16, bytes: &[u8]) -> Result<(), Unsent> {
-        let (contract, side) = (self.info(), self.side());
-        let step = (contract.step(self.number(), side, number)).ok_or(Unsent::OutOfTurn)?;
-        let place = self.place_mut();
+    pub fn send_bytes(&mut self, number: u16, bytes: &[u8]) -> Result<(), Unsent> {
+        let (contract, side) = (self.0.info(), self.0.side());
+        let step = (contract.step(self.0.number(), side, number)).ok_or(Unsent::OutOfTurn)?;
+        let place = self.0.place_mut();
         if place.peer_gone() {
             return Err(Unsent::Closed);
         }
@@ -90,8 +104,8 @@ impl AnyEndpoint {
     ///
     /// # Errors
     /// There is none, and the peer has gone.
-    pub(crate) fn poll(&self) -> Result<Option<u16>, ChannelClosed> {
-        let (place, ring) = (self.place(), self.incoming());
+    pub fn poll(&self) -> Result<Option<u16>, ChannelClosed> {
+        let (place, ring) = (self.0.place(), self.incoming());
         if ring.slots == 0 {
             return if place.peer_gone() {
                 Err(ChannelClosed)
@@ -110,39 +124,39 @@ impl AnyEndpoint {
     }
 
     /// Has `waiter` woken by the next message, or the peer's end; it polls once more before it parks.
-    pub(crate) fn register(&self, waiter: Waiter) {
-        self.place().register(waiter);
+    pub fn register(&self, waiter: Waiter) {
+        self.0.place().register(waiter);
     }
 
     /// Nobody waits any more.
-    pub(crate) fn unregister(&self) {
-        self.place().unregister();
+    pub fn unregister(&self) {
+        self.0.place().unregister();
     }
 
-    /// Writes the payload of the next message, which [`poll`](AnyEndpoint::poll) has found, and says how long it is.
+    /// Writes the payload of the next message, which [`poll`](ByBytes::poll) has found, and says how long it is.
     /// In a critical piece. The message stays.
-    pub(crate) fn read_bytes(
+    pub fn read_bytes(
         &self,
         number: u16,
         to: &mut [MaybeUninit<u8>],
     ) -> Result<usize, EncodeError> {
-        let (contract, ring) = (self.info(), self.incoming());
+        let (contract, ring) = (self.0.info(), self.incoming());
         CORE.on_large_stack(|| {
             let mut writer = Writer::new(&mut [], to);
             // SAFETY: the message is there, with this number; it is only looked at.
             unsafe {
-                let payload = self.place().payload(ring).as_ptr();
+                let payload = self.0.place().payload(ring).as_ptr();
                 (contract.wire.encode)(number, payload, &mut writer)?;
             }
             Ok(writer.finish().0)
         })
     }
 
-    /// Drops the next message, which [`poll`](AnyEndpoint::poll) has found, and goes to the state that it leads to. In a
+    /// Drops the next message, which [`poll`](ByBytes::poll) has found, and goes to the state that it leads to. In a
     /// critical piece.
-    pub(crate) fn drop_next(&mut self, number: u16) {
-        let (contract, ring) = (self.info(), self.incoming());
-        let place = self.place_mut();
+    pub fn drop_next(&mut self, number: u16) {
+        let (contract, ring) = (self.0.info(), self.incoming());
+        let place = self.0.place_mut();
         place.settle(place.book());
         // SAFETY: the message is there, with this number; it is visited once, and then counted.
         exchange::discard(|discard| unsafe {
@@ -151,5 +165,13 @@ impl AnyEndpoint {
         place.count_received();
         let step = contract.wire.steps.get(usize::from(number));
         place.state = step.map_or(Step::END, |step| step.next);
+    }
+}
+
+impl Deref for ByBytes<'_> {
+    type Target = AnyEndpoint;
+
+    fn deref(&self) -> &AnyEndpoint {
+        self.0
     }
 }

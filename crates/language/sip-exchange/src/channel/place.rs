@@ -36,7 +36,7 @@ use super::line::{self, Line, Open, Word};
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Place {
+pub struct Place {
     channel: NonNull<Channel>,
     pub(super) contract: &'static Info,
     /// Messages ever sent and received, wrapping.
@@ -204,32 +204,34 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a Word {
 
 // For who looks at channels.
 impl Place {
-    pub(crate) fn contract(&self) -> &'static Info {
+    /// Its contract.
+    pub fn contract(&self) -> &'static Info {
         self.contract
     }
 
-    pub(crate) fn side(&self) -> Side {
+    /// Its side.
+    pub fn side(&self) -> Side {
         self.side
     }
 
     /// The same for both ends.
-    pub(crate) fn channel_address(&self) -> usize {
+    pub fn channel_address(&self) -> usize {
         self.channel.addr().get()
     }
 
     /// Messages ever sent and received, wrapping.
-    pub(crate) fn counts(&self) -> (u32, u32) {
+    pub fn counts(&self) -> (u32, u32) {
         (self.sent, self.received)
     }
 
     /// The block that holds what both sides write: where it begins, and its bytes.
-    pub(crate) fn queues(&self) -> (usize, usize) {
+    pub fn queues(&self) -> (usize, usize) {
         let id: Id = Region::id(self.channel);
         (self.channel_address(), id.class().bytes())
     }
 
     /// Shows every block of the messages that wait for this side. On its holder's worker, between two threads.
-    pub(crate) fn each_waiting(&self, show: impl FnMut(usize, usize)) {
+    pub fn each_waiting(&self, show: impl FnMut(usize, usize)) {
         let ring = self.contract.rings[self.side.index()];
         let mut find = Find::new(show);
         let mut ahead = *self;

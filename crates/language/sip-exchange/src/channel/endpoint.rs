@@ -11,7 +11,7 @@ use crate::exchange::walk::{Adopt, Visitor};
 use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::{self, Exchange, HeapError, Shape, ledger};
 use crate::inner::CORE;
-use crate::{owner, wait};
+use mullion_sip_core::{owner, wait};
 
 use super::contract::{Contract, Ring, Side};
 use super::message::{End, Message, Receives, Sends, State};

@@ -12,7 +12,7 @@ use super::{HeapError, Share, worker};
 
 /// An owner's ledger and list. Only its worker changes them, apart from [`Book::give_back`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Book {
+pub struct Book {
     region: Region,
     number: u32,
     ledger: &'static Ledger,
@@ -21,7 +21,7 @@ pub(crate) struct Book {
 /// Who is to be given back what it has sent: a ledger in one of its lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Debtor {
+pub struct Debtor {
     number: u32,
     generation: u32,
 }
@@ -184,7 +184,7 @@ impl Book {
     }
 
     /// Shows every end of a channel on the list. On the owner's worker.
-    pub(crate) fn each_endpoint(self, mut show: impl FnMut(&Place)) {
+    pub fn each_endpoint(self, mut show: impl FnMut(&Place)) {
         self.each(|block, is_endpoint| {
             if is_endpoint {
                 // SAFETY: an endpoint's block holds its place.
@@ -194,7 +194,7 @@ impl Book {
     }
 
     /// Shows every block on the list: where it begins, and its bytes. On the owner's worker.
-    pub(crate) fn each_block(self, mut show: impl FnMut(usize, usize)) {
+    pub fn each_block(self, mut show: impl FnMut(usize, usize)) {
         self.each(|block, _| {
             let start = self.region.block(block).addr().get();
             show(start, block.class().bytes());
@@ -250,8 +250,9 @@ impl Book {
         }
     }
 
+    /// It holds so many bytes more.
     #[inline]
-    pub(crate) fn add(self, bytes: u64) {
+    pub fn add(self, bytes: u64) {
         let held = &self.ledger().held;
         held.store(held.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
@@ -261,7 +262,8 @@ impl Book {
         self.ledger().subtract(bytes);
     }
 
-    pub(crate) fn debtor(self) -> Debtor {
+    /// Who is to be given back what this one has paid for.
+    pub fn debtor(self) -> Debtor {
         Debtor {
             number: self.number,
             generation: self.ledger().credit.generation(),

@@ -24,23 +24,26 @@
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, OnceLock};
 
+use crate::channel;
 use crate::inner::CORE;
 use mullion_sip_core::Hooks;
 use mullion_sip_core::owner::Owner;
 use mullion_sip_digest::Digest;
 
 pub use block::ExBox;
-// For hosts alone: what is packed counts for nobody, so a process would hide blocks there from its limit.
 pub(crate) use parcel::Parcel;
 pub use sendable::{Exchange, Handles};
 pub use shape::Shape;
 pub use text::{ExString, NotText};
 pub use vector::ExVec;
 
-mod block;
+pub(crate) mod block;
 pub(crate) mod census;
 mod claim;
+#[cfg(feature = "separate")]
 pub(crate) mod commons;
+#[cfg(not(feature = "separate"))]
+pub mod commons;
 mod credit;
 pub(crate) mod ledger;
 mod pages;
@@ -56,12 +59,12 @@ pub(crate) mod walk;
 pub mod wire;
 pub(crate) mod worker;
 
-pub(crate) use block::{discard, lend, recall};
+pub(crate) use block::discard;
 pub use census::{Census, census};
-pub(crate) use commons::NOBODY;
 
-/// The heap, once for the program.
-pub(crate) struct State {
+/// What copies of this crate share: the heap, once for the program.
+#[allow(missing_debug_implementations)]
+pub struct State {
     region: OnceLock<region::Region>,
     everything: Mutex<worker::Everything>,
     stores: [Mutex<worker::Store>; sizes::CLASSES + sizes::COMMON],
@@ -87,7 +90,7 @@ mullion_sip_core::__state!(OWN: State);
 /// Where the compiler has put what copies of this crate share of the heap.
 pub(crate) const LAYOUT: Digest = {
     use region::{Ledger, Record};
-    use std::mem::{align_of, offset_of, size_of};
+    use std::mem::offset_of;
     let hasher = Digest::new()
         .number(size_of::<State>() as u64)
         .number(align_of::<State>() as u64)
@@ -102,6 +105,7 @@ pub(crate) const LAYOUT: Digest = {
         .number(offset_of!(Record, work) as u64)
         .number(offset_of!(Record, count) as u64)
         .number(offset_of!(Record, scan) as u64)
+        .digest(channel::LAYOUT)
         .finish()
 };
 

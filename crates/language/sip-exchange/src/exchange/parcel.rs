@@ -22,12 +22,20 @@ unsafe impl<T: Handles> Send for Parcel<T> {}
 
 impl<T: Handles> Parcel<T> {
     /// Gives up a value.
+    // For hosts alone: what is packed counts for nobody, so a process would hide blocks there from its limit.
+    #[cfg(not(feature = "separate"))]
     pub fn pack(value: T) -> Parcel<T> {
-        Parcel::pack_counted(value).0
+        Parcel::packed(value).0
+    }
+
+    /// Takes the value, for the calling thread's owner.
+    #[cfg(not(feature = "separate"))]
+    pub fn open(self) -> T {
+        self.open_for(owner::current())
     }
 
     /// Gives up a value, and says how much it has counted.
-    pub(crate) fn pack_counted(value: T) -> (Parcel<T>, u64) {
+    pub(crate) fn packed(value: T) -> (Parcel<T>, u64) {
         let mut bytes = 0;
         if T::HOLDS {
             let _critical = CORE.critical_moving::<T>();
@@ -42,11 +50,6 @@ impl<T: Handles> Parcel<T> {
     /// A value that is in flight already.
     pub(super) fn arrived(value: T) -> Parcel<T> {
         Parcel(ManuallyDrop::new(value))
-    }
-
-    /// Takes the value, for the calling thread's owner.
-    pub fn open(self) -> T {
-        self.open_for(owner::current())
     }
 
     /// Takes the value for an owner of this worker that does not run yet.

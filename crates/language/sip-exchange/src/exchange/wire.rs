@@ -244,18 +244,18 @@ impl<'a> Writer<'a> {
 
 /// Endpoints that go along with messages in one direction of a channel.
 #[derive(Debug, Default)]
-pub(crate) struct Leaving {
+pub struct Leaving {
     next: u32,
     /// Those of the message that is being written, by their numbers.
-    pub(crate) ends: Vec<(u32, Foreign)>,
+    pub ends: Vec<(u32, Foreign)>,
 }
 
 /// Endpoints that come along with messages in one direction of a channel.
 #[derive(Debug, Default)]
-pub(crate) struct Arriving {
+pub struct Arriving {
     next: u32,
     /// The peers of those of the message that is being read, by their numbers.
-    pub(crate) ends: Vec<(u32, Foreign)>,
+    pub ends: Vec<(u32, Foreign)>,
 }
 
 /// Bytes that are read once, from the front.
@@ -474,7 +474,7 @@ pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
         reader.finish()?;
         Ok::<T, DecodeError>(value)
     })?;
-    let value = Parcel::arrived(value).open();
+    let value = Parcel::arrived(value).open_for(owner::current());
     if T::HOLDS {
         book.check(0)?;
     }
@@ -519,7 +519,7 @@ unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`], but for changes of the source.
 #[inline]
-pub(crate) unsafe fn copy_once(from: *const u8, to: *mut u8, bytes: usize) {
+pub unsafe fn copy_once(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if !cfg!(miri) && bytes > 64 {
         // SAFETY: by the caller; the direction flag is clear by the calling convention.

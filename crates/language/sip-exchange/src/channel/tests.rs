@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::exchange::{HeapError, census, share_of};
-use crate::{ExBox, ExString, ExVec, Exchange, Parcel, contract};
+use crate::interior::Parcel;
+use crate::{ExBox, ExString, ExVec, Exchange, contract};
 use mullion_sip_core::owner::Owner;
 
 use super::{ChannelClosed, TryRecvError, select, select_for};
