@@ -12,16 +12,11 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-#[cfg(not(feature = "separate"))]
-use std::sync::PoisonError;
 
 use thiserror::Error;
 
 use crate::critical::as_host;
-use crate::owner::Owner;
-use crate::state::state;
-#[cfg(not(feature = "separate"))]
-use crate::thread::worker;
+use crate::owners::Owner;
 
 /// A span of a process's heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,27 +74,17 @@ impl State {
     }
 }
 
-/// Has `decider` asked from now on, before any process comes to have memory.
+__state!(State = State::new());
+
+/// Has `decider` asked from now on. No worker runs, nor is one being started.
 #[cfg(not(feature = "separate"))]
-pub(crate) fn decided_by(decider: Box<dyn Decider>) -> Result<(), DecideError> {
-    let state = state();
-    let _no_start = state
-        .starting
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if !worker::all().is_empty() {
-        return Err(DecideError::Started);
-    }
-    state
-        .decider
-        .0
-        .set(decider)
-        .map_err(|_| DecideError::Decided)
+pub(crate) fn set(decider: Box<dyn Decider>) -> Result<(), DecideError> {
+    state().0.set(decider).map_err(|_| DecideError::Decided)
 }
 
 #[inline]
 fn decider() -> Option<&'static dyn Decider> {
-    state().decider.0.get().map(|decider| &**decider)
+    state().0.get().map(|decider| &**decider)
 }
 
 pub(crate) fn begin(process: Owner) -> Result<(), Refused> {

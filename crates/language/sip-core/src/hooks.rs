@@ -8,12 +8,9 @@
 //! made then finds them all.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use crate::owner::Owner;
+use crate::owners::Owner;
 use crate::process::Limits;
-use crate::state::state;
-use crate::thread::inbox::Bed;
 use crate::thread::worker::Worker;
 
 /// The hooks of one part of a crate above. All run on the worker that they concern, in no process; none parks or panics.
@@ -23,7 +20,7 @@ pub struct Hooks {
     pub worker_begins: fn(),
     /// A process begins, with these limits. None of its threads has run.
     pub process_begins: fn(Owner, &Limits),
-    /// A process has ended, and every [`Teardown`](crate::owner::Teardown) function has been called for it. Its heap is
+    /// A process has ended, and every [`Teardown`](crate::owners::Teardown) function has been called for it. Its heap is
     /// still its own.
     pub process_ended: fn(Owner),
     /// The worker was asked for a survey of its processes.
@@ -38,22 +35,6 @@ impl Hooks {
         process_ended: |_| {},
         survey: |_| {},
     };
-}
-
-/// Events beside its inbox that a worker looks for and sleeps on. All functions but `wake` are called by the worker alone.
-#[derive(Debug)]
-pub struct Events {
-    /// Whether there is anything to handle.
-    pub pending: fn(&Worker) -> bool,
-    /// Handles it.
-    pub handle: fn(&Worker),
-    /// What the worker is to sleep on.
-    pub bed: fn(&Worker) -> Bed,
-    /// Sleeps while the worker's own word says so and no event comes. False if there is nothing to wait for: then
-    /// nothing was done.
-    pub sleep: fn(&Worker, Bed, Option<Duration>) -> bool,
-    /// Wakes the worker if it sleeps on [`Bed::Bell`]. For every OS thread.
-    pub wake: fn(&Worker),
 }
 
 /// As many parts as can have hooks.
@@ -72,34 +53,33 @@ impl Registered {
     }
 }
 
+__state!(Registered = Registered::new());
+
 /// Has the hooks called from now on, in this order. A start that has failed half-way may come again, with the same ones.
 ///
 /// # Panics
 /// More than [`PARTS`] parts have hooks.
 pub(crate) fn register(parts: &[Hooks]) {
     assert!(parts.len() <= PARTS, "at most {PARTS} parts have hooks");
-    for (place, hooks) in state().hooks.0.iter().zip(parts) {
+    for (place, hooks) in state().0.iter().zip(parts) {
         let _ = place.set(*hooks);
     }
 }
 
 pub(crate) fn worker_begins() {
-    state()
-        .hooks
-        .all()
-        .for_each(|hooks| (hooks.worker_begins)());
+    state().all().for_each(|hooks| (hooks.worker_begins)());
 }
 
 pub(crate) fn process_begins(owner: Owner, limits: &Limits) {
-    let all = state().hooks.all();
+    let all = state().all();
     all.for_each(|hooks| (hooks.process_begins)(owner, limits));
 }
 
 pub(crate) fn process_ended(owner: Owner) {
-    let all = state().hooks.all();
+    let all = state().all();
     all.for_each(|hooks| (hooks.process_ended)(owner));
 }
 
 pub(crate) fn survey(worker: &'static Worker) {
-    state().hooks.all().for_each(|hooks| (hooks.survey)(worker));
+    state().all().for_each(|hooks| (hooks.survey)(worker));
 }

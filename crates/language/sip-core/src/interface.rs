@@ -2,16 +2,17 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use mullion_sip_digest::Digest;
 
 use crate::critical::{self, AsHost, Critical};
+use crate::current;
 #[cfg(not(feature = "separate"))]
-use crate::decide::{self, DecideError, Decider};
+use crate::decide::{DecideError, Decider};
 use crate::hooks::Hooks;
-use crate::owner::{self, Owner, Teardown};
+use crate::owners::{self, Owner, Teardown};
 use crate::process::{self, Child, Exit, First, Life, Options, Rights, SpawnError, Unfinished};
 use crate::start::{self, StartError};
 use crate::state::{self, State};
@@ -98,7 +99,7 @@ impl Core {
     /// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the OS
     /// thread has its power or is a worker that runs no process. Nobody else asks for anything.
     pub fn caller(self) -> Option<Owner> {
-        owner::caller()
+        current::caller()
     }
 
     /// The process's thread that runs, if one does.
@@ -257,7 +258,7 @@ impl Core {
 
     /// Has `hook` called at the end of every process from now on. The same function is registered once.
     pub fn on_end(self, hook: Teardown) {
-        owner::register(hook);
+        owners::register(hook);
     }
 
     /// Runs the body of a thread of a process, which ends if the body panics.
@@ -282,6 +283,7 @@ impl Core {
 
     /// Bytes of all processes' heaps together, exact while no process takes or gives any.
     pub fn in_use(self) -> usize {
+        let _host = critical::as_host();
         heap::in_use()
     }
 
@@ -304,7 +306,7 @@ impl Core {
     /// Workers run, or there is a decider.
     #[cfg(not(feature = "separate"))]
     pub fn decided_by(self, decider: Box<dyn Decider>) -> Result<(), DecideError> {
-        decide::decided_by(decider)
+        start::decided_by(decider)
     }
 }
 
@@ -312,7 +314,9 @@ impl Core {
 impl Core {
     /// Notes that somebody has the power of the host, and says whether somebody had it before.
     pub fn has_begun(self) -> bool {
-        state::state().begun.swap(true, Ordering::AcqRel)
+        // In the host's copy alone.
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        BEGUN.swap(true, Ordering::AcqRel)
     }
 
     /// One more value on this OS thread that gives the power of the host, or one less.
@@ -372,16 +376,11 @@ impl Core {
     /// From here on this copy of the crate works with the host's state.
     ///
     /// # Safety
-    /// `host` is the state of a copy of this crate with the same layout, and lives for ever. Nothing but the
-    /// allocator of this copy has been used, and by the calling OS thread only.
+    /// `host` is the state of a copy of this crate with the same layout. Nothing but the allocator of this copy has been
+    /// used, and by the calling OS thread only.
     #[cfg(feature = "separate")]
-    pub unsafe fn attach(self, host: *const State) {
-        // SAFETY: this function demands the same of its caller: `host` is a living state of this layout.
-        let distance = unsafe {
-            state::attach(host);
-            (*host).here
-        };
-        crate::locals::HERE.set(distance());
+    pub unsafe fn attach(self, host: &'static State) {
+        state::attach(host);
     }
 
     /// Sets the panic hook of a separately built SIP, whose standard library is its own.

@@ -21,13 +21,17 @@
     allow(dead_code, unused_imports, unreachable_pub)
 )]
 
+#[macro_use]
+mod program;
+
 mod critical;
+mod current;
 mod decide;
 pub mod heap;
 mod hooks;
 mod interface;
 pub mod locals;
-pub mod owner;
+mod owners;
 pub mod process;
 mod start;
 mod state;
@@ -35,14 +39,21 @@ mod system;
 mod table;
 pub mod thread;
 pub mod wait;
+mod waiter;
+
+/// Who owns something: a process by its number and generation, or the host.
+pub mod owner {
+    pub use crate::current::current;
+    pub use crate::owners::{Owner, Teardown};
+}
 
 pub use critical::{AsHost, Critical};
 pub use decide::{DecideError, Decider, Refused, Span};
-pub use hooks::{Events, Hooks};
+pub use hooks::Hooks;
 pub use interface::{Core, Running};
 pub use start::StartError;
 pub use state::State;
 pub use system::FutexWait;
 pub use table::{Table, Zeroed};
 pub use thread::inbox::Bed;
-pub use thread::worker::Worker;
+pub use thread::worker::{Events, Worker};

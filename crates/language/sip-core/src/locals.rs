@@ -6,9 +6,11 @@ use std::ffi::{c_int, c_void};
 mod own;
 
 #[cfg(feature = "separate")]
+pub use crate::thread::here::{Distance, HERE};
+#[cfg(feature = "separate")]
 pub(crate) use own::leave;
 #[cfg(feature = "separate")]
-pub use own::{Distance, HERE, Index, LOCALS, THREAD, at_end, find, use_template};
+pub use own::{Index, LOCALS, THREAD, at_end, find, use_template};
 
 /// The initial image of a library's thread-locals, where the loader has put it.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,6 @@ pub struct Template {
     not(feature = "separate"),
     expect(dead_code, reason = "libraries read it")
 )]
-#[derive(Clone, Copy)]
 pub(crate) struct SystemLocals {
     pub(crate) find: unsafe extern "C" fn(*const c_void) -> *mut u8,
     pub(crate) at_end:
@@ -69,3 +70,8 @@ impl SystemLocals {
         Self { find, at_end }
     };
 }
+
+#[cfg(not(feature = "separate"))]
+pub(crate) static OWN: SystemLocals = SystemLocals::OWN;
+#[cfg(feature = "separate")]
+crate::__state!(SystemLocals = SystemLocals::OWN);

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
+#[cfg(not(feature = "separate"))]
+use crate::decide::{self, DecideError, Decider};
 use crate::hooks::{self, Hooks};
-use crate::state::state;
-use crate::thread::{signals, watch, worker};
+use crate::thread::{signals, stacks, watch, worker};
 use crate::{heap, process, system};
 
 /// Why no worker runs.
@@ -16,6 +18,22 @@ pub enum StartError {
     /// The system refused address space or threads.
     #[error("the system refused what workers need")]
     System(#[from] io::Error),
+}
+
+/// Held by whoever starts workers, or decides who is asked before they start. In the host's copy alone.
+fn starting() -> MutexGuard<'static, ()> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has `decider` asked from now on, before any process comes to have memory.
+#[cfg(not(feature = "separate"))]
+pub(crate) fn decided_by(decider: Box<dyn Decider>) -> Result<(), DecideError> {
+    let _no_start = starting();
+    if !worker::all().is_empty() {
+        return Err(DecideError::Started);
+    }
+    decide::set(decider)
 }
 
 /// Starts the workers, one for each core that the program may use unless `workers` says how many. Later calls find them
@@ -28,15 +46,12 @@ pub(crate) fn start(
     if !worker::all().is_empty() {
         return Ok(());
     }
-    let _one = state()
-        .starting
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _one = starting();
     if !worker::all().is_empty() {
         return Ok(());
     }
     if let Some(mappings) = system::most_mappings() {
-        state().stacks.allow(mappings);
+        stacks::allow(mappings);
     }
     heap::reserve()?;
     process::reserve()?;

@@ -59,16 +59,11 @@
 
 use std::time::Duration;
 
-use mullion_sip_digest::Digest;
-
-pub(crate) use any::untyped;
 pub use any::{AnyEndpoint, Mismatch};
 pub use contract::{Contract, Info, Side};
 pub use select::{Incoming, Port, select, select_for};
 
-pub(crate) use place::{Place, arrive, close, depart};
-
-mod any;
+pub(crate) mod any;
 pub(crate) mod bytes;
 pub(crate) mod contract;
 pub(crate) mod endpoint;
@@ -77,6 +72,7 @@ pub(crate) mod line;
 pub(crate) mod message;
 pub(crate) mod place;
 mod select;
+mod visit;
 
 /// The peer has gone: its endpoint was dropped, or its process has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -98,24 +94,6 @@ pub enum TryRecvError<E> {
 fn deadline(timeout: Duration) -> Option<std::time::Instant> {
     std::time::Instant::now().checked_add(timeout)
 }
-
-/// Where the compiler has put what copies of this crate share of channels.
-pub(crate) const LAYOUT: Digest = {
-    use std::mem::offset_of;
-    Digest::new()
-        .number(size_of::<Info>() as u64)
-        .number(size_of::<Place>() as u64)
-        .number(align_of::<Place>() as u64)
-        .number(size_of::<AnyEndpoint>() as u64)
-        .number(offset_of!(Info, name) as u64)
-        .number(offset_of!(Info, text) as u64)
-        .number(offset_of!(Info, digest) as u64)
-        .number(offset_of!(Info, states) as u64)
-        .number(offset_of!(Info, rings) as u64)
-        .number(offset_of!(Info, size) as u64)
-        .number(offset_of!(Info, visit) as u64)
-        .finish()
-};
 
 #[cfg(test)]
 mod tests;

@@ -7,18 +7,19 @@ use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_digest::Digest;
 
 pub use crate::channel::bytes::{ByBytes, Unsent};
-pub use crate::channel::foreign::{Foreign, Hook};
+
 pub use crate::channel::line::{Word, order};
-pub use crate::channel::place::Place;
+pub use crate::channel::place::{Hook, Place};
 use crate::channel::{self, AnyEndpoint, Info, Side};
-pub use crate::exchange::State;
-use crate::exchange::ledger;
+pub use crate::exchange::coding::copy_once;
+use crate::exchange::coding::{Reader, Writer};
+pub use crate::exchange::ends::{Arriving, Foreign, Leaving};
 pub use crate::exchange::ledger::{Book, Debtor};
 pub use crate::exchange::parcel::Parcel;
 use crate::exchange::region::Region;
-pub use crate::exchange::wire::{Arriving, Leaving, copy_once};
-use crate::exchange::wire::{Reader, Writer};
-use crate::exchange::{self, Handles, HeapError, block, commons};
+use crate::exchange::{Handles, HeapError, Share, accounts, blocks, commons, life};
+use crate::state;
+pub use crate::state::State;
 
 /// The exchange heap and the channels, for the crates that stand on them. Each of them makes one, in a private constant.
 ///
@@ -30,7 +31,7 @@ pub struct Interior(());
 /// The heap.
 impl Interior {
     /// Where the compiler has put what copies of this crate share.
-    pub const LAYOUT: Digest = exchange::LAYOUT;
+    pub const LAYOUT: Digest = state::LAYOUT;
 
     /// Of OS processes that share memory, the life of none.
     pub const NOBODY: u16 = commons::NOBODY;
@@ -45,45 +46,44 @@ impl Interior {
 
     /// What the heap does when workers and processes begin.
     pub const fn hooks(self) -> Hooks {
-        exchange::HOOKS
+        life::HOOKS
     }
 
     /// Frees everything that an owner still holds, and closes its endpoints: a [`Teardown`](mullion_sip_core::owner::Teardown)
     /// function.
     pub const fn teardown(self) -> fn(Owner) {
-        exchange::end_of
+        life::end_of
     }
 
     /// What copies of this crate share, by which another copy is attached.
     pub const fn own_state(self) -> &'static State {
-        &exchange::OWN
+        &state::OWN
     }
 
     /// From here on this copy of the crate works with the host's state.
     ///
     /// # Safety
-    /// `host` is the state of a copy of this crate with the same layout, and lives for ever. Nothing but the
-    /// allocator of this copy has been used, and by the calling OS thread only.
+    /// `host` is the state of a copy of this crate with the same layout. Nothing but the allocator of this copy has been
+    /// used, and by the calling OS thread only.
     #[cfg(feature = "separate")]
-    pub unsafe fn attach(self, host: *const State) {
-        // SAFETY: this function demands the same of its caller: `host` is a living state of this layout.
-        unsafe { exchange::attach(host) };
+    pub unsafe fn attach(self, host: &'static State) {
+        state::attach(host);
     }
 
     /// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share. Nothing, if the owner's
     /// process has ended or has not begun.
-    pub fn share_of(self, owner: Owner) -> exchange::Share {
-        exchange::share_of(owner)
+    pub fn share_of(self, owner: Owner) -> Share {
+        life::share_of(owner)
     }
 
     /// Messages that an owner has sent from ends that it has closed, from any thread; as [`Interior::share_of`].
     pub fn sent(self, owner: Owner) -> u64 {
-        exchange::sent(owner)
+        life::sent(owner)
     }
 
     /// The ledger and the list of an owner, on the owner's worker; of the calling thread, if that is the host.
     pub fn ledger(self, owner: Owner) -> Book {
-        ledger::of(owner)
+        accounts::of(owner)
     }
 
     /// Gives back what a debtor has paid for, from any worker; nothing if it has ended.
@@ -129,7 +129,7 @@ impl Interior {
     /// # Errors
     /// The caller's share or the heap is used up.
     pub fn channel(self, contract: &'static Info) -> Result<[AnyEndpoint; 2], HeapError> {
-        channel::untyped(contract)
+        channel::any::untyped(contract)
     }
 
     /// An end, as code that knows no types uses it.
@@ -165,7 +165,7 @@ impl Interior {
     /// # Safety
     /// It is the payload of a message of this contract with this number, in flight, and nobody looks at it again.
     pub unsafe fn discard(self, contract: &'static Info, number: u16, payload: *const u8) {
-        exchange::discard(|discard| {
+        blocks::discard(|discard| {
             // SAFETY: the caller's promise is what `visit` asks for; the payload is visited once.
             unsafe { (contract.visit)(number, payload, discard) };
         });
@@ -219,12 +219,12 @@ impl Interior {
 
     /// A block of a message that is to be dropped goes to another OS process then, by its life.
     pub fn lend(self, number: u32, to: u16) {
-        block::lend(number, to);
+        blocks::lend(number, to);
     }
 
     /// Blocks that were sent to that life, and that it has not read, are nobody's: it reads nothing any more.
     pub fn recall(self, numbers: &[u32], from: u16) {
-        block::recall(numbers, from);
+        blocks::recall(numbers, from);
     }
 
     /// The link to a peer has ended, with all that was lent over it.

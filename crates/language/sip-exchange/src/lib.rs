@@ -21,6 +21,7 @@ pub mod channel;
 pub mod exchange;
 mod inner;
 pub mod interior;
+mod state;
 
 #[doc(hidden)]
 #[path = "private.rs"]

@@ -16,18 +16,18 @@
 //! [`exchange::wire`](mullion_sip_exchange::exchange::wire), and held against the contract as those of other OS processes are.
 
 mod channels;
-mod ends;
+pub(crate) mod ends;
 mod names;
-mod offered;
+pub(crate) mod offered;
 mod processes;
 mod read;
 mod refusal;
-mod time;
+pub(crate) mod time;
 
 use std::fmt;
 
 use crate::inner::CORE;
-use crate::state::{self, OWN, state};
+use crate::state;
 use mullion_sip_core::owner;
 use mullion_sip_core::thread::{self, ThreadError};
 use mullion_sip_core::wait::{self, Waiter};
@@ -38,8 +38,7 @@ pub use offered::Argument;
 pub use processes::{End, Statistics, Wish};
 pub use refusal::Refusal;
 
-pub(crate) use ends::{HOOKS, State as Ends, reserve};
-pub(crate) use offered::Offered;
+pub(crate) use ends::{HOOKS, reserve};
 
 /// Major and minor number, 16 bits each. A major number changes when an entry changes.
 pub const VERSION: u32 = 1 << 16 | 2;
@@ -167,41 +166,43 @@ impl fmt::Debug for State {
     }
 }
 
-pub(crate) static KERNEL: Kernel = Kernel {
-    version: VERSION,
-    size: size_of::<Kernel>() as u32,
-    process,
-    now: time::now,
-    yield_now,
-    waiter,
-    park: time::park,
-    unpark,
-    allocate_pages,
-    release_pages,
-    create_thread,
-    exit,
-    state: State(&OWN),
-    contract: channels::contract,
-    create_channel: channels::create_channel,
-    channel: channels::channel,
-    send: channels::send,
-    receive: channels::receive,
-    wait_any: channels::wait_any,
-    close: channels::close,
-    bind: names::bind,
-    unbind: names::unbind,
-    accept: names::accept,
-    look_up: names::look_up,
-    program: processes::program,
-    create_process: processes::create_process,
-    kill: processes::kill,
-    wait: processes::wait,
-    statistics: processes::statistics,
-};
+mullion_sip_core::__state!(
+    Kernel = Kernel {
+        version: VERSION,
+        size: size_of::<Kernel>() as u32,
+        process,
+        now: time::now,
+        yield_now,
+        waiter,
+        park: time::park,
+        unpark,
+        allocate_pages,
+        release_pages,
+        create_thread,
+        exit,
+        state: State(&state::OWN),
+        contract: channels::contract,
+        create_channel: channels::create_channel,
+        channel: channels::channel,
+        send: channels::send,
+        receive: channels::receive,
+        wait_any: channels::wait_any,
+        close: channels::close,
+        bind: names::bind,
+        unbind: names::unbind,
+        accept: names::accept,
+        look_up: names::look_up,
+        program: processes::program,
+        create_process: processes::create_process,
+        kill: processes::kill,
+        wait: processes::wait,
+        statistics: processes::statistics,
+    }
+);
 
 /// The table of this program.
 pub fn kernel() -> &'static Kernel {
-    state().kernel
+    state()
 }
 
 extern "C" fn process() -> u64 {

@@ -14,8 +14,12 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::kernel::Kernel;
+use crate::kernel::ends;
+use crate::kernel::offered::Offered;
 use crate::process::Limits;
-use crate::state::State;
+use crate::process::names::Names;
+use crate::process::survey;
+use crate::state::{self, State};
 use mullion_sip_core::Core;
 use mullion_sip_digest::Digest;
 use mullion_sip_exchange::Interior;
@@ -284,19 +288,17 @@ macro_rules! sizes {
     };
 }
 
-/// Where the fields of a type are.
-macro_rules! places {
-    ($hasher:expr; $kind:ty: $($field:ident),* $(,)?) => {
-        $hasher$(.number(std::mem::offset_of!($kind, $field) as u64))*
-    };
-}
-
 /// Where the compiler, the standard library and the crates below have put everything. With the same sources and
 /// the same compiler it is the same, unless somebody has asked the compiler for something unusual.
 const fn layout() -> Digest {
     let hasher = Digest::new().digest(Core::LAYOUT).digest(Interior::LAYOUT);
-    let hasher = sizes!(hasher; State, Kernel);
-    places!(hasher; State: core, exchange, kernel, beginning, ends, offered, names, upstream, survey, remote).finish()
+    let mut hasher = sizes!(hasher; State, Kernel, Names, Offered, ends::State, survey::State);
+    let mut index = 0;
+    while index < state::PLACES.len() {
+        hasher = hasher.number(state::PLACES[index] as u64);
+        index += 1;
+    }
+    hasher.finish()
 }
 
 #[cfg(test)]

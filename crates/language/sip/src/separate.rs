@@ -92,7 +92,7 @@ mod library {
     use std::io::{self, Write};
 
     use super::{Entry, Outcome};
-    use crate::inner::{CORE, EXCHANGE};
+    use crate::inner::CORE;
     use crate::kernel::{Kernel, VERSION};
     use crate::state;
 
@@ -106,14 +106,9 @@ mod library {
             return None;
         }
         super::world::link();
-        // SAFETY: the manifests agree, so the layouts do; the state that the host's table refers to is static, as are those
-        // that it refers to in turn. Nothing of this library has run but its allocator.
-        unsafe {
-            let host = kernel.state.0;
-            CORE.attach(host.core);
-            EXCHANGE.attach(host.exchange);
-            state::attach(host);
-        }
+        // SAFETY: the manifests agree, so the layouts do. Nothing of this library has run but its allocator.
+        unsafe { state::attach(kernel.state.0) };
+        crate::kernel::attach(kernel);
         CORE.install_panic_hook();
         // Made at its first use, which must not be a process's.
         let _ = io::stdout().flush();

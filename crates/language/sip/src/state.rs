@@ -1,42 +1,70 @@
-//! The state of this crate that a program has once; see `mullion_sip_core::State` for how copies come to share it.
+//! The states of all modules, which copies of this crate share: see `mullion_sip_core::State`.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use crate::inner::{CORE, EXCHANGE};
-use crate::kernel::{Ends, KERNEL, Kernel, Offered};
+use crate::kernel::offered::Offered;
+use crate::kernel::{ends, offered, time};
 use crate::process::names::Names;
-use crate::process::{survey, upstream};
-use crate::remote;
+use crate::process::upstream::Upstream;
+use crate::process::{names, survey, upstream};
 
-/// All of it.
+/// All of them, those of the crates below included.
 pub(crate) struct State {
-    /// Of the crates below.
-    pub(crate) core: &'static mullion_sip_core::State,
-    pub(crate) exchange: &'static mullion_sip_exchange::interior::State,
-    /// The table whose calls work with this state.
-    pub(crate) kernel: &'static Kernel,
-    pub(crate) beginning: OnceLock<Instant>,
-    pub(crate) ends: Ends,
-    pub(crate) offered: Mutex<Offered>,
-    pub(crate) names: Mutex<Names>,
-    pub(crate) upstream: upstream::State,
-    pub(crate) survey: survey::State,
-    pub(crate) remote: remote::State,
+    core: &'static mullion_sip_core::State,
+    exchange: &'static mullion_sip_exchange::interior::State,
+    beginning: &'static OnceLock<Instant>,
+    ends: &'static ends::State,
+    offered: &'static Mutex<Offered>,
+    names: &'static Mutex<Names>,
+    upstream: &'static OnceLock<&'static dyn Upstream>,
+    survey: &'static survey::State,
 }
 
 /// This copy's.
 pub(crate) static OWN: State = State {
     core: CORE.own_state(),
     exchange: EXCHANGE.own_state(),
-    kernel: &KERNEL,
-    beginning: OnceLock::new(),
-    ends: Ends::new(),
-    offered: Mutex::new(Offered::new()),
-    names: Mutex::new(Names::new()),
-    upstream: upstream::State::new(),
-    survey: survey::State::new(),
-    remote: remote::State::new(),
+    beginning: &time::OWN,
+    ends: &ends::OWN,
+    offered: &offered::OWN,
+    names: &names::OWN,
+    upstream: &upstream::OWN,
+    survey: &survey::OWN,
 };
 
-mullion_sip_core::__state!(OWN: State);
+/// From here on this copy of the crate, and of the crates below, works with the host's state.
+///
+/// # Safety
+/// `host` is the state of a copy of this crate with the same layout. Nothing but the allocator of this copy has been
+/// used, and by the calling OS thread only.
+#[cfg(feature = "separate")]
+pub(crate) unsafe fn attach(host: &'static State) {
+    // SAFETY: the caller promises it of this crate's state, which the layouts of the crates below are part of.
+    unsafe {
+        CORE.attach(host.core);
+        EXCHANGE.attach(host.exchange);
+    }
+    time::attach(host.beginning);
+    ends::attach(host.ends);
+    offered::attach(host.offered);
+    names::attach(host.names);
+    upstream::attach(host.upstream);
+    survey::attach(host.survey);
+}
+
+/// Where the compiler has put the fields.
+pub(crate) const PLACES: [usize; 8] = {
+    use std::mem::offset_of;
+    [
+        offset_of!(State, core),
+        offset_of!(State, exchange),
+        offset_of!(State, beginning),
+        offset_of!(State, ends),
+        offset_of!(State, offered),
+        offset_of!(State, names),
+        offset_of!(State, upstream),
+        offset_of!(State, survey),
+    ]
+};

@@ -5,7 +5,7 @@
 //!                    bump .. end                         the part of the newest run never handed out
 //! ```
 //! A process may be ended between any two instructions of `allocate` and `release`: what they leave half done
-//! goes with the heap. Only what concerns runs is critical, since the pool outlives the heap.
+//! goes with the heap. Only what concerns runs is critical (`runs`).
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -15,9 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::pool::Pool;
 use super::region::{self, UNIT};
 use super::size::{self, CLASSES, Size};
-use crate::critical::critical;
-use crate::decide;
-use crate::owner::Owner;
+use crate::owners::Owner;
 
 /// The process may have no more, or the region is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,12 +26,12 @@ pub(crate) struct OutOfMemory;
 pub(crate) struct Heap {
     bins: [Bin; CLASSES],
     /// The first of the heap's runs; 0 for none.
-    runs: Cell<u32>,
+    pub(super) runs: Cell<u32>,
     /// In units: what it has, which others look at, and the most it may have.
-    used: AtomicUsize,
-    limit: Cell<usize>,
-    pool: Cell<Option<&'static Pool>>,
-    owner: Cell<u64>,
+    pub(super) used: AtomicUsize,
+    pub(super) limit: Cell<usize>,
+    pub(super) pool: Cell<Option<&'static Pool>>,
+    pub(super) owner: Cell<u64>,
 }
 
 #[derive(Debug)]
@@ -77,18 +75,6 @@ impl Heap {
         self.limit.set(limit / UNIT);
         self.pool.set(Some(pool));
         self.owner.set(owner.to_bits());
-    }
-
-    /// Gives every run back, whose owner has ended. Nobody uses a block of the heap any more.
-    pub(crate) fn close(&self) {
-        let Some(pool) = self.pool.take() else { return };
-        let mut number = self.runs.replace(0);
-        while number != 0 {
-            let next = region::unit(number).next.get();
-            give(pool, number);
-            number = next;
-        }
-        self.used.store(0, Ordering::Relaxed);
     }
 
     /// What it has, in bytes; for any thread.
@@ -154,79 +140,9 @@ impl Heap {
         Ok(block)
     }
 
-    /// Another run for this heap, by its first unit.
-    pub(crate) fn run(&self, order: usize) -> Result<u32, OutOfMemory> {
-        let used = self.used.load(Ordering::Relaxed) + (1 << order);
-        if used > self.limit.get() {
-            return Err(OutOfMemory);
-        }
-        let _whole = critical();
-        let number = self
-            .pool
-            .get()
-            .and_then(|pool| pool.take(order))
-            .ok_or(OutOfMemory)?;
-        let owner = Owner::from_bits(self.owner.get());
-        if decide::give(owner, region::address(number).addr(), UNIT << order).is_err() {
-            self.put_back(number, order);
-            return Err(OutOfMemory);
-        }
-        self.used.store(used, Ordering::Relaxed);
-        let first = region::unit(number);
-        first.units.store(1 << order, Ordering::Relaxed);
-        first.owner.store(self.owner.get(), Ordering::Relaxed);
-        first.pages.set(false);
-        for inside in number + 1..number + (1 << order.min(3)) {
-            let unit = region::unit(inside);
-            unit.owner.store(self.owner.get(), Ordering::Relaxed);
-            unit.units.store(0, Ordering::Relaxed);
-        }
-        let next = self.runs.replace(number);
-        first.previous.set(0);
-        first.next.set(next);
-        if next != 0 {
-            region::unit(next).previous.set(number);
-        }
-        Ok(number)
-    }
-
-    /// A run that the process does not get.
-    #[cold]
-    fn put_back(&self, number: u32, order: usize) {
-        if let Some(pool) = self.pool.get() {
-            pool.give(number, order);
-        }
-    }
-
     /// Whether a run is this heap's.
     #[inline]
     pub(super) fn owns(&self, number: u32) -> bool {
         region::unit(number).owner.load(Ordering::Relaxed) == self.owner.get()
     }
-
-    /// Gives one run back.
-    pub(crate) fn unlink(&self, number: u32) {
-        let _whole = critical();
-        let Some(pool) = self.pool.get() else { return };
-        let unit = region::unit(number);
-        let (previous, next) = (unit.previous.get(), unit.next.get());
-        match previous {
-            0 => self.runs.set(next),
-            _ => region::unit(previous).next.set(next),
-        }
-        if next != 0 {
-            region::unit(next).previous.set(previous);
-        }
-        let used = self.used.load(Ordering::Relaxed);
-        let units = unit.units.load(Ordering::Relaxed) as usize;
-        self.used.store(used - units, Ordering::Relaxed);
-        let owner = Owner::from_bits(self.owner.get());
-        decide::take_back(owner, region::address(number).addr(), units * UNIT);
-        give(pool, number);
-    }
-}
-
-fn give(pool: &Pool, number: u32) {
-    let units = region::unit(number).units.load(Ordering::Relaxed);
-    pool.give(number, units.ilog2() as usize);
 }

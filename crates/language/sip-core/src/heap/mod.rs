@@ -12,7 +12,8 @@ mod block;
 mod global;
 mod pages;
 mod pool;
-mod region;
+pub(crate) mod region;
+mod runs;
 mod size;
 
 pub(crate) use block::Heap;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::owner::Owner;
+use crate::owners::Owner;
 use crate::system;
 use crate::table::{Table, Zeroed};
 
@@ -35,10 +35,7 @@ impl State {
     }
 }
 
-#[inline(always)]
-fn state() -> &'static State {
-    &crate::state::state().heaps
-}
+__state!(State = State::new());
 
 /// What is known of a unit. Only the worker that has it writes; `owner` and `units` are read by [`runs`] too.
 #[derive(Debug)]
@@ -118,9 +115,8 @@ pub(super) fn carve(order: usize) -> Option<u32> {
         .map(|_| start)
 }
 
-/// Bytes of all processes' heaps together, exact while no process takes or gives any.
+/// Bytes of all processes' heaps together, exact while no process takes or gives any. The caller allocates as the host.
 pub(crate) fn in_use() -> usize {
-    let _host = crate::critical::as_host();
     runs().iter().map(|(_, _, bytes)| bytes).sum()
 }
 

@@ -23,9 +23,8 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::Template;
+use super::{HERE, Template};
 use crate::heap::Heap;
-use crate::state::state;
 use crate::thread::here::{self, Here};
 use crate::thread::slot::Thread;
 
@@ -50,25 +49,6 @@ pub struct Index {
     offset: usize,
 }
 
-/// From the thread pointer to the program's `Here`, the same on each OS thread; 0 before the library is attached. The
-/// library's own code reads it, and nobody but [`attach`](crate::Core::attach) writes it.
-#[repr(transparent)]
-#[allow(missing_debug_implementations)]
-pub struct Distance(AtomicUsize);
-
-impl Distance {
-    #[inline(always)]
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self, distance: usize) {
-        self.0.store(distance, Ordering::Relaxed);
-    }
-}
-
-/// This library's.
-pub static HERE: Distance = Distance(AtomicUsize::new(0));
 /// Where `Here` says which thread runs.
 pub const THREAD: usize = Here::THREAD;
 /// Where a thread says where its copy is.
@@ -201,7 +181,7 @@ pub(crate) fn leave() {
 /// The index is one that the dynamic linker has made, and the host's copy of the crate has begun.
 unsafe fn of_the_system(index: &Index) -> *mut u8 {
     // SAFETY: by the caller; the host's copy of the crate has the system's function there.
-    unsafe { (state().system_locals.find)(ptr::from_ref(index).cast()) }
+    unsafe { (super::state().find)(ptr::from_ref(index).cast()) }
 }
 
 /// Has the system call `run` when this thread ends.
@@ -214,7 +194,7 @@ unsafe fn at_end_of_the_system(
     library: *mut c_void,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { (state().system_locals.at_end)(run, value, library) }
+    unsafe { (super::state().at_end)(run, value, library) }
 }
 
 /// The two functions by which compiler and standard library reach thread-locals, for `sip_main!`.

@@ -5,7 +5,7 @@ use super::limits::Limits;
 use super::record;
 use super::tree::{self, Node};
 use crate::critical::as_host;
-use crate::owner::Owner;
+use crate::owners::Owner;
 use crate::thread::worker::Worker;
 
 /// One process, at the moment of asking.
@@ -52,7 +52,7 @@ fn of(node: &Node) -> Option<Life> {
         owner,
         parent: node.parent?,
         name: node.name,
-        worker: process.home()?.index(),
+        worker: process.home(),
         threads: process.thread_count(),
         children: node.children,
         memory: process.heap.bytes(),
@@ -69,12 +69,8 @@ pub(crate) fn living(home: &Worker) -> Vec<Owner> {
         .filter(|node| node.exit.is_none())
         .filter_map(|node| node.owner);
     let here = |owner: &Owner| {
-        record::place(owner.index()).is_some_and(|process| {
-            process
-                .home()
-                .is_some_and(|worker| worker.index() == home.index())
-                && process.alive.get()
-        })
+        record::place(owner.index())
+            .is_some_and(|process| process.home() == home.index() && process.alive.get())
     };
     owners.filter(here).collect()
 }

@@ -11,10 +11,10 @@ mod life;
 mod limits;
 mod numbered;
 pub(crate) mod panic;
-mod record;
+pub(crate) mod record;
 mod rights;
 pub(crate) mod spawn;
-mod tree;
+pub(crate) mod tree;
 
 pub use exit::{Cause, Exit, Message};
 pub use life::Life;

@@ -7,7 +7,8 @@ use super::rights::Rights;
 use super::spawn::{Child, end};
 use super::tree::{self, Tree};
 use crate::critical::as_host;
-use crate::owner::{self, Owner};
+use crate::current;
+use crate::owners::Owner;
 use crate::wait;
 
 /// Why an end was not waited for.
@@ -38,7 +39,7 @@ impl Child {
 /// The node of a child that the calling process knows by number.
 fn child(tree: &mut Tree, which: Owner) -> Option<&mut tree::Node> {
     let node = tree.of(which)?;
-    (node.numbered && node.parent == Some(owner::current())).then_some(node)
+    (node.numbered && node.parent == Some(current::current())).then_some(node)
 }
 
 /// Ends a child; nothing if it has ended. `None` if there is none.
@@ -82,5 +83,5 @@ pub(crate) fn wait_numbered(which: Owner, deadline: Option<Instant>) -> Result<E
 /// What the calling process may bind and look up.
 pub(crate) fn own_rights() -> Rights {
     let _host = as_host();
-    tree::lock().rights(owner::current())
+    tree::lock().rights(current::current())
 }

@@ -2,17 +2,15 @@
 
 use std::cell::Cell;
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use super::limits::Limits;
 use crate::heap::Heap;
-use crate::hooks;
-use crate::owner::Owner;
-use crate::state::state;
+use crate::owners::Owner;
 use crate::table::{Table, Zeroed};
 use crate::thread::inbox::Link;
-use crate::thread::worker::{self, Worker};
 
 /// Places, number 0 (the host) included.
 pub(crate) const PLACES: usize = 1 << 17;
@@ -45,9 +43,11 @@ unsafe impl Zeroed for Process {}
 // SAFETY: other OS threads touch the first, atomic part only; the cells are reached by way of the home worker.
 unsafe impl Sync for Process {}
 
+__state!(OnceLock<Table<Process, PLACES>> = OnceLock::new());
+
 /// Reserves the table, once.
 pub(crate) fn reserve() -> io::Result<()> {
-    let table = &state().processes;
+    let table = state();
     if table.get().is_none() {
         // A second caller's table is dropped, and its address space with the program.
         let _ = table.set(Table::reserve()?);
@@ -58,7 +58,7 @@ pub(crate) fn reserve() -> io::Result<()> {
 /// The place with this number.
 #[inline]
 pub(crate) fn place(index: u32) -> Option<&'static Process> {
-    state().processes.get()?.get(index as usize)
+    state().get()?.get(index as usize)
 }
 
 /// How many places there are.
@@ -68,20 +68,18 @@ pub(crate) fn capacity() -> u32 {
 
 impl Process {
     /// A new life begins. The caller holds the tree, and nobody knows of this life yet.
-    pub(super) fn prepare(&self, index: u32, home: &Worker) -> Owner {
+    pub(super) fn prepare(&self, index: u32, home: u16) -> Owner {
         self.index.store(index, Ordering::Relaxed);
         if self.generation.load(Ordering::Relaxed) == 0 {
             self.generation.store(1, Ordering::Relaxed);
         }
-        self.home.store(home.index().into(), Ordering::Relaxed);
+        self.home.store(home.into(), Ordering::Relaxed);
         self.doomed.store(false, Ordering::Relaxed);
         self.owner()
     }
 
-    /// On the home worker: the heap and the limits.
-    pub(super) fn open(&'static self, home: &'static Worker, limits: &Limits) {
-        self.heap.open(self.owner(), limits.memory, &home.pool);
-        hooks::process_begins(self.owner(), limits);
+    /// On the home worker: what its threads may use. It has its heap.
+    pub(super) fn open(&self, limits: &Limits) {
         self.thread_limit.set(limits.threads);
         self.slice
             .set(limits.slice.as_nanos().try_into().unwrap_or(u64::MAX));
@@ -108,8 +106,9 @@ impl Process {
         Owner::new(index, self.generation.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn home(&self) -> Option<&'static Worker> {
-        worker::all().get(self.home.load(Ordering::Relaxed) as usize)
+    /// The number of its home worker.
+    pub(crate) fn home(&self) -> u16 {
+        self.home.load(Ordering::Relaxed) as u16
     }
 
     /// Marks it to be ended; its home worker does it.

@@ -1,6 +1,6 @@
 //! From a program to a process, and its end.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use thiserror::Error;
@@ -10,12 +10,12 @@ use super::limits::Limits;
 use super::panic;
 use super::record::{self, Process};
 use super::rights::Rights;
-use super::tree;
+use super::tree::{self, Begin};
 use crate::critical::as_host;
+use crate::current;
 use crate::decide;
 use crate::hooks;
-use crate::owner::{self, Owner};
-use crate::state::state;
+use crate::owners::{self, Owner};
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
 use crate::thread::stacks::Stack;
@@ -61,11 +61,6 @@ pub trait First: Send + 'static {
     fn into_main(self, owner: Owner) -> impl FnOnce() + 'static;
 }
 
-/// A [`First`] of any type, on its way to the home worker.
-pub(super) trait Begin: Send {
-    fn fiber(self: Box<Self>, stack: Stack, owner: Owner) -> NewFiber;
-}
-
 impl<F: First> Begin for F {
     fn fiber(self: Box<Self>, stack: Stack, owner: Owner) -> NewFiber {
         fiber(*self, stack, owner)
@@ -98,14 +93,14 @@ pub(crate) fn spawn<F: First>(
     first: impl FnOnce() -> F,
     options: &Options,
 ) -> Result<Child, SpawnError> {
-    let parent = owner::caller().ok_or(SpawnError::NoProcess)?;
+    let parent = current::caller().ok_or(SpawnError::NoProcess)?;
     let here = here::worker();
     let home = choose(options.home, here).ok_or(SpawnError::NotStarted)?;
     let first = first();
     let mut tree = tree::lock();
     let rights = tree.rights(parent).narrowed(&options.rights);
     let (index, process) = tree.add(parent).ok_or(SpawnError::TooMany)?;
-    let owner = process.prepare(index, home);
+    let owner = process.prepare(index, home.index());
     if decide::begin(owner).is_err() {
         tree.remove(index);
         return Err(SpawnError::Refused);
@@ -127,9 +122,20 @@ pub(crate) fn spawn<F: First>(
         return Err(SpawnError::NoStack);
     };
     drop(tree);
-    process.open(home, &options.limits);
+    open(home, process, &options.limits);
     run_main(home, process, fiber(first, stack, owner));
     Ok(Child { owner })
+}
+
+// Where the next process without a wish lives.
+__state!(AtomicUsize = AtomicUsize::new(0));
+
+/// On the home worker: the process gets its heap and its limits.
+fn open(home: &'static Worker, process: &'static Process, limits: &Limits) {
+    let owner = process.owner();
+    process.heap.open(owner, limits.memory, &home.pool);
+    hooks::process_begins(owner, limits);
+    process.open(limits);
 }
 
 fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static Worker> {
@@ -137,7 +143,7 @@ fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static Worker> 
     let number = match (home, here) {
         (Home::Here, Some(here)) => return Some(here),
         (Home::Worker(number), _) => number,
-        _ => state().next_home.fetch_add(1, Ordering::Relaxed),
+        _ => state().fetch_add(1, Ordering::Relaxed),
     };
     workers.get(number.checked_rem(workers.len())?)
 }
@@ -153,7 +159,7 @@ pub(crate) fn begin(home: &'static Worker, index: u32) {
         (node.first.take(), node.limits)
     };
     let Some(first) = first else { return };
-    process.open(home, &limits);
+    open(home, process, &limits);
     match home.stacks.take() {
         Ok(stack) => run_main(home, process, first.fiber(stack, process.owner())),
         Err(_) => bury(process, Cause::Memory.into()),
@@ -181,7 +187,7 @@ pub(crate) fn end_asked(home: &Worker, index: u32) {
 /// On the home worker, when the last thread has stopped: everything else of the process goes.
 pub(crate) fn bury(process: &'static Process, exit: Exit) {
     let owner = process.owner();
-    owner::tear_down(owner);
+    owners::tear_down(owner);
     hooks::process_ended(owner);
     decide::end(owner);
     process.heap.close();
@@ -214,13 +220,17 @@ fn orphan(tree: &mut tree::Tree, index: u32) {
     end(index);
 }
 
+fn home_of(process: &Process) -> Option<&'static Worker> {
+    worker::all().get(usize::from(process.home()))
+}
+
 /// Has a living process ended. The caller holds the tree.
 pub(super) fn end(index: u32) {
     let Some(process) = record::place(index) else {
         return;
     };
     process.doom();
-    if let Some(home) = process.home() {
+    if let Some(home) = home_of(process) {
         home.ask(Request::End(index));
         if here::worker().is_none_or(|here| here.index() != home.index()) {
             home.interrupt();

@@ -1,15 +1,20 @@
 //! Who is whose child, and what is left of the dead until their parents have asked.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 
 use super::exit::Exit;
 use super::limits::Limits;
 use super::record::{self, Process};
 use super::rights::Rights;
-use super::spawn::Begin;
-use crate::owner::Owner;
-use crate::state::state;
+use crate::owners::Owner;
+use crate::thread::fiber::NewFiber;
+use crate::thread::stacks::Stack;
 use crate::wait::Waiter;
+
+/// What a new process runs first ([`First`](super::First)), on its way to the home worker.
+pub(super) trait Begin: Send {
+    fn fiber(self: Box<Self>, stack: Stack, owner: Owner) -> NewFiber;
+}
 
 /// The family tree. Taken in critical pieces of the kernel only, never across a park.
 pub(crate) struct Tree {
@@ -43,10 +48,11 @@ pub(super) struct Node {
     previous: u32,
 }
 
+__state!(Mutex<Tree> = Mutex::new(Tree::new()));
+
 /// The tree, locked.
 pub(super) fn lock() -> MutexGuard<'static, Tree> {
     state()
-        .tree
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

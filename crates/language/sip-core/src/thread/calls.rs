@@ -12,7 +12,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::signals::Registers;
+/// The interrupted general registers, in the order of `REG_*`.
+pub(super) type Registers = [libc::greg_t; 23];
 
 /// What a call of the system waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,32 +8,16 @@
 use std::cell::Cell;
 
 use super::stacks::{STACK, Stack};
-use super::{here, switch};
 use crate::system::PAGE;
 
 /// A coroutine that has not run yet, so it may still go to another OS thread.
 #[allow(missing_debug_implementations)]
 pub(crate) struct NewFiber {
-    stack: Stack,
-    top: usize,
+    pub(super) stack: Stack,
+    pub(super) top: usize,
 }
 
 impl NewFiber {
-    /// `body` runs when the stack is gone on with.
-    ///
-    /// # Safety
-    /// `body` is `Send`, or the fiber is resumed on the calling OS thread.
-    #[inline]
-    pub(crate) unsafe fn new(stack: Stack, body: impl FnOnce() + 'static) -> NewFiber {
-        let body = move || {
-            body();
-            here::finish();
-        };
-        // SAFETY: nobody else has the stack, and it has room.
-        let top = unsafe { switch::prepare(stack.base(), body) };
-        NewFiber { stack, top }
-    }
-
     /// Never to run. What the closure holds is forgotten.
     pub(crate) fn into_stack(self) -> Stack {
         self.stack

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
+#[cfg(feature = "separate")]
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
 
 use super::slot::Thread;
@@ -37,7 +39,7 @@ impl Here {
 }
 
 thread_local! {
-    static HERE: Here = const {
+    static SELF: Here = const {
         Here {
             kept: Cell::new(ptr::null()),
             worker: Cell::new(None),
@@ -52,25 +54,53 @@ thread_local! {
     };
 }
 
+#[cfg(feature = "separate")]
+/// From the thread pointer to the program's `Here`, the same on each OS thread; 0 before the library is attached. The
+/// library's own code reads it, and nobody but `Core::attach` writes it.
+#[repr(transparent)]
+#[allow(missing_debug_implementations)]
+pub struct Distance(AtomicUsize);
+
+#[cfg(feature = "separate")]
+impl Distance {
+    #[inline(always)]
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, distance: usize) {
+        self.0.store(distance, Ordering::Relaxed);
+    }
+}
+
+/// This library's.
+#[cfg(feature = "separate")]
+pub static HERE: Distance = Distance(AtomicUsize::new(0));
+/// From here on this copy works with what the host's copy has of each OS thread, at this distance.
+#[cfg(feature = "separate")]
+pub(crate) fn attach(distance: usize) {
+    HERE.set(distance);
+}
+
 /// This copy of the crate's, for who has another copy.
 pub(crate) fn own() -> *const Here {
-    HERE.with(ptr::from_ref)
+    SELF.with(ptr::from_ref)
 }
 
 #[cfg(not(feature = "separate"))]
 #[inline(always)]
 fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
-    HERE.with(look)
+    SELF.with(look)
 }
 
 /// The program's: at a fixed distance from the thread pointer, which the host has made sure of.
 #[cfg(feature = "separate")]
 #[inline(always)]
 fn with<R>(look: impl FnOnce(&Here) -> R) -> R {
-    let distance = crate::locals::HERE.get();
+    let distance = HERE.get();
     if distance == 0 {
         // Not attached yet.
-        return HERE.with(look);
+        return SELF.with(look);
     }
     let at = thread_pointer().wrapping_add(distance);
     // SAFETY: a thread-local of this OS thread, without a destructor: it lives as long as the thread.

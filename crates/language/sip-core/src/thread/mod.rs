@@ -8,6 +8,7 @@
 //! A thread stays on the worker where it was started: compilers keep addresses of thread-local variables
 //! across calls, so a coroutine that has run must not move to another OS thread.
 
+mod begin;
 mod calls;
 pub(crate) mod fiber;
 pub(crate) mod here;

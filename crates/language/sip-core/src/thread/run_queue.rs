@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::slot::Thread;
-use super::worker::THREADS;
+use super::slot::{THREADS, Thread};
 use crate::table::{Table, Zeroed};
 
 type Entry = Cell<Option<&'static Thread>>;

@@ -19,6 +19,7 @@ use super::inbox::Bed;
 use super::slot::{State, Thread};
 use super::worker::{Request, Worker};
 use super::{here, signals, switch};
+use crate::critical;
 use crate::hooks;
 use crate::process::{self, Cause, Exit, Message, Process};
 use crate::system;
@@ -74,6 +75,19 @@ impl Worker {
     pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
         // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
         unsafe { switch::call_on(self.top.get(), body) };
+    }
+}
+
+// For processes' threads that run on it.
+impl Worker {
+    pub(crate) fn park_until(&'static self, thread: &'static Thread, deadline: Instant) {
+        let host = critical::as_host();
+        self.timers.add(deadline, thread.slot.get());
+        thread.deadline.set(Some(deadline));
+        drop(host);
+        self.park(thread);
+        let _host = critical::as_host();
+        self.forget_deadline(thread);
     }
 }
 

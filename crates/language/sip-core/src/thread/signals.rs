@@ -8,10 +8,13 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
+use super::calls::Registers;
+use super::worker::Worker;
 use super::{calls, here, watch};
 use crate::process::Cause;
-use crate::state::state;
 
 /// Bytes of a worker's alternate stack.
 const STACK: usize = 64 << 10;
@@ -27,16 +30,13 @@ const FAULTS: [i32; 6] = [
 /// Ignored by default, and unused by nearly everybody, so a stray one does no harm.
 const INTERRUPT: i32 = libc::SIGURG;
 
-/// The interrupted general registers, in the order of `REG_*`.
-pub(super) type Registers = [libc::greg_t; 23];
-
-/// What the program did about each signal before.
-pub(crate) type Before = Vec<(i32, libc::sigaction)>;
+/// What the program did about each signal before. The host's copy of this crate has the handlers.
+static BEFORE: OnceLock<Vec<(i32, libc::sigaction)>> = OnceLock::new();
 
 /// Installs the handlers, once, for the whole program.
 pub(crate) fn install() {
     calls::find();
-    state().signals.get_or_init(|| {
+    BEFORE.get_or_init(|| {
         let all = FAULTS.iter().chain([&INTERRUPT]);
         all.map(|signal| (*signal, replace(*signal))).collect()
     });
@@ -77,8 +77,15 @@ pub(super) fn os_thread() -> i32 {
     unsafe { libc::gettid() }
 }
 
+impl Worker {
+    /// Has the thread that runs looked at, if it is of an ended process.
+    pub(crate) fn interrupt(&self) {
+        interrupt(self.os_thread.load(Ordering::Relaxed));
+    }
+}
+
 /// Has a worker's OS thread look whether what it runs is to end.
-pub(super) fn interrupt(os_thread: i32) {
+fn interrupt(os_thread: i32) {
     if os_thread != 0 {
         // SAFETY: a signal that is handled or ignored.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), os_thread, INTERRUPT) };
@@ -164,8 +171,7 @@ fn abandon(cause: Cause, registers: &mut Registers) -> bool {
 
 /// The handler that was there before ours has its say.
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let before = state()
-        .signals
+    let before = BEFORE
         .get()
         .and_then(|all| all.iter().find(|(known, _)| *known == signal));
     let Some((_, before)) = before else { return };

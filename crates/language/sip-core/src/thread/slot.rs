@@ -9,7 +9,10 @@ use super::inbox::Link;
 use crate::heap::Heap;
 use crate::process::Process;
 use crate::table::Zeroed;
-use crate::wait::Waiter;
+use crate::waiter::Waiter;
+
+/// Threads that a worker can have at a time.
+pub(crate) const THREADS: usize = 1 << 18;
 
 /// What a place's thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -9,7 +9,6 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::state::state;
 use crate::system;
 
 /// Bytes of a thread's stack in address space, the guard page included.
@@ -38,8 +37,7 @@ impl Room {
         }
     }
 
-    /// The system allows so many mappings (`vm.max_map_count`).
-    pub(crate) fn allow(&self, mappings: usize) {
+    fn allow(&self, mappings: usize) {
         self.most.store(Room::beside(mappings), Ordering::Relaxed);
     }
 
@@ -119,9 +117,16 @@ impl Stacks {
     }
 }
 
+__state!(Room = Room::new());
+
+/// The system allows so many mappings (`vm.max_map_count`).
+pub(crate) fn allow(mappings: usize) {
+    state().allow(mappings);
+}
+
 #[cold]
 fn map(free: &mut Vec<Stack>) -> io::Result<()> {
-    if !state().stacks.take(BATCH) {
+    if !state().take(BATCH) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
     let start = system::reserve(BATCH * STACK, STACK)?;

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use super::{here, worker};
 use crate::process::Cause;
-use crate::state::state;
 
 /// How often the watch looks; a limit on a slice is exceeded by at most two of these.
 pub const TICK: Duration = Duration::from_millis(5);
@@ -36,7 +35,8 @@ pub(crate) fn end_sleepers() {
 
 /// Starts it, once. It runs when this returns, as workers do.
 pub(crate) fn start() -> io::Result<()> {
-    if state().watched.swap(true, Ordering::AcqRel) {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if WATCHED.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
     let (starting, started) = channel::<Infallible>();

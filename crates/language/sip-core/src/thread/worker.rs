@@ -7,27 +7,21 @@ use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::time::Duration;
 
 use super::calls::Wait;
 use super::fiber::NewFiber;
 use super::inbox::{Bed, Inbox, Link, Links};
 use super::run_queue::RunQueue;
-use super::signals;
-use super::slot::{State, Thread};
+use super::slot::{State, THREADS, Thread};
 use super::stacks::Stacks;
 use super::switch;
 use super::timers::Timers;
 use crate::heap::{Heap, Pool};
-use crate::hooks::Events;
 use crate::process::{self, Cause, Message, Process};
-use crate::state::state;
 use crate::system;
 use crate::table::Table;
 use crate::wait::Waiter;
-
-/// Threads that a worker can have at a time.
-pub(crate) const THREADS: usize = 1 << 18;
 
 /// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through `here::worker`, which
 /// only its own OS thread gets.
@@ -74,6 +68,22 @@ pub struct Worker {
     pub(super) message: Cell<Message>,
 }
 
+/// Events beside its inbox that a worker looks for and sleeps on. All functions but `wake` are called by the worker alone.
+#[derive(Debug)]
+pub struct Events {
+    /// Whether there is anything to handle.
+    pub pending: fn(&Worker) -> bool,
+    /// Handles it.
+    pub handle: fn(&Worker),
+    /// What the worker is to sleep on.
+    pub bed: fn(&Worker) -> Bed,
+    /// Sleeps while the worker's own word says so and no event comes. False if there is nothing to wait for: then
+    /// nothing was done.
+    pub sleep: fn(&Worker, Bed, Option<Duration>) -> bool,
+    /// Wakes the worker if it sleeps on [`Bed::Bell`]. For every OS thread.
+    pub wake: fn(&Worker),
+}
+
 /// On a cache line of its own. (Without it a message between two workers takes 1.7 times as long.)
 #[derive(Debug)]
 #[repr(align(64))]
@@ -93,13 +103,15 @@ unsafe impl Sync for Worker {}
 // SAFETY: a worker is made by one OS thread before any other knows it.
 unsafe impl Send for Worker {}
 
+__state!(OnceLock<Box<[Worker]>> = OnceLock::new());
+
 /// Starts `count` workers, each on a core of its own as far as there are so many. They run when this returns: what an OS
 /// thread asks of the system as it starts, a sandbox that is closed then need not let through.
 pub(crate) fn start(count: usize) -> io::Result<()> {
     let workers = (0..count)
         .map(|index| Worker::new(index as u16))
         .collect::<io::Result<Box<[Worker]>>>()?;
-    let workers = state().workers.get_or_init(|| workers);
+    let workers = state().get_or_init(|| workers);
     let cores = system::cores();
     let (starting, started) = channel();
     for worker in workers {
@@ -123,7 +135,7 @@ pub(crate) fn start(count: usize) -> io::Result<()> {
 
 /// All of them; none before the start.
 pub(crate) fn all() -> &'static [Worker] {
-    state().workers.get().map_or(&[], |workers| workers)
+    state().get().map_or(&[], |workers| workers)
 }
 
 /// What another OS thread asks of a worker.
@@ -288,11 +300,6 @@ impl Worker {
         let waits = &self.waits[wait as usize];
         waits.store(waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
-
-    /// Has the thread that runs looked at, if it is of an ended process.
-    pub(crate) fn interrupt(&self) {
-        signals::interrupt(self.os_thread.load(Ordering::Relaxed));
-    }
 }
 
 // For processes' threads that run on it.
@@ -342,16 +349,6 @@ impl Worker {
             thread.state.set(State::Parked);
             self.suspend(thread);
         }
-    }
-
-    pub(crate) fn park_until(&'static self, thread: &'static Thread, deadline: Instant) {
-        let host = crate::critical::as_host();
-        self.timers.add(deadline, thread.slot.get());
-        thread.deadline.set(Some(deadline));
-        drop(host);
-        self.park(thread);
-        let _host = crate::critical::as_host();
-        self.forget_deadline(thread);
     }
 
     pub(super) fn forget_deadline(&self, thread: &Thread) {

@@ -1,20 +1,21 @@
 //! Plain OS threads, that may hold endpoints too: a table of them, and the standard library's parking.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-use super::Waiter;
-use crate::state::state;
+use crate::waiter::Waiter;
 
 /// The table.
 pub(crate) struct HostThreads(Vec<Place>);
 
 impl HostThreads {
-    pub(crate) const fn new() -> HostThreads {
+    const fn new() -> HostThreads {
         HostThreads(Vec::new())
     }
 }
+
+__state!(Mutex<HostThreads> = Mutex::new(HostThreads::new()));
 
 /// A place of the table; its generation grows with each thread that leaves it.
 struct Place {
@@ -75,7 +76,6 @@ pub(super) fn unpark(waiter: Waiter) {
 
 fn threads() -> MutexGuard<'static, HostThreads> {
     state()
-        .host_threads
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

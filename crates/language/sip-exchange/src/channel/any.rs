@@ -5,8 +5,8 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::exchange::sendable::Handles;
-use crate::exchange::walk::Visitor;
-use crate::exchange::{HeapError, ledger};
+use crate::exchange::visitor::Visitor;
+use crate::exchange::{HeapError, accounts};
 use crate::inner::CORE;
 use mullion_sip_core::owner;
 
@@ -34,7 +34,7 @@ impl std::error::Error for Mismatch {}
 /// A new channel of a contract: the client's and the server's endpoint, of the calling thread's owner.
 pub(crate) fn untyped(contract: &'static Info) -> Result<[AnyEndpoint; 2], HeapError> {
     let _critical = CORE.critical();
-    let ends = place::create(contract, ledger::of(owner::current()))?;
+    let ends = place::create(contract, accounts::of(owner::current()))?;
     Ok(ends.map(AnyEndpoint))
 }
 
@@ -80,7 +80,7 @@ impl AnyEndpoint {
 
 impl Drop for AnyEndpoint {
     fn drop(&mut self) {
-        crate::exchange::discard(|visitor| self.visit(visitor));
+        crate::exchange::blocks::discard(|visitor| self.visit(visitor));
     }
 }
 

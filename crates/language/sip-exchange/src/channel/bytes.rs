@@ -7,9 +7,10 @@
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
+use crate::exchange::HeapError;
+use crate::exchange::blocks::discard;
+use crate::exchange::coding::{DecodeError, EncodeError, Reader, Step, Writer};
 use crate::exchange::walk::{Adopt, Release};
-use crate::exchange::wire::{DecodeError, EncodeError, Reader, Step, Writer};
-use crate::exchange::{self, HeapError};
 use crate::inner::CORE;
 use mullion_sip_core::wait::Waiter;
 
@@ -85,7 +86,7 @@ impl<'a> ByBytes<'a> {
         let fits = book.check(0).map_err(Unsent::Limit);
         if let Err(error) = rest.map_err(Unsent::Malformed).and(fits) {
             // SAFETY: as above; visited once, and not looked at again.
-            exchange::discard(|discard| unsafe { (contract.visit)(number, room, discard) });
+            discard(|discard| unsafe { (contract.visit)(number, room, discard) });
             return Err(error);
         }
         let mut release = Release::new(place.region());
@@ -159,7 +160,7 @@ impl<'a> ByBytes<'a> {
         let place = self.0.place_mut();
         place.settle(place.book());
         // SAFETY: the message is there, with this number; it is visited once, and then counted.
-        exchange::discard(|discard| unsafe {
+        discard(|discard| unsafe {
             (contract.visit)(number, place.payload(ring).as_ptr(), discard);
         });
         place.count_received();

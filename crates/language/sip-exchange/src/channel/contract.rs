@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::exchange::walk::Visitor;
-use crate::exchange::wire::{Step, Wire};
+use crate::exchange::coding::{Step, Wire};
+use crate::exchange::visitor::Visitor;
 use mullion_sip_digest::Digest;
 
 use super::message::{Messages, State};

@@ -6,10 +6,13 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use crate::exchange::blocks::discard;
+use crate::exchange::coding::{DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::sendable::Handles;
-use crate::exchange::walk::{Adopt, Visitor};
-use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
-use crate::exchange::{self, Exchange, HeapError, Shape, ledger};
+use crate::exchange::shape::{Part, part, start};
+use crate::exchange::visitor::Visitor;
+use crate::exchange::walk::Adopt;
+use crate::exchange::{Exchange, HeapError, Shape, accounts};
 use crate::inner::CORE;
 use mullion_sip_core::{owner, wait};
 
@@ -50,7 +53,7 @@ type Found<C, const SIDE: usize, S> = Result<Arrived<C, SIDE, S>, Endpoint<C, SI
 /// The caller's share, or the heap, is used up.
 pub fn channel<C: Contract>() -> Result<Fresh<C>, HeapError> {
     let _critical = CORE.critical();
-    let [client, server] = place::create(C::INFO, ledger::of(owner::current()))?;
+    let [client, server] = place::create(C::INFO, accounts::of(owner::current()))?;
     Ok((Endpoint::at(client), Endpoint::at(server)))
 }
 
@@ -409,7 +412,7 @@ impl AnyEndpoint {
 impl<C: Contract, const SIDE: usize, S> Drop for Endpoint<C, SIDE, S> {
     #[inline]
     fn drop(&mut self) {
-        exchange::discard(|visitor| visitor.endpoint(self.place.cast()));
+        discard(|visitor| visitor.endpoint(self.place.cast()));
     }
 }
 
@@ -447,5 +450,23 @@ where
 impl<C: Contract, const SIDE: usize, S> fmt::Debug for Endpoint<C, SIDE, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.place().fmt(formatter)
+    }
+}
+
+impl<T> Shape<T> {
+    /// Of an endpoint of a contract, on a side and in a state.
+    pub(crate) const fn end<C: Contract, const SIDE: usize, S: State<Contract = C>>() -> Shape<T> {
+        let name = C::STATES[S::INDEX as usize].0;
+        let hasher = start::<T>("end", name).number(SIDE as u64);
+        Shape::new(part(hasher, Part::Element, C::INFO.digest), false, true)
+    }
+
+    /// Of an endpoint of the contract around it, of which the type is a marker. The function finds the endpoint in it.
+    pub const fn own_end<C: Contract, const SIDE: usize, S: State<Contract = C>>(
+        _find: fn(&T) -> &Endpoint<C, SIDE, S>,
+    ) -> Shape<T> {
+        let name = C::STATES[S::INDEX as usize].0;
+        let hasher = start::<T>("own end", name).number(SIDE as u64);
+        Shape::new(hasher, false, true)
     }
 }

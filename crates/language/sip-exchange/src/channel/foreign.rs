@@ -14,31 +14,12 @@ use crate::inner::CORE;
 
 use super::AnyEndpoint;
 use super::contract::{Info, Side};
-use super::place::Place;
-
-/// What the process's endpoint calls. The functions are those of the program that made the bridge, whichever
-/// copy of this crate calls them.
-///
-/// # Safety
-/// Both are called with the address of this very hook, and not after `forget` has been.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Hook {
-    /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
-    // SAFETY: for the caller, as above.
-    pub pump: unsafe fn(*const Hook),
-    /// The channel is no more, and the hook is not called again.
-    // SAFETY: for the caller, as above.
-    pub forget: unsafe fn(*const Hook),
-}
-
-/// The kernel's end. It is on nobody's list, so any thread may close it; a lock of its holder keeps
-/// threads from using it at once.
-#[derive(Debug)]
-pub struct Foreign(NonNull<Place>);
-
-// SAFETY: an end in flight belongs to no thread.
-unsafe impl Send for Foreign {}
+use super::place::{Hook, Place};
+use crate::exchange::blocks::discard;
+use crate::exchange::coding::{DecodeError, ENDS, EncodeError, Reader, Writer};
+use crate::exchange::ends::Foreign;
+use crate::exchange::sizes::SMALLEST;
+use crate::exchange::visitor::Visitor;
 
 impl Foreign {
     /// Takes an end from its owner.
@@ -47,8 +28,8 @@ impl Foreign {
         let mut release = Release::new(Region::get());
         end.visit(&mut release);
         let bytes = release.finish();
-        crate::exchange::ledger::of(mullion_sip_core::owner::current()).subtract(bytes);
-        Foreign(end.into_place())
+        crate::exchange::accounts::of(mullion_sip_core::owner::current()).subtract(bytes);
+        Foreign(end.into_place().cast())
     }
 
     /// Takes an end that is in flight out of the message that it is in, which is to be dropped without it.
@@ -59,7 +40,7 @@ impl Foreign {
         let record = Region::around(end).record(Region::id(end));
         // SAFETY: by the caller.
         unsafe { (*record).holder = (*record).holder.lent() };
-        Foreign(end)
+        Foreign(end.cast())
     }
 
     /// The message keeps it after all.
@@ -80,19 +61,19 @@ impl Foreign {
     ) -> Result<(NonNull<Place>, Foreign), HeapError> {
         let [client, server] = super::place::create_in_flight(contract, state)?;
         Ok(match side {
-            Side::Client => (client, Foreign(server)),
-            Side::Server => (server, Foreign(client)),
+            Side::Client => (client, Foreign(server.cast())),
+            Side::Server => (server, Foreign(client.cast())),
         })
     }
 
     fn place(&self) -> &Place {
         // SAFETY: the end is this value's alone.
-        unsafe { self.0.as_ref() }
+        unsafe { self.0.cast().as_ref() }
     }
 
     fn place_mut(&mut self) -> &mut Place {
         // SAFETY: as above.
-        unsafe { self.0.as_mut() }
+        unsafe { self.0.cast().as_mut() }
     }
 
     /// Its contract.
@@ -164,7 +145,7 @@ impl Foreign {
     /// # Safety
     /// It is there, and was not read out.
     pub unsafe fn drop_next(&mut self, number: u16) {
-        crate::exchange::discard(|discard| {
+        discard(|discard| {
             // SAFETY: by the caller; it is visited once, and then counted.
             unsafe { (self.contract().visit)(number, self.payload().as_ptr(), discard) };
             self.count_received();
@@ -195,9 +176,51 @@ impl Foreign {
 
     /// Closes the end.
     pub fn close(self) {
-        crate::exchange::discard(|discard: &mut Discard| {
-            use crate::exchange::walk::Visitor;
+        discard(|discard: &mut Discard| {
             discard.endpoint(self.0.cast());
         });
+    }
+}
+
+impl Writer<'_> {
+    /// An endpoint of the message, which goes along: all that is written is its number.
+    pub(crate) fn endpoint(&mut self, end: NonNull<Place>) -> Result<(), EncodeError> {
+        let leaving = self.leaving.as_deref_mut().ok_or(EncodeError::Endpoint)?;
+        if leaving.ends.len() == ENDS {
+            return Err(EncodeError::TooManyEnds);
+        }
+        let ticket = leaving.next;
+        leaving.next = ticket.wrapping_add(1);
+        // SAFETY: it is in a message that is being sent, whose writer has it alone.
+        leaving.ends.push((ticket, unsafe { Foreign::lend(end) }));
+        self.bytes(&ticket.to_le_bytes())
+    }
+}
+
+impl Reader<'_> {
+    /// An endpoint of that side in that state: of a new channel, whose other end is for the kernel to join to wherever
+    /// the peer is. Whoever sends endpoints numbers them, so that each comes once.
+    pub(crate) fn endpoint(
+        &mut self,
+        contract: &'static Info,
+        side: Side,
+        state: u16,
+    ) -> Result<NonNull<Place>, DecodeError> {
+        let ticket = u32::from_le_bytes(self.array()?);
+        for bytes in [contract.size, SMALLEST, SMALLEST] {
+            self.block(bytes)?;
+        }
+        let arriving = self.arriving.as_deref_mut();
+        let arriving = arriving.ok_or(DecodeError::Invalid("endpoint: none can come here"))?;
+        if ticket != arriving.next {
+            return Err(DecodeError::Invalid("number of an endpoint"));
+        }
+        if arriving.ends.len() == ENDS {
+            return Err(DecodeError::TooManyEnds);
+        }
+        let (end, peer) = Foreign::pair(contract, side, state)?;
+        arriving.next = ticket.wrapping_add(1);
+        arriving.ends.push((ticket, peer));
+        Ok(end)
     }
 }

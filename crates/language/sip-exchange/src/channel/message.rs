@@ -13,8 +13,8 @@
 
 use std::marker::PhantomData;
 
-use crate::exchange::walk::Visitor;
-use crate::exchange::wire::{DecodeError, EncodeError, Reader, Writer};
+use crate::exchange::coding::{DecodeError, EncodeError, Reader, Writer};
+use crate::exchange::visitor::Visitor;
 use crate::exchange::{Exchange, Handles};
 use mullion_sip_digest::Digest;
 

@@ -19,19 +19,34 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::exchange::HeapError;
 use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Ledger, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
 use crate::exchange::walk::{Discard, Find, Release};
 use crate::exchange::worker;
-use crate::exchange::{self, HeapError};
 use crate::inner::CORE;
 use mullion_sip_core::wait::{self, Waiter};
 
 use super::contract::{Info, Ring, Side};
-use super::foreign::Hook;
 use super::line::{self, Line, Open, Word};
+
+/// What the process's endpoint calls. The functions are those of the program that made the bridge, whichever
+/// copy of this crate calls them.
+///
+/// # Safety
+/// Both are called with the address of this very hook, and not after `forget` has been.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Hook {
+    /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
+    // SAFETY: for the caller, as above.
+    pub pump: unsafe fn(*const Hook),
+    /// The channel is no more, and the hook is not called again.
+    // SAFETY: for the caller, as above.
+    pub forget: unsafe fn(*const Hook),
+}
 
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
@@ -389,7 +404,7 @@ impl Place {
         while self.open().is_both() {
             std::thread::yield_now();
         }
-        exchange::discard(|discard| {
+        crate::exchange::blocks::discard(|discard| {
             // SAFETY: the peer has closed, so this side has both queues.
             unsafe { self.drop_sent(discard) }
         });
@@ -593,5 +608,17 @@ unsafe fn destroy(last: &mut Place, discard: &mut Discard) {
         for bridge in bridges.into_iter().filter(|bridge| !bridge.is_null()) {
             ((*bridge).forget)(bridge);
         }
+    }
+}
+
+impl Book {
+    /// Shows every end of a channel on the list. On the owner's worker.
+    pub fn each_endpoint(self, mut show: impl FnMut(&Place)) {
+        self.each(|block, is_endpoint| {
+            if is_endpoint {
+                // SAFETY: an endpoint's block holds its place.
+                show(unsafe { self.region().block(block).cast().as_ref() });
+            }
+        });
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use crate::exchange::{HeapError, census, share_of};
+use crate::exchange::life::{set_limit, share_of};
+use crate::exchange::{HeapError, accounts, census};
 use crate::interior::Parcel;
 use crate::{ExBox, ExString, ExVec, Exchange, contract};
 use mullion_sip_core::owner::Owner;
@@ -323,7 +324,7 @@ fn what_is_sent_counts_until_the_answer() {
 #[test]
 fn a_share_is_a_limit() {
     thread::spawn(|| {
-        super::super::exchange::set_limit(Owner::HOST, 8192);
+        set_limit(Owner::HOST, 8192);
         let first = ExBox::try_new([0u8; 4000]).expect("within the limit");
         let second = ExBox::try_new([0u8; 4000]).expect("within the limit");
         let third = ExBox::try_new([0u8; 1]);
@@ -350,7 +351,7 @@ fn who_holds_too_much_receives_no_more() {
     let server = Parcel::pack(server);
     let ended = thread::spawn(move || {
         let server = server.open();
-        super::super::exchange::set_limit(Owner::HOST, 64);
+        set_limit(Owner::HOST, 64);
         server.recv().map(|_| ())
     });
     let reason = ended.join().expect_err("over the limit");
@@ -385,7 +386,7 @@ fn a_leaked_endpoint_and_block_are_on_their_owners_list() {
         std::mem::forget(tree(3));
         let held_before = held();
         assert!(held_before > 15 * 64);
-        let book = crate::exchange::ledger::of(Owner::HOST);
+        let book = accounts::of(Owner::HOST);
         crate::exchange::walk::end(book);
         assert_eq!(held(), 0);
         std::mem::forget(client);

@@ -5,16 +5,14 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::inner::CORE;
-use mullion_sip_core::owner;
-
-use super::region::{Holder, Region};
+use super::blocks::{allocate, allocate_in_flight, discard, release};
+use super::coding::{DecodeError, EncodeError, Reader, Writer};
+use super::error::HeapError;
+use super::region::Region;
 use super::sendable::{Exchange, Handles, scan};
 use super::shape::Shape;
 use super::sizes::{Class, Id, LARGEST, SMALLEST};
-use super::walk::{Discard, Visitor};
-use super::wire::{DecodeError, EncodeError, Reader, Writer};
-use super::{HeapError, ledger, worker};
+use super::visitor::Visitor;
 
 /// A value in the exchange heap, which moves by pointer when it is sent. Like a [`Box`] otherwise.
 ///
@@ -73,99 +71,6 @@ impl<T: Exchange> ExBox<T> {
             None => unreachable!("larger than the largest block"),
         }
     }
-}
-
-/// A block that was just taken, and where it is.
-type Fresh = (Id, NonNull<u8>);
-
-/// A fresh block for `bytes` on the caller's list.
-pub(super) fn allocate(bytes: usize) -> Result<Fresh, HeapError> {
-    allocate_of(Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?)
-}
-
-#[inline]
-fn allocate_of(class: Class) -> Result<Fresh, HeapError> {
-    let _critical = CORE.critical();
-    let book = ledger::of(owner::current());
-    book.check(class.bytes() as u64)?;
-    let id = worker::current().take(class)?;
-    // SAFETY: the block is fresh, and the calling thread is its owner's worker.
-    unsafe { book.link(id, Holder::FREE) };
-    book.add(class.bytes() as u64);
-    Ok((id, book.region().block(id)))
-}
-
-/// A fresh block for `bytes` of values of which any bytes are one: in memory that other OS processes share, if there is
-/// such memory, and room in it.
-#[inline]
-pub(super) fn allocate_plain(bytes: usize) -> Result<Fresh, HeapError> {
-    if bytes > super::commons::COPIED
-        && let Some(commons) = super::commons::get()
-        && let Some(class) = commons.class(bytes)
-    {
-        match allocate_of(class) {
-            Err(HeapError::Exhausted(_)) => {}
-            other => return other,
-        }
-    }
-    allocate(bytes)
-}
-
-/// A fresh block for `bytes` that is in flight: nobody's yet, and on no list.
-pub(super) fn allocate_in_flight(bytes: usize) -> Result<Fresh, HeapError> {
-    let class = Class::holding(bytes).ok_or(HeapError::TooLarge(bytes))?;
-    let _critical = CORE.critical();
-    let worker = worker::current();
-    let id = worker.take(class)?;
-    // SAFETY: the block is fresh and the caller's.
-    unsafe { (*worker.region().record(id)).holder = Holder::FREE.in_flight() };
-    Ok((id, worker.region().block(id)))
-}
-
-/// A block that another OS process says that it has sent, in flight.
-pub(super) fn take_lent(number: u32, from: u16) -> Result<Fresh, DecodeError> {
-    let _critical = CORE.critical();
-    let commons = super::commons::get().ok_or(DecodeError::Invalid("lent block"))?;
-    let id = Id(number);
-    let block = commons.arrive(id, from)?;
-    worker::current().count_taken();
-    Ok((id, block))
-}
-
-/// A block of a message that is to be dropped goes to another OS process then, by its life.
-pub(crate) fn lend(number: u32, to: u16) {
-    if let Some(commons) = super::commons::get() {
-        commons.lend(Id(number), to);
-    }
-}
-
-/// Blocks that were sent to that life, and that it has not read, are nobody's: it reads nothing any more.
-pub(crate) fn recall(numbers: &[u32], from: u16) {
-    if let Some(commons) = super::commons::get() {
-        numbers
-            .iter()
-            .for_each(|number| commons.recall(Id(*number), from));
-    }
-}
-
-/// The number by which a block goes to another OS process that shares memory, unless it is to be copied. Nobody touches it
-/// any more, and it is to be lent.
-pub(super) fn leave(id: Id) -> Option<u32> {
-    let goes = super::commons::is_common(id) && super::commons::get()?.leave(id);
-    goes.then_some(id.0)
-}
-
-/// Frees a block of the caller's, whatever is in it.
-pub(super) fn release(id: Id) {
-    discard(|visitor| visitor.block(id, None, 0));
-}
-
-/// Frees what `visit` shows.
-pub(crate) fn discard(visit: impl FnOnce(&mut Discard)) {
-    let _critical = CORE.critical();
-    let mut discard = Discard::new(worker::current());
-    visit(&mut discard);
-    discard.finish();
 }
 
 impl<T: Exchange> Drop for ExBox<T> {

@@ -34,15 +34,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::claim::{Away, Here, Word};
+use super::error::DecodeError;
 use super::pages::{self, Rights};
 use super::region::{Holder, Region};
 use super::sizes::{CLASSES, COMMON, Class, Id, SPAN_BITS};
 use super::table::{self, PLACES, part};
-use super::wire::DecodeError;
-use crate::exchange::state;
 
 pub use super::table::{BYTES, MEMBERS, Table};
 
@@ -141,18 +141,14 @@ pub fn share(file: BorrowedFd<'_>, me: Member, sharing: Sharing) -> io::Result<b
         table,
         here: here.cast(),
     };
-    Ok(state().commons.set(commons).is_ok())
+    Ok(state().set(commons).is_ok())
 }
 
-/// Whether a block is in common memory.
-#[inline]
-pub(super) fn is_common(id: Id) -> bool {
-    id.class().index() >= CLASSES
-}
+mullion_sip_core::__state!(OnceLock<Commons> = OnceLock::new());
 
 #[inline]
 pub(super) fn get() -> Option<&'static Commons> {
-    state().commons.get()
+    state().get()
 }
 
 /// What becomes of a block that its owner has dropped.
@@ -232,7 +228,7 @@ impl Commons {
             (true, to) => self.word(id).lend(self.here(id), self.me.life, to),
             (false, _) if part(id) == u32::from(self.me.part) => return Dropped::Kept,
             (false, _) => {
-                super::worker::discard(region, id);
+                super::given::discard(region, id);
                 // If Linux does not want its pages back it is used here, until it is dropped again.
                 if !self.set(id, Rights::None) {
                     return Dropped::Kept;

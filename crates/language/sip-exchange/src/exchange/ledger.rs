@@ -2,13 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::channel::Place;
-use mullion_sip_core::owner::Owner;
-
+use super::error::{HeapError, Share};
 use super::region::{Holder, Ledger, Record, Region};
 use super::sizes::{Id, PLACE_BITS, SMALLEST};
-use super::worker::Worker;
-use super::{HeapError, Share, worker};
 
 /// An owner's ledger and list. Only its worker changes them, apart from [`Book::give_back`].
 #[derive(Clone, Copy, Debug)]
@@ -30,29 +26,12 @@ pub struct Debtor {
 /// beyond, as [`super::sizes::Class::first`] has it).
 const HOST_THREADS: u32 = (1 << (PLACE_BITS - 1)) + 37;
 
-/// The ledger of an owner, on the owner's worker; of the calling thread, if that is the host.
-pub(crate) fn of(owner: Owner) -> Book {
-    let worker = worker::current();
-    let book = if owner == Owner::HOST {
-        of_thread(worker)
-    } else {
-        Book::numbered(worker.region(), owner.index())
-    };
-    book.open();
-    book
-}
-
-/// The ledger of a process, to be read on any thread. It may never have been opened: then all of it is 0.
-pub(super) fn look(owner: Owner) -> Book {
-    Book::numbered(Region::get(), owner.index())
-}
-
-/// The ledger of a thread of the host.
-pub(super) fn of_thread(worker: &Worker) -> Book {
-    Book::numbered(worker.region(), HOST_THREADS + worker.number())
-}
-
 impl Book {
+    /// The ledger of the thread of the host that has the worker with this number.
+    pub(crate) fn of_thread(region: Region, worker: u32) -> Book {
+        Book::numbered(region, HOST_THREADS + worker)
+    }
+
     /// The ledger of a block's holder, which has been opened when it came to hold anything.
     #[inline]
     pub(crate) fn holding(region: Region, holder: Holder) -> Book {
@@ -60,7 +39,7 @@ impl Book {
     }
 
     #[inline]
-    fn numbered(region: Region, number: u32) -> Book {
+    pub(super) fn numbered(region: Region, number: u32) -> Book {
         let ledger = region.ledger(number);
         Book {
             region,
@@ -97,7 +76,7 @@ impl Book {
 
     /// Makes the list of a ledger that was never used.
     #[inline]
-    fn open(self) {
+    pub(super) fn open(self) {
         let head = Id::head(self.number);
         let record = self.region.record(head);
         // SAFETY: heads have records; only this owner's worker touches this one.
@@ -183,16 +162,6 @@ impl Book {
         (first.as_head().is_none() && first != Id::NONE).then_some(first)
     }
 
-    /// Shows every end of a channel on the list. On the owner's worker.
-    pub fn each_endpoint(self, mut show: impl FnMut(&Place)) {
-        self.each(|block, is_endpoint| {
-            if is_endpoint {
-                // SAFETY: an endpoint's block holds its place.
-                show(unsafe { self.region.block(block).cast().as_ref() });
-            }
-        });
-    }
-
     /// Shows every block on the list: where it begins, and its bytes. On the owner's worker.
     pub fn each_block(self, mut show: impl FnMut(usize, usize)) {
         self.each(|block, _| {
@@ -202,7 +171,7 @@ impl Book {
     }
 
     /// Every block on the list, and whether it is an end of a channel.
-    fn each(self, mut show: impl FnMut(Id, bool)) {
+    pub(crate) fn each(self, mut show: impl FnMut(Id, bool)) {
         let mut id = self.first();
         while let Some(current) = id {
             let record = self.region.record(current);
@@ -343,8 +312,11 @@ fn over_limit(error: HeapError) -> ! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::accounts::of;
+    use super::super::life::{sent, share_of};
     use super::*;
-    use crate::exchange::{self, ExBox, walk};
+    use crate::exchange::{ExBox, walk};
+    use mullion_sip_core::owner::Owner;
     use std::collections::BTreeSet;
 
     /// A process's worker opens its ledger. Whoever looks at the process before would write it at the same time, and put the
@@ -353,7 +325,7 @@ mod tests {
     fn who_looks_at_an_owner_opens_nothing() {
         let nobody = Owner::from_bits(1 << 32 | 77);
         let head = Region::get().record(Id::head(nobody.index()));
-        let (share, sent) = (exchange::share_of(nobody), exchange::sent(nobody));
+        let (share, sent) = (share_of(nobody), sent(nobody));
         // SAFETY: heads have records, and this process has never begun.
         assert!(unsafe { (*head).next } == Id::NONE);
         assert_eq!((share, sent), (Share::default(), 0));

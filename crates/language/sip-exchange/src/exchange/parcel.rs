@@ -9,7 +9,7 @@ use mullion_sip_core::owner::{self, Owner};
 use super::region::Region;
 use super::sendable::Handles;
 use super::walk::{Adopt, Release};
-use super::{ledger, worker};
+use super::{accounts, blocks, worker};
 
 /// A value that is in flight: packed by one owner, opened by another, maybe on another OS thread.
 ///
@@ -42,7 +42,7 @@ impl<T: Handles> Parcel<T> {
             let mut release = Release::new(Region::get());
             value.visit(&mut release);
             bytes = release.finish();
-            ledger::of(owner::current()).subtract(bytes);
+            accounts::of(owner::current()).subtract(bytes);
         }
         (Parcel(ManuallyDrop::new(value)), bytes)
     }
@@ -64,7 +64,7 @@ impl<T: Handles> Parcel<T> {
     fn adopt(&mut self, owner: Owner) {
         if T::HOLDS {
             let _critical = CORE.critical_moving::<T>();
-            let mut adopt = Adopt::new(ledger::of(owner), worker::here());
+            let mut adopt = Adopt::new(accounts::of(owner), worker::here());
             self.0.visit(&mut adopt);
             adopt.finish();
         }
@@ -74,7 +74,7 @@ impl<T: Handles> Parcel<T> {
 impl<T: Handles> Drop for Parcel<T> {
     fn drop(&mut self) {
         if T::HOLDS {
-            super::block::discard(|visitor| self.0.visit(visitor));
+            blocks::discard(|visitor| self.0.visit(visitor));
         }
     }
 }

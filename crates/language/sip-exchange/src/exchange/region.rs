@@ -4,11 +4,11 @@
 //! without a look at a global. It is reserved once and never returned; pages become memory when first written.
 
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::credit::Credit;
 use super::sizes::{Class, Id, PLACE_BITS, SPAN_BITS};
-use crate::exchange::state;
 
 /// Spans for sizes, and as many again in front for what the heap knows of them.
 const BLOCKS: usize = 32 << SPAN_BITS;
@@ -34,7 +34,7 @@ pub(crate) struct Record {
     /// How many values a walk finds in it.
     pub(crate) count: usize,
     /// How a walk looks into it.
-    pub(crate) scan: Option<super::walk::Scan>,
+    pub(crate) scan: Option<super::visitor::Scan>,
 }
 
 /// Whose a block is: nobody's, in flight, or a ledger's; and whether it is an endpoint.
@@ -112,10 +112,12 @@ unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
+mullion_sip_core::__state!(OnceLock<Region> = OnceLock::new());
+
 impl Region {
     /// The one region, reserved at first use.
     pub(crate) fn get() -> Region {
-        *state().region.get_or_init(|| Region(reserve()))
+        *state().get_or_init(|| Region(reserve()))
     }
 
     /// The region that something in it belongs to.
@@ -171,7 +173,7 @@ impl Region {
         #[cfg(not(miri))]
         // SAFETY: the block is free, so nobody reads or writes it, and it covers whole pages.
         unsafe {
-            let advice = match super::commons::is_common(id) {
+            let advice = match id.is_common() {
                 true => libc::MADV_REMOVE,
                 false => libc::MADV_DONTNEED,
             };

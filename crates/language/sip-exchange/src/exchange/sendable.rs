@@ -4,9 +4,9 @@ use std::ptr::NonNull;
 
 use mullion_sip_digest::Digest;
 
+use super::coding::{DecodeError, EncodeError, Reader, Writer};
 use super::shape::Shape;
-use super::walk::Visitor;
-use super::wire::{DecodeError, EncodeError, Reader, Writer};
+use super::visitor::Visitor;
 
 /// A type whose handles (boxes, vectors and endpoints in the exchange heap) can be found.
 ///

@@ -21,9 +21,6 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::sendable::Exchange;
-use crate::channel::Contract;
-use crate::channel::endpoint::Endpoint;
-use crate::channel::message::State;
 use mullion_sip_digest::Digest;
 use mullion_sip_digest::Hasher;
 
@@ -46,7 +43,7 @@ impl<T> Copy for Shape<T> {}
 
 /// What a part of a shape is. The numbers keep parts of different kinds apart.
 #[derive(Clone, Copy)]
-enum Part {
+pub(crate) enum Part {
     Field = 1,
     Parameter,
     Number,
@@ -55,7 +52,7 @@ enum Part {
 }
 
 impl<T> Shape<T> {
-    const fn new(hasher: Hasher, plain: bool, holds: bool) -> Shape<T> {
+    pub(crate) const fn new(hasher: Hasher, plain: bool, holds: bool) -> Shape<T> {
         Shape {
             digest: hasher.finish(),
             plain,
@@ -94,22 +91,6 @@ impl<T> Shape<T> {
     /// Of a type inside of itself.
     pub const fn enclosing() -> Shape<T> {
         Shape::new(start::<T>("enclosing", ""), false, true)
-    }
-
-    /// Of an endpoint of a contract, on a side and in a state.
-    pub(crate) const fn end<C: Contract, const SIDE: usize, S: State<Contract = C>>() -> Shape<T> {
-        let name = C::STATES[S::INDEX as usize].0;
-        let hasher = start::<T>("end", name).number(SIDE as u64);
-        Shape::new(part(hasher, Part::Element, C::INFO.digest), false, true)
-    }
-
-    /// Of an endpoint of the contract around it, of which the type is a marker. The function finds the endpoint in it.
-    pub const fn own_end<C: Contract, const SIDE: usize, S: State<Contract = C>>(
-        _find: fn(&T) -> &Endpoint<C, SIDE, S>,
-    ) -> Shape<T> {
-        let name = C::STATES[S::INDEX as usize].0;
-        let hasher = start::<T>("own end", name).number(SIDE as u64);
-        Shape::new(hasher, false, true)
     }
 
     /// Of a type with one field and the field's representation: the field's own. The function finds it.
@@ -172,7 +153,7 @@ impl<T> Shape<T> {
 }
 
 /// The type itself, without its parts.
-const fn start<T>(kind: &str, name: &str) -> Hasher {
+pub(crate) const fn start<T>(kind: &str, name: &str) -> Hasher {
     Digest::new()
         .text(kind)
         .text(name)
@@ -197,7 +178,7 @@ const fn niches<T>() -> u64 {
         | ((size_of::<Many<T>>() == size) as u64) << 2
 }
 
-const fn part(hasher: Hasher, part: Part, digest: Digest) -> Hasher {
+pub(crate) const fn part(hasher: Hasher, part: Part, digest: Digest) -> Hasher {
     hasher.number(part as u64).digest(digest)
 }
 

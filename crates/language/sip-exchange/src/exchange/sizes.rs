@@ -134,6 +134,12 @@ impl Class {
 pub struct Id(pub(crate) u32);
 
 impl Id {
+    /// Whether the block is in common memory.
+    #[inline]
+    pub(crate) fn is_common(self) -> bool {
+        self.class().index() >= CLASSES
+    }
+
     pub(crate) const NONE: Id = Id(0);
 
     #[inline]

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Deref;
 
+use super::coding::{DecodeError, EncodeError, Reader, Writer};
 use super::sendable::{Exchange, Handles};
 use super::shape::Shape;
 use super::vector::ExVec;
-use super::walk::Visitor;
-use super::wire::{DecodeError, EncodeError, Reader, Writer};
+use super::visitor::Visitor;
 
 /// UTF-8 text in the exchange heap. Like a [`String`], as far as it goes. Never in memory that another OS process shares,
 /// which could make it anything but a text.

@@ -6,13 +6,13 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use super::HeapError;
-use super::block::{allocate, allocate_in_flight, allocate_plain, discard, release, take_lent};
+use super::blocks::{allocate, allocate_in_flight, allocate_plain, discard, release, take_lent};
+use super::coding::{DecodeError, EncodeError, Reader, Writer};
+use super::error::HeapError;
 use super::sendable::{Exchange, Handles, encode_all, scan};
 use super::shape::Shape;
 use super::sizes::{Id, LARGEST, SMALLEST};
-use super::walk::Visitor;
-use super::wire::{DecodeError, EncodeError, Reader, Writer};
+use super::visitor::Visitor;
 
 /// Values in a row in the exchange heap, which move by pointer when they are sent. Like a [`Vec`] otherwise; it
 /// grows by powers of two. An empty one has no block.
@@ -199,7 +199,7 @@ impl<T: Exchange + Copy> ExVec<T> {
 
     /// In memory that nobody else can change, as [`ExVec::extend_alone`] has it.
     pub(super) fn alone(self) -> ExVec<T> {
-        if !super::commons::is_common(self.id()) {
+        if !self.id().is_common() {
             return self;
         }
         let mut vector = ExVec::new();
@@ -391,7 +391,9 @@ impl<T: Exchange + PartialEq> PartialEq for ExVec<T> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{ExString, ledger, worker};
+    use super::super::ledger::Book;
+    use super::super::region::Region;
+    use super::super::{ExString, worker};
     use super::*;
 
     /// Does the same to both, and compares them.
@@ -428,7 +430,7 @@ mod tests {
         ) {
             follow(&steps, |number| number as u64);
             follow(&steps, |number| ExString::from(number.to_string().as_str()));
-            assert_eq!(ledger::of_thread(worker::current()).first(), None);
+            assert_eq!(Book::of_thread(Region::get(), worker::current().number()).first(), None);
         }
     }
 }

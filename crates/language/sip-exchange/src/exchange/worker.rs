@@ -2,15 +2,15 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
-use crate::exchange::state;
 use crate::inner::CORE;
 
-use super::HeapError;
 use super::commons::{self, Dropped};
-use super::ledger;
+use super::error::HeapError;
+use super::given::{self, DISCARDED_FROM};
+use super::ledger::Book;
 use super::region::{Holder, Region};
 use super::sizes::{CLASSES, COMMON, Class, Id};
 
@@ -18,11 +18,6 @@ use super::sizes::{CLASSES, COMMON, Class, Id};
 const BATCH_BYTES: usize = 64 << 10;
 /// The most blocks that move at a time.
 const BATCH_BLOCKS: usize = 64;
-/// Free blocks of this size or more give their pages back to the system when no worker keeps them.
-const DISCARDED_FROM: usize = 256 << 10;
-/// Those that are larger do so at once. Of each other size a worker keeps two, 32 MiB in all: pages that are made again
-/// cost ten times what is copied into them.
-const KEPT_TO: usize = 8 << 20;
 /// Of common memory, large blocks that others have had are taken back one by one as they are needed.
 const ONE_BY_ONE_FROM: usize = 1 << 20;
 
@@ -65,9 +60,11 @@ impl Drop for Leave {
     fn drop(&mut self) {
         // Whoever still holds blocks (in another thread-local that is dropped later) keeps the worker.
         if let Some(worker) = kept()
-            && ledger::of_thread(worker).first().is_none()
+            && Book::of_thread(worker.region(), worker.number())
+                .first()
+                .is_none()
         {
-            ledger::of_thread(worker).reset();
+            Book::of_thread(worker.region(), worker.number()).reset();
             CORE.keep(ptr::null());
             everything().idle.push(worker);
         }
@@ -117,19 +114,32 @@ fn enter() -> &'static Worker {
 }
 
 /// All that OS threads have had, and those that no thread has at the moment.
-pub(super) struct Everything {
+struct Everything {
     all: Vec<&'static Worker>,
     idle: Vec<&'static Worker>,
 }
 
 impl Everything {
-    pub(super) const fn new() -> Everything {
+    const fn new() -> Everything {
         Everything {
             all: Vec::new(),
             idle: Vec::new(),
         }
     }
 }
+
+/// What OS threads share of free blocks.
+pub(crate) struct State {
+    everything: Mutex<Everything>,
+    stores: [Mutex<Store>; CLASSES + COMMON],
+}
+
+mullion_sip_core::__state!(
+    State = State {
+        everything: Mutex::new(Everything::new()),
+        stores: [const { Mutex::new(Store::EMPTY) }; CLASSES + COMMON],
+    }
+);
 
 fn everything() -> MutexGuard<'static, Everything> {
     state()
@@ -197,7 +207,7 @@ impl Worker {
     pub(crate) unsafe fn give(&self, id: Id) {
         let class = id.class();
         // SAFETY: by the caller.
-        if commons::is_common(id) && unsafe { self.is_gone(id) } {
+        if id.is_common() && unsafe { self.is_gone(id) } {
             return;
         }
         let stack = self.free[class.index()].get();
@@ -213,7 +223,7 @@ impl Worker {
                 self.give_batch(class);
             }
         }
-        discard(self.region, id);
+        given::discard(self.region, id);
     }
 
     /// A block of common memory is to be given back: true if it is not ours any more.
@@ -252,7 +262,7 @@ impl Worker {
             }
             (*stack).top = (*self.region.record(last)).next;
             (*stack).count -= batch(class);
-            if class.bytes() >= DISCARDED_FROM && !commons::is_common(top) {
+            if class.bytes() >= DISCARDED_FROM && !top.is_common() {
                 // Of large ones a batch is one.
                 self.region.discard(top);
             }
@@ -267,24 +277,12 @@ fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
-/// Gives the pages of a free block back to the system, if it is large, and nobody is to keep them.
-pub(super) fn discard(region: Region, id: Id) {
-    let bytes = id.class().bytes();
-    let keeps = match commons::is_common(id) {
-        true => super::table::keeps_pages(id),
-        false => bytes <= KEPT_TO,
-    };
-    if bytes >= DISCARDED_FROM && !keeps {
-        region.discard(id);
-    }
-}
-
 fn batch(class: Class) -> usize {
     (BATCH_BYTES / class.bytes()).clamp(1, BATCH_BLOCKS)
 }
 
 /// The free blocks of one size that no worker keeps, and how many have ever been made.
-pub(super) struct Store {
+struct Store {
     free: Stack,
     made: u32,
     /// Of common memory: how many had been returned when they were last looked for.
@@ -298,7 +296,7 @@ fn store(class: Class) -> MutexGuard<'static, Store> {
 }
 
 impl Store {
-    pub(super) const EMPTY: Store = Store {
+    const EMPTY: Store = Store {
         free: Stack::EMPTY,
         made: 0,
         returned: 0,

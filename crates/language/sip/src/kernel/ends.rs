@@ -15,7 +15,6 @@ use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::{Core, Hooks, Table, Zeroed};
 
 use crate::inner::{CORE, EXCHANGE};
-use crate::state::state;
 use mullion_sip_exchange::channel::AnyEndpoint;
 use mullion_sip_exchange::interior::ByBytes;
 
@@ -40,7 +39,7 @@ struct Slot {
 }
 
 /// The place of one process's, by the process's own. All zero is none.
-struct Held(Cell<Option<Box<Ends>>>);
+pub(crate) struct Held(Cell<Option<Box<Ends>>>);
 
 // SAFETY: zero is no box.
 unsafe impl Zeroed for Held {}
@@ -48,18 +47,14 @@ unsafe impl Zeroed for Held {}
 // the OS thread of its home worker.
 unsafe impl Sync for Held {}
 
-/// The ends of all processes.
-pub(crate) struct State(OnceLock<Table<Held, { Core::PLACES }>>);
+/// All of them.
+pub(crate) type State = OnceLock<Table<Held, { Core::PLACES }>>;
 
-impl State {
-    pub(crate) const fn new() -> State {
-        State(OnceLock::new())
-    }
-}
+mullion_sip_core::__state!(State = OnceLock::new());
 
 /// Reserves the table, once.
 pub(crate) fn reserve() -> io::Result<()> {
-    let table = &state().ends.0;
+    let table = state();
     if table.get().is_none() {
         let _ = table.set(CORE.table()?);
     }
@@ -75,7 +70,7 @@ pub(crate) const HOOKS: Hooks = Hooks {
 
 /// The place of a process that lives on the calling worker.
 fn held(owner: Owner) -> Option<&'static Held> {
-    state().ends.0.get()?.get(owner.index() as usize)
+    state().get()?.get(owner.index() as usize)
 }
 
 /// Does something with the calling process's ends, in a critical piece and as the host. `body` does not park and does

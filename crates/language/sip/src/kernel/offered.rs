@@ -1,11 +1,10 @@
 //! What a host offers to code that knows no types: contracts by digest, programs by name, both then by number.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 
 use crate::host::Host;
 use crate::inner::CORE;
 use crate::process::Program;
-use crate::state::state;
 use mullion_sip_exchange::__private::Visitor;
 use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 use mullion_sip_exchange::exchange::Handles;
@@ -34,7 +33,7 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    pub(crate) const fn new() -> Offered {
+    const fn new() -> Offered {
         Offered {
             contracts: Vec::new(),
             programs: Vec::new(),
@@ -42,9 +41,10 @@ impl Offered {
     }
 }
 
+mullion_sip_core::__state!(Mutex<Offered> = Mutex::new(Offered::new()));
+
 fn offered() -> MutexGuard<'static, Offered> {
     state()
-        .offered
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

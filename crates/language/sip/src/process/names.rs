@@ -6,14 +6,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::SubAssign;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use thiserror::Error;
 
 use super::upstream::{self, Elsewhere, Place};
 use crate::host::Host;
 use crate::inner::{CORE, EXCHANGE};
-use crate::state::state;
 use mullion_sip_core::Hooks;
 use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::wait::{self, Waiter};
@@ -83,7 +82,7 @@ struct Waiting {
 }
 
 impl Names {
-    pub(crate) const fn new() -> Names {
+    const fn new() -> Names {
         Names {
             bound: BTreeMap::new(),
             given: BTreeMap::new(),
@@ -200,9 +199,10 @@ impl Bound {
     }
 }
 
+mullion_sip_core::__state!(Mutex<Names> = Mutex::new(Names::new()));
+
 fn names() -> MutexGuard<'static, Names> {
     state()
-        .names
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

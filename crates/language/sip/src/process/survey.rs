@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use crate::host::Host;
 use crate::inner::{CORE, EXCHANGE};
-use crate::state::state;
 use mullion_sip_core::owner::Owner;
 use mullion_sip_core::wait::{self, Waiter};
 use mullion_sip_core::{Hooks, Worker};
@@ -86,7 +85,7 @@ struct Answers {
 }
 
 impl State {
-    pub(crate) const fn new() -> State {
+    const fn new() -> State {
         State {
             asking: Mutex::new(()),
             answers: Mutex::new(Answers {
@@ -98,6 +97,8 @@ impl State {
         }
     }
 }
+
+mullion_sip_core::__state!(State = State::new());
 
 /// Workers answer between two threads: one that is kept by a thread for longer is not waited for.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -115,7 +116,7 @@ pub(super) fn holdings() -> Vec<Holding> {
 }
 
 fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
-    let state = &state().survey;
+    let state = state();
     let _one = lock(&state.asking);
     *lock(&state.answers) = Answers {
         open: CORE.workers().len(),
@@ -140,7 +141,7 @@ fn answer(home: &'static Worker) {
     let _host = CORE.as_host();
     let mut ends = Vec::new();
     let mut holdings = Vec::new();
-    let memory = lock(&state().survey.answers).holdings.is_some();
+    let memory = lock(&state().answers).holdings.is_some();
     for owner in CORE.living(home) {
         if memory {
             hold(home, owner, &mut holdings);
@@ -150,7 +151,7 @@ fn answer(home: &'static Worker) {
                 .each_endpoint(|place| ends.push(end_of(owner, place)));
         }
     }
-    let mut answers = lock(&state().survey.answers);
+    let mut answers = lock(&state().answers);
     answers.ends.append(&mut ends);
     if let Some(all) = &mut answers.holdings {
         all.append(&mut holdings);

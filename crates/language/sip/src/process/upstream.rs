@@ -4,18 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::names::NameError;
 use crate::host::Host;
-use crate::state::state;
 use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 use mullion_sip_exchange::interior::Parcel;
 
-/// Who is asked.
-pub(crate) struct State(OnceLock<&'static dyn Upstream>);
-
-impl State {
-    pub(crate) const fn new() -> State {
-        State(OnceLock::new())
-    }
-}
+// Who is asked.
+mullion_sip_core::__state!(OnceLock<&'static dyn Upstream> = OnceLock::new());
 
 /// The name server that has the truth, in another OS process.
 pub trait Upstream: Sync {
@@ -60,12 +53,12 @@ pub enum Place {
 impl Host {
     /// Has names asked for there that this OS process does not have. The first one stays.
     pub fn set_upstream(&self, upstream: &'static dyn Upstream) {
-        let _ = state().upstream.0.set(upstream);
+        let _ = state().set(upstream);
     }
 }
 
 fn upstream() -> Option<&'static dyn Upstream> {
-    state().upstream.0.get().copied()
+    state().get().copied()
 }
 
 /// A process of this OS process has bound a name.

@@ -18,12 +18,13 @@ use mullion_sip_exchange::channel::{AnyEndpoint, Info, Side};
 use mullion_sip_exchange::interior::order;
 use mullion_sip_exchange::interior::{Foreign, Hook};
 
+use super::fault::{Fault, report};
 use super::hand::Handed;
 use super::line::{Line, Watch};
+use super::link::Link;
 use super::memory::Memory;
 use super::post::LineMemory;
 use super::turn::Turn;
-use super::{Fault, Link, report};
 
 /// The middle of a channel between two OS processes.
 #[repr(C)]

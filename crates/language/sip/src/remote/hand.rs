@@ -17,7 +17,6 @@ use super::bridge::{Bridge, Way};
 use super::travel::Handover;
 use super::{Fault, Link, Path, post};
 use crate::inner::CORE;
-use crate::state::state;
 use mullion_sip_exchange::channel::Side;
 use mullion_sip_exchange::exchange::wire::EncodeError;
 use mullion_sip_exchange::interior::Foreign;
@@ -114,35 +113,31 @@ enum Task {
 }
 
 /// Where tasks are left.
-pub(crate) struct Desk {
+struct Desk {
     tasks: Mutex<Tasks>,
     more: Condvar,
 }
 
-impl Desk {
-    pub(super) const fn new() -> Desk {
-        Desk {
-            tasks: Mutex::new(Tasks {
-                open: false,
-                list: VecDeque::new(),
-                last: 0,
-                asked: BTreeMap::new(),
-            }),
-            more: Condvar::new(),
-        }
-    }
-}
+/// Endpoints that leave. In the host's copy alone, as bridges are.
+static DESK: Desk = Desk {
+    tasks: Mutex::new(Tasks {
+        open: false,
+        list: VecDeque::new(),
+        last: 0,
+        asked: BTreeMap::new(),
+    }),
+    more: Condvar::new(),
+};
 
 fn tasks() -> MutexGuard<'static, Tasks> {
-    let desk = &state().remote.desk;
-    desk.tasks
+    DESK.tasks
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn put_task(task: Task) {
     tasks().list.push_back(task);
-    state().remote.desk.more.notify_one();
+    DESK.more.notify_one();
 }
 
 /// From now on endpoints can be sent to other OS processes: a thread is about to [`carry`] them.
@@ -158,7 +153,7 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
             match tasks.list.pop_front() {
                 Some(task) => break task,
                 None => {
-                    let more = state().remote.desk.more.wait(tasks);
+                    let more = DESK.more.wait(tasks);
                     tasks = more.unwrap_or_else(|poisoned| poisoned.into_inner());
                 }
             }

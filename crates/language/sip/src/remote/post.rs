@@ -1,15 +1,14 @@
 //! What a worker hears: the bells of its bridges.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use super::bell;
 use super::bridge::{Bridge, Joint};
 use super::link::Link;
 use crate::inner::CORE;
-use crate::state::state;
 use mullion_sip_core::{Bed, Events, FutexWait, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
@@ -63,14 +62,18 @@ struct Joined {
     joint: Arc<Joint>,
 }
 
+/// The worker of the next bridge. Bridges, and this, are in the host's copy alone.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// One for each worker.
+static POSTS: OnceLock<Box<[Post]>> = OnceLock::new();
+
 /// A worker for a new bridge: the calling one, or each in turn.
 pub(super) fn choose() -> Option<usize> {
     let all = CORE.workers();
     match CORE.worker() {
         Some(here) => Some(here.index().into()),
-        None => state()
-            .remote
-            .next
+        None => NEXT
             .fetch_add(1, Ordering::Relaxed)
             .checked_rem(all.len().min(super::link::BELLS)),
     }
@@ -151,13 +154,12 @@ pub(super) fn change_all() {
 
 /// One for each worker; none before workers run.
 fn posts() -> &'static [Post] {
-    let posts = &state().remote.posts;
-    match posts.get() {
+    match POSTS.get() {
         Some(posts) => posts,
         None if CORE.workers().is_empty() => &[],
         None => {
             let _host = CORE.as_host();
-            posts.get_or_init(|| CORE.workers().iter().map(|_| Post::default()).collect())
+            POSTS.get_or_init(|| CORE.workers().iter().map(|_| Post::default()).collect())
         }
     }
 }

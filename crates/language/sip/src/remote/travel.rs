@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::bridge::{Bridge, Ends, Way};
+use super::fault::{Fault, Path, report};
 use super::hand::Handed;
 use super::line::refuse;
-use super::{Fault, Link, Memory, Passage, Path, post, report};
+use super::{Link, Memory, Passage, post};
 
 /// What has become of a channel that was to be handed over.
 pub(super) enum Handover {

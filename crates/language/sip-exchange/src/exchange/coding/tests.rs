@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use proptest::prelude::*;
 
+use super::super::values::{from_bytes, to_bytes};
 use super::*;
 use crate::exchange::{ExBox, ExString, ExVec, HeapError};
 use crate::{Exchange, contract};
@@ -118,7 +119,7 @@ fn encode<T: Exchange>(value: &T) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-use super::from_bytes as decode;
+use super::super::values::from_bytes as decode;
 
 /// Blocks that this thread has taken and not given back.
 fn taken() -> i64 {
@@ -268,10 +269,10 @@ fn a_contract_knows_its_steps() {
 /// Who reads bytes has the blocks, and they count: not even by this may anybody hold more than his share.
 #[test]
 fn what_is_read_counts_for_its_reader() {
-    let held = || crate::exchange::share_of(mullion_sip_core::owner::Owner::HOST).held;
+    let held = || crate::exchange::life::share_of(mullion_sip_core::owner::Owner::HOST).held;
     let bytes = to_bytes(&ExVec::copy_of(&[1u8; 1000]), LONGEST).expect("short");
     let before = held();
-    let value: ExVec<u8> = super::from_bytes(&bytes).expect("a vector");
+    let value: ExVec<u8> = from_bytes(&bytes).expect("a vector");
     assert_eq!(held(), before + 1024);
     drop(value);
     assert_eq!(held(), before);

@@ -1,8 +1,6 @@
 //! Who owns something: a process by its number and generation, or the host.
 
-use crate::process::Process;
-use crate::state::state;
-use crate::thread::here;
+use std::sync::RwLock;
 
 /// One life of a process. A number is used again by later processes; the pair never is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -47,22 +45,6 @@ impl Owner {
     }
 }
 
-/// Who the calling thread works for.
-#[inline]
-pub fn current() -> Owner {
-    let process = here::thread().and_then(|thread| thread.process.get());
-    process.map_or(Owner::HOST, Process::owner)
-}
-
-/// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the
-/// OS thread has its power or is a worker that runs no process. Nobody else asks for anything.
-pub(crate) fn caller() -> Option<Owner> {
-    match here::thread() {
-        Some(thread) => thread.process.get().map(Process::owner),
-        None => (here::is_hosts() || here::worker().is_some()).then_some(Owner::HOST),
-    }
-}
-
 /// What is called when a process has ended, with its owner, once and in the order of registration.
 ///
 /// It runs on the process's worker, in no process, after the last of its threads has stopped for good and
@@ -70,10 +52,11 @@ pub(crate) fn caller() -> Option<Owner> {
 /// unpark. What it does costs the worker's other processes time, so it should cost what the process owned.
 pub type Teardown = fn(Owner);
 
+__state!(RwLock<Vec<Teardown>> = RwLock::new(Vec::new()));
+
 /// Has `hook` called at the end of every process from now on. The same function is registered once.
 pub(crate) fn register(hook: Teardown) {
     let mut hooks = state()
-        .teardown
         .write()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     if !hooks.iter().any(|known| std::ptr::fn_addr_eq(*known, hook)) {
@@ -84,7 +67,6 @@ pub(crate) fn register(hook: Teardown) {
 /// Calls them all.
 pub(crate) fn tear_down(owner: Owner) {
     let hooks = state()
-        .teardown
         .read()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     for hook in hooks.iter() {

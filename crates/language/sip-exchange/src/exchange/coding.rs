@@ -10,72 +10,11 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 
+use super::blocks;
+use super::ends::{Arriving, Leaving};
+pub use super::error::{BLOCKS, DEPTH, DecodeError, ENDS, EncodeError};
 use super::sizes::{Id, SMALLEST};
-use super::{Exchange, HeapError, Parcel, ledger};
-use crate::channel::foreign::Foreign;
-use crate::channel::{Info, Place, Side};
-use crate::inner::CORE;
-use mullion_sip_core::owner;
-
-/// How deep boxes and vectors may lie in each other: both walks recurse, on a stack of at least 1 MiB.
-pub const DEPTH: u32 = 256;
-/// Bytes of blocks that one message may unfold into: as many as the largest block has.
-pub const BLOCKS: usize = super::sizes::LARGEST;
-
-/// Endpoints in one message.
-pub const ENDS: usize = 1024;
-
-/// Why a value cannot go to another OS process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum EncodeError {
-    /// More than there is room for.
-    #[error(
-        "the message is longer than the {0} bytes that a channel between OS processes has room for"
-    )]
-    TooLong(usize),
-    /// More than [`DEPTH`].
-    #[error("boxes lie more than {DEPTH} deep in each other")]
-    TooDeep,
-    /// Endpoints go along with messages only, and not where nobody makes lines for them.
-    #[error(
-        "an endpoint cannot go there: it is no message, or nobody makes channels between these OS processes"
-    )]
-    Endpoint,
-    /// More than [`ENDS`].
-    #[error("the message has more than {ENDS} endpoints")]
-    TooManyEnds,
-}
-
-/// What is wrong with bytes that a peer in another OS process has sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DecodeError {
-    /// They end within a value.
-    #[error("the message ends within a value")]
-    Short,
-    /// They go on behind the last value.
-    #[error("{0} bytes follow the message")]
-    Long(usize),
-    /// No such value.
-    #[error("the bytes are no {0}")]
-    Invalid(&'static str),
-    /// More than [`DEPTH`].
-    #[error("boxes lie more than {DEPTH} deep in each other")]
-    TooDeep,
-    /// More blocks than [`BLOCKS`].
-    #[error("the message asks for more than {BLOCKS} bytes of blocks")]
-    TooLarge,
-    /// More endpoints than [`ENDS`].
-    #[error("the message has more than {ENDS} endpoints")]
-    TooManyEnds,
-    /// No block is to be had.
-    #[error(transparent)]
-    Heap(#[from] HeapError),
-    /// The pages of a block that has come cannot be opened: there are too many mappings.
-    #[error("Linux refuses the pages of a block: too many mappings (vm.max_map_count)")]
-    Refused,
-}
 
 /// Where a value is written: a small place, and a large one for what does not fit there.
 #[derive(Debug)]
@@ -88,9 +27,9 @@ pub struct Writer<'a> {
     padding: usize,
     depth: u32,
     /// Numbers of blocks that go along; none can without a list.
-    lent: Option<&'a mut Vec<u32>>,
+    pub(crate) lent: Option<&'a mut Vec<u32>>,
     /// Endpoints that go along; none can without.
-    leaving: Option<&'a mut Leaving>,
+    pub(crate) leaving: Option<&'a mut Leaving>,
     _place: PhantomData<&'a mut [u8]>,
 }
 
@@ -136,23 +75,10 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// An endpoint of the message, which goes along: all that is written is its number.
-    pub(crate) fn endpoint(&mut self, end: NonNull<Place>) -> Result<(), EncodeError> {
-        let leaving = self.leaving.as_deref_mut().ok_or(EncodeError::Endpoint)?;
-        if leaving.ends.len() == ENDS {
-            return Err(EncodeError::TooManyEnds);
-        }
-        let ticket = leaving.next;
-        leaving.next = ticket.wrapping_add(1);
-        // SAFETY: it is in a message that is being sent, whose writer has it alone.
-        leaving.ends.push((ticket, unsafe { Foreign::lend(end) }));
-        self.bytes(&ticket.to_le_bytes())
-    }
-
     /// The number of a block that goes along, and that nobody touches any more; None if it is to be copied.
     pub(super) fn lend(&mut self, block: Id) -> Option<u32> {
         let lent = self.lent.as_mut()?;
-        let number = super::block::leave(block)?;
+        let number = blocks::leave(block)?;
         lent.push(number);
         Some(number)
     }
@@ -189,28 +115,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Adds values as they lie in memory.
-    ///
-    /// # Panics
-    /// If they are not plain.
-    #[inline]
-    pub fn plain<T: Exchange>(&mut self, values: &[T]) -> Result<(), EncodeError> {
-        assert!(T::PLAIN, "only plain values are their bytes");
-        // SAFETY: plain values have no padding, so all their bytes are initialised.
-        self.bytes(unsafe {
-            std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values))
-        })
-    }
-
-    /// Adds a value as it lies in memory.
-    ///
-    /// # Panics
-    /// If it is not plain.
-    #[inline]
-    pub fn value<T: Exchange>(&mut self, value: &T) -> Result<(), EncodeError> {
-        self.plain(std::slice::from_ref(value))
-    }
-
     /// Adds the number of a variant.
     #[inline]
     pub fn variant(&mut self, number: u16) -> Result<(), EncodeError> {
@@ -242,22 +146,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Endpoints that go along with messages in one direction of a channel.
-#[derive(Debug, Default)]
-pub struct Leaving {
-    next: u32,
-    /// Those of the message that is being written, by their numbers.
-    pub ends: Vec<(u32, Foreign)>,
-}
-
-/// Endpoints that come along with messages in one direction of a channel.
-#[derive(Debug, Default)]
-pub struct Arriving {
-    next: u32,
-    /// The peers of those of the message that is being read, by their numbers.
-    pub ends: Vec<(u32, Foreign)>,
-}
-
 /// Bytes that are read once, from the front.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -268,7 +156,7 @@ pub struct Reader<'a> {
     /// Who may send blocks along, by its life.
     lender: Option<u16>,
     /// Where the peers of endpoints are put; none can come without.
-    arriving: Option<&'a mut Arriving>,
+    pub(crate) arriving: Option<&'a mut Arriving>,
     _place: PhantomData<&'a [u8]>,
 }
 
@@ -307,32 +195,6 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// An endpoint of that side in that state: of a new channel, whose other end is for the kernel to join to wherever
-    /// the peer is. Whoever sends endpoints numbers them, so that each comes once.
-    pub(crate) fn endpoint(
-        &mut self,
-        contract: &'static Info,
-        side: Side,
-        state: u16,
-    ) -> Result<NonNull<Place>, DecodeError> {
-        let ticket = u32::from_le_bytes(self.array()?);
-        for bytes in [contract.size, SMALLEST, SMALLEST] {
-            self.block(bytes)?;
-        }
-        let arriving = self.arriving.as_deref_mut();
-        let arriving = arriving.ok_or(DecodeError::Invalid("endpoint: none can come here"))?;
-        if ticket != arriving.next {
-            return Err(DecodeError::Invalid("number of an endpoint"));
-        }
-        if arriving.ends.len() == ENDS {
-            return Err(DecodeError::TooManyEnds);
-        }
-        let (end, peer) = Foreign::pair(contract, side, state)?;
-        arriving.next = ticket.wrapping_add(1);
-        arriving.ends.push((ticket, peer));
-        Ok(end)
-    }
-
     pub(super) fn lender(&self) -> Option<u16> {
         self.lender
     }
@@ -366,30 +228,6 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Fills a place with values that are their bytes.
-    #[inline]
-    pub(super) fn plain<T: Exchange>(
-        &mut self,
-        place: &mut [MaybeUninit<T>],
-    ) -> Result<(), DecodeError> {
-        assert!(T::PLAIN, "only plain values are their bytes");
-        let bytes = size_of_val(place);
-        // SAFETY: the same memory, as bytes; any bytes are plain values.
-        self.fill(unsafe { std::slice::from_raw_parts_mut(place.as_mut_ptr().cast(), bytes) })
-    }
-
-    /// One value that is its bytes.
-    ///
-    /// # Panics
-    /// If its type is not plain.
-    #[inline]
-    pub fn value<T: Exchange>(&mut self) -> Result<T, DecodeError> {
-        let mut value = MaybeUninit::uninit();
-        self.plain(std::slice::from_mut(&mut value))?;
-        // SAFETY: written, and any bytes are a plain value.
-        Ok(unsafe { value.assume_init() })
-    }
-
     /// The number of a variant.
     #[inline]
     pub fn variant(&mut self) -> Result<u16, DecodeError> {
@@ -411,7 +249,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a block of the message.
-    pub(super) fn block(&mut self, bytes: usize) -> Result<(), DecodeError> {
+    pub(crate) fn block(&mut self, bytes: usize) -> Result<(), DecodeError> {
         let bytes = bytes.max(super::sizes::SMALLEST).next_power_of_two();
         self.blocks = self
             .blocks
@@ -441,44 +279,6 @@ impl<'a> Reader<'a> {
             left => Err(DecodeError::Long(left)),
         }
     }
-}
-
-/// A value as bytes, at most `longest`.
-///
-/// # Errors
-/// As [`Exchange::encode`].
-pub fn to_bytes<T: Exchange>(value: &T, longest: usize) -> Result<Vec<u8>, EncodeError> {
-    let mut bytes = Vec::with_capacity(longest);
-    let mut writer = Writer::new(&mut [], &mut bytes.spare_capacity_mut()[..longest]);
-    value.encode(&mut writer)?;
-    let (written, _) = writer.finish();
-    // SAFETY: that many were written, to the only place that has room for any.
-    unsafe { bytes.set_len(written) };
-    Ok(bytes)
-}
-
-/// The value that bytes are, all of them. Its blocks are the calling thread's owner's, as if it had made them.
-///
-/// # Errors
-/// As [`Exchange::decode`]; or the owner holds as much as it may.
-pub fn from_bytes<T: Exchange>(bytes: &[u8]) -> Result<T, DecodeError> {
-    // Blocks that were read and are nobody's yet are lost if their maker is ended.
-    let _critical = CORE.critical();
-    let book = ledger::of(owner::current());
-    if T::HOLDS {
-        book.check(bytes.len() as u64)?;
-    }
-    let value = CORE.on_large_stack(|| {
-        let mut reader = Reader::new(bytes);
-        let value = T::decode(&mut reader)?;
-        reader.finish()?;
-        Ok::<T, DecodeError>(value)
-    })?;
-    let value = Parcel::arrived(value).open_for(owner::current());
-    if T::HOLDS {
-        book.check(0)?;
-    }
-    Ok(value)
 }
 
 /// From so many bytes on, what is written for another core goes past the caches: to take the lines out of the other's
