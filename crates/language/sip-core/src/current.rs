@@ -13,6 +13,7 @@ pub fn current() -> Owner {
 
 /// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the
 /// OS thread has its power or is a worker that runs no process. Nobody else asks for anything.
+#[inline]
 pub(crate) fn caller() -> Option<Owner> {
     match here::thread() {
         Some(thread) => thread.process.get().map(Process::owner),

@@ -17,69 +17,72 @@ use crate::thread::worker::Worker;
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
     /// A worker's OS thread begins. No process has run on it.
-    pub worker_begins: fn(),
+    pub worker_begins: Option<fn()>,
     /// A process begins, with these limits. None of its threads has run.
-    pub process_begins: fn(Owner, &Limits),
-    /// A process has ended, and every [`Teardown`](crate::owners::Teardown) function has been called for it. Its heap is
+    pub process_begins: Option<fn(Owner, &Limits)>,
+    /// A process has ended, and every [`Teardown`](crate::owner::Teardown) function has been called for it. Its heap is
     /// still its own.
-    pub process_ended: fn(Owner),
+    pub process_ended: Option<fn(Owner)>,
     /// The worker was asked for a survey of its processes.
-    pub survey: fn(&'static Worker),
+    pub survey: Option<fn(&'static Worker)>,
 }
 
 impl Hooks {
     /// Nothing is done.
     pub const NONE: Hooks = Hooks {
-        worker_begins: || {},
-        process_begins: |_, _| {},
-        process_ended: |_| {},
-        survey: |_| {},
+        worker_begins: None,
+        process_begins: None,
+        process_ended: None,
+        survey: None,
     };
 }
 
-/// As many parts as can have hooks.
-const PARTS: usize = 8;
-
-/// The hooks that are registered, in order.
-pub(crate) struct Registered([OnceLock<Hooks>; PARTS]);
-
-impl Registered {
-    pub(crate) const fn new() -> Registered {
-        Registered([const { OnceLock::new() }; PARTS])
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Hooks> {
-        self.0.iter().map_while(OnceLock::get)
-    }
+/// The hooks of all parts, each kind in the order of the parts.
+#[derive(Default)]
+pub(crate) struct Registered {
+    worker_begins: Box<[fn()]>,
+    process_begins: Box<[fn(Owner, &Limits)]>,
+    process_ended: Box<[fn(Owner)]>,
+    survey: Box<[fn(&'static Worker)]>,
 }
 
-__state!(Registered = Registered::new());
+__state!(OnceLock<Registered> = OnceLock::new());
 
-/// Has the hooks called from now on, in this order. A start that has failed half-way may come again, with the same ones.
-///
-/// # Panics
-/// More than [`PARTS`] parts have hooks.
+/// Has the hooks called from now on. A start that has failed half-way may come again, with the same ones.
 pub(crate) fn register(parts: &[Hooks]) {
-    assert!(parts.len() <= PARTS, "at most {PARTS} parts have hooks");
-    for (place, hooks) in state().0.iter().zip(parts) {
-        let _ = place.set(*hooks);
-    }
+    state().get_or_init(|| Registered {
+        worker_begins: parts.iter().filter_map(|part| part.worker_begins).collect(),
+        process_begins: parts
+            .iter()
+            .filter_map(|part| part.process_begins)
+            .collect(),
+        process_ended: parts.iter().filter_map(|part| part.process_ended).collect(),
+        survey: parts.iter().filter_map(|part| part.survey).collect(),
+    });
 }
 
 pub(crate) fn worker_begins() {
-    state().all().for_each(|hooks| (hooks.worker_begins)());
+    if let Some(all) = state().get() {
+        all.worker_begins.iter().for_each(|hook| hook());
+    }
 }
 
 pub(crate) fn process_begins(owner: Owner, limits: &Limits) {
-    let all = state().all();
-    all.for_each(|hooks| (hooks.process_begins)(owner, limits));
+    if let Some(all) = state().get() {
+        all.process_begins
+            .iter()
+            .for_each(|hook| hook(owner, limits));
+    }
 }
 
 pub(crate) fn process_ended(owner: Owner) {
-    let all = state().all();
-    all.for_each(|hooks| (hooks.process_ended)(owner));
+    if let Some(all) = state().get() {
+        all.process_ended.iter().for_each(|hook| hook(owner));
+    }
 }
 
 pub(crate) fn survey(worker: &'static Worker) {
-    state().all().for_each(|hooks| (hooks.survey)(worker));
+    if let Some(all) = state().get() {
+        all.survey.iter().for_each(|hook| hook(worker));
+    }
 }

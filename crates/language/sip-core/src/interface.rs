@@ -92,12 +92,14 @@ impl Core {
     }
 
     /// Runs something that does not park on a stack with at least 1 MiB of room. The caller is in a critical piece.
+    #[inline]
     pub fn on_large_stack<R>(self, body: impl FnOnce() -> R) -> R {
         thread::on_large_stack(body)
     }
 
     /// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the OS
     /// thread has its power or is a worker that runs no process. Nobody else asks for anything.
+    #[inline]
     pub fn caller(self) -> Option<Owner> {
         current::caller()
     }
@@ -174,6 +176,7 @@ impl Core {
 /// Processes.
 impl Core {
     /// Whether a life of a process has not ended. Says false once anything of the place's next life can be seen.
+    #[inline]
     pub fn is_alive(self, owner: Owner) -> bool {
         process::place(owner.index()).is_some_and(|process| process.owner() == owner)
     }
@@ -210,6 +213,7 @@ impl Core {
     ///
     /// # Panics
     /// In no process.
+    #[inline]
     pub fn end_as(self, exit: Exit) -> ! {
         process::end_as(exit)
     }
@@ -296,6 +300,7 @@ impl Core {
     ///
     /// # Errors
     /// The system has no address space for it.
+    #[inline]
     pub fn table<T: Zeroed, const CAPACITY: usize>(self) -> io::Result<Table<T, CAPACITY>> {
         Table::reserve()
     }

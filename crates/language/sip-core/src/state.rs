@@ -29,7 +29,7 @@ pub struct State {
     next_home: &'static AtomicUsize,
     processes: &'static OnceLock<Table<Process, { process::PLACES }>>,
     tree: &'static Mutex<Tree>,
-    hooks: &'static Registered,
+    hooks: &'static OnceLock<Registered>,
     teardown: &'static RwLock<Vec<Teardown>>,
     stacks: &'static Room,
     host_threads: &'static Mutex<HostThreads>,

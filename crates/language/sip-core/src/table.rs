@@ -2,6 +2,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicU32;
 
 use crate::system;
 
@@ -10,6 +11,9 @@ use crate::system;
 /// # Safety
 /// All-zero bytes are a valid value, and dropping one does nothing.
 pub unsafe trait Zeroed {}
+
+// SAFETY: zero is a number.
+unsafe impl Zeroed for AtomicU32 {}
 
 /// `CAPACITY` entries, a power of two, in reserved address space; an entry costs memory once it is used.
 #[derive(Debug)]

@@ -72,16 +72,19 @@ impl Interior {
 
     /// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share. Nothing, if the owner's
     /// process has ended or has not begun.
+    #[inline]
     pub fn share_of(self, owner: Owner) -> Share {
         life::share_of(owner)
     }
 
     /// Messages that an owner has sent from ends that it has closed, from any thread; as [`Interior::share_of`].
+    #[inline]
     pub fn sent(self, owner: Owner) -> u64 {
         life::sent(owner)
     }
 
     /// The ledger and the list of an owner, on the owner's worker; of the calling thread, if that is the host.
+    #[inline]
     pub fn ledger(self, owner: Owner) -> Book {
         accounts::of(owner)
     }
@@ -133,6 +136,7 @@ impl Interior {
     }
 
     /// An end, as code that knows no types uses it.
+    #[inline]
     pub fn by_bytes(self, end: &mut AnyEndpoint) -> ByBytes<'_> {
         ByBytes::of(end)
     }

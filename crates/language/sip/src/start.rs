@@ -30,6 +30,7 @@ impl Host {
     /// See [`StartError`].
     pub fn start(&self, how: Start) -> Result<(), StartError> {
         CORE.on_end(EXCHANGE.teardown());
-        CORE.start(how.workers, kernel::reserve, &PARTS)
+        let prepare = || kernel::reserve().and_then(|()| names::counts::reserve());
+        CORE.start(how.workers, prepare, &PARTS)
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct State {
     offered: &'static Mutex<Offered>,
     names: &'static Mutex<Names>,
     upstream: &'static OnceLock<&'static dyn Upstream>,
+    counts: &'static names::counts::State,
     survey: &'static survey::State,
 }
 
@@ -31,6 +32,7 @@ pub(crate) static OWN: State = State {
     offered: &offered::OWN,
     names: &names::OWN,
     upstream: &upstream::OWN,
+    counts: &names::counts::OWN,
     survey: &survey::OWN,
 };
 
@@ -51,11 +53,12 @@ pub(crate) unsafe fn attach(host: &'static State) {
     offered::attach(host.offered);
     names::attach(host.names);
     upstream::attach(host.upstream);
+    names::counts::attach(host.counts);
     survey::attach(host.survey);
 }
 
 /// Where the compiler has put the fields.
-pub(crate) const PLACES: [usize; 8] = {
+pub(crate) const PLACES: [usize; 9] = {
     use std::mem::offset_of;
     [
         offset_of!(State, core),
@@ -65,6 +68,7 @@ pub(crate) const PLACES: [usize; 8] = {
         offset_of!(State, offered),
         offset_of!(State, names),
         offset_of!(State, upstream),
+        offset_of!(State, counts),
         offset_of!(State, survey),
     ]
 };

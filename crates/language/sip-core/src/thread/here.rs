@@ -163,6 +163,7 @@ pub(crate) fn count_host(change: i32) {
 }
 
 /// Whether this OS thread has the host's power.
+#[inline]
 pub(crate) fn is_hosts() -> bool {
     with(|here| here.hosts.get() != 0)
 }
@@ -305,6 +306,7 @@ fn close_pending() {
 }
 
 /// Below this stack address no critical piece begins from now on; gives what it was.
+#[inline]
 pub(crate) fn replace_floor(floor: usize) -> usize {
     with(|here| here.floor.replace(floor))
 }

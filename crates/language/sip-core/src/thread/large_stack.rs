@@ -13,6 +13,7 @@ thread_local! {
 
 /// Runs something that does not park on a stack with at least 1 MiB of room: the scheduler's, if a process's thread
 /// calls. The caller is in a critical piece.
+#[inline]
 pub(crate) fn on_large_stack<R>(body: impl FnOnce() -> R) -> R {
     let worker = match here::running() {
         Some((worker, _)) if !USED.get() => worker,

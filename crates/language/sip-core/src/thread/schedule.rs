@@ -72,6 +72,7 @@ impl Worker {
     ///
     /// # Safety
     /// A thread of this worker runs, and calls this.
+    #[inline]
     pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
         // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
         unsafe { switch::call_on(self.top.get(), body) };

@@ -47,22 +47,26 @@ impl AnyEndpoint {
         ManuallyDrop::new(self).0
     }
 
+    #[inline]
     pub(super) fn place(&self) -> &Place {
         // SAFETY: the endpoint has its place alone, on this thread.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     pub(super) fn place_mut(&mut self) -> &mut Place {
         // SAFETY: as above.
         unsafe { self.0.as_mut() }
     }
 
     /// Its contract.
+    #[inline]
     pub fn info(&self) -> &'static Info {
         self.place().contract
     }
 
     /// Its side.
+    #[inline]
     pub fn side(&self) -> Side {
         self.place().side
     }
@@ -73,6 +77,7 @@ impl AnyEndpoint {
     }
 
     /// The number of its state.
+    #[inline]
     pub(crate) fn number(&self) -> u16 {
         self.place().state
     }

@@ -35,6 +35,7 @@ pub enum Unsent {
 pub struct ByBytes<'a>(&'a mut AnyEndpoint);
 
 impl<'a> ByBytes<'a> {
+    #[inline]
     pub(crate) fn of(end: &'a mut AnyEndpoint) -> ByBytes<'a> {
         ByBytes(end)
     }
@@ -44,22 +45,26 @@ impl<'a> ByBytes<'a> {
     }
 
     /// The number of its state.
+    #[inline]
     pub fn state_number(&self) -> u16 {
         self.0.number()
     }
 
     /// Whether its state is one in which it receives.
+    #[inline]
     pub fn receives(&self) -> bool {
         let state = self.0.info().states.get(usize::from(self.0.number()));
         state.is_some_and(|(_, sender)| *sender != self.0.side())
     }
 
     /// Whether the last message of the contract has been sent or received: it is only to be dropped.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.0.number() == Step::END
     }
 
     /// Sends a message. In a critical piece, as the host.
+    #[inline]
     pub fn send_bytes(&mut self, number: u16, bytes: &[u8]) -> Result<(), Unsent> {
         let (contract, side) = (self.0.info(), self.0.side());
         let step = (contract.step(self.0.number(), side, number)).ok_or(Unsent::OutOfTurn)?;
@@ -105,6 +110,7 @@ impl<'a> ByBytes<'a> {
     ///
     /// # Errors
     /// There is none, and the peer has gone.
+    #[inline]
     pub fn poll(&self) -> Result<Option<u16>, ChannelClosed> {
         let (place, ring) = (self.0.place(), self.incoming());
         if ring.slots == 0 {
@@ -125,17 +131,20 @@ impl<'a> ByBytes<'a> {
     }
 
     /// Has `waiter` woken by the next message, or the peer's end; it polls once more before it parks.
+    #[inline]
     pub fn register(&self, waiter: Waiter) {
         self.0.place().register(waiter);
     }
 
     /// Nobody waits any more.
+    #[inline]
     pub fn unregister(&self) {
         self.0.place().unregister();
     }
 
     /// Writes the payload of the next message, which [`poll`](ByBytes::poll) has found, and says how long it is.
     /// In a critical piece. The message stays.
+    #[inline]
     pub fn read_bytes(
         &self,
         number: u16,
@@ -155,6 +164,7 @@ impl<'a> ByBytes<'a> {
 
     /// Drops the next message, which [`poll`](ByBytes::poll) has found, and goes to the state that it leads to. In a
     /// critical piece.
+    #[inline]
     pub fn drop_next(&mut self, number: u16) {
         let (contract, ring) = (self.0.info(), self.incoming());
         let place = self.0.place_mut();

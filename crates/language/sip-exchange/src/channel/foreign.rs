@@ -77,16 +77,19 @@ impl Foreign {
     }
 
     /// Its contract.
+    #[inline]
     pub fn contract(&self) -> &'static Info {
         self.place().contract
     }
 
     /// Its side.
+    #[inline]
     pub fn side(&self) -> Side {
         self.place().side
     }
 
     /// The state that it was in when the kernel took it.
+    #[inline]
     pub fn state(&self) -> u16 {
         self.place().state
     }
@@ -102,6 +105,7 @@ impl Foreign {
     }
 
     /// Whether the process's endpoint has closed.
+    #[inline]
     pub fn peer_gone(&self) -> bool {
         self.place().peer_gone()
     }
@@ -116,6 +120,7 @@ impl Foreign {
     }
 
     /// The process's next message.
+    #[inline]
     pub fn next(&self) -> Option<u16> {
         let place = self.place();
         let ring = place.contract.rings[place.side.index()];
@@ -129,6 +134,7 @@ impl Foreign {
     ///
     /// # Safety
     /// There is one.
+    #[inline]
     pub unsafe fn payload(&self) -> NonNull<u8> {
         let place = self.place();
         // SAFETY: the ring is this side's.
@@ -136,6 +142,7 @@ impl Foreign {
     }
 
     /// The process's next message has gone: its payload is not looked at again.
+    #[inline]
     pub fn count_received(&mut self) {
         self.place_mut().count_received();
     }
@@ -144,6 +151,7 @@ impl Foreign {
     ///
     /// # Safety
     /// It is there, and was not read out.
+    #[inline]
     pub unsafe fn drop_next(&mut self, number: u16) {
         discard(|discard| {
             // SAFETY: by the caller; it is visited once, and then counted.
@@ -156,6 +164,7 @@ impl Foreign {
     ///
     /// # Safety
     /// The contract allows a message now.
+    #[inline]
     pub unsafe fn room(&self) -> NonNull<u8> {
         let place = self.place();
         // SAFETY: by the caller the slot is free.
@@ -166,6 +175,7 @@ impl Foreign {
     ///
     /// # Safety
     /// It was, and the contract allows a message with this number now.
+    #[inline]
     pub unsafe fn show(&mut self, number: u16) {
         let ring = self.contract().rings[self.side().peer().index()];
         // SAFETY: by the caller.

@@ -7,6 +7,7 @@ use super::region::Region;
 use super::worker;
 
 /// The ledger of an owner, on the owner's worker; of the calling thread, if that is the host.
+#[inline]
 pub(crate) fn of(owner: Owner) -> Book {
     let worker = worker::current();
     let book = if owner == Owner::HOST {

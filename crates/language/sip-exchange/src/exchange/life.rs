@@ -11,10 +11,10 @@ use crate::inner::CORE;
 
 /// What the heap does when workers and processes begin and end. Blocks go back before any other teardown.
 pub(crate) const HOOKS: Hooks = Hooks {
-    worker_begins: || {
+    worker_begins: Some(|| {
         worker::current();
-    },
-    process_begins: |owner, limits| set_limit(owner, limits.exchange),
+    }),
+    process_begins: Some(|owner, limits| set_limit(owner, limits.exchange)),
     ..Hooks::NONE
 };
 

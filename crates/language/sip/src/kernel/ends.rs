@@ -64,7 +64,7 @@ pub(crate) fn reserve() -> io::Result<()> {
 /// The numbers of an ended process are nobody's.
 pub(crate) const HOOKS: Hooks = Hooks {
     // The ends were on the owner's list, and are closed.
-    process_ended: |owner| drop(held(owner).and_then(|held| held.0.take())),
+    process_ended: Some(|owner| drop(held(owner).and_then(|held| held.0.take()))),
     ..Hooks::NONE
 };
 

@@ -5,7 +5,10 @@
 //! is nobody's. Of such ends, at most [`BACKLOG`] wait at all the names of one process; others are closed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::ops::SubAssign;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use thiserror::Error;
@@ -13,9 +16,9 @@ use thiserror::Error;
 use super::upstream::{self, Elsewhere, Place};
 use crate::host::Host;
 use crate::inner::{CORE, EXCHANGE};
-use mullion_sip_core::Hooks;
 use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_core::{Core, Hooks, Table};
 use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 use mullion_sip_exchange::interior::Debtor;
 use mullion_sip_exchange::interior::Parcel;
@@ -67,8 +70,6 @@ pub(crate) struct Names {
     given: BTreeMap<(Owner, Box<str>), u32>,
     /// How many ends of ended processes wait at all names of one; never 0.
     left: BTreeMap<Owner, usize>,
-    /// How many names a living process has bound; never 0.
-    counts: BTreeMap<Owner, usize>,
 }
 
 /// An end that waits at a name.
@@ -87,7 +88,6 @@ impl Names {
             bound: BTreeMap::new(),
             given: BTreeMap::new(),
             left: BTreeMap::new(),
-            counts: BTreeMap::new(),
         }
     }
 
@@ -248,16 +248,11 @@ fn bind_to(
     if names.bound.contains_key(path) {
         return Err(NameError::Taken);
     }
-    if owner != Owner::HOST {
-        if names
-            .counts
-            .get(&owner)
-            .is_some_and(|count| *count >= NAMES)
-        {
-            return Err(NameError::TooMany);
-        }
-        *names.counts.entry(owner).or_default() += 1;
+    let count = counts::of(owner);
+    if owner != Owner::HOST && count.load(Ordering::Relaxed) as usize >= NAMES {
+        return Err(NameError::TooMany);
     }
+    count.fetch_add(1, Ordering::Relaxed);
     let bound = Bound {
         owner,
         digest,
@@ -296,9 +291,7 @@ fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     };
     // Another thread of the process may wait there, by the path.
     let ends = gone.map(|bound| names.empty(path, bound));
-    if owner != Owner::HOST {
-        subtract_one(&mut names.counts, owner);
-    }
+    counts::of(owner).fetch_sub(1, Ordering::Relaxed);
     drop(names);
     drop(ends);
     upstream::unbound(path);
@@ -417,12 +410,40 @@ impl Host {
 
 /// How many names a process has bound.
 pub(super) fn count(owner: Owner) -> u32 {
-    names().counts.get(&owner).map_or(0, |count| *count as u32)
+    counts::of(owner).load(Ordering::Relaxed)
+}
+
+/// How many names each process has bound, by its place: changed under the lock of the names, and read without.
+pub(crate) mod counts {
+    use super::*;
+
+    /// Of all places.
+    pub(crate) type State = OnceLock<Table<AtomicU32, { Core::PLACES }>>;
+
+    mullion_sip_core::__state!(State = OnceLock::new());
+
+    /// Reserves the table, once.
+    pub(crate) fn reserve() -> io::Result<()> {
+        if state().get().is_none() {
+            let _ = state().set(CORE.table()?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn of(owner: Owner) -> &'static AtomicU32 {
+        // Before workers start there is the host alone, whose names nobody counts.
+        static NOBODY: AtomicU32 = AtomicU32::new(0);
+        let places = state().get();
+        places
+            .and_then(|places| places.get(owner.index() as usize))
+            .unwrap_or(&NOBODY)
+    }
 }
 
 /// At a process's end its names are free.
 pub(crate) const HOOKS: Hooks = Hooks {
-    process_ended: forget,
+    process_ended: Some(forget),
     ..Hooks::NONE
 };
 
@@ -430,7 +451,7 @@ pub(crate) const HOOKS: Hooks = Hooks {
 fn forget(owner: Owner) {
     let (mut paths, mut ends) = (Vec::new(), Vec::new());
     let mut names = names();
-    if names.counts.remove(&owner).is_some() {
+    if counts::of(owner).swap(0, Ordering::Relaxed) > 0 {
         let gone: Vec<_> = (names.bound)
             .extract_if(.., |_, bound| bound.owner == owner)
             .collect();

@@ -64,7 +64,7 @@ pub enum Kind {
 
 /// Answers when a worker is asked.
 pub(crate) const HOOKS: Hooks = Hooks {
-    survey: answer,
+    survey: Some(answer),
     ..Hooks::NONE
 };
 
