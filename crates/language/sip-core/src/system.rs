@@ -159,7 +159,7 @@ pub(crate) fn futex_wait_any(words: &[FutexWait], limit: Option<Duration>) -> bo
     let deadline = limit.map(|limit| {
         // SAFETY: the time is plain data, and outlives the call.
         let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
+        // SAFETY: the call writes one time, to where `now` is, which outlives it.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
         let nanoseconds = now.tv_nsec as u64 + u64::from(limit.subsec_nanos());
         now.tv_sec += limit.as_secs().min(1 << 40) as libc::time_t;

@@ -24,7 +24,7 @@ pub struct Table<T: 'static, const CAPACITY: usize> {
 
 // SAFETY: a table gives out shared references only, which may cross threads if the entries are `Sync`.
 unsafe impl<T: Sync, const CAPACITY: usize> Send for Table<T, CAPACITY> {}
-// SAFETY: as above.
+// SAFETY: shared references to entries are all that a shared table gives out, and the entries are `Sync`.
 unsafe impl<T: Sync, const CAPACITY: usize> Sync for Table<T, CAPACITY> {}
 
 impl<T: Zeroed, const CAPACITY: usize> Table<T, CAPACITY> {

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn at_end(
 ) -> c_int {
     let locals = running().map_or(ptr::null_mut(), |thread| thread.locals.get());
     if locals.is_null() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller's promise is that of the system's function, which gets the same arguments.
         return unsafe { at_end_of_the_system(run, value, library) };
     }
     let head = head_of(locals);
@@ -193,7 +193,7 @@ unsafe fn at_end_of_the_system(
     value: *mut u8,
     library: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the host's copy has the system's function there, and the caller promises what that asks for.
     unsafe { (super::state().at_end)(run, value, library) }
 }
 

@@ -215,7 +215,7 @@ mod tests {
         let stack = stack();
         let (here, seen) = (Cell::new(0), Cell::new(0));
         let (to_here, see) = (&raw const here, &raw const seen);
-        // SAFETY: as above.
+        // SAFETY: the stack is this test's alone, and its coroutine runs to its end here, on this OS thread.
         unsafe {
             let top = prepare(stack.base(), move || {
                 let large = &large;

@@ -55,7 +55,7 @@ impl AnyEndpoint {
 
     #[inline]
     pub(super) fn place_mut(&mut self) -> &mut Place {
-        // SAFETY: as above.
+        // SAFETY: the endpoint has its place alone, on this thread, and is borrowed alone.
         unsafe { self.0.as_mut() }
     }
 

@@ -79,7 +79,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
 
     #[inline]
     fn place_mut(&mut self) -> &mut Place {
-        // SAFETY: as above.
+        // SAFETY: the endpoint has its place alone, on this thread, and is borrowed alone.
         unsafe { self.place.as_mut() }
     }
 
@@ -130,7 +130,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
         let payload = ManuallyDrop::new(payload);
         if place.is_elsewhere(1 - SIDE) {
             let payload = ManuallyDrop::into_inner(payload);
-            // SAFETY: by the caller.
+            // SAFETY: the caller promises the same: the contract allows this message now, which leads to that state.
             return unsafe { Self::push_elsewhere(place, number, next, payload) };
         }
         // Who is ended half-way with plain data has sent it or not, and wakes its peer once more as it ends.
@@ -161,7 +161,8 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
         if T::HOLDS {
             place.release(&payload);
         }
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that the contract allows this message now, so the next slot is free and has
+        // its size.
         unsafe { place.push(Self::OUTGOING, number, payload) };
         place.state = next;
         place.announce_elsewhere();

@@ -38,7 +38,7 @@ impl Foreign {
     /// It is there, and the caller's alone.
     pub(crate) unsafe fn lend(end: NonNull<Place>) -> Foreign {
         let record = Region::around(end).record(Region::id(end));
-        // SAFETY: by the caller.
+        // SAFETY: the end's block has a record, and the caller promises that the end is its alone.
         unsafe { (*record).holder = (*record).holder.lent() };
         Foreign(end.cast())
     }
@@ -72,7 +72,7 @@ impl Foreign {
     }
 
     fn place_mut(&mut self) -> &mut Place {
-        // SAFETY: as above.
+        // SAFETY: the end is this value's alone, which is borrowed alone.
         unsafe { self.0.cast().as_mut() }
     }
 

@@ -166,10 +166,10 @@ impl<C: Contract, M: Message<Contract = C>, Rest: Messages<C>> Messages<C> for (
 
     unsafe fn visit(number: u16, payload: *const u8, visitor: &mut dyn Visitor) {
         if number == M::NUMBER {
-            // SAFETY: the caller says that there is the payload of this message.
+            // SAFETY: the caller promises a payload of the message with this number, and `Message` that it is of this type.
             unsafe { &*payload.cast::<M::Payload>() }.visit(visitor);
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller promises a payload of the message with this number, which is one of the rest.
             unsafe { Rest::visit(number, payload, visitor) }
         }
     }
@@ -180,10 +180,10 @@ impl<C: Contract, M: Message<Contract = C>, Rest: Messages<C>> Messages<C> for (
         to: &mut Writer<'_>,
     ) -> Result<(), EncodeError> {
         if number == M::NUMBER {
-            // SAFETY: the caller says that there is the payload of this message.
+            // SAFETY: the caller promises a payload of the message with this number, and `Message` that it is of this type.
             unsafe { &*payload.cast::<M::Payload>() }.encode(to)
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller promises a payload of the message with this number, which is one of the rest.
             unsafe { Rest::encode(number, payload, to) }
         }
     }
@@ -195,11 +195,11 @@ impl<C: Contract, M: Message<Contract = C>, Rest: Messages<C>> Messages<C> for (
     ) -> Result<(), DecodeError> {
         if number == M::NUMBER {
             let decoded = <M::Payload as Exchange>::decode(from)?;
-            // SAFETY: the caller says that there is room for the payload of this message.
+            // SAFETY: the caller promises room for a payload of the message with this number, and `Message` that it is of this type.
             unsafe { payload.cast::<M::Payload>().write(decoded) };
             Ok(())
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller promises room for a payload of the message with this number, which is one of the rest.
             unsafe { Rest::decode(number, payload, from) }
         }
     }

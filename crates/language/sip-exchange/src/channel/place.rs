@@ -297,7 +297,8 @@ impl Place {
 
     /// How many endpoints are open.
     fn open(&self) -> &Open {
-        // SAFETY: as above.
+        // SAFETY: the block of both sides lives as long as one of the two places, of which this is one; the word is
+        // atomic.
         unsafe { &(*self.channel.as_ptr()).sides[0].open }
     }
 
@@ -527,7 +528,7 @@ fn wake(side: &Shared) {
 /// # Safety
 /// `place` is one, and its holder's.
 pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that it is a place, and of its holder's alone.
     let place = unsafe { place.cast::<Place>().as_mut() };
     place.here = 0;
     place.mine().line.move_to(0);
@@ -539,7 +540,7 @@ pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
 /// # Safety
 /// `place` is one, and the caller's.
 pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that it is a place, and its own alone.
     let place = unsafe { place.cast::<Place>().as_mut() };
     (place.number, place.ledger) = book.tell();
     place.here = here;

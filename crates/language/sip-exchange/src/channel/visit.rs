@@ -100,7 +100,7 @@ impl Visitor for Discard {
     fn endpoint(&mut self, place: NonNull<()>) {
         let region = self.worker.region();
         let id = Region::id_of(PLACE, place);
-        // SAFETY: as above.
+        // SAFETY: whoever has the handle of an endpoint has its block, whose record nobody else touches.
         unsafe {
             let holder = (*region.record(id)).holder;
             if holder.is_lent() {

@@ -111,7 +111,7 @@ pub(crate) struct Commons {
 
 // SAFETY: atomic words that stay.
 unsafe impl Send for Commons {}
-// SAFETY: as above.
+// SAFETY: threads share the two words of each block, which are atomic and stay mapped for good.
 unsafe impl Sync for Commons {}
 
 /// Has this OS process share the file, once: false if it shares one already. To be called before its processes begin.

@@ -109,7 +109,7 @@ pub(crate) struct Region(NonNull<u8>);
 
 // SAFETY: an address; what is reached through it says by itself who may.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: an address, which does not change; what is reached through it says by itself who may.
 unsafe impl Sync for Region {}
 
 mullion_sip_core::__state!(OnceLock<Region> = OnceLock::new());

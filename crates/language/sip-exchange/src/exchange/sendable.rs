@@ -178,7 +178,7 @@ unsafe impl Exchange for bool {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: it has no handles; a `char` is read from four bytes that are checked to be one.
 unsafe impl Exchange for char {
     const SHAPE: Shape<Self> = Shape::value("char", false);
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {

@@ -28,7 +28,7 @@ pub struct Table(NonNull<Word>);
 
 // SAFETY: atomic words that stay.
 unsafe impl Send for Table {}
-// SAFETY: as above.
+// SAFETY: threads share words that are atomic, and that stay mapped as long as the value lives.
 unsafe impl Sync for Table {}
 
 impl Table {

@@ -206,7 +206,8 @@ impl Worker {
     #[inline]
     pub(crate) unsafe fn give(&self, id: Id) {
         let class = id.class();
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that the block is nobody's and on no list, and that this is its thread's
+        // worker.
         if id.is_common() && unsafe { self.is_gone(id) } {
             return;
         }

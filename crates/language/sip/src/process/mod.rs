@@ -6,6 +6,7 @@
 //! ```
 //! Their table, their family tree and their ends are in `mullion-sip-core`.
 
+mod name;
 pub mod names;
 pub(crate) mod program;
 mod records;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::names::NameError;
+use super::name::NameError;
 use crate::host::Host;
 use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 use mullion_sip_exchange::interior::Parcel;

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::bridge::{Bridge, Way};
-use super::hand::{PENDING, Passage, put_claimed};
-use super::line::refuse;
-use super::{Fault, Link, Path};
+use super::fault::{Fault, PENDING};
+use super::hand::{Passage, put_claimed};
+use super::link::{Link, Path, refuse};
 use crate::inner::CORE;
 
 /// What comes over a link, to one of its ends.

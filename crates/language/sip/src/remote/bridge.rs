@@ -110,7 +110,8 @@ unsafe fn pump(hook: *const Hook) {
 /// The hook is a bridge's, and this is the channel's count of it.
 unsafe fn forget(hook: *const Hook) {
     let _host = CORE.as_host();
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the hook is a bridge's; this is the count that the channel has had of it,
+    // dropped once.
     drop(unsafe { Arc::from_raw(hook.cast::<Bridge>()) });
 }
 
@@ -188,7 +189,7 @@ impl Bridge {
         if let Some(way) = &ends.way {
             way.joint.watch.follow(&way.line);
             if let Err(fault) = &moved {
-                report(ends.contract, &way.joint.link, *fault);
+                report(ends.contract, way.joint.link.peer(), *fault);
             }
         }
         if moved.is_err() || ended {

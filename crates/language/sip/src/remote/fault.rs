@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 use mullion_sip_exchange::channel::Info;
 use mullion_sip_exchange::exchange::wire::{DecodeError, EncodeError};
 
-use super::{Link, Memory};
 use crate::host::Host;
+
+/// Endpoints that have been sent over a link in one direction, and whose channels wait for a line.
+pub const PENDING: u32 = 16 << 10;
 
 /// Why a channel between OS processes was ended by its bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -20,8 +22,8 @@ pub enum Fault {
     /// A message that its sender may not send in this state.
     #[error("a message that the contract does not allow in this state")]
     OutOfTurn,
-    /// More than [`PENDING`](super::PENDING) endpoints.
-    #[error("more than {most} endpoints whose channels are not made yet", most = super::hand::PENDING)]
+    /// More than [`PENDING`] endpoints.
+    #[error("more than {most} endpoints whose channels are not made yet", most = PENDING)]
     TooMany,
     /// An endpoint is of another contract or side, or in another state, than whoever sent it has said.
     #[error("an endpoint of another contract, side or state than was said")]
@@ -30,9 +32,6 @@ pub enum Fault {
     #[error("a message that lies outside of the memory for messages")]
     Elsewhere,
 }
-
-/// A link, and the memory of a channel over it.
-pub type Path = (std::sync::Arc<Link>, Memory);
 
 /// Told of every channel that a bridge has ended: the contract, the peer, and why.
 pub type Reporter = fn(contract: &'static Info, peer: &str, fault: Fault);
@@ -48,13 +47,12 @@ impl Host {
     }
 }
 
-pub(super) fn report(contract: &'static Info, link: &Link, fault: Fault) {
+pub(super) fn report(contract: &'static Info, peer: &str, fault: Fault) {
     match REPORTER.get() {
-        Some(reporter) => reporter(contract, link.peer(), fault),
+        Some(reporter) => reporter(contract, peer, fault),
         None => eprintln!(
             "mullion: a channel of contract {} with {} was closed: {fault}",
-            contract.name,
-            link.peer()
+            contract.name, peer
         ),
     }
 }

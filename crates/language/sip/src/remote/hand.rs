@@ -14,8 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::bridge::{Bridge, Way};
+use super::fault::{Fault, PENDING};
+use super::link::{Link, Path, refuse};
+use super::post;
 use super::travel::Handover;
-use super::{Fault, Link, Path, post};
 use crate::inner::CORE;
 use mullion_sip_exchange::channel::Side;
 use mullion_sip_exchange::exchange::wire::EncodeError;
@@ -24,9 +26,6 @@ use mullion_sip_exchange::interior::Foreign;
 /// Endpoints that are offered over a link in one direction, and not answered: messages and descriptors that are in the
 /// sockets of a host at a time.
 pub const WINDOW: u32 = 16;
-/// Endpoints that have been sent over a link in one direction, and whose channels wait for a line.
-pub const PENDING: u32 = 16 << 10;
-
 /// An endpoint as it goes to another OS process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
@@ -176,7 +175,7 @@ pub fn given(number: u64, way: Option<Path>) {
             bridge.begin(&link, memory);
         }
         (Some(bridge), None) => bridge.give_up(),
-        (None, Some((link, memory))) => super::line::refuse(&memory, &link),
+        (None, Some((link, memory))) => refuse(&memory, &link),
         (None, None) => {}
     }
 }

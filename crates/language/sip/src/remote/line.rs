@@ -20,7 +20,6 @@ use mullion_sip_exchange::exchange::wire::{Reader, Writer};
 use mullion_sip_exchange::interior::Word;
 use mullion_sip_exchange::interior::{Arriving, Leaving, copy_once};
 
-use super::Link;
 use super::head::Head;
 use super::memory::Memory;
 
@@ -106,7 +105,7 @@ pub(super) struct Watch {
 
 // SAFETY: an address in the memory that it keeps mapped, where everything is read atomically.
 unsafe impl Send for Watch {}
-// SAFETY: as above.
+// SAFETY: a shared value reads one atomic word of memory that it keeps mapped, and counts in another.
 unsafe impl Sync for Watch {}
 
 impl Watch {
@@ -130,15 +129,16 @@ impl Watch {
     }
 }
 
-/// Tells whoever has the other half of this memory, over the link, that nobody will ever have this one.
-pub fn refuse(memory: &Memory, link: &Link) {
+/// Writes for whoever has the other half of this memory that nobody will ever have this one. `ring` is called with the bells that
+/// it waits for.
+pub(super) fn refuse(memory: &Memory, ring: impl Fn(u32)) {
     if memory.bytes() < LINES {
         return;
     }
     for side in [0, 1] {
         // SAFETY: the lines are there and aligned, of atomic words.
         let head: &Head = unsafe { memory.at(side * 64).cast().as_ref() };
-        link.ring(head.refuse());
+        ring(head.refuse());
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::arrivals::Arrivals;
 use super::bell::Bell;
 use super::hand::Leaving;
+use super::line;
 use super::memory::Memory;
 use crate::inner::{CORE, EXCHANGE};
 
@@ -127,6 +128,14 @@ impl Link {
 }
 
 /// With the last channel over it, after the peer has gone.
+/// A link, and the memory of a channel over it.
+pub type Path = (Arc<Link>, Memory);
+
+/// Tells whoever has the other half of this memory, over the link, that nobody will ever have this one.
+pub fn refuse(memory: &Memory, link: &Link) {
+    line::refuse(memory, |bell| link.ring(bell));
+}
+
 /// Wakes all that sleep on a word of shared memory.
 fn wake_all(word: &AtomicU32) {
     CORE.futex_wake_shared(word);

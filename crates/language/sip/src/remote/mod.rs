@@ -12,10 +12,10 @@
 //! Nothing that the other side writes is trusted: see [`mullion_sip_exchange::exchange::wire`] for what messages are made of.
 
 pub use bridge::{JoinError, join};
-pub use fault::{Fault, Path, Reporter};
-pub use hand::{Carrier, Offer, PENDING, Passage, Peer, WINDOW, carry, given, open_desk};
-pub use line::{ARENA, line_bytes, refuse};
-pub use link::{LINK_BYTES, Link};
+pub use fault::{Fault, PENDING, Reporter};
+pub use hand::{Carrier, Offer, Passage, Peer, WINDOW, carry, given, open_desk};
+pub use line::{ARENA, line_bytes};
+pub use link::{LINK_BYTES, Link, Path, refuse};
 pub use memory::Memory;
 pub use post::{LineMemory, line_memory, lines};
 pub use upstream::{Elsewhere, Place, Upstream, accept, bind_elsewhere, place_of};

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::bridge::{Bridge, Ends, Way};
-use super::fault::{Fault, Path, report};
+use super::fault::{Fault, report};
 use super::hand::Handed;
-use super::line::refuse;
+use super::link::{Path, refuse};
 use super::{Link, Memory, Passage, post};
 
 /// What has become of a channel that was to be handed over.
@@ -51,7 +51,7 @@ impl Bridge {
                 self.begin(&link, memory);
             }
             Some((link, memory)) => {
-                report(contract, &link, Fault::Endpoint);
+                report(contract, link.peer(), Fault::Endpoint);
                 refuse(&memory, &link);
                 self.give_up();
             }
@@ -76,7 +76,7 @@ impl Bridge {
             way => {
                 if let Some((link, memory)) = way {
                     if !fits && ends.local.is_some() {
-                        report(ends.contract, &link, Fault::Endpoint);
+                        report(ends.contract, link.peer(), Fault::Endpoint);
                     }
                     refuse(&memory, &link);
                 }
