@@ -152,7 +152,7 @@ fn checked(
     gcc.env(word::WORD, protection.name());
     gcc.env(word::LIBRARY, sysroot.library());
     if let Some(directory) = &arguments.keep {
-        gcc.env(KEEP, directory);
+        gcc.env(assembler::KEEP, directory);
     }
     Ok(Compiled {
         code: u8::try_from(run(&mut gcc)?).unwrap_or(1),

@@ -4,7 +4,7 @@ use super::TARGET;
 use crate::DriverError;
 use crate::arguments::{base_from_environment, count_from_environment, from_own};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -100,6 +100,7 @@ impl Arguments {
             names_processor: false,
             test: false,
             options: Options {
+                wall: Wall::Window,
                 protection: protection.unwrap_or(Protection::ReadWriteCall),
                 base: base_from_environment()?,
                 count: count_from_environment(),

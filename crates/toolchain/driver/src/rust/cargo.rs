@@ -6,7 +6,7 @@ use crate::sysroot::{Sysroot, directory_of};
 use crate::tools::{self, Tools};
 use crate::{DriverError, arguments};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ use std::process::Command;
 pub fn cargo(arguments: &[OsString]) -> Result<u8, DriverError> {
     let toolchain = Toolchain::find()?;
     let options = Options {
+        wall: Wall::Window,
         protection: arguments::protection_from_environment()?.unwrap_or(Protection::ReadWriteCall),
         base: arguments::base_from_environment()?,
         count: arguments::count_from_environment(),

@@ -6,7 +6,7 @@ use crate::arguments::{Kind, count_from_environment, protection};
 use crate::assembler::{KEEP, PROTECTION};
 use crate::{Arguments, DriverError, Language, compile, response, tools};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -170,6 +170,7 @@ fn options() -> Result<Options, DriverError> {
         _ => Protection::ReadWriteCall,
     };
     Ok(Options {
+        wall: Wall::Window,
         protection,
         base: crate::arguments::base_from_environment()?,
         count: count_from_environment(),
