@@ -14,7 +14,6 @@ use super::{CODE, TARGET, object};
 use crate::sysroot::{directory_of, lock};
 use crate::{DriverError, tools};
 use mullion_rewriter::Options;
-use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -154,87 +153,8 @@ fn confine(
         let stem = stem.strip_prefix("lib").unwrap_or(&stem).to_owned();
         let to = directory.join(rlib.file_name().unwrap_or_default());
         fs::copy(&rlib, &to).map_err(|cause| DriverError::io(&rlib, cause))?;
-        let mut text = common.join(format!("{stem}.s"));
-        if stem.starts_with("compiler_builtins-") {
-            text = without_impossible(&text, options, scratch.path())?;
-        }
+        let text = common.join(format!("{stem}.s"));
         object::replace(&to, &text, options, None, scratch.path())?;
     }
     tools::publish(work, library)
-}
-
-/// `compiler_builtins` has functions in assembler that a domain cannot have, and that nothing in one
-/// calls: they use `%r11`, copy backwards with the direction flag, or belong to processors with FMA4.
-/// Where the rewriter refuses an instruction, its whole function becomes a trap.
-fn without_impossible(
-    text: &Path,
-    options: &Options,
-    scratch: &Path,
-) -> Result<PathBuf, DriverError> {
-    let source = fs::read_to_string(text).map_err(|cause| DriverError::io(text, cause))?;
-    let Err(refusals) = mullion_rewriter::rewrite(&source, "", options) else {
-        return Ok(text.to_path_buf());
-    };
-    let lines: Vec<usize> = refusals.iter().map(|r| r.line as usize).collect();
-    let name: OsString = text.file_name().unwrap_or_default().into();
-    let file = scratch.join(name);
-    fs::write(&file, trapping(&source, &lines)).map_err(|cause| DriverError::io(&file, cause))?;
-    Ok(file)
-}
-
-/// The text, in which each function that has one of these lines (from 1) is a trap.
-fn trapping(source: &str, bad: &[usize]) -> String {
-    let lines: Vec<&str> = source.lines().collect();
-    let mut out = String::with_capacity(source.len());
-    let mut at = 0;
-    while at < lines.len() {
-        out.push_str(lines[at]);
-        out.push('\n');
-        at += 1;
-        if !lines[at - 1].trim_start().starts_with(".type") {
-            continue;
-        }
-        let length = lines[at..]
-            .iter()
-            .position(|line| line.starts_with(".Lfunc_end"));
-        let Some(end) = length.map(|length| at + length) else {
-            continue;
-        };
-        if bad.iter().any(|line| (at + 1..=end).contains(line)) {
-            // Labels and directives stay: debug information refers to them.
-            let code = |line: &str| !line.starts_with(['.', '#']) && !line.ends_with(':');
-            let (mut trapped, body) = (false, &lines[at..end]);
-            for line in body {
-                let bare = line.trim();
-                if !code(bare) || bare.is_empty() {
-                    out.push_str(line);
-                    out.push('\n');
-                } else if !std::mem::replace(&mut trapped, true) {
-                    out.push_str("\tud2\n");
-                }
-            }
-            at = end;
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_function_that_is_refused_becomes_a_trap() {
-        let source = "\t.type\ta,@function\na:\n\tnop\n.Lfunc_end0:\n\t.size\ta, .Lfunc_end0-a\n\
-                      \t.type\tb,@function\nb:\n\t.cfi_startproc\n\tstd\n.Lx:\n\tretq\n.Lfunc_end1:\n\t.size\tb, .Lfunc_end1-b\n";
-        let out = trapping(source, &[9]);
-        let (a, b) = source.split_at(source.find("\t.type\tb").unwrap());
-        assert!(out.starts_with(a));
-        assert_eq!(
-            &out[a.len()..],
-            "\t.type\tb,@function\nb:\n\t.cfi_startproc\n\tud2\n.Lx:\n.Lfunc_end1:\n\t.size\tb, .Lfunc_end1-b\n"
-        );
-        assert!(b.contains("std"));
-        assert_eq!(trapping(source, &[]), source);
-    }
 }

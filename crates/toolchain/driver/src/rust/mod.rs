@@ -18,9 +18,11 @@
 
 mod arguments;
 mod cargo;
+mod impossible;
 mod library;
 mod link;
 mod object;
+mod probes;
 mod shim;
 mod toolchain;
 mod warnings;

@@ -1,5 +1,6 @@
 //! A crate's objects: from its assembler text, in the place of those that rustc wrote.
 
+use super::{impossible, probes};
 use crate::{DriverError, assembler, tools};
 use mullion_rewriter::Options;
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,9 @@ pub(super) fn assemble(
     keep: Option<&Path>,
     object: &Path,
 ) -> Result<(), DriverError> {
+    let file = name.file_name().unwrap_or_default().to_string_lossy();
+    let text = &*probes::without(text);
+    let text = &*impossible::without(text, &file, options);
     let after = assembler::rewrite(text, name, options)?;
     if let Some(directory) = keep {
         assembler::keep(directory, name, text, &after)?;
