@@ -37,6 +37,8 @@ struct Check {
     write: Range<i64>,
     /// Address of its first instruction.
     at: u32,
+    /// Behind its last jump.
+    end: u32,
     /// Up to here no branch may enter behind that.
     closed: u32,
     /// Behind its first compare.
@@ -365,6 +367,7 @@ impl<'a> Pass<'a> {
             read: both(&points.read),
             write: both(&points.write),
             at: self.view.at(position),
+            end: self.view.at(compares.end),
             closed: self.view.at(compares.end),
             looked: self.view.at(compares.looked),
             relied: 0,
@@ -824,10 +827,21 @@ impl<'a> Pass<'a> {
         if !self.codes.iter().any(|code| code.marks.has_conflict()) {
             return;
         }
+        let mut checks: Vec<(u32, u32)> = self.checks.iter().map(|c| (c.at, c.end)).collect();
+        checks.sort_unstable();
+        // Checks' own jumps go to their points.
+        let own = |at: u32| {
+            let behind = checks.partition_point(|(start, _)| *start <= at);
+            let last = behind.checked_sub(1).and_then(|last| checks.get(last));
+            last.is_some_and(|(_, end)| at < *end)
+        };
         for code in &self.codes {
             let mut position = 0;
             while let Some(start) = code.marks.next_start(position) {
                 position = start + 1;
+                if own(code.view.at(start)) {
+                    continue;
+                }
                 let Some(target) = leads_to(&code.view, start) else {
                     continue;
                 };
