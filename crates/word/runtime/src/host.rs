@@ -66,7 +66,7 @@ pub(crate) struct World {
     _gates: table::Loaded,
 }
 
-type Hook = Box<dyn Fn(&Report) + Send>;
+type Hook = Arc<dyn Fn(&Report) + Send + Sync>;
 
 /// Regions for data stacks.
 pub(crate) struct Stacks {
@@ -430,8 +430,8 @@ impl Host {
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.
-    pub fn on_fault(&self, hook: impl Fn(&Report) + Send + 'static) {
-        *lock(&world().hook) = Some(Box::new(hook));
+    pub fn on_fault(&self, hook: impl Fn(&Report) + Send + Sync + 'static) {
+        *lock(&world().hook) = Some(Arc::new(hook));
     }
 }
 

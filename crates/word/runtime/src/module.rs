@@ -155,7 +155,7 @@ impl Module {
         for segment in &parts.segments {
             let content = segment.content.len() as u64;
             if segment.address < end
-                || segment.address % memory::PAGE != 0
+                || !segment.address.is_multiple_of(memory::PAGE)
                 || content > segment.bytes
                 || segment.content.end > parts.bytes.len()
                 || segment.bytes > 1 << 32
@@ -190,8 +190,8 @@ impl Module {
             return outside("the slots", parts.slots.start);
         }
         if !data(relro.start, relro.end.saturating_sub(relro.start))
-            || relro.start % memory::PAGE != 0
-            || relro.end % memory::PAGE != 0
+            || !relro.start.is_multiple_of(memory::PAGE)
+            || !relro.end.is_multiple_of(memory::PAGE)
         {
             return outside("what becomes read-only", relro.start);
         }
