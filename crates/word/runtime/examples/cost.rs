@@ -1,6 +1,6 @@
 //! What gates cost: `cargo run --release -p mullion-word-runtime --example cost`.
 //!
-//! Nanoseconds for a call there and back, the best of 15 batches that take turns. The modules are made by hand
+//! Nanoseconds for a call there and back, the best of 400 batches that take turns. The modules are made by hand
 //! (`tests/module`), and not verified.
 
 #[path = "../tests/module/mod.rs"]
@@ -11,8 +11,8 @@ use mullion_word_runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
 use std::hint::black_box;
 use std::time::Instant;
 
-const CALLS: u32 = 100_000;
-const ROUNDS: u32 = 15;
+const CALLS: u32 = 4_000;
+const ROUNDS: u32 = 400;
 
 type Loop = extern "C" fn(u64) -> u64;
 type Null = extern "C" fn() -> u64;

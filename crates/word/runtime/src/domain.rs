@@ -2,7 +2,7 @@
 
 use crate::fault::Report;
 use crate::gates::{Import, Inner, Registers, Seat, state};
-use crate::host::{ROOT, lock, world};
+use crate::host::{Prepared, ROOT, lock, world};
 use crate::memory::Reserved;
 use crate::module::{Access, Module};
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
@@ -68,6 +68,7 @@ pub(crate) struct Core {
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
+    pub(crate) prepared: Mutex<Prepared>,
     /// What allocators have given it, by address.
     pub(crate) held: Mutex<HashMap<u64, Held>>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
@@ -96,20 +97,19 @@ impl Core {
         self.export(body).map_or(self.error, |policy| policy.error)
     }
 
-    /// Calls the functions of an array, which was relocated.
-    pub(crate) fn call_array(&self, array: &Range<u64>) {
-        for at in array.clone().step_by(8) {
-            // SAFETY: `Module::new` has seen that the array is in the module's data, which is mapped.
-            let function = unsafe { ((self.base + at) as *const u64).read() };
-            let gates = &self.module.parts.gates;
-            let Some(gate) = gates
+    /// Calls the functions behind these gates, if the domain takes calls.
+    pub(crate) fn call_all<'a>(&self, gates: impl Iterator<Item = &'a u64>) {
+        for at in gates {
+            let gate = self
+                .module
+                .parts
+                .gates
                 .iter()
-                .find(|gate| self.base + gate.address == function)
-            else {
-                continue;
-            };
-            let mut registers = slow::no_arguments();
-            self.invoke(self.base + gate.body, &mut registers);
+                .find(|gate| gate.address == *at);
+            if let Some(gate) = gate {
+                let mut registers = slow::no_arguments();
+                self.invoke(self.base + gate.body, &mut registers);
+            }
         }
     }
 
@@ -226,7 +226,7 @@ impl Domain {
         thread::fresh_seats(core);
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
         drop(life);
-        core.call_array(&core.module.parts.init);
+        core.call_all(core.module.parts.init.iter());
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl Domain {
     pub fn unload(self) -> Result<(), EndError> {
         let core = self.core;
         if !core.is_ended() {
-            core.call_array(&core.module.parts.fini);
+            core.call_all(core.module.parts.fini.iter().rev());
         }
         let mut life = lock(&core.life);
         if life.is_gone {

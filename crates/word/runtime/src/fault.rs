@@ -347,7 +347,9 @@ pub(crate) fn report_refused(core: &'static Core, body: u64, kind: FaultKind, wh
 }
 
 fn deliver(core: &Core, report: Report) {
-    if let Some(hook) = &*lock(&world().hook) {
+    // The hook may call domains, in which there may be faults.
+    let hook = lock(&world().hook).clone();
+    if let Some(hook) = hook {
         hook(&report);
     }
     let mut reports = lock(&core.reports);

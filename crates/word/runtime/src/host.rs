@@ -8,7 +8,7 @@ use crate::memory::Reserved;
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::watchdog;
-use mullion_supervisor::{DomainId, Error, Level, Permission, Range, Supervisor};
+use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
 use mullion_word_table::{self as table, Code, Inside, Table};
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ pub(crate) struct World {
     _gates: table::Loaded,
 }
 
-type Hook = Box<dyn Fn(&Report) + Send>;
+type Hook = Arc<dyn Fn(&Report) + Send + Sync>;
 
 /// Regions for data stacks.
 pub(crate) struct Stacks {
@@ -161,9 +161,19 @@ impl World {
 }
 
 /// What was changed for a domain, to be put back.
-#[derive(Debug)]
 #[must_use = "put it back"]
-pub(crate) struct Raised {
+pub(crate) enum Raised {
+    /// Nothing: it was there.
+    Already,
+    /// A grant that comes and goes.
+    Prepared(&'static Core, Key),
+    /// Piece by piece.
+    Pieces(Pieces),
+}
+
+/// What pieces of memory had before.
+#[derive(Debug)]
+pub(crate) struct Pieces {
     id: DomainId,
     /// Owner, words, and the permission that was there.
     pieces: Vec<(DomainId, Range, Permission)>,
@@ -183,7 +193,7 @@ pub(crate) fn raise(
     range: Range,
     permission: Permission,
 ) -> Result<Raised, GrantError> {
-    let mut raised = Raised {
+    let mut raised = Pieces {
         id,
         pieces: Vec::new(),
     };
@@ -199,19 +209,113 @@ pub(crate) fn raise(
             continue;
         };
         if let Err(error) = supervisor.mprot_export(&owner, id, piece, permission) {
-            lower(supervisor, raised);
+            lower(supervisor, Raised::Pieces(raised));
             return Err(error.into());
         }
         raised.pieces.push((owner, piece, held));
     }
-    Ok(raised)
+    Ok(Raised::Pieces(raised))
 }
 
 /// Puts back what [`raise`] found.
 pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
-    for (owner, piece, held) in raised.pieces.iter().rev() {
-        // The domain or the owner may have ended meanwhile: then it has nothing there.
-        let _gone = supervisor.mprot_export(owner, raised.id, *piece, *held);
+    // The domain or the owner may have ended meanwhile: then it has nothing there.
+    match raised {
+        Raised::Already => {}
+        Raised::Prepared(core, key) => Prepared::lower(supervisor, core, key),
+        Raised::Pieces(raised) => {
+            for (owner, piece, held) in raised.pieces.iter().rev() {
+                let _gone = supervisor.mprot_export(owner, raised.id, *piece, *held);
+            }
+        }
+    }
+}
+
+/// Grants for the length of calls, by first and last word and whether to write: the same memory comes again and again.
+#[derive(Default)]
+pub(crate) struct Prepared(HashMap<Key, Standing>);
+
+type Key = (u64, u64, bool);
+
+struct Standing {
+    grant: PreparedGrant,
+    /// Calls that have it now.
+    calls: u64,
+}
+
+impl Prepared {
+    /// So many are remembered.
+    const MOST: usize = 256;
+    /// Larger pieces are not looked through word by word.
+    const WORDS: u64 = 256;
+
+    /// As [`raise`], for the length of a call. Calls that have the same piece at the same time have it until the last ends.
+    pub(crate) fn raise(
+        supervisor: &mut Supervisor<Table>,
+        core: &'static Core,
+        range: Range,
+        permission: Permission,
+    ) -> Result<Raised, GrantError> {
+        let plain = |supervisor: &mut _| raise(supervisor, core.id, range, permission);
+        if range.count() > Self::WORDS {
+            return plain(supervisor);
+        }
+        let key = (
+            range.start(),
+            range.end(),
+            permission == Permission::ReadWrite,
+        );
+        let mut prepared = lock(&core.prepared);
+        if let Some(standing) = prepared
+            .0
+            .get_mut(&key)
+            .filter(|standing| standing.calls > 0)
+        {
+            standing.calls += 1;
+            return Ok(Raised::Prepared(core, key));
+        }
+        let wanted = table::Access::of(permission, core.id);
+        let (mut has_all, mut has_some) = (true, false);
+        for word in range.start()..range.end() {
+            let access = core.view.access(4 * word);
+            has_all &= access.covers(wanted);
+            has_some |= access != table::Access::NONE;
+        }
+        match (has_all, has_some) {
+            (true, _) => return Ok(Raised::Already),
+            (false, true) => return plain(supervisor),
+            (false, false) => {}
+        }
+        if !prepared.0.contains_key(&key) {
+            let grant = supervisor.prepare(&ROOT, core.id, range, permission, NOT_FURTHER);
+            // Another domain's memory.
+            let Ok(grant) = grant else {
+                return plain(supervisor);
+            };
+            if prepared.0.len() >= Self::MOST {
+                prepared.0.retain(|_, old| {
+                    let stays = old.calls > 0;
+                    if !stays {
+                        let _gone = supervisor.release(old.grant);
+                    }
+                    stays
+                });
+            }
+            prepared.0.insert(key, Standing { grant, calls: 0 });
+        }
+        let standing = prepared.0.get_mut(&key).expect("it was just put there");
+        supervisor.grant_prepared(&ROOT, standing.grant)?;
+        standing.calls = 1;
+        Ok(Raised::Prepared(core, key))
+    }
+
+    fn lower(supervisor: &mut Supervisor<Table>, core: &Core, key: Key) {
+        if let Some(standing) = lock(&core.prepared).0.get_mut(&key) {
+            standing.calls -= 1;
+            if standing.calls == 0 {
+                let _gone = supervisor.revoke_prepared(&ROOT, standing.grant);
+            }
+        }
     }
 }
 
@@ -220,7 +324,6 @@ pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
 pub struct Host(());
 
 /// Memory that is granted until this is dropped.
-#[derive(Debug)]
 pub struct Granted(Option<Raised>);
 
 impl Host {
@@ -327,8 +430,8 @@ impl Host {
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.
-    pub fn on_fault(&self, hook: impl Fn(&Report) + Send + 'static) {
-        *lock(&world().hook) = Some(Box::new(hook));
+    pub fn on_fault(&self, hook: impl Fn(&Report) + Send + Sync + 'static) {
+        *lock(&world().hook) = Some(Arc::new(hook));
     }
 }
 

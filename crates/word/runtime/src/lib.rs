@@ -28,6 +28,7 @@ mod policy;
 mod slow;
 mod thread;
 mod unchecked;
+mod verified;
 mod watchdog;
 
 pub use domain::{Domain, EndError};

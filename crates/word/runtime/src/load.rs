@@ -134,6 +134,7 @@ pub(crate) fn load(
         exports,
         life: Mutex::new(Life::default()),
         held: Mutex::default(),
+        prepared: Mutex::default(),
         seats: Mutex::default(),
         stacks: Mutex::default(),
         reports: Mutex::default(),
@@ -153,7 +154,7 @@ pub(crate) fn load(
     }
     lock(&world().domains).insert(id, core);
     let domain = Domain { core };
-    core.call_array(&core.module.parts.init);
+    core.call_all(core.module.parts.init.iter());
     Ok(domain)
 }
 

@@ -97,10 +97,10 @@ pub struct Parts {
     pub relro: Option<Range<u64>>,
     /// Its thread-locals.
     pub tls: Option<Tls>,
-    /// The array of functions to be called first.
-    pub init: Range<u64>,
-    /// And last.
-    pub fini: Range<u64>,
+    /// Gates to be called first, in this order.
+    pub init: Vec<u64>,
+    /// And last, in the opposite order.
+    pub fini: Vec<u64>,
     /// The slots.
     pub slots: Range<u64>,
     /// Names of imports, by number.
@@ -149,13 +149,13 @@ impl Module {
     /// # Safety
     /// The parts are those of a file that keeps the contract in `docs/word-form.md`: it was verified. `checked` has all
     /// its checked ranges, and `gates` nothing but switch gates.
-    pub unsafe fn new(name: &str, parts: Parts) -> Result<Arc<Module>, ModuleError> {
+    pub unsafe fn from_parts(name: &str, parts: Parts) -> Result<Arc<Module>, ModuleError> {
         let outside = |what, address| Err(ModuleError::Outside { what, address });
         let mut end = 0u64;
         for segment in &parts.segments {
             let content = segment.content.len() as u64;
             if segment.address < end
-                || segment.address % memory::PAGE != 0
+                || !segment.address.is_multiple_of(memory::PAGE)
                 || content > segment.bytes
                 || segment.content.end > parts.bytes.len()
                 || segment.bytes > 1 << 32
@@ -167,7 +167,7 @@ impl Module {
         }
         let module = Module {
             name: name.to_owned(),
-            file: memory::sealed(c"mullion-module", end, &parts.pieces())?,
+            file: parts.file(end)?,
             bytes: end,
             parts,
         };
@@ -190,24 +190,23 @@ impl Module {
             return outside("the slots", parts.slots.start);
         }
         if !data(relro.start, relro.end.saturating_sub(relro.start))
-            || relro.start % memory::PAGE != 0
-            || relro.end % memory::PAGE != 0
+            || !relro.start.is_multiple_of(memory::PAGE)
+            || !relro.end.is_multiple_of(memory::PAGE)
         {
             return outside("what becomes read-only", relro.start);
         }
-        for array in [&parts.init, &parts.fini] {
-            if !array.is_empty() && !data(array.start, array.end - array.start) {
-                return outside("an array of functions", array.start);
-            }
+        let gate = |at: &u64| parts.gates.iter().any(|gate| gate.address == *at);
+        if let Some(wrong) = parts.init.iter().chain(&parts.fini).find(|at| !gate(at)) {
+            return outside("a function to be called first or last", *wrong);
         }
         if parts.tls.as_ref().is_some_and(|tls| {
             tls.content.end > parts.bytes.len()
                 || tls.content.len() as u64 > tls.bytes
-                || tls.bytes > 1 << 16
+                || tls.bytes > 1 << 20
                 || !tls.alignment.is_power_of_two()
                 || tls.alignment > memory::PAGE
         }) {
-            return Err(ModuleError::Malformed("thread-locals of more than 64 KiB"));
+            return Err(ModuleError::Malformed("thread-locals of more than 1 MiB"));
         }
         Ok(Arc::new(module))
     }
@@ -244,8 +243,18 @@ impl Module {
 }
 
 impl Parts {
-    fn pieces(&self) -> Vec<(u64, &[u8])> {
-        let piece = |segment: &Segment| (segment.address, &self.bytes[segment.content.clone()]);
-        self.segments.iter().map(piece).collect()
+    /// The segments as they are in memory. What is behind the code on its last page is no code: `int3`.
+    fn file(&self, bytes: u64) -> std::io::Result<OwnedFd> {
+        let fill = vec![0xccu8; memory::PAGE as usize];
+        let mut pieces: Vec<(u64, &[u8])> = Vec::new();
+        for segment in &self.segments {
+            pieces.push((segment.address, &self.bytes[segment.content.clone()]));
+            if segment.access == Access::Execute {
+                let end = segment.address + segment.content.len() as u64;
+                let rest = end.next_multiple_of(memory::PAGE) - end;
+                pieces.push((end, &fill[..rest as usize]));
+            }
+        }
+        memory::sealed(c"mullion-module", bytes, &pieces)
     }
 }

@@ -94,7 +94,7 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// Bytes that allocators have given it.
     pub memory: u64,
-    /// Bytes of each data stack, at most 7 MiB.
+    /// Bytes of each data stack, at most 6 MiB.
     pub stack: u64,
 }
 

@@ -3,11 +3,11 @@
 use crate::domain::{Core, Held};
 use crate::fault::{self, FaultKind};
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::host::{GrantError, Raised, lock, lower, raise, words, world};
+use crate::host::{GrantError, Prepared, Raised, lock, lower, raise, words, world};
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::{thread, watchdog};
 use mullion_supervisor::{DomainId, Permission};
-use mullion_word_abi::STACK_REGION;
+use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::arch::asm;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -126,7 +126,7 @@ fn enter_by_policy(
 
 /// What the callee gets for the length of the call.
 fn grant_arguments(
-    core: &Core,
+    core: &'static Core,
     policy: &FunctionPolicy,
     registers: &Registers,
     from: Option<&'static Core>,
@@ -155,8 +155,11 @@ fn grant_arguments(
         }
         let range = words(address, bytes).map_err(|error| error.to_string())?;
         let mut supervisor = world().supervisor();
-        let given =
-            raise(&mut supervisor, core.id, range, permission).map_err(|e| e.to_string())?;
+        let given = match stays {
+            true => raise(&mut supervisor, core.id, range, permission),
+            false => Prepared::raise(&mut supervisor, core, range, permission),
+        };
+        let given = given.map_err(|error| error.to_string())?;
         match (stays, from) {
             (false, _) => raised.push(given),
             (true, Some(caller)) => drop_right(&mut supervisor, caller.id, range),
@@ -224,7 +227,7 @@ fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stack
         let seat = thread::seat(caller).map_err(|error| error.to_string())?;
         // SAFETY: the seat is the thread's own.
         let low = unsafe { (*seat).low };
-        let end = (low & !(STACK_REGION - 1)) + STACK_REGION;
+        let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
         if at < low || at > end - 8 * count as u64 || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
         }

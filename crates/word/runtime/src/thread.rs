@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   control stack   | guard |  1 MiB: frames, return addresses; nobody is ever granted a word of it  |
-//!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP |
+//!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
 use crate::domain::{Core, SeatAt};
@@ -11,7 +11,7 @@ use crate::gates::{Here, Inner, Seat, here};
 use crate::host::{ROOT, lock, world};
 use crate::memory::{PAGE, Reserved};
 use mullion_supervisor::{Permission, Range};
-use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_REGION, THREAD_POINTER_SLOT};
+use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
 use mullion_word_table::Visit;
 use std::cell::RefCell;
 use std::io;
@@ -229,18 +229,20 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
 
 impl Place {
     fn new(core: &'static Core) -> io::Result<Place> {
-        let bytes = core
-            .limits
-            .stack
-            .clamp(64 << 10, 7 << 20)
-            .next_multiple_of(PAGE);
+        let locals = core
+            .module
+            .parts
+            .tls
+            .as_ref()
+            .map_or(0, |tls| tls.bytes + 2 * PAGE);
+        let bytes = (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE);
         let waiting = lock(&core.stacks).pop();
         let region = match waiting {
             Some(region) => region,
             None => {
                 let none = || io::Error::from_raw_os_error(libc::ENOMEM);
                 let region = world().stacks.take().ok_or_else(none)?;
-                let at = region + STACK_REGION - bytes;
+                let at = region + STACK_REGION - STACK_MARGIN - bytes;
                 let both = libc::PROT_READ | libc::PROT_WRITE;
                 world().stacks.memory.map(at, bytes, both)?;
                 let words = Range::bytes(at, bytes).expect("whole words");
@@ -261,7 +263,7 @@ impl Place {
             counter: visit.counter(),
             depth: AtomicU64::new(0),
             top,
-            low: region + STACK_REGION - bytes,
+            low: region + STACK_REGION - STACK_MARGIN - bytes,
         });
         Ok(Place {
             seat,
@@ -284,7 +286,7 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
         let start = (pointer - tls.bytes) & !(alignment - 1);
         let start = start.min(pointer - tls.bytes.next_multiple_of(alignment));
         let content = &core.module.parts.bytes[tls.content.clone()];
-        // SAFETY: `Module::new` has seen that it is at most 64 KiB, less than a stack has mapped, and no code of the
+        // SAFETY: `Module::new` has seen that it is at most 1 MiB, for which the stack has room, and no code of the
         // domain runs on this stack now.
         unsafe {
             let to = start as *mut u8;

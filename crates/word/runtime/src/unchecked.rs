@@ -62,7 +62,7 @@ impl Module {
     pub unsafe fn unchecked(name: &str, bytes: &[u8]) -> Result<Arc<Module>> {
         let parts = read(bytes)?;
         // SAFETY: by the caller.
-        unsafe { Module::new(name, parts) }
+        unsafe { Module::from_parts(name, parts) }
     }
 }
 
@@ -198,9 +198,17 @@ fn read_dynamic(file: &File<'_>, mut at: u64, parts: &mut Parts) -> Result<()> {
     if let (Some(table), Some(bytes)) = (tag(36), tag(35)) {
         read_relr(file, table, bytes, parts)?;
     }
-    for (array, start, bytes) in [(&mut parts.init, 25, 27), (&mut parts.fini, 26, 28)] {
-        if let (Some(start), Some(bytes)) = (tags.get(&start), tags.get(&bytes)) {
-            *array = *start..start + bytes;
+    for (first, start, bytes) in [(true, 25, 27), (false, 26, 28)] {
+        if let (Some(start), Some(bytes)) = (tag(start), tag(bytes)) {
+            let found = parts
+                .relocations
+                .iter()
+                .filter(|r| (start..start + bytes).contains(&r.at));
+            let found = found.map(|r| r.addend as u64).collect();
+            match first {
+                true => parts.init = found,
+                false => parts.fini = found,
+            }
         }
     }
     Ok(())

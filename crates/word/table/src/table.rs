@@ -544,6 +544,16 @@ impl View {
         self.own
     }
 
+    /// What the domain may do with the word at `address`.
+    #[must_use]
+    pub fn access(&self, address: u64) -> Access {
+        let word = address / 4;
+        match word < WORDS {
+            true => self.space.access(self.own, self.space.number(word)),
+            false => Access::NONE,
+        }
+    }
+
     /// Whether `bytes` bytes from `address` on may be accessed so: every word that they touch.
     #[must_use]
     pub fn allows(&self, address: u64, bytes: u64, access: Access) -> bool {

@@ -1,0 +1,95 @@
+//! A module that the verifier has accepted.
+
+use crate::module::{
+    Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
+};
+use mullion_word_verifier as verifier;
+use std::sync::Arc;
+
+impl Module {
+    /// A module that was verified: the one way that needs no trust in its caller.
+    pub fn new(name: &str, verified: &verifier::Verified) -> Result<Arc<Module>, ModuleError> {
+        let parts = parts(verified);
+        // SAFETY: only the verifier makes a `Verified`, and the parts are what it says.
+        unsafe { Module::from_parts(name, parts) }
+    }
+}
+
+fn parts(verified: &verifier::Verified) -> Parts {
+    let segments = verified.segments().iter().map(|segment| Segment {
+        address: segment.address(),
+        bytes: segment.size(),
+        content: segment.file(),
+        access: match segment.permission() {
+            verifier::Permission::Read => Access::Read,
+            verifier::Permission::ReadWrite => Access::Write,
+            verifier::Permission::ReadExecute => Access::Execute,
+        },
+    });
+    let relocations = verified.relocations().map(|relocation| {
+        let (value, addend) = match relocation.value {
+            verifier::Value::Base(addend) => (Value::Base, addend),
+            verifier::Value::Symbol(number, addend) => (Value::Symbol(number as usize), addend),
+        };
+        Relocation {
+            at: relocation.address,
+            value,
+            addend: addend as i64,
+        }
+    });
+    let gates = verified.gates().iter().map(|gate| Gate {
+        address: gate.address,
+        body: gate.body,
+    });
+    Parts {
+        bytes: Arc::clone(verified.bytes()),
+        segments: segments.collect(),
+        relocations: relocations.collect(),
+        symbols: symbols(verified),
+        relro: verified.relro(),
+        tls: tls(verified),
+        init: verified.init().to_vec(),
+        fini: verified.fini().to_vec(),
+        slots: verified.slots(),
+        imports: verified.imports().to_vec(),
+        gates: gates.collect(),
+        checked: verified.checked_ranges().to_vec(),
+        protection: verified.protection(),
+        control_words: verified.stats().x87 || verified.stats().mxcsr,
+    }
+}
+
+fn tls(verified: &verifier::Verified) -> Option<Tls> {
+    let tls = verified.tls()?;
+    let inside = |segment: &&verifier::Segment| {
+        (segment.address()..=segment.address() + segment.size()).contains(&tls.address)
+    };
+    let home = verified.segments().iter().find(inside)?;
+    let start = home.file().start + usize::try_from(tls.address - home.address()).ok()?;
+    Some(Tls {
+        content: start..start + usize::try_from(tls.file_size).ok()?,
+        bytes: tls.size,
+        alignment: tls.alignment,
+    })
+}
+
+/// By their numbers. Those without a name are nobody's.
+fn symbols(verified: &verifier::Verified) -> Vec<Symbol> {
+    let mut all = Vec::new();
+    for (number, symbol) in verified.symbols() {
+        let number = number as usize;
+        if all.len() <= number {
+            all.resize_with(number + 1, || Symbol {
+                name: String::new(),
+                value: None,
+                weak: true,
+            });
+        }
+        all[number] = Symbol {
+            name: symbol.name.to_owned(),
+            value: symbol.address,
+            weak: symbol.is_weak,
+        };
+    }
+    all
+}
