@@ -1,6 +1,7 @@
 //! Channels: two endpoints, and a contract that says who may send what, when.
 //!
 //! ```
+//! # extern crate mullion_sip_exchange as mullion_sip;
 //! use mullion_sip::{ExVec, Exchange, contract};
 //!
 //! #[derive(Exchange)]
@@ -33,6 +34,7 @@
 //! **States.** In each state one side sends and the other receives. An endpoint's type names its state, and has
 //! the operations of that state only; what is sent twice, or out of turn, does not compile:
 //! ```compile_fail
+//! # extern crate mullion_sip_exchange as mullion_sip;
 //! # use mullion_sip::contract;
 //! contract! {
 //!     pub mod ask { Ask: client { Question(u32) -> Answer } Answer: server { Reply(u32) -> end } }

@@ -14,6 +14,7 @@ use crate::thread::here;
 /// system's memory, as without.
 ///
 /// ```
+/// # extern crate mullion_sip_core as mullion_sip;
 /// #[global_allocator]
 /// static HEAPS: mullion_sip::heap::ProcessHeaps = mullion_sip::heap::ProcessHeaps;
 /// # fn main() {}

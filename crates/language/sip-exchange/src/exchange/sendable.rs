@@ -49,6 +49,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 /// a process, as well as types with a destructor of their own:
 ///
 /// ```
+/// # extern crate mullion_sip_exchange as mullion_sip;
 /// use mullion_sip::{ExBox, ExVec, Exchange};
 ///
 /// #[derive(Exchange)]
@@ -59,6 +60,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 /// }
 /// ```
 /// ```compile_fail
+/// # extern crate mullion_sip_exchange as mullion_sip;
 /// # use mullion_sip::Exchange;
 /// #[derive(Exchange)]
 /// struct Leak {
@@ -68,6 +70,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 /// Types inside each other, and fields, are bounded ([`Handles::BOUNDED`]): some 30 structures deep compile, 40 do not.
 ///
 /// ```
+/// # extern crate mullion_sip_exchange as mullion_sip;
 /// # use mullion_sip::{ExBox, Exchange};
 /// #[derive(Exchange)]
 /// struct In<T: Exchange>(T);
@@ -75,6 +78,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 /// let _boxes: Vec<ExBox<In5<In5<In5<In5<In5<In5<u8>>>>>>>> = Vec::new();
 /// ```
 /// ```compile_fail
+/// # extern crate mullion_sip_exchange as mullion_sip;
 /// # use mullion_sip::{ExBox, Exchange};
 /// #[derive(Exchange)]
 /// struct In<T: Exchange>(T);
