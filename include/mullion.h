@@ -251,7 +251,13 @@ typedef struct mullion_arguments {
  * MULLION_ABANDONED, and nothing is called. What the call had begun stays begun: to other
  * threads the domain is in use (MULLION_IN_USE). If the jump went to a host function that is
  * still running, and that returns, the call that it belongs to ends with MULLION_ABANDONED, and
- * the thread goes on. */
+ * the thread goes on. siglongjmp is as longjmp, also out of a signal's handler that interrupts
+ * the function.
+ *
+ * A signal's handler that interrupts the domain's own code returns, too. If it leaves by
+ * siglongjmp, this is found out likewise if the call had limits, and otherwise not: the domain
+ * stays in use, and the thread has the domain's floating-point modes. Let such a thread enter no
+ * domain any more. */
 typedef mullion_status (*mullion_host_function)(mullion_domain domain, void *user,
                                                 const mullion_arguments *arguments,
                                                 mullion_value *result);

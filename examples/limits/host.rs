@@ -1,5 +1,8 @@
 //! What happens at each limit: an error with a name, and the host goes on.
 //!
+//! Limits on loops are of processor time, which means the same on a busy machine. Beside them is a longer limit by the
+//! clock, for calls that wait.
+//!
 //!     mullion cc --mullion-kind=extension -g examples/limits/extension.c -o limits.mx
 //!     cargo run -p mullion-examples --bin limits limits.mx
 
@@ -9,7 +12,8 @@ use std::time::Duration;
 fn main() -> Result<(), Error> {
     let path = std::env::args().nth(1).unwrap_or("limits.mx".to_owned());
     let limits = Limits {
-        time: Some(Duration::from_millis(100)),
+        processor_time: Some(Duration::from_millis(100)),
+        time: Some(Duration::from_secs(60)),
         memory: 8 << 20,
         stack: 256 << 10,
         depth: 10,
@@ -45,7 +49,7 @@ fn main() -> Result<(), Error> {
 
     // One call may have less than its domain.
     let few = CallLimits {
-        time: Some(Duration::from_millis(10)),
+        processor_time: Some(Duration::from_millis(10)),
         gate_calls: Some(2),
         ..CallLimits::default()
     };
@@ -56,7 +60,7 @@ fn main() -> Result<(), Error> {
     report(&domain, "output", print.call());
 
     let limits = Limits {
-        total_time: Some(Duration::from_millis(50)),
+        total_processor_time: Some(Duration::from_millis(50)),
         ..Limits::default()
     };
     let imports = Imports::new().function("again", |_: &Caller<'_>, depth: i32| depth);

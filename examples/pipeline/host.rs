@@ -18,9 +18,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = arguments.next().unwrap_or("filters.mx".to_owned());
     let output = arguments.next().unwrap_or("picture.pgm".to_owned());
 
-    // A filter that takes longer than this for a row is as good as crashed.
+    // A filter that computes longer than this for a row is as good as crashed. Time on a processor, since a busy machine
+    // is not the filter's fault.
     let limits = Limits {
-        time: Some(Duration::from_secs(1)),
+        processor_time: Some(Duration::from_secs(1)),
         memory: 1 << 20,
         ..Limits::default()
     };

@@ -162,7 +162,7 @@ fn limits() {
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines.len(), 8, "{printed}");
     assert!(
-        lines[0].starts_with("time: domain extension.mx: time limit of 100ms exceeded"),
+        lines[0].starts_with("time: domain extension.mx: limit of 100ms on a processor exceeded"),
         "{printed}"
     );
     let megabytes = lines[1]
@@ -178,10 +178,10 @@ fn limits() {
     );
     assert!(lines[3].contains("10 invocations are nested"), "{printed}");
     for (line, part) in lines[4..].iter().zip([
-        "one call: domain extension.mx: time limit of 10ms exceeded",
+        "one call: domain extension.mx: limit of 10ms on a processor exceeded",
         "gate calls: domain extension.mx: limit of 2 gate calls exceeded",
         "output: domain extension.mx: output limit of 1000 bytes exceeded",
-        "all calls: domain extension.mx: time limit of 50ms for all calls exceeded",
+        "all calls: domain extension.mx: limit of 50ms on processors for all calls exceeded",
     ]) {
         assert!(line.starts_with(part), "{printed}");
     }

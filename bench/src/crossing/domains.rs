@@ -3,7 +3,7 @@
 use super::answer::Question;
 use anyhow::{Context, Result, ensure};
 use mullion_loader::{Asked, Authoriser, Imports, Instance, Loaded};
-use mullion_runtime::{Access, Arguments, Claimed, Entry, Limits, LinkOptions, PAGE, Shared};
+use mullion_runtime::{Access, Arguments, Claimed, Entry, Limits, LinkOptions, PAGE, SharedPages};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub(crate) struct Domains {
     /// since a restart takes it away.
     pub(crate) sharing: Vec<Member>,
     /// Theirs, for reading and writing.
-    pub(crate) page: Shared,
+    pub(crate) page: SharedPages,
     /// A page that nobody has.
-    pub(crate) spare: Shared,
+    pub(crate) spare: SharedPages,
     pub(crate) loaded: Loaded,
     pub(crate) image: Arc<[u8]>,
     pub(crate) large: Arc<[u8]>,
@@ -85,7 +85,7 @@ impl Domains {
             .collect::<Result<Vec<Member>>>()?;
         ensure!(!all.is_empty(), "no domains were asked for");
         link(&loaded, &all, &second)?;
-        let page = Shared::new(PAGE)?;
+        let page = SharedPages::new(PAGE)?;
         let sharing = (0..question.domains.min(SHARING))
             .map(|_| member(Limits::default()))
             .collect::<Result<Vec<Member>>>()?;
@@ -112,7 +112,7 @@ impl Domains {
             floating: Member::new(floating.instantiate(&imports, Limits::default())?, 0)?,
             register,
             mixed,
-            spare: Shared::new(PAGE)?,
+            spare: SharedPages::new(PAGE)?,
             large: read(&question.large)?,
             all,
             second,

@@ -32,7 +32,12 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("files.rs"), table).expect("the output directory can be written");
 
-    for directory in ["src", "../rewriter/src", "../../window/abi/src"] {
+    for directory in [
+        "src",
+        "../rewriter/src",
+        "../../window/abi/src",
+        "../../word/abi/src",
+    ] {
         collect(&here.join(directory), &mut files);
         println!("cargo:rerun-if-changed={directory}");
     }

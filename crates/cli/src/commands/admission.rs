@@ -4,14 +4,13 @@ use super::keys::KeyringArgs;
 use crate::image_file::way_out;
 use crate::output::sayln;
 use anyhow::Context as _;
-use mullion_loader::{Admitted, Asked, Authoriser, NotAdmitted};
+use mullion_loader::{Asked, Authoriser, NotAdmitted};
 use mullion_trust::Policy;
 use mullion_trust::challenge::Proven;
 use mullion_trust::credentials::files;
 use mullion_trust::module_type::{ModuleType, is_name};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The policy of this machine, where no other is named.
 const SYSTEM_POLICY: &str = "/etc/mullion/policy.toml";
@@ -132,30 +131,29 @@ impl AdmissionArgs {
         Ok(Authoriser::read(&path, warn)?)
     }
 
-    /// Asks whether the image may be loaded. Without a policy, nothing of what
-    /// else is given is looked at.
-    pub(crate) fn admit(
+    /// Asks for an image, by `ask`, with all that comes with it. Without a policy, nothing of what else is given
+    /// is looked at.
+    pub(crate) fn asking<R>(
         &self,
-        authoriser: &Authoriser,
+        has_policy: bool,
         image: &Path,
-        bytes: Arc<[u8]>,
-    ) -> anyhow::Result<Result<Admitted, NotAdmitted>> {
-        if authoriser.policy().is_none() {
-            return Ok(authoriser.admit(bytes, &Asked::default()));
+        ask: impl FnOnce(&Asked<'_>) -> R,
+    ) -> anyhow::Result<R> {
+        if !has_policy {
+            return Ok(ask(&Asked::default()));
         }
         let keys = self.bearer.keys(&self.keyring)?;
         let requesters: Vec<_> = keys.iter().map(Proven::by_holding).collect();
         drop(keys);
         let record = self.bearer.record(image)?;
         let credentials = self.bearer.credentials()?;
-        let asked = Asked {
+        Ok(ask(&Asked {
             requesters: &requesters,
             record: record.as_deref(),
             credentials: &credentials,
             names: self.keyring.names(),
             ..Asked::default()
-        };
-        Ok(authoriser.admit(bytes, &asked))
+        }))
     }
 }
 

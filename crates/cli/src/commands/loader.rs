@@ -7,7 +7,7 @@ use crate::units;
 use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
 use mullion_metrics::{Metrics, prometheus};
-use mullion_runtime::{Caller, Claimed, Clock, End, HostFunction};
+use mullion_runtime::{Claimed, Clock, End, GateCall, HostFunction};
 use mullion_service::wire::{Call, List, Operation, Restart, Unload};
 use mullion_service::{Address, Gauge, Listener, Rules, Server, Settings, Stopper};
 use mullion_system::{Grants, Receiver, Streams, System};
@@ -389,7 +389,7 @@ fn imports(module: u64) -> Imports {
 /// Bytes of a module's line that are written.
 const LINE: u64 = 1024;
 
-fn log(module: u64, caller: &mut Caller<'_>) -> Result<u64, End> {
+fn log(module: u64, caller: &mut GateCall<'_>) -> Result<u64, End> {
     let [text, length, ..] = caller.integers();
     let piece = caller.memory().piece(Claimed(text), length.min(LINE));
     let mut bytes = vec![0; length.min(LINE) as usize];

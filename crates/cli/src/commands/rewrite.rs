@@ -2,7 +2,7 @@
 
 use crate::output::{file, print, sayln};
 use anyhow::{Context, bail};
-use mullion_rewriter::{Base, Options, Protection, Stats, rewrite};
+use mullion_rewriter::{Base, Options, Protection, Stats, Wall, WordProtection, rewrite};
 use mullion_trust::text::within;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +34,9 @@ pub(crate) struct Args {
           long_help = "What is confined: write-call (writes, calls and jumps), read-write-call (reads as well), or trap \
                        (as read-write-call, and an access outside the window stops the program where it happens)")]
     protection: Protection,
+    /// Make code for the word wall: check writes (`write`), or reads as well (`read-write`).
+    #[arg(long, value_parser = word, value_name = "CHECKED", conflicts_with_all = ["protection", "base", "count"])]
+    word: Option<WordProtection>,
     /// Whether memory may be reached through `%gs`.
     #[arg(long, value_parser = base, default_value = "segment", value_name = "BASE",
           long_help = "Whether memory may be reached through %gs: segment (yes, where that is the shortest form), or \
@@ -60,6 +63,7 @@ impl Args {
             &source,
             &name,
             &Options {
+                wall: self.word.map_or(Wall::Window, Wall::Word),
                 protection: self.protection,
                 base: self.base,
                 count: self.count,
@@ -100,6 +104,13 @@ fn protection(name: &str) -> Result<Protection, String> {
 fn base(name: &str) -> Result<Base, String> {
     let known = Base::ALL.into_iter().find(|base| base.name() == name);
     known.ok_or_else(|| "expected segment or register".to_owned())
+}
+
+fn word(name: &str) -> Result<WordProtection, String> {
+    let known = WordProtection::ALL
+        .into_iter()
+        .find(|level| level.name() == name);
+    known.ok_or_else(|| "expected write or read-write".to_owned())
 }
 
 fn print_stats(stats: &Stats) {

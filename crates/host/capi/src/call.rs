@@ -1,6 +1,6 @@
 //! Calls that are started, and waited for, cancelled and closed later.
 
-use crate::place;
+use crate::pointers::place;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, Value};
@@ -35,9 +35,10 @@ unsafe extern "C" fn mullion_call_start(
 ) -> Status {
     guarded(|| {
         let mut given = Arguments::default();
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `call` a place for the result, `limits` a structure
+        // that says its size.
         let (place, limits) = unsafe { (place(call)?, value::call_limits(limits)?) };
         let function = table::find(function, Object::function)?;
         let started = function.start(&given, limits.as_ref())?;
@@ -55,7 +56,7 @@ unsafe extern "C" fn mullion_call_wait(
     result: *mut Value,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
         let call = table::find(call, Object::call)?;
         let Some(returned) = call.wait_for(at_most(nanoseconds)) else {
@@ -64,7 +65,7 @@ unsafe extern "C" fn mullion_call_wait(
                 false => Failure::timed_out("the call goes on"),
             });
         };
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::set_result(result, &returned?) };
         Ok(())
     })

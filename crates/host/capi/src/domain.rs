@@ -268,11 +268,12 @@ impl Domain {
         // that it called, on the same thread.
         let mut calling = unsafe { innermost.as_ref() };
         while let Some(inner) = calling.filter(|calling| calling.number != number) {
-            // SAFETY: as above, of a call that the inner one is nested in.
+            // SAFETY: null, or put there by the `call_host` that the inner one is nested in, which has not returned
+            // either.
             calling = unsafe { inner.outer.as_ref() };
         }
         let answer = match calling {
-            // SAFETY: as above; it was made from a reference.
+            // SAFETY: made from the reference that `call_host` has for its whole run, which goes on.
             Some(calling) => run(&Target::Caller(unsafe {
                 &*calling.caller.cast::<Caller<'_>>()
             })),
@@ -402,7 +403,7 @@ pub(crate) unsafe fn call_host(
         outer: CALLER.get(),
     };
     CALLER.set(&raw const calling);
-    // SAFETY: by the caller's promise; both structures live until it returns.
+    // SAFETY: `function` may be called so (this function's condition); both structures live until it returns.
     let call = || unsafe { function(Handle { number }, user.0, &arguments, &mut result) };
     let status = jump::watched(call);
     drop(calling);

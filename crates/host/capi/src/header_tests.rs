@@ -83,7 +83,7 @@ fn layout() -> Vec<(String, i64)> {
     structure!("mullion_call_limits", value::CallLimits, size: "size", nanoseconds: "nanoseconds",
         gate_calls: "gate_calls", depth: "depth", reserved: "reserved",
         processor_nanoseconds: "processor_nanoseconds");
-    structure!("mullion_pool_limits", pool::Bounds, size: "size", most: "most", ready: "ready",
+    structure!("mullion_pool_limits", value::PoolBounds, size: "size", most: "most", ready: "ready",
         memory: "memory");
     structure!("mullion_pool_figures", pool::Stats, size: "size", ready: "ready", taken: "taken",
         returned: "returned", made: "made", uses: "uses", waits: "waits", restarts: "restarts",

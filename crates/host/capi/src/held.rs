@@ -1,7 +1,7 @@
 //! What is the library's to give back: what host functions register with the call that they
 //! belong to, and what was handed over with a host function.
 
-use crate::place;
+use crate::pointers::place;
 use crate::status::{BAD_HANDLE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::User;
@@ -45,7 +45,7 @@ unsafe extern "C" fn mullion_hold(
     number: *mut u64,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `number` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(number) }?;
         let release = release.ok_or_else(Failure::null)?;
         let domain = table::find(domain, Object::domain)?;

@@ -11,7 +11,9 @@
 //! held.rs     what host functions register with a call
 //! sharing.rs  links between domains, and pages that they share
 //! policy.rs   who may load, call and share
+//! recipe.rs   what domains are made of
 //! value.rs    values and structures as C lays them out
+//! pointers.rs what C's pointers point to
 //! status.rs   statuses; what went wrong last on this thread
 //! jump.rs     what is seen of a `longjmp` out of a host function
 //! log.rs      the library's log, handed to a function of the host's
@@ -28,8 +30,10 @@ mod jump;
 mod live;
 mod log;
 mod metrics;
+mod pointers;
 mod policy;
 mod pool;
+mod recipe;
 mod sharing;
 mod status;
 mod table;
@@ -39,62 +43,15 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Exported, Function};
-use mullion_host::{Arguments, Buffer, DomainBuilder, Image, Imports, Limits};
+use mullion_host::{Arguments, Buffer, Imports};
+use pointers::{bytes, place, string, text};
 use policy::{file_of, host};
+use recipe::{Recipe, change};
 use status::{Failure, Status, guarded};
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, Mutex};
 use table::{Handle, Object};
 use value::{Pointer, User, Value};
-
-/// Where C wants a result: not null.
-///
-/// # Safety
-/// If it is not null, it points to a place for a `T` that this call may write.
-unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>, Failure> {
-    // SAFETY: by the caller's promise; nothing is assumed about what is there.
-    unsafe { pointer.cast::<std::mem::MaybeUninit<T>>().as_mut() }.ok_or_else(Failure::null)
-}
-
-/// C's bytes; none may be null.
-///
-/// # Safety
-/// If it is not null, it points to `length` bytes that nobody changes meanwhile.
-unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Result<&'a [u8], Failure> {
-    if length == 0 {
-        return Ok(&[]);
-    }
-    if pointer.is_null() || isize::try_from(length).is_err() {
-        return Err(Failure::null());
-    }
-    // SAFETY: by the caller's promise, and the length is not too large.
-    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
-}
-
-/// A string of C's, not null.
-///
-/// # Safety
-/// If it is not null, it is a string that nobody changes meanwhile.
-unsafe fn string<'a>(pointer: *const c_char) -> Result<&'a CStr, Failure> {
-    if pointer.is_null() {
-        return Err(Failure::null());
-    }
-    // SAFETY: by the caller's promise.
-    Ok(unsafe { CStr::from_ptr(pointer) })
-}
-
-/// As [`string`], as text.
-///
-/// # Safety
-/// As [`string`].
-unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure> {
-    // SAFETY: by the caller's promise.
-    let string = unsafe { string(pointer) }?;
-    string
-        .to_str()
-        .map_err(|_| Failure::argument("a name is not UTF-8"))
-}
 
 // ---- Results
 
@@ -127,7 +84,7 @@ extern "C" fn mullion_refusal() -> Status {
 /// `fault` is null or points to a structure whose `size` is set.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null, or what mullion.h says, for the call: `fault` a structure that says its size.
     guarded(|| unsafe { status::last_fault(fault) })
 }
 
@@ -138,7 +95,7 @@ unsafe extern "C" fn mullion_last_fault(fault: *mut status::Fault) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_image_open(path: *const c_char, image: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `path` a string, `image` a place for the result.
         let (path, place) = unsafe { (string(path)?, place(image)?) };
         place.write(table::add(Object::Image(host()?.open(file_of(path))?))?);
         Ok(())
@@ -155,7 +112,8 @@ unsafe extern "C" fn mullion_image_from_memory(
     image: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `content` so many bytes, `image` a
+        // place for the result.
         let (name, content, place) =
             unsafe { (text(name)?, bytes(content, length)?, place(image)?) };
         place.write(table::add(Object::Image(host()?.image(name, content)?))?);
@@ -180,7 +138,7 @@ extern "C" fn mullion_image_free(image: Handle) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_imports_new(imports: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `imports` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(imports) }?;
         let list = Arc::new(Mutex::new(Imports::new()));
         place.write(table::add(Object::Imports(list))?);
@@ -199,7 +157,7 @@ unsafe extern "C" fn mullion_imports_add(
     user: *mut c_void,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         let function = function.ok_or_else(Failure::null)?;
         let user = User(user);
@@ -224,7 +182,7 @@ unsafe extern "C" fn mullion_imports_add_owned(
     release: Option<held::Release>,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         let function = function.ok_or_else(Failure::null)?;
         let release = release.ok_or_else(Failure::null)?;
@@ -237,21 +195,6 @@ unsafe extern "C" fn mullion_imports_add_owned(
             })
         })
     })
-}
-
-/// Puts another list in the place of one. The one before goes when nobody holds it any more,
-/// and with it what was handed over: to functions of the host's, which may come here.
-pub(crate) fn change(
-    imports: Handle,
-    change: impl FnOnce(Imports) -> Imports,
-) -> Result<(), Failure> {
-    let imports = table::find(imports, Object::imports)?;
-    let mut list = imports.lock().unwrap_or_else(PoisonError::into_inner);
-    let changed = change(list.clone());
-    let before = std::mem::replace(&mut *list, changed);
-    drop(list);
-    drop(before);
-    Ok(())
 }
 
 #[unsafe(no_mangle)]
@@ -272,87 +215,14 @@ unsafe extern "C" fn mullion_domain_load(
     domain: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `domain` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(domain) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits) }?;
         place.write(Domain::load(recipe.builder())?.handle());
         Ok(())
     })
-}
-
-/// What domains are to be made of.
-pub(crate) struct Recipe {
-    image: Image,
-    name: Option<String>,
-    imports: Imports,
-    limits: Limits,
-}
-
-impl Recipe {
-    /// # Safety
-    /// `name` is null or a string; `limits` is null or points to a structure whose `size` is set.
-    pub(crate) unsafe fn new(
-        image: Handle,
-        name: *const c_char,
-        imports: Handle,
-        limits: *const value::Limits,
-    ) -> Result<Self, Failure> {
-        // SAFETY: by the caller's promise.
-        let limits = unsafe { limits_of(limits) }?;
-        let image = table::find(image, Object::image)?;
-        // SAFETY: by the caller's promise.
-        let given = (!name.is_null()).then(|| unsafe { text(name) });
-        let name = given.transpose()?.map(str::to_owned);
-        let mut list = Imports::new();
-        if !imports.is_none() {
-            let given = table::find(imports, Object::imports)?;
-            list = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        }
-        Ok(Self {
-            image,
-            name,
-            imports: list,
-            limits,
-        })
-    }
-
-    pub(crate) fn builder(&self) -> DomainBuilder {
-        let builder = self.image.domain().limits(self.limits.clone());
-        let builder = builder.imports(self.imports.clone());
-        match &self.name {
-            Some(name) => builder.name(name),
-            None => builder,
-        }
-    }
-}
-
-/// # Safety
-/// The pointer is null or points to a structure whose `size` is set.
-unsafe fn limits_of(given: *const value::Limits) -> Result<Limits, Failure> {
-    let mut limits = Limits::default();
-    // SAFETY: by the caller's promise.
-    let Some(given) = (unsafe { value::limits(given) })? else {
-        return Ok(limits);
-    };
-    let or = |given: u64, default: u64| if given == 0 { default } else { given };
-    let some = |given: u64| (given != 0).then_some(given);
-    limits.memory = or(given.memory, limits.memory);
-    limits.stack = or(given.stack, limits.stack);
-    limits.threads = or(given.threads.into(), limits.threads.into()) as u32;
-    limits.depth = or(given.depth.into(), limits.depth.into()) as u32;
-    limits.time = some(given.nanoseconds).map(Duration::from_nanos);
-    limits.total_time = some(given.total_nanoseconds).map(Duration::from_nanos);
-    limits.processor_time = some(given.processor_nanoseconds).map(Duration::from_nanos);
-    let all = some(given.total_processor_nanoseconds);
-    limits.total_processor_time = all.map(Duration::from_nanos);
-    limits.gate_calls = some(given.gate_calls);
-    limits.output = some(given.output);
-    limits.start_wait = Duration::from_nanos(given.start_wait_nanoseconds);
-    limits.mappings = or(given.mappings, limits.mappings as u64) as usize;
-    limits.steps = some(given.steps);
-    limits.measured = value::clock(given.measured)?;
-    Ok(limits)
 }
 
 #[unsafe(no_mangle)]
@@ -379,7 +249,7 @@ extern "C" fn mullion_domain_unload(domain: Handle) -> Status {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `ended` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(ended) }?;
         place.write(
             table::find(domain, Object::domain)?
@@ -396,7 +266,7 @@ unsafe extern "C" fn mullion_domain_has_ended(domain: Handle, ended: *mut c_int)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `count` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(count) }?;
         place.write(table::find(domain, Object::domain)?.restarts()?);
         Ok(())
@@ -408,7 +278,7 @@ unsafe extern "C" fn mullion_domain_restarts(domain: Handle, count: *mut u64) ->
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_base(domain: Handle, base: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `base` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(base) }?;
         place.write(table::find(domain, Object::domain)?.loaded()?.base());
         Ok(())
@@ -420,7 +290,7 @@ unsafe extern "C" fn mullion_domain_base(domain: Handle, base: *mut u64) -> Stat
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_memory(domain: Handle, in_use: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `in_use` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(in_use) }?;
         place.write(
             table::find(domain, Object::domain)?
@@ -442,7 +312,7 @@ unsafe extern "C" fn mullion_function_find(
     function: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `function` a place for the result.
         let (name, place) = unsafe { (text(name)?, place(function)?) };
         let found = Exported::find(table::find(domain, Object::domain)?, name)?;
         let found = Arc::new(Function::Of(found));
@@ -461,7 +331,7 @@ unsafe extern "C" fn mullion_function_check(
     count: usize,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `parameters` so many numbers.
         let parameters = unsafe { value::classes(parameters, count) }?;
         let result = value::result_class(result)?;
         table::find(function, Object::function)?.check(&parameters, result)
@@ -482,7 +352,7 @@ unsafe extern "C" fn mullion_call(
     count: usize,
     result: *mut Value,
 ) -> Status {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the same pointers, with the same conditions, and no limits.
     unsafe { mullion_call_limited(function, arguments, count, std::ptr::null(), result) }
 }
 
@@ -498,15 +368,15 @@ unsafe extern "C" fn mullion_call_limited(
 ) -> Status {
     guarded(|| {
         let mut given = Arguments::default();
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `limits` is null or a structure that says its size, by mullion.h.
         let limits = unsafe { value::call_limits(limits) }?;
         table::with(function, Object::function, |function| {
             function.call(&given, limits.as_ref(), |returned| {
-                // SAFETY: by the caller's promise.
+                // SAFETY: `result` is null or where the host wants the result, by mullion.h.
                 unsafe { value::set_result(result, returned) };
             })
         })
@@ -526,12 +396,12 @@ unsafe extern "C" fn mullion_call_pointer(
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
         let mut given = Arguments::default();
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
         let returned = domain.call_pointer(function, &given)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::set_result(result, &returned) };
         Ok(())
     })
@@ -542,7 +412,7 @@ unsafe extern "C" fn mullion_call_pointer(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_argument(domain: Handle, index: u32, value: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `value` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(value) }?;
         let domain = table::find(domain, Object::domain)?;
         place.write(domain.calling(|caller| caller.argument(index))?);
@@ -574,7 +444,7 @@ unsafe extern "C" fn mullion_read(
             if length == 0 {
                 return Ok(());
             }
-            // SAFETY: by the caller's promise, `to` is null or has room for `length` bytes.
+            // SAFETY: `to` is null or has room for `length` bytes, by mullion.h.
             domain.read(from, unsafe { value::room(to.cast(), length) }?)
         })
     })
@@ -591,7 +461,7 @@ unsafe extern "C" fn mullion_write(
 ) -> Status {
     guarded(|| {
         table::with(domain, Object::domain, |domain| {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `from` has `length` bytes that stay as they are for the call, by mullion.h.
             domain.write(to, unsafe { bytes(from, length) }?)
         })
     })
@@ -609,13 +479,13 @@ unsafe extern "C" fn mullion_read_string(
 ) -> Status {
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
-        // SAFETY: by the caller's promise, `to` is null or has room for `capacity` bytes.
+        // SAFETY: `to` is null or has room for `capacity` bytes, by mullion.h.
         let to = unsafe { value::room(to.cast(), capacity) }?;
         let string = domain.read_string(from, capacity)?;
         let with_zero = string.as_bytes_with_nul();
         to[..with_zero.len()].copy_from_slice(with_zero);
         if !length.is_null() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: not null, and a place for a length by mullion.h.
             unsafe { length.write(with_zero.len() - 1) };
         }
         Ok(())
@@ -627,7 +497,7 @@ unsafe extern "C" fn mullion_read_string(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_alloc(domain: Handle, length: u64, pointer: *mut Pointer) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `pointer` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(pointer) }?;
         place.write(table::find(domain, Object::domain)?.alloc(length)?);
         Ok(())
@@ -644,7 +514,7 @@ unsafe extern "C" fn mullion_copy_in(
     pointer: *mut Pointer,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pointer` a place for the result, `from` so many bytes.
         let (place, content) = unsafe { (place(pointer)?, bytes(from, length)?) };
         place.write(table::find(domain, Object::domain)?.copy_in(content)?);
         Ok(())
@@ -660,7 +530,7 @@ unsafe extern "C" fn mullion_string_in(
     pointer: *mut Pointer,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pointer` a place for the result, `content` a string.
         let (place, content) = unsafe { (place(pointer)?, string(content)?) };
         let domain = table::find(domain, Object::domain)?;
         place.write(domain.copy_in(content.to_bytes_with_nul())?);
@@ -693,7 +563,7 @@ unsafe extern "C" fn mullion_set_log(
 ) -> Status {
     guarded(|| {
         let function = function.ok_or_else(Failure::null)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: `function` may be called with `user` from any thread until another one is set, by mullion.h.
         unsafe { log::set(function, User(user), level) }
     })
 }

@@ -2,10 +2,11 @@
 //! host states when it runs.
 
 use crate::domain::{Domain, Exported, Function};
-use crate::place;
+use crate::pointers::place;
+use crate::pointers::text;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{text, value};
+use crate::value;
 use mullion_host::Class;
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -133,7 +134,7 @@ fn own(domain: Handle) -> Result<Arc<Domain>, Failure> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_live_new(domain: Handle, live: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `live` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(live) }?;
         let new = Arc::new(Live::new(own(domain)?));
         place.write(table::add(Object::Live(new))?);
@@ -153,9 +154,9 @@ unsafe extern "C" fn mullion_live_function(
     function: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `function` a place for the result.
         let (name, place) = unsafe { (text(name)?.to_owned(), place(function)?) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `parameters` so many numbers.
         let parameters = unsafe { value::classes(parameters, count) }?;
         let result = value::result_class(result)?;
         let wanted = Wanted {
@@ -176,7 +177,7 @@ unsafe extern "C" fn mullion_live_function(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_live_domain(live: Handle, domain: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `domain` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(domain) }?;
         let serving = table::find(live, Object::live)?.serving();
         place.write(serving.domain.0.handle());

@@ -1,10 +1,10 @@
 //! The figures of domains, as a structure and as text.
 
 use crate::domain::Domain;
+use crate::pointers::{place, string, text};
 use crate::policy::file_of;
 use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{place, string, text};
 use mullion_host::{Counts, FaultKind, LimitKind};
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ unsafe extern "C" fn mullion_domain_metrics(domain: Handle, given: *mut Metrics)
             return Err(Failure::argument("`size` is not sizeof(mullion_metrics)"));
         }
         let filled = Metrics::of(size, &metrics(domain)?);
-        // SAFETY: by the caller's promise it has as many bytes as it says, which are no more
+        // SAFETY: by mullion.h it has as many bytes as it says, which are no more
         // than ours.
         unsafe {
             std::ptr::copy_nonoverlapping((&raw const filled).cast::<u8>(), given.cast(), size);
@@ -94,7 +94,7 @@ unsafe extern "C" fn mullion_domain_faults_of(
 ) -> Status {
     let known = |name: &str| FaultKind::ALL.iter().find(|kind| kind.name() == name);
     let find = |name: &str, counts: &Counts| known(name).map(|kind| counts.faults_of(*kind));
-    // SAFETY: as this function's.
+    // SAFETY: `kind` is null or a string, and `count` null or a place, by mullion.h: what `count_of` asks for.
     unsafe { count_of(domain, kind, count, find) }
 }
 
@@ -108,7 +108,7 @@ unsafe extern "C" fn mullion_domain_limit_hits_of(
 ) -> Status {
     let known = |name: &str| LimitKind::ALL.iter().find(|limit| limit.name() == name);
     let find = |name: &str, counts: &Counts| known(name).map(|limit| counts.limit_hits_of(*limit));
-    // SAFETY: as this function's.
+    // SAFETY: `limit` is null or a string, and `count` null or a place, by mullion.h: what `count_of` asks for.
     unsafe { count_of(domain, limit, count, find) }
 }
 
@@ -121,7 +121,7 @@ unsafe fn count_of(
     find: impl FnOnce(&str, &Counts) -> Option<u64>,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `count` a place for the result.
         let (name, place) = unsafe { (text(name)?, place(count)?) };
         let found = find(name, &metrics(domain)?.counts);
         place.write(found.ok_or_else(|| Failure::argument("there is nothing of that name"))?);
@@ -134,7 +134,7 @@ unsafe fn count_of(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_domain_steps_left(domain: Handle, steps: *mut u64) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `steps` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(steps) }?;
         let domain: Arc<Domain> = table::find(domain, Object::domain)?;
         let left = domain.loaded()?.steps_left()?;
@@ -148,7 +148,7 @@ unsafe extern "C" fn mullion_domain_steps_left(domain: Handle, steps: *mut u64) 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_prometheus(path: *const c_char) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `path` is null or a string that stays as it is for the call, by mullion.h.
         let path = file_of(unsafe { string(path) }?);
         let written = std::fs::write(&path, mullion_host::prometheus());
         written
@@ -172,7 +172,7 @@ unsafe extern "C" fn mullion_prometheus_text(
         let length = text.len();
         // What reads it as a string finds an end.
         let text = text + "\0";
-        // SAFETY: by the caller's promise; the text stays until it returns.
+        // SAFETY: `take` may be called with `user` for this call, by mullion.h; the text stays until it returns.
         unsafe { take(user, text.as_ptr().cast(), length) };
         Ok(())
     })

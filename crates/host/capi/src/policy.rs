@@ -1,10 +1,10 @@
 //! Who may load, call and share: the host's functions, and policies of credentials.
 
 use crate::domain;
+use crate::pointers::{place, string, text};
 use crate::status::{CREDENTIALS, Failure, OK, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, User};
-use crate::{place, string, text};
 use mullion_host::trust::challenge::Proven;
 use mullion_host::trust::keyring::Keyring;
 use mullion_host::{Asked, Authoriser, BoxedError, Candidate, Host, Policy, Wish};
@@ -122,7 +122,7 @@ unsafe extern "C" fn mullion_set_policy_file(path: *const c_char) -> Status {
     guarded(|| {
         let file = match path.is_null() {
             true => None,
-            // SAFETY: by the caller's promise.
+            // SAFETY: `path` is null or a string that stays as it is for the call, by mullion.h.
             false => Some(file_of(unsafe { string(path) }?)),
         };
         // Looked at now, so that what is wrong with it is said here.
@@ -153,9 +153,10 @@ unsafe extern "C" fn mullion_image_open_as(
     image: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `path` a string, `image` a place for the result.
         let (path, place) = unsafe { (string(path)?, place(image)?) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `request` a structure that says its size, of strings
+        // and their lists.
         let brought = unsafe { Brought::read(request) }?;
         let asked = Asked {
             requesters: &brought.requesters,
@@ -205,9 +206,9 @@ impl Brought {
         if *size != size_of::<Request>() {
             return Err(Failure::argument("`size` is not sizeof(mullion_request)"));
         }
-        // SAFETY: by the caller's promise, of the size that it says.
+        // SAFETY: null or a structure of the size that it says: this function's condition.
         let request = unsafe { request.read() };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the structure was copied whole, and says what its lists, strings and lengths are by mullion.h.
         let (keys, credentials, record, passphrase) = unsafe {
             (
                 list(request.keys, request.key_count)?,
@@ -218,7 +219,7 @@ impl Brought {
         };
         let mut requesters = Vec::new();
         if !keys.is_empty() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: null, or what mullion.h says, for the call: `request.keyring` a string.
             let keyring = Keyring::new(file_of(unsafe { string(request.keyring) }?));
             for name in &keys {
                 let key = keyring.secret(name, passphrase.as_deref().map(str::as_bytes));
@@ -241,7 +242,7 @@ unsafe fn optional(pointer: *const c_char) -> Result<Option<String>, Failure> {
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: `pointer` is null or a string that stays as it is for the call, by mullion.h.
     Ok(Some(unsafe { text(pointer) }?.to_owned()))
 }
 
@@ -252,7 +253,8 @@ unsafe fn list(pointers: *const *const c_char, count: usize) -> Result<Vec<Strin
         return Err(Failure::null());
     }
     (0..count)
-        // SAFETY: by the caller's promise.
+        // SAFETY: `index` is below the list's length, and each element is null or a string: this function's
+        // condition.
         .map(|index| Ok(unsafe { text(pointers.add(index).read()) }?.to_owned()))
         .collect()
 }

@@ -5,9 +5,11 @@
 //! domain goes back, and the domain has another one before its constructors run again.
 
 use crate::domain::Domain;
+use crate::pointers::place;
+use crate::recipe::Recipe;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{Recipe, call, place, value};
+use crate::{call, value};
 use mullion_host as host;
 use mullion_host::{PoolLimits, Renewable};
 use std::ffi::c_char;
@@ -51,16 +53,6 @@ impl Drop for Member {
     }
 }
 
-/// `mullion_pool_limits`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Bounds {
-    pub(crate) size: usize,
-    pub(crate) most: u64,
-    pub(crate) ready: u64,
-    pub(crate) memory: u64,
-}
-
 /// `mullion_pool_figures`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -77,7 +69,7 @@ pub(crate) struct Stats {
     pub(crate) replaced: u64,
 }
 
-fn limits(given: Option<Bounds>) -> PoolLimits {
+fn limits(given: Option<value::PoolBounds>) -> PoolLimits {
     let default = PoolLimits::default();
     let or = |given: u64, default: u64| if given == 0 { default } else { given };
     let number = |given, default: usize| usize::try_from(or(given, default as u64));
@@ -103,13 +95,15 @@ unsafe extern "C" fn mullion_pool_new(
     name: *const c_char,
     imports: Handle,
     limits_of_each: *const value::Limits,
-    bounds: *const Bounds,
+    bounds: *const value::PoolBounds,
     pool: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `pool` a place for the result, `bounds` a structure
+        // that says its size.
         let (place, bounds) = unsafe { (place(pool)?, value::pool_limits(bounds)?) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits_of_each) }?;
         let made = host::Pool::new(limits(bounds), make(recipe))?;
         place.write(table::add(Object::Pool(Arc::new(made)))?);
@@ -126,7 +120,7 @@ unsafe extern "C" fn mullion_pool_get(
     domain: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `domain` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(domain) }?;
         let pool = table::find(pool, Object::pool)?;
         let taken = match nanoseconds {
@@ -165,7 +159,8 @@ unsafe extern "C" fn mullion_pool_upgrade(
     limits_of_each: *const value::Limits,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, the limits a structure that says its
+        // size.
         let recipe = unsafe { Recipe::new(image, name, imports, limits_of_each) }?;
         table::find(pool, Object::pool)?.upgrade(make(recipe))
     })
@@ -176,7 +171,7 @@ unsafe extern "C" fn mullion_pool_upgrade(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_pool_stats(pool: Handle, given: *mut Stats) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise; the first member is the size.
+        // SAFETY: null or a structure of the host's, whose first member is its size, by mullion.h.
         let size = unsafe { given.cast::<usize>().as_ref() }.copied();
         if size.ok_or_else(Failure::null)? != size_of::<Stats>() {
             return Err(Failure::argument(
@@ -196,7 +191,7 @@ unsafe extern "C" fn mullion_pool_stats(pool: Handle, given: *mut Stats) -> Stat
             ended: stats.ended,
             replaced: stats.replaced,
         };
-        // SAFETY: by the caller's promise, of the size that it says.
+        // SAFETY: the structure is of the size that it says, by mullion.h, and no more than that is written.
         unsafe { given.write(filled) };
         Ok(())
     })

@@ -1,11 +1,12 @@
 //! Domains that call each other, and pages that they share.
 
 use crate::domain::{self, Domain, Function};
+use crate::pointers::{place, string, text};
 use crate::policy::{file_of, host};
+use crate::recipe::change;
 use crate::status::{CANNOT_WRITE, Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, CallLimits, Pointer, User, Value};
-use crate::{change, place, string, text};
 use mullion_host::{Callee, Identity};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
@@ -49,16 +50,16 @@ unsafe fn callee(function: &Function, options: *const LinkOptions) -> Result<Cal
             "`size` is not sizeof(mullion_link_options)",
         ));
     }
-    // SAFETY: by the caller's promise, of the size that it says.
+    // SAFETY: null or a structure of the size that it says: this function's condition.
     let options = unsafe { options.read() };
     let mut callee = callee
         .doubles(options.reals != 0)
         .integers(options.integers as usize);
-    // SAFETY: by the caller's promise.
+    // SAFETY: null, or what mullion.h says, for the call: `options.limits` a structure that says its size.
     if let Some(limits) = unsafe { value::call_limits(options.limits) }? {
         callee = callee.limited(limits);
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a value that stays for the call, as mullion.h has it; the structure was copied whole.
     if let Some(failed) = unsafe { options.failed.as_ref() } {
         callee = callee.or(value::returned(failed)?);
     }
@@ -84,10 +85,10 @@ unsafe extern "C" fn mullion_imports_link(
     options: *const LinkOptions,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         let function = table::find(function, Object::function)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `options` a structure that says its size.
         let callee = unsafe { callee(&function, options) }?;
         change(imports, |list| list.link(name, callee))
     })
@@ -98,7 +99,7 @@ unsafe extern "C" fn mullion_imports_link(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_imports_link_later(imports: Handle, name: *const c_char) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `name` is null or a string that stays as it is for the call, by mullion.h.
         let name = unsafe { text(name) }?;
         change(imports, |list| list.link_later(name))
     })
@@ -115,11 +116,11 @@ unsafe extern "C" fn mullion_link(
     options: *const LinkOptions,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `import` is null or a string that stays as it is for the call, by mullion.h.
         let import = unsafe { text(import) }?;
         let (asker, caller) = (asker(asks)?, table::find(caller, Object::domain)?);
         let function = table::find(function, Object::function)?;
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `options` a structure that says its size.
         let callee = unsafe { callee(&function, options) }?;
         Ok(caller.loaded()?.link(asker.as_deref(), import, callee)?)
     })
@@ -158,7 +159,7 @@ unsafe extern "C" fn mullion_links(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_called_by(domain: Handle, caller: *mut Handle) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `caller` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(caller) }?;
         let domain = table::find(domain, Object::domain)?;
         let by = domain.calling(|caller| Ok(caller.called_by()))?;
@@ -178,7 +179,7 @@ unsafe extern "C" fn mullion_shared_new(
     shared: *mut Handle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `name` a string, `shared` a place for the result.
         let (name, place) = unsafe { (text(name)?, place(shared)?) };
         place.write(table::add(Object::Shared(host()?.share(name, length)?))?);
         Ok(())
@@ -199,7 +200,8 @@ unsafe extern "C" fn mullion_shared_bytes(
     length: *mut u64,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: null, or what mullion.h says, for the call: `bytes` a place for the result, `length` a place for
+        // the result.
         let (at, count) = unsafe { (place(bytes)?, place(length)?) };
         let shared = table::find(shared, Object::shared)?;
         // Atomic bytes may be written through a pointer from a shared reference.
@@ -237,7 +239,7 @@ unsafe extern "C" fn mullion_shared_pointer(
     pointer: *mut Pointer,
 ) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `pointer` is null or where the host wants the result, by mullion.h.
         let place = unsafe { place(pointer) }?;
         let shared = table::find(shared, Object::shared)?;
         let domain: Arc<Domain> = table::find(domain, Object::domain)?;
@@ -252,7 +254,7 @@ unsafe extern "C" fn mullion_shared_pointer(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mullion_snapshot(path: *const c_char) -> Status {
     guarded(|| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `path` is null or a string that stays as it is for the call, by mullion.h.
         let path = file_of(unsafe { string(path) }?);
         let written = std::fs::write(&path, mullion_host::snapshot().to_json());
         written

@@ -246,7 +246,7 @@ pub(crate) struct Fault {
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
 pub(crate) unsafe fn last_fault(to: *mut Fault) -> Result<(), Failure> {
-    // SAFETY: by the caller's promise; the first member is the size.
+    // SAFETY: null or a structure whose first member is its size: this function's condition.
     let size = unsafe { to.cast::<usize>().as_ref() }.ok_or_else(Failure::null)?;
     if *size != size_of::<Fault>() {
         return Err(Failure::argument("`size` is not sizeof(mullion_fault)"));
@@ -267,7 +267,7 @@ pub(crate) unsafe fn last_fault(to: *mut Fault) -> Result<(), Failure> {
         })
     });
     let filled = filled.ok_or_else(|| Failure::argument("the last failure was no fault"))?;
-    // SAFETY: by the caller's promise, of the size that it says.
+    // SAFETY: it is of the size that it says (this function's condition), and no more than that is written.
     unsafe { to.write(filled) };
     Ok(())
 }

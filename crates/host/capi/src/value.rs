@@ -1,6 +1,5 @@
 //! Values and structures as `mullion.h` lays them out.
 
-use crate::pool::Bounds;
 use crate::status::Failure;
 use mullion_host::{Arguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
@@ -20,7 +19,7 @@ pub(crate) struct User(pub(crate) *mut c_void);
 // SAFETY: it is never dereferenced here. The header says that functions are
 // called with it from every thread, and that is the host's to bear in mind.
 unsafe impl Send for User {}
-// SAFETY: as above.
+// SAFETY: a reference to it gives a number, which is handed on as it is.
 unsafe impl Sync for User {}
 
 pub(crate) const INTEGER: u32 = 0;
@@ -81,7 +80,8 @@ const FIRST_LIMITS: usize = std::mem::offset_of!(Limits, total_nanoseconds);
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
 pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Failure> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a structure whose first member is its size: this function's condition. All zeroes is a value of
+    // it.
     unsafe {
         versioned(
             given,
@@ -92,15 +92,26 @@ pub(crate) unsafe fn limits(given: *const Limits) -> Result<Option<Limits>, Fail
 }
 
 /// `mullion_pool_limits`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PoolBounds {
+    pub(crate) size: usize,
+    pub(crate) most: u64,
+    pub(crate) ready: u64,
+    pub(crate) memory: u64,
+}
+
+/// `mullion_pool_limits`.
 ///
 /// # Safety
 /// The pointer is null or points to a structure whose `size` is set.
-pub(crate) unsafe fn pool_limits(given: *const Bounds) -> Result<Option<Bounds>, Failure> {
-    // SAFETY: by the caller's promise.
+pub(crate) unsafe fn pool_limits(given: *const PoolBounds) -> Result<Option<PoolBounds>, Failure> {
+    // SAFETY: null or a structure whose first member is its size: this function's condition. All zeroes is a value of
+    // it.
     unsafe {
         versioned(
             given,
-            size_of::<Bounds>(),
+            size_of::<PoolBounds>(),
             "`size` of the limits is not sizeof(mullion_pool_limits)",
         )
     }
@@ -125,7 +136,7 @@ unsafe fn versioned<T: Copy>(
         return Err(Failure::argument(refusal));
     }
     let mut whole = std::mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: by the caller's promise it is of the size that it says, which is no
+    // SAFETY: it is of the size that it says (this function's condition), which is no
     // more than ours, and the whole is a value then.
     unsafe {
         std::ptr::copy_nonoverlapping(given.cast::<u8>(), whole.as_mut_ptr().cast(), *size);
@@ -155,7 +166,7 @@ pub(crate) unsafe fn call_limits(
     given: *const CallLimits,
 ) -> Result<Option<mullion_host::CallLimits>, Failure> {
     let refusal = "`size` is not sizeof(mullion_call_limits)";
-    // SAFETY: by the caller's promise; all members are integers.
+    // SAFETY: null or a structure that says its size: this function's condition. All members are integers.
     let Some(given) = (unsafe { versioned(given, FIRST_CALL_LIMITS, refusal) })? else {
         return Ok(None);
     };
@@ -297,7 +308,7 @@ pub(crate) unsafe fn arguments(
 /// # Safety
 /// The pointer is null or points to a value.
 pub(crate) unsafe fn check_result(result: *mut Value) -> Result<(), Failure> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a value of the host's that nobody else uses for the call: this function's condition.
     match unsafe { result.as_ref() } {
         Some(value) if value.kind > NOTHING => {
             Err(Failure::argument("the result's kind is none that there is"))
@@ -311,7 +322,7 @@ pub(crate) unsafe fn check_result(result: *mut Value) -> Result<(), Failure> {
 /// # Safety
 /// The pointer is null or points to a value.
 pub(crate) unsafe fn set_result(result: *mut Value, returned: &Returned) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: null or a value of the host's that nobody else uses for the call: this function's condition.
     if let Some(value) = unsafe { result.as_mut() } {
         value.reserved = 0;
         value.bits = match value.kind {
@@ -331,7 +342,7 @@ pub(crate) unsafe fn room<'a>(to: *mut u8, length: usize) -> Result<&'a mut [u8]
     if to.is_null() || isize::try_from(length).is_err() {
         return Err(Failure::null());
     }
-    // SAFETY: by the caller's promise. Written first, since C need not have.
+    // SAFETY: null or room for `length` bytes that nobody else uses: this function's condition. Written first, since C need not have.
     unsafe {
         to.write_bytes(0, length);
         Ok(std::slice::from_raw_parts_mut(to, length))

@@ -1,7 +1,11 @@
-/* Host functions that are left by longjmp, which the header forbids: what is found out, and what goes on. */
+/* Host functions that are left by longjmp, which the header forbids: what is found out, and what goes on. The same
+ * with siglongjmp, also out of a signal's handler. */
+#define _GNU_SOURCE
 #include <mullion.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +20,28 @@
 #define OK(call) EXPECT((call) == MULLION_OK)
 #define FAILS(status, call) EXPECT((call) == (status) && mullion_error_message()[0])
 
-enum { STAY, LEAVE, INNER, OUTER };
+enum { STAY, LEAVE, INNER, OUTER, LEAVE_WITH_MASK, RAISE };
 
 static mullion_image image;
 static mullion_imports list;
 /* What the host functions do; of one thread at a time. */
 static __thread int how;
 static __thread jmp_buf outside, within;
+static __thread sigjmp_buf outside_with_mask;
+/* Where the handler of SIGUSR1 finds code that it is to leave; nowhere: in a host function. */
+static uint64_t base;
+static int interrupted;
+
+static void handler(int signal, siginfo_t *info, void *context)
+{
+	uint64_t at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	(void)signal;
+	(void)info;
+	if (base && (at < base || at - base >= UINT64_C(1) << 32))
+		return;
+	interrupted = 1;
+	siglongjmp(outside_with_mask, 1);
+}
 
 static mullion_function find(mullion_domain domain, const char *name)
 {
@@ -40,6 +59,10 @@ static mullion_status report(mullion_domain domain, void *user, const mullion_ar
 		longjmp(outside, 1);
 	if (how == INNER)
 		longjmp(within, 1);
+	if (how == LEAVE_WITH_MASK)
+		siglongjmp(outside_with_mask, 1);
+	if (how == RAISE)
+		raise(SIGUSR1);
 	*result = mullion_integer(7);
 	return MULLION_OK;
 }
@@ -163,6 +186,89 @@ static void *left_within(void *argument)
 	return NULL;
 }
 
+/* siglongjmp out of a host function, or (RAISE) out of a handler that interrupts one: the mask is the one from before. */
+static void leave_with_mask(mullion_domain domain, int by)
+{
+	mullion_function function = find(domain, "report"), add = find(domain, "add");
+	sigset_t before, after;
+	EXPECT(!pthread_sigmask(SIG_BLOCK, NULL, &before));
+	how = by;
+	if (!sigsetjmp(outside_with_mask, 1)) {
+		sigset_t more;
+		sigemptyset(&more);
+		sigaddset(&more, SIGUSR2);
+		EXPECT(!pthread_sigmask(SIG_BLOCK, &more, NULL));
+		call(function);
+		EXPECT(!"it returned");
+	}
+	how = STAY;
+	EXPECT(!pthread_sigmask(SIG_BLOCK, NULL, &after));
+	EXPECT(!sigismember(&after, SIGUSR1) && !sigismember(&after, SIGUSR2) && !sigismember(&before, SIGUSR2));
+	FAILS(MULLION_ABANDONED, call(function));
+	FAILS(MULLION_ABANDONED, call(add));
+	deep(function, 16, 0);
+	deep(function, 16, 1);
+}
+
+static void *left_with_mask(void *argument)
+{
+	leave_with_mask(*(mullion_domain *)argument, LEAVE_WITH_MASK);
+	return NULL;
+}
+
+static void *left_by_handler(void *argument)
+{
+	base = 0;
+	leave_with_mask(*(mullion_domain *)argument, RAISE);
+	return NULL;
+}
+
+static int limited;
+
+/* A handler that interrupts the domain's own code, and leaves all of the call: found out if the call has limits. The
+ * domain stays in use. */
+static void *left_while_it_runs(void *argument)
+{
+	mullion_function report = find(*(mullion_domain *)argument, "report");
+	mullion_function spin = find(*(mullion_domain *)argument, "spin");
+	OK(call(report));
+	if (!sigsetjmp(outside_with_mask, 1)) {
+		__atomic_store_n(&interrupted, 0, __ATOMIC_SEQ_CST);
+		mullion_call_limits limits = MULLION_CALL_LIMITS_DEFAULT;
+		limits.nanoseconds = UINT64_C(100000000000);
+		mullion_call_limited(spin, NULL, 0, limited ? &limits : NULL, NULL);
+		EXPECT(!"it returned");
+	}
+	FAILS(MULLION_IN_USE, mullion_domain_restart(*(mullion_domain *)argument));
+	FAILS(MULLION_IN_USE, mullion_domain_unload(*(mullion_domain *)argument));
+	if (limited) {
+		FAILS(MULLION_ABANDONED, call(report));
+		deep(report, 16, 0);
+		deep(report, 16, 1);
+	} else {
+		OK(call(report));
+	}
+	return NULL;
+}
+
+static void signalled(mullion_domain *domain)
+{
+	pthread_t thread;
+	OK(mullion_domain_base(*domain, &base));
+	EXPECT(base);
+	__atomic_store_n(&interrupted, 1, __ATOMIC_SEQ_CST);
+	EXPECT(!pthread_create(&thread, NULL, left_while_it_runs, domain));
+	/* The thread takes it back before its call. */
+	while (__atomic_load_n(&interrupted, __ATOMIC_SEQ_CST))
+		sched_yield();
+	while (!__atomic_load_n(&interrupted, __ATOMIC_SEQ_CST)) {
+		EXPECT(!pthread_kill(thread, SIGUSR1));
+		sched_yield();
+	}
+	EXPECT(!pthread_join(thread, NULL));
+	base = 0;
+}
+
 int main(int count, char **arguments)
 {
 	mullion_domain domain;
@@ -181,6 +287,27 @@ int main(int count, char **arguments)
 	domain = load();
 	on_a_thread(left_within, &domain);
 	OK(mullion_domain_restart(domain));
+	OK(call(find(domain, "report")));
+	OK(mullion_domain_unload(domain));
+	{
+		struct sigaction action;
+		memset(&action, 0, sizeof action);
+		action.sa_sigaction = handler;
+		action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+		EXPECT(!sigaction(SIGUSR1, &action, NULL));
+	}
+	domain = load();
+	on_a_thread(left_with_mask, &domain);
+	on_a_thread(left_by_handler, &domain);
+	OK(call(find(domain, "report")));
+	for (limited = 0; limited < 2; limited++) {
+		signalled(&domain);
+		OK(call(find(domain, "report")));
+		domain = load();
+	}
+	/* Other threads: of those, and of other domains. */
+	OK(call(find(domain, "report")));
+	domain = load();
 	OK(call(find(domain, "report")));
 	OK(mullion_domain_unload(domain));
 	/* The main thread as well, and the end of the process. */

@@ -18,7 +18,7 @@ enum Kind<'a> {
     /// From outside. The state is there.
     Held(Using<'a, Option<State>>, &'a Identity),
     /// During a call from the domain, which keeps it in place.
-    Called(&'a mullion_runtime::Caller<'a>, &'a Context),
+    Called(&'a mullion_runtime::GateCall<'a>, &'a Context),
 }
 
 impl<'a> Access<'a> {
@@ -29,7 +29,7 @@ impl<'a> Access<'a> {
     }
 
     #[inline]
-    pub(crate) fn called(caller: &'a mullion_runtime::Caller<'_>, context: &'a Context) -> Self {
+    pub(crate) fn called(caller: &'a mullion_runtime::GateCall<'_>, context: &'a Context) -> Self {
         Self(Kind::Called(caller, context))
     }
 }
@@ -68,7 +68,7 @@ impl Access<'_> {
     }
 
     /// The domain, from outside; who is just calling is not handed out.
-    pub(crate) fn domain(&self) -> Result<&mullion_runtime::Domain, Error> {
+    pub(crate) fn domain(&self) -> Result<&mullion_runtime::WindowDomain, Error> {
         match &self.0 {
             Kind::Held(guard, _) => Ok(state(guard).domain()),
             Kind::Called(..) => Err(Error::InUse {

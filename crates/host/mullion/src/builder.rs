@@ -26,13 +26,13 @@ pub struct DomainBuilder {
 }
 
 /// What a domain is made from.
-struct Recipe {
-    imports: Imports,
-    limits: Limits,
+pub(crate) struct Recipe {
+    pub(crate) imports: Imports,
+    pub(crate) limits: Limits,
     /// `None`: no system interface.
-    grants: Option<Grants>,
+    pub(crate) grants: Option<Grants>,
     /// `None`: the log.
-    streams: Option<Streams>,
+    pub(crate) streams: Option<Streams>,
 }
 
 impl DomainBuilder {
@@ -135,6 +135,21 @@ impl Image {
 impl Recipe {
     /// A domain whose constructors have run.
     fn make(&self, identity: &Arc<Identity>, lines: &Arc<Lines>) -> Result<State, Error> {
+        let state = self.map(identity, lines)?;
+        state.start()?;
+        let image = identity.image();
+        if let Some(map) = image.host().perf() {
+            map.add(
+                identity.name(),
+                image.symbols(),
+                state.domain().memory().base(),
+            );
+        }
+        Ok(state)
+    }
+
+    /// A domain of which nothing has run.
+    pub(crate) fn map(&self, identity: &Arc<Identity>, lines: &Arc<Lines>) -> Result<State, Error> {
         let image = identity.image();
         let system = self.grants.as_ref().map(|grants| {
             let mut grants = grants.clone();
@@ -169,14 +184,6 @@ impl Recipe {
             if let Some(Behind::Domain(callee)) = self.imports.get(name) {
                 link::make(None, (identity, state.domain()), name, callee)?;
             }
-        }
-        state.start()?;
-        if let Some(map) = image.host().perf() {
-            map.add(
-                identity.name(),
-                image.symbols(),
-                state.domain().memory().base(),
-            );
         }
         Ok(state)
     }

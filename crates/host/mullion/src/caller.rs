@@ -27,12 +27,12 @@ use std::sync::Arc;
 /// }
 /// ```
 pub struct Caller<'a> {
-    raw: &'a mullion_runtime::Caller<'a>,
+    raw: &'a mullion_runtime::GateCall<'a>,
     context: &'a Context,
 }
 
 impl<'a> Caller<'a> {
-    pub(crate) fn new(raw: &'a mullion_runtime::Caller<'a>, context: &'a Context) -> Self {
+    pub(crate) fn new(raw: &'a mullion_runtime::GateCall<'a>, context: &'a Context) -> Self {
         Self { raw, context }
     }
 

@@ -267,7 +267,7 @@ impl Domain {
         &self,
         guard: &'a Using<'_, Option<State>>,
         export: usize,
-    ) -> Result<(&'a mullion_runtime::Domain, Entry), Error> {
+    ) -> Result<(&'a mullion_runtime::WindowDomain, Entry), Error> {
         let state = guard.as_ref().ok_or_else(|| self.unloaded())?;
         let entry = match state.known_entry(export) {
             Some(entry) => entry,

@@ -40,6 +40,15 @@ pub enum Error {
         /// The image's name.
         image: String,
     },
+    /// The image is an extension, for a host to call, and no program.
+    #[error("{image}: it is an extension for a host to call, not a program")]
+    NotAProgram {
+        /// The image's name.
+        image: String,
+    },
+    /// A directory is granted for reading only, and can be written all the same.
+    #[error(transparent)]
+    Grants(#[from] mullion_system::MountError),
     /// The image asks for functions that the host does not offer.
     #[error("{image}: it imports {}, which this host does not offer", names.join(", "))]
     UnknownImports {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Fault {
     domain: String,
     symbols: Arc<ImageSymbols>,
-    raw: mullion_runtime::Fault,
+    raw: mullion_runtime::RawFault,
 }
 
 /// A place in the domain's code.
@@ -33,7 +33,7 @@ impl Fault {
     pub(crate) fn new(
         domain: &str,
         symbols: &Arc<ImageSymbols>,
-        raw: mullion_runtime::Fault,
+        raw: mullion_runtime::RawFault,
     ) -> Self {
         Self {
             domain: domain.to_owned(),
@@ -68,7 +68,7 @@ impl Fault {
 
     /// Everything as the run time took it down.
     #[must_use]
-    pub fn raw(&self) -> &mullion_runtime::Fault {
+    pub fn raw(&self) -> &mullion_runtime::RawFault {
         &self.raw
     }
 

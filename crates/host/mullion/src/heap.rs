@@ -1,6 +1,6 @@
 //! Memory in a domain that its host hands out.
 //!
-//! The books are on the host's side; the domain's bytes are never read to find
+//! The allocations are on the host's side; the domain's bytes are never read to find
 //! out what is free. So nothing that a domain does can confuse them: it can
 //! unmap the pages, which makes the next copy an error, and no more.
 
@@ -19,11 +19,11 @@ const CHUNK: u64 = 1 << 16;
 pub(crate) struct Heap {
     /// How often the domain was restarted. Whoever keeps it from that finds it unchanged.
     life: AtomicU64,
-    books: Mutex<Books>,
+    allocations: Mutex<Allocations>,
 }
 
 #[derive(Debug, Default)]
-struct Books {
+struct Allocations {
     /// Free blocks, by size.
     free: BTreeMap<u64, Vec<u64>>,
     /// What is left of the last chunk.
@@ -44,29 +44,35 @@ impl Heap {
     /// A block of at least `length` bytes, aligned to 16, whose first `length` are zero.
     pub(crate) fn take(&self, memory: &Memory, length: u64) -> Result<Block, MappingError> {
         let size = block_size(length).ok_or(MappingError::NoMemory)?;
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut allocations = self
+            .allocations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let life = self.life();
         let block = |address| Block {
             address,
             size,
             life,
         };
-        if let Some(address) = books.free.get_mut(&size).and_then(Vec::pop) {
+        if let Some(address) = allocations.free.get_mut(&size).and_then(Vec::pop) {
             return Ok(block(address));
         }
         let address = if size >= PAGE {
             memory.map(None, size, Access::ReadWrite)?
         } else {
-            books.carve(memory, size)?
+            allocations.carve(memory, size)?
         };
         Ok(block(address))
     }
 
     /// The domain has been restarted: its memory has gone, with all blocks.
     pub(crate) fn reset(&self) {
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut allocations = self
+            .allocations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         self.life.fetch_add(1, Ordering::Relaxed);
-        *books = Books::default();
+        *allocations = Allocations::default();
     }
 
     /// Whether the memory of a block is still there.
@@ -82,11 +88,14 @@ impl Heap {
 
     /// Takes a block back, if it has not gone before.
     pub(crate) fn give_back(&self, block: Block) {
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut allocations = self
+            .allocations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if !self.has(block) {
             return;
         }
-        books
+        allocations
             .free
             .entry(block.size)
             .or_default()
@@ -94,7 +103,7 @@ impl Heap {
     }
 }
 
-impl Books {
+impl Allocations {
     /// What is left of a chunk that is too small stays unused: it is less than a
     /// page, once per chunk.
     fn carve(&mut self, memory: &Memory, size: u64) -> Result<u64, MappingError> {

@@ -6,6 +6,7 @@ use crate::image::Image;
 use crate::perf::PerfMap;
 use crate::policy::{Candidate, Policy, Question};
 use crate::shared::Shared;
+use mullion_loader::Admitted;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -96,6 +97,18 @@ impl Host {
         bytes: impl Into<Arc<[u8]>>,
         asked: &Asked<'_>,
     ) -> Result<Image, Error> {
+        let admitted = self.ask(name, path, bytes, asked)?;
+        Image::new(self, name, admitted)
+    }
+
+    /// Asks the authoriser, then the policy.
+    pub(crate) fn ask(
+        &self,
+        name: &str,
+        path: Option<&Path>,
+        bytes: impl Into<Arc<[u8]>>,
+        asked: &Asked<'_>,
+    ) -> Result<Admitted, Error> {
         let image = || name.to_owned();
         let admitted = self.settings.authoriser.admit(bytes, asked);
         let admitted = admitted.map_err(|reason| match reason {
@@ -121,7 +134,7 @@ impl Host {
                 source,
             })?;
         }
-        Image::new(self, name, admitted)
+        Ok(admitted)
     }
 
     /// Zeroed memory of at least `length` bytes, whole pages, that domains can be given

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::image::Image;
-use mullion_runtime::{BadAddress, Domain, DomainNumber, Meter};
+use mullion_runtime::{BadAddress, DomainNumber, Meter, WindowDomain};
 use mullion_supervisor::DomainId;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Identity {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     number: DomainNumber,
-    /// In the supervisor's books.
+    /// In the supervisor's records.
     pub(crate) record: DomainId,
     /// Where its window begins.
     pub(crate) base: u64,
@@ -74,7 +74,7 @@ impl Identity {
     }
 
     /// From now on it is found by that domain's number.
-    pub(crate) fn found_as(self: &Arc<Self>, domain: &Domain) {
+    pub(crate) fn found_as(self: &Arc<Self>, domain: &WindowDomain) {
         let number = domain.number();
         self.meter.get_or_init(|| domain.meter().clone());
         self.place.get_or_init(|| Place {

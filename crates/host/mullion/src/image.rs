@@ -25,12 +25,18 @@ struct Inner {
 }
 
 impl Image {
+    /// Lays out an extension.
     pub(crate) fn new(host: &Host, name: &str, admitted: Admitted) -> Result<Self, Error> {
         if admitted.image().kind() != ImageKind::Extension {
             return Err(Error::NotAnExtension {
                 image: name.to_owned(),
             });
         }
+        Self::of_any_kind(host, name, admitted)
+    }
+
+    /// Lays out an extension or a program. Only the first becomes an [`Image`] that a host has.
+    pub(crate) fn of_any_kind(host: &Host, name: &str, admitted: Admitted) -> Result<Self, Error> {
         let exports = admitted.image().exports().iter().enumerate();
         let exports = exports.map(|(index, export)| (export.name.clone(), index));
         let exports = exports.collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A function of the list, whatever its type.
 pub(crate) type Import =
-    Arc<dyn Fn(&mut mullion_runtime::Caller<'_>, &Context) -> Result<u64, End> + Send + Sync>;
+    Arc<dyn Fn(&mut mullion_runtime::GateCall<'_>, &Context) -> Result<u64, End> + Send + Sync>;
 
 /// The functions that a host offers to an image, by name. What is not in the list
 /// does not exist for it.

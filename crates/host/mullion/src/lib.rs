@@ -72,7 +72,6 @@ mod guide {}
 
 mod access;
 mod arity;
-mod books;
 mod buffer;
 mod builder;
 mod call;
@@ -102,6 +101,8 @@ mod perf;
 mod pointer;
 mod policy;
 mod pool;
+mod program;
+mod records;
 mod shared;
 mod signature;
 mod state;
@@ -111,7 +112,6 @@ mod terms;
 mod value;
 mod within;
 
-pub use books::{books, snapshot};
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
 pub use call::Call;
@@ -139,7 +139,7 @@ pub use mullion_metrics::CONTENT_TYPE as PROMETHEUS_TYPE;
 pub use mullion_picture as picture;
 pub use mullion_runtime::{
     Access as Permission, Arguments, Attempt, CallLimits, Canceller, Cause, Clock, Counts,
-    FaultKind, LimitKind, Limits, Registers, Returned, ShareError,
+    FaultKind, LimitKind, Limits, Registers, Returned, ShareError, start_audit,
 };
 pub use mullion_symbols::{Class, Location, Unknown as UnknownType};
 pub use mullion_system::{Mount, MountError, Stream, Streams};
@@ -149,6 +149,8 @@ pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
+pub use program::{Program, ProgramBuilder, ProgramEnd, ProgramRun};
+pub use records::{books, snapshot};
 pub use shared::Shared;
 pub use signature::Signature;
 pub use target::Target;

@@ -56,7 +56,7 @@ impl Domain {
 /// Puts `callee` behind an import of `caller`, if the policy of its host lets `asker`.
 pub(crate) fn make(
     asker: Option<&Identity>,
-    caller: (&Identity, &mullion_runtime::Domain),
+    caller: (&Identity, &mullion_runtime::WindowDomain),
     import: &str,
     callee: &Callee,
 ) -> Result<(), Error> {
@@ -92,7 +92,7 @@ pub(crate) fn make(
 }
 
 /// The links of a domain, with names.
-pub(crate) fn list(identity: &Identity, domain: &mullion_runtime::Domain) -> Vec<Link> {
+pub(crate) fn list(identity: &Identity, domain: &mullion_runtime::WindowDomain) -> Vec<Link> {
     let imports = identity.image().file().imports();
     let links = domain.links().into_iter().map(|link| {
         let callee = identity::find(link.callee);

@@ -19,12 +19,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// of it.
 #[derive(Clone)]
 pub struct Shared {
-    pub(crate) raw: mullion_runtime::Shared,
+    pub(crate) raw: mullion_runtime::SharedPages,
     name: Arc<str>,
     pub(crate) host: Host,
 }
 
-/// Where the host has memory that it has a handle of, for the books.
+/// Where the host has memory that it has a handle of, for the records.
 static NAMED: Mutex<Vec<(Weak<str>, Range<u64>)>> = Mutex::new(Vec::new());
 
 /// Names and the host's addresses of what there is.
@@ -42,7 +42,7 @@ impl Shared {
 
     pub(crate) fn new(host: &Host, name: &str, length: u64) -> Result<Self, Error> {
         let shared = Self {
-            raw: mullion_runtime::Shared::new(length)?,
+            raw: mullion_runtime::SharedPages::new(length)?,
             name: name.into(),
             host: host.clone(),
         };

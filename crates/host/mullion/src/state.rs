@@ -6,7 +6,7 @@ use crate::heap::Heap;
 use crate::held;
 use crate::image::Image;
 use crate::output::Lines;
-use mullion_loader::{Instance, Start};
+use mullion_loader::{Instance, LoadError, Start};
 use mullion_runtime::{Arguments, AroundThreadEnd, Claimed, Entry};
 use mullion_system::System;
 use std::sync::{Arc, OnceLock};
@@ -46,20 +46,16 @@ impl State {
         }
     }
 
+    /// Where the first call of a life enters, and with what.
+    pub(crate) fn begin(&self, start: &Start) -> Result<(Entry, Arguments), LoadError> {
+        self.instance.begin(start)
+    }
+
     /// Runs the constructors, and opens the domain to others.
     pub(crate) fn start(&self) -> Result<(), Error> {
-        let mut random = [0; 16];
-        // The C library's protection against itself is weaker without; no wall is.
-        let _unseeded = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
         let identity = &self.context.identity;
-        let block = Start {
-            arguments: vec![identity.name().replace('\0', "").into_bytes()],
-            environment: Vec::new(),
-            random,
-        };
-        let block = block.place(&self.instance).map_err(explain_load)?;
-        let entry = self.instance.start()?;
-        let arguments = Arguments::new(&[block]);
+        let begun = self.begin(&Start::extension(identity.name()));
+        let (entry, arguments) = begun.map_err(explain_load)?;
         let called = held::invocation(|| self.domain().start(entry, &arguments));
         called.map_err(|error| identity.explain(*error))?;
         Ok(())
@@ -91,7 +87,7 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn domain(&self) -> &mullion_runtime::Domain {
+    pub(crate) fn domain(&self) -> &mullion_runtime::WindowDomain {
         self.instance.domain()
     }
 

@@ -28,7 +28,7 @@ impl Terms {
     #[inline(never)]
     pub(crate) fn call(
         &self,
-        domain: &mullion_runtime::Domain,
+        domain: &mullion_runtime::WindowDomain,
         entry: Entry,
         arguments: &Arguments,
     ) -> Result<Returned, Box<CallError>> {

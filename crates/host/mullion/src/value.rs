@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use mullion_runtime::{Arguments, BadAddress, Caller, End, Returned};
+use mullion_runtime::{Arguments, BadAddress, End, GateCall, Returned};
 use mullion_symbols::Class;
 
 pub(crate) mod sealed {
@@ -86,7 +86,7 @@ pub trait Outcome: Sealed + 'static {
     #[doc(hidden)]
     fn take(returned: &Returned) -> Self;
     #[doc(hidden)]
-    fn give(self, caller: &mut Caller<'_>) -> u64;
+    fn give(self, caller: &mut GateCall<'_>) -> u64;
     #[doc(hidden)]
     fn into_returned(self) -> Returned;
     /// `None`: whatever the function returns is not looked at.
@@ -97,7 +97,7 @@ pub trait Outcome: Sealed + 'static {
 impl Sealed for () {}
 impl Outcome for () {
     fn take(_: &Returned) {}
-    fn give(self, _: &mut Caller<'_>) -> u64 {
+    fn give(self, _: &mut GateCall<'_>) -> u64 {
         0
     }
     fn into_returned(self) -> Returned {
@@ -114,7 +114,7 @@ impl<V: Value> Outcome for V {
         }
     }
 
-    fn give(self, caller: &mut Caller<'_>) -> u64 {
+    fn give(self, caller: &mut GateCall<'_>) -> u64 {
         let raw = self.into_raw();
         if V::IS_VECTOR {
             caller.return_double(f64::from_bits(raw));
@@ -169,14 +169,14 @@ impl Registers {
 
 /// Arguments of a call that came from a domain, as they are taken.
 pub(crate) struct Taker<'a, 'b> {
-    caller: &'a Caller<'b>,
+    caller: &'a GateCall<'b>,
     context: &'a Context,
     used: (u32, usize),
 }
 
 impl<'a, 'b> Taker<'a, 'b> {
     #[inline]
-    pub(crate) fn new(caller: &'a Caller<'b>, context: &'a Context) -> Self {
+    pub(crate) fn new(caller: &'a GateCall<'b>, context: &'a Context) -> Self {
         Self {
             caller,
             context,

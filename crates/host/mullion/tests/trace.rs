@@ -24,7 +24,7 @@ fn domain(image: &Image, name: &str) -> Domain {
 
 /// The log as a file, read by a machine; nothing may be refused.
 fn replayed(calls_at_least: u64) -> Snapshot {
-    let books = mullion_runtime::books();
+    let books = mullion_runtime::supervisor();
     let header = Header {
         address_bits: ADDRESS_BITS,
         note: String::new(),

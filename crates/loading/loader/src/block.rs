@@ -25,24 +25,41 @@ const PT_TLS: u32 = 7;
 const HEADER: u64 = 56;
 const RANDOM: u64 = 16;
 
-/// What a program is started with.
-#[derive(Clone, Debug, Default)]
+/// What an image is started with.
+#[derive(Clone, Debug)]
 pub struct Start {
-    /// The arguments, the program's name first.
-    pub arguments: Vec<Vec<u8>>,
-    /// The environment, `NAME=value` each.
-    pub environment: Vec<Vec<u8>>,
+    arguments: Vec<Vec<u8>>,
+    environment: Vec<Vec<u8>>,
     /// What `AT_RANDOM` names: the C library's seed for its own protections.
-    pub random: [u8; 16],
+    random: [u8; RANDOM as usize],
 }
 
 impl Start {
+    /// The arguments, the program's name first, and the environment, `NAME=value` each; with random bytes of the
+    /// kernel's. Without those the C library's protection against itself is weaker. No wall is.
+    #[must_use]
+    pub fn new(arguments: Vec<Vec<u8>>, environment: Vec<Vec<u8>>) -> Self {
+        let mut random = [0; RANDOM as usize];
+        let _unseeded = getrandom::fill(&mut random);
+        Self {
+            arguments,
+            environment,
+            random,
+        }
+    }
+
+    /// For an extension that has this name.
+    #[must_use]
+    pub fn extension(name: &str) -> Self {
+        Self::new(vec![name.replace('\0', "").into_bytes()], Vec::new())
+    }
+
     /// Writes the block into memory of `instance` that is taken for it, and
     /// returns its address, the argument of the entry point.
     ///
     /// # Errors
     /// The domain's memory limit; a zero byte in a string.
-    pub fn place(&self, instance: &Instance) -> Result<u64, LoadError> {
+    pub(crate) fn place(&self, instance: &Instance) -> Result<u64, LoadError> {
         let strings = || self.arguments.iter().chain(&self.environment);
         if strings().any(|string| string.contains(&0)) {
             return Err(LoadError::Zero);

@@ -26,8 +26,8 @@ pub use file::read_image;
 
 use mullion_abi::HEAP_END;
 use mullion_runtime::{
-    Access, BadAddress, Claimed, Domain, Entry, HostFunction, Image, Limits, MappingError, PAGE,
-    Relocation, Segment,
+    Access, Arguments, BadAddress, Claimed, Entry, HostFunction, ImageLayout, Limits, MappingError,
+    PAGE, Relocation, Segment, WindowDomain,
 };
 #[cfg(feature = "trust")]
 use mullion_trust::Decision;
@@ -100,7 +100,7 @@ const THREAD_END: &str = "__mullion_thread_end";
 #[derive(Clone)]
 pub struct Loaded {
     admitted: Arc<Admitted>,
-    image: Arc<Image>,
+    image: Arc<ImageLayout>,
     /// Offset of a page behind an extension's segments, for what its entry point is
     /// called with: part of the image, it is mapped and restarted with its data.
     room: Option<u64>,
@@ -121,7 +121,7 @@ impl Loaded {
     }
 
     /// As [`Loaded::new`], with the code of each domain where profilers find its names:
-    /// [`Image::in_anonymous_memory`].
+    /// [`ImageLayout::in_anonymous_memory`].
     ///
     /// # Errors
     /// As [`Loaded::new`].
@@ -156,7 +156,7 @@ impl Loaded {
     }
 
     /// Maps windows in advance, until so many domains of the image can be made without:
-    /// [`Image::prepare`].
+    /// [`ImageLayout::prepare`].
     ///
     /// # Errors
     /// No window or memory left.
@@ -176,7 +176,7 @@ impl Loaded {
             Some(decision) => granted::limits(limits, decision, &self.admitted),
             None => limits,
         };
-        let domain = Domain::new(self.image.clone(), functions, limits.clone())?;
+        let domain = WindowDomain::new(self.image.clone(), functions, limits.clone())?;
         Ok(Instance {
             loaded: self.clone(),
             limits,
@@ -186,7 +186,7 @@ impl Loaded {
 }
 
 /// An image as every domain of it has it at first, and the offset of its `room`.
-fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
+fn lay_out(admitted: &Admitted) -> Result<(ImageLayout, Option<u64>), LoadError> {
     let file = admitted.image();
     let mut segments: Vec<Segment<'_>> = file
         .segments()
@@ -218,7 +218,7 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
     // accepted their code, or type and policy name a compiler that answers
     // for it in the verifier's place: the operator's own decision, which the
     // log and `Loaded::is_verified` tell of.
-    let image = unsafe { Image::new(&segments, relocations.collect()) }?;
+    let image = unsafe { ImageLayout::new(&segments, relocations.collect()) }?;
     let image = image.with_packed(file.packed_relocations().map(|place| place as u32))?;
     // SAFETY: as the verifier counted, over all executable segments; without
     // it, everything may occur.
@@ -250,14 +250,14 @@ fn lay_out(admitted: &Admitted) -> Result<(Image, Option<u64>), LoadError> {
 pub struct Instance {
     loaded: Loaded,
     limits: Limits,
-    domain: Domain,
+    domain: WindowDomain,
 }
 
 impl Instance {
     /// The domain.
     #[inline]
     #[must_use]
-    pub fn domain(&self) -> &Domain {
+    pub fn domain(&self) -> &WindowDomain {
         &self.domain
     }
 
@@ -265,7 +265,7 @@ impl Instance {
     /// nothing in it has run.
     ///
     /// # Errors
-    /// As [`Domain::restart`].
+    /// As [`WindowDomain::restart`].
     pub fn restart(&mut self) -> Result<(), mullion_runtime::Error> {
         self.domain.restart()
     }
@@ -283,12 +283,15 @@ impl Instance {
         &self.loaded
     }
 
-    /// The image's entry point.
+    /// Where the image begins, and what it is called with there: the first call of a life. An extension runs its
+    /// constructors ([`WindowDomain::start`]), and a program runs as a whole.
     ///
     /// # Errors
-    /// None for an admitted image; the run time checks again.
-    pub fn start(&self) -> Result<Entry, mullion_runtime::Error> {
-        self.at(self.loaded.image().entry())
+    /// The domain's memory limit, or a zero byte in a string of `start`.
+    pub fn begin(&self, start: &Start) -> Result<(Entry, Arguments), LoadError> {
+        let block = start.place(self)?;
+        let entry = self.at(self.loaded.image().entry())?;
+        Ok((entry, Arguments::new(&[block])))
     }
 
     /// The export of that name, if there is one.

@@ -54,6 +54,7 @@ fn honest(image: &[u8], credentials: Vec<String>) -> Load {
         tools: Default::default(),
         flags: Vec::new(),
         sources: Default::default(),
+        elastic: None,
     };
     let record = record::sign("x.mx", &Sha256Digest::of(image), &compilation, &key(2));
     Load {
@@ -179,7 +180,7 @@ fn main() {
     let address = Address::Unix(path.clone());
     let listener = Listener::bind(&address).expect("bound");
     let authoriser = Authoriser::new(policy(place.path()), |_| {}).expect("a policy");
-    let nothing = std::sync::Arc::new(|_: &mut mullion_runtime::Caller<'_>| Ok(0));
+    let nothing = std::sync::Arc::new(|_: &mut mullion_runtime::GateCall<'_>| Ok(0));
     let imports = Box::new(move |_| {
         ["__mullion_system", "host_log", "host_now"]
             .into_iter()

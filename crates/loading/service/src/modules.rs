@@ -655,17 +655,8 @@ fn not_admitted(reason: &NotAdmitted) -> Answer {
 
 /// Runs the constructors.
 fn start(instance: &Instance, name: &str) -> Result<(), Failure> {
-    let mut random = [0; 16];
-    // The C library's seed for its protection against itself.
-    let _unseeded = getrandom::fill(&mut random);
-    let block = Start {
-        arguments: vec![name.replace('\0', "").into_bytes()],
-        environment: Vec::new(),
-        random,
-    };
-    let block = block.place(instance)?;
-    let entry = instance.start().map_err(LoadError::from)?;
-    let called = instance.domain().start(entry, &Arguments::new(&[block]));
+    let (entry, arguments) = instance.begin(&Start::extension(name))?;
+    let called = instance.domain().start(entry, &arguments);
     called.map(drop).map_err(|error| Failure::Start(*error))
 }
 

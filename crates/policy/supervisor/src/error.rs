@@ -61,6 +61,8 @@ pub enum Error {
     Range(RangeError),
     /// The range leaves the space that the supervisor was made for.
     OutsideSpace { range: Range, space: Range },
+    /// The mechanism cannot enforce anything there ([`Mechanism::enforces`](crate::Mechanism::enforces)).
+    NotEnforced { range: Range },
     /// No such domain.
     UnknownDomain { domain: DomainId },
     /// The domain has been deleted.
@@ -211,7 +213,9 @@ impl Error {
             | Error::TargetOwns { rule, .. }
             | Error::WouldLower { rule, .. }
             | Error::Shared { rule, .. } => rule,
-            Error::Range(_) | Error::OutsideSpace { .. } => Rule::Ranges,
+            Error::Range(_) | Error::OutsideSpace { .. } | Error::NotEnforced { .. } => {
+                Rule::Ranges
+            }
             Error::UnknownDomain { .. }
             | Error::DeletedDomain { .. }
             | Error::UnknownGroup { .. }
@@ -247,6 +251,7 @@ impl Error {
             Error::OutsideSpace { .. } => {
                 "stay inside the space, or make the supervisor for a larger one"
             }
+            Error::NotEnforced { .. } => "use other memory: the mechanism needs this for itself",
             Error::UnknownDomain { .. } => "use a number that pd_subdivide returned",
             Error::DeletedDomain { .. } => "numbers are not used twice: drop this one",
             Error::UnknownGroup { .. } => {
@@ -440,6 +445,9 @@ impl fmt::Display for Error {
                     "thread {} has no cross-domain call to return from",
                     thread.get()
                 )
+            }
+            Error::NotEnforced { range } => {
+                write!(f, "the mechanism can enforce nothing on {range}")
             }
             Error::NoRoom { words } => {
                 write!(f, "the mechanism has no room to change {words} words")

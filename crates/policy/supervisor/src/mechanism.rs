@@ -36,6 +36,19 @@ pub trait Mechanism {
         true
     }
 
+    /// Whether permissions on all of `range` can be enforced. After `false` the call is refused as
+    /// [`Error::NotEnforced`](crate::Error::NotEnforced).
+    fn enforces(&self, range: Range) -> bool {
+        let _ = range;
+        true
+    }
+
+    /// Asked before a domain is made: whether there is room for one more. After `false` the call is refused as
+    /// [`Error::NoRoom`](crate::Error::NoRoom).
+    fn room_for_domain(&mut self) -> bool {
+        true
+    }
+
     /// By holding: the words of `range` had `before` and have `after` now, which means `holders`. Where only the
     /// edition differs, these are all words that had `before`.
     fn hold(

@@ -136,6 +136,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             .checked_add(1)
             .ok_or(Error::Exhausted)?;
         self.check_room(range.count(), 1, permission == Permission::None)?;
+        if !self.mechanism.room_for_domain() {
+            let words = range.count();
+            return Err(Error::NoRoom { words });
+        }
 
         self.state.next_domain = next;
         let domain = Domain {
@@ -399,7 +403,8 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     pub(crate) fn check_space(&self, range: Range) -> Result<(), Error> {
         let space = self.space();
         match space.covers(range) {
-            true => Ok(()),
+            true if self.mechanism.enforces(range) => Ok(()),
+            true => Err(Error::NotEnforced { range }),
             false => Err(Error::OutsideSpace { range, space }),
         }
     }

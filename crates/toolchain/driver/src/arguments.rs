@@ -3,7 +3,7 @@
 
 use crate::{DriverError, response};
 use mullion_abi::Protection;
-use mullion_rewriter::{Base, Options};
+use mullion_rewriter::{Base, Options, Wall, WordProtection};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,13 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
   --mullion-protection=LEVEL  write-call, read-write-call (the default) or trap:
                               what is confined besides control flow; trap faults
                               at a wild access where the others wrap
+  --wall=word                 makes modules of checked code instead of images (docs/word-form.md):
+                              shared objects whose every access is checked word by word, in the
+                              address space and with the headers of their host;
+                              --protection=LEVEL is then write or read-write (the default):
+                              whether stores alone are checked, or loads as well.
+                              What a module calls and does not define is imported from the host,
+                              but for functions of the C library that only compute
   --mullion-base=BASE         segment (the default) or register: whether memory may be
                               reached through %gs. Without that, calls between
                               domains are faster, and most computing a little slower;
@@ -36,6 +43,7 @@ Environment:
 
   MULLION_PROTECTION          the protection, where the option is not given
                               (otherwise the module type's, if there is one)
+  MULLION_WALL                the wall, where the option is not given
   MULLION_BASE                the base, where the option is not given
   MULLION_COUNT               1: as --mullion-count
   MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
@@ -51,6 +59,10 @@ ELF interpreter is `mullion run`, with the options in MULLION_RUN. Scripts made
 by autoconf start what they build and have it write a file:
 
   MULLION_RUN=\"--dir .::/\" CC=\"mullion cc\" ./configure && make
+
+Not possible behind the word wall: exceptions (-fno-exceptions is always given), setjmp,
+-static, names of imported functions of more than 63 bytes. configure takes it for a
+cross compiler (--host), since a module is no program.
 
 Not possible in a domain: shared libraries (-shared), 32-bit code (-m32),
 -fsplit-stack, the sanitizers, large code models. -flto, -fstack-protector,
@@ -88,6 +100,8 @@ pub struct Arguments {
     pub protection: Protection,
     /// Whether option or environment say so; otherwise it is the default.
     pub protection_given: bool,
+    /// The wall that the code is for; behind the word wall, what is checked.
+    pub wall: Wall,
     /// Whether memory may be reached through `%gs`.
     pub base: Base,
     /// Whether steps are counted.
@@ -168,10 +182,6 @@ const WITH_VALUE: &[&str] = &[
 /// What is refused: the option or its beginning (with a final `*`), and why.
 const REFUSED: &[(&str, &str)] = &[
     (
-        "-shared",
-        "a domain has no shared libraries; link the objects or a static library into the image",
-    ),
-    (
         "-m32",
         "a domain's code is 64-bit code; leave the option out",
     ),
@@ -249,11 +259,11 @@ impl Arguments {
     /// # Errors
     /// An option that is refused, or a bad value of one of ours.
     pub fn parse(arguments: &[OsString]) -> Result<Self, DriverError> {
-        let protection = protection_from_environment()?;
         let mut sorted = Self {
             forwarded: Vec::with_capacity(arguments.len()),
-            protection: protection.unwrap_or(Protection::ReadWriteCall),
-            protection_given: protection.is_some(),
+            protection: Protection::ReadWriteCall,
+            protection_given: false,
+            wall: Wall::Window,
             base: base_from_environment()?,
             count: count_from_environment(),
             module_type: None,
@@ -271,6 +281,10 @@ impl Arguments {
             verbose: false,
             names_processor: false,
         };
+        let mut wishes = Wishes {
+            wall: from_environment(WALL),
+            protection: from_environment(PROTECTION).map(|value| (PROTECTION, value)),
+        };
         let mut scan = Scan::default();
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
@@ -280,7 +294,7 @@ impl Arguments {
                     None => value_of(argument, arguments.next())?,
                 };
                 let name = name.split('=').next().unwrap_or_default();
-                sorted.own(&format!("{name}={value}"))?;
+                sorted.own(&format!("{name}={value}"), &mut wishes)?;
                 continue;
             }
             if let Some(own) = argument
@@ -288,19 +302,21 @@ impl Arguments {
                 .strip_prefix(b"--mullion-")
                 .filter(|_| !scan.expects_value)
             {
-                sorted.own(&String::from_utf8_lossy(own))?;
+                sorted.own(&String::from_utf8_lossy(own), &mut wishes)?;
                 continue;
             }
             sorted.forwarded.push(argument.clone());
             scan.read(argument, &mut sorted, 0)?;
         }
         sorted.task = scan.task();
+        sorted.settle(wishes, &scan)?;
         Ok(sorted)
     }
 
     /// What the rewriter is to do.
     pub(crate) fn rewriting(&self) -> Options {
         Options {
+            wall: self.wall,
             protection: self.protection,
             base: self.base,
             count: self.count,
@@ -316,16 +332,55 @@ impl Arguments {
                 .any(|argument| argument.as_bytes().starts_with(b"--help"))
     }
 
-    /// One of our own options, without its prefix.
-    fn own(&mut self, option: &str) -> Result<(), DriverError> {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        match name {
-            "protection" => {
-                self.protection = protection("--mullion-protection", value)?;
-                self.protection_given = true;
+    /// What wall and protection together mean, and what they have no use for.
+    fn settle(&mut self, wishes: Wishes, scan: &Scan) -> Result<(), DriverError> {
+        self.protection_given = wishes.protection.is_some();
+        if !wishes.is_word()? {
+            if let Some((option, value)) = &wishes.protection {
+                self.protection = protection(option, value)?;
             }
-            "base" => self.base = base("--mullion-base", value)?,
-            "count" if value.is_empty() => self.count = true,
+            return match scan.shared {
+                true => Err(DriverError::Refused {
+                    option: "-shared".into(),
+                    reason: "a domain has no shared libraries; link the objects or a static library into the image, \
+                             or make a module of checked code with --wall=word",
+                }),
+                false => Ok(()),
+            };
+        }
+        let checked = match &wishes.protection {
+            Some((option, value)) => crate::word::protection(option, value)?,
+            None => WordProtection::default(),
+        };
+        self.wall = Wall::Word(checked);
+        let nothing = |option: &str, given: bool| match given {
+            true => Err(DriverError::Refused {
+                option: option.into(),
+                reason: "this has no meaning behind the word wall; leave the option out",
+            }),
+            false => Ok(()),
+        };
+        nothing("--mullion-count", self.count)?;
+        nothing("--mullion-export", !self.exports.is_empty())?;
+        nothing("--key", self.key.is_some())?;
+        nothing("-static", scan.fixed)
+    }
+
+    /// One of our own options, without its prefix.
+    fn own(&mut self, option: &str, wishes: &mut Wishes) -> Result<(), DriverError> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        // What a protection is depends on the wall, which may be named behind it.
+        if name == "protection" {
+            wishes.protection = Some(("--mullion-protection", value.to_owned()));
+            return Ok(());
+        }
+        let mut rewriting = self.rewriting();
+        if from_own(option, &mut rewriting)? {
+            (self.base, self.count) = (rewriting.base, rewriting.count);
+            return Ok(());
+        }
+        match name {
+            "wall" => wishes.wall = Some(value.to_owned()),
             "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
             "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
@@ -343,11 +398,26 @@ impl Arguments {
     }
 }
 
-/// The options that are also had without their long name: `type` and `key`, with
+/// Whether an option of ours, without its prefix, says how to rewrite; then `options` says it, too.
+///
+/// # Errors
+/// Its value is not known.
+pub(crate) fn from_own(option: &str, options: &mut Options) -> Result<bool, DriverError> {
+    match option.split_once('=').unwrap_or((option, "")) {
+        ("protection", value) => options.protection = protection("--mullion-protection", value)?,
+        ("base", value) => options.base = base("--mullion-base", value)?,
+        ("count", "") => options.count = true,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The options that are also had without their long name: `type`, `key`, `wall` and `protection`, with
 /// their value if it is in the same argument.
 fn short(argument: &OsStr) -> Option<String> {
     let name = argument.to_str()?.strip_prefix("--")?;
-    let known = ["type", "key"].contains(&name.split('=').next().unwrap_or_default());
+    let known =
+        ["type", "key", "wall", "protection"].contains(&name.split('=').next().unwrap_or_default());
     known.then(|| name.to_owned())
 }
 
@@ -381,11 +451,41 @@ pub(crate) fn protection(option: &'static str, value: &str) -> Result<Protection
         })
 }
 
-fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
-    match std::env::var("MULLION_PROTECTION") {
-        Ok(value) if !value.is_empty() => protection("MULLION_PROTECTION", &value).map(Some),
-        _ => Ok(None),
+/// Environment variables of wall and protection.
+const WALL: &str = "MULLION_WALL";
+const PROTECTION: &str = "MULLION_PROTECTION";
+
+/// What was asked for; the last word counts, and the protection means nothing before the wall is known.
+struct Wishes {
+    wall: Option<String>,
+    /// With the option or variable that says so.
+    protection: Option<(&'static str, String)>,
+}
+
+impl Wishes {
+    fn is_word(&self) -> Result<bool, DriverError> {
+        match self.wall.as_deref() {
+            None | Some("window") => Ok(false),
+            Some("word") => Ok(true),
+            Some(value) => Err(DriverError::Value {
+                option: "--wall",
+                value: value.to_owned(),
+                known: "window, word",
+            }),
+        }
     }
+}
+
+/// The protection of windows that the environment names, if it names one.
+pub(crate) fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
+    let named = from_environment(PROTECTION);
+    named
+        .map(|value| protection(PROTECTION, &value))
+        .transpose()
+}
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Reads a base's name.
@@ -441,6 +541,9 @@ struct Scan {
     inputs: bool,
     stops_early: bool,
     questions: bool,
+    /// `-shared`, `-static`
+    shared: bool,
+    fixed: bool,
 }
 
 impl Scan {
@@ -486,6 +589,8 @@ impl Scan {
         }
         match text.as_ref() {
             "-c" | "-S" | "-E" | "-M" | "-MM" | "-fsyntax-only" => self.stops_early = true,
+            "-shared" => self.shared = true,
+            "-static" => self.fixed = true,
             "-nostdinc" => sorted.standard_headers = false,
             "-nostdinc++" => sorted.standard_cxx_headers = false,
             "-o" => self.expects_output = true,

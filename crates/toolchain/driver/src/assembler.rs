@@ -1,9 +1,11 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
+use crate::arguments::{BASE, COUNT};
 use crate::growth::{self, Original};
+use crate::word;
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
-use mullion_rewriter::Options;
+use mullion_rewriter::{Options, Wall};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Write};
@@ -15,6 +17,17 @@ use std::process::{Command, ExitCode, Stdio};
 pub(crate) const PROTECTION: &str = "MULLION_PROTECTION";
 /// Environment variable that hands `--mullion-keep` from the driver to here.
 pub(crate) const KEEP: &str = "MULLION_KEEP";
+
+/// Tells what a compiler will call how to rewrite.
+pub(crate) fn hand_on(command: &mut Command, options: &Options, keep: Option<&Path>) {
+    command.env(crate::word::WORD, "");
+    command.env(PROTECTION, options.protection.name());
+    command.env(BASE, options.base.name());
+    command.env(COUNT, if options.count { "1" } else { "" });
+    if let Some(directory) = keep {
+        command.env(KEEP, directory);
+    }
+}
 
 /// The assembler's command line, as gcc writes it.
 struct Invocation {
@@ -71,7 +84,9 @@ impl Invocation {
 /// What the rewriter refuses, with its place; files; the real assembler missing.
 pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let invocation = Invocation::parse(arguments);
+    let word = word::from_environment()?;
     let protection = match std::env::var(PROTECTION) {
+        _ if word.is_some() => Protection::ReadWriteCall,
         Ok(name) => crate::arguments::protection(PROTECTION, &name)?,
         Err(_) => Protection::ReadWriteCall,
     };
@@ -81,6 +96,7 @@ pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCod
         .first()
         .map_or(Path::new("-"), PathBuf::as_path);
     let options = Options {
+        wall: word.map_or(Wall::Window, Wall::Word),
         protection,
         base: crate::arguments::base_from_environment()?,
         count: crate::arguments::count_from_environment(),
@@ -236,7 +252,12 @@ pub(crate) fn beside(output: &Path) -> PathBuf {
 }
 
 /// Keeps the text before and after rewriting.
-fn keep(directory: &Path, output: &Path, before: &str, after: &str) -> Result<(), DriverError> {
+pub(crate) fn keep(
+    directory: &Path,
+    output: &Path,
+    before: &str,
+    after: &str,
+) -> Result<(), DriverError> {
     fs::create_dir_all(directory).map_err(|cause| DriverError::io(directory, cause))?;
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     for (suffix, text) in [("gcc.s", before), ("mullion.s", after)] {

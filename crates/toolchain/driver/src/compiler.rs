@@ -1,11 +1,11 @@
 //! Calls gcc or g++ with what a domain needs.
 
-use crate::arguments::{Arguments, BASE, COUNT, Kind, OPTIONS_HELP, Task};
-use crate::assembler::{KEEP, PROTECTION};
+use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, specs};
+use crate::{DriverError, assembler, specs, word};
+use mullion_rewriter::Wall;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -96,6 +96,9 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     } else {
         let sysroot = Sysroot::prepare(&arguments.rewriting())?;
         let tools = Tools::prepare(&sysroot.overlay())?;
+        if let Wall::Word(protection) = arguments.wall {
+            return checked(gcc, arguments, protection, &sysroot, &tools);
+        }
         scratch =
             tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
         if arguments.task == Task::Link {
@@ -108,19 +111,9 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         gcc.args(TUNING).args(&arguments.forwarded);
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
-        gcc.env(PROTECTION, arguments.protection.name());
-        gcc.env(BASE, arguments.base.name());
-        gcc.env(COUNT, if arguments.count { "1" } else { "" });
-        if let Some(directory) = &arguments.keep {
-            gcc.env(KEEP, directory);
-        }
+        assembler::hand_on(&mut gcc, &arguments.rewriting(), arguments.keep.as_deref());
     }
-    let status = gcc
-        .status()
-        .map_err(|cause| tools::cannot_start(&gcc, cause))?;
-    let code = status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = run(&mut gcc)?;
     if code == 0 && arguments.asks_for_help() {
         println!(
             "\nThese are gcc's own. Mullion's options and environment variables: --mullion-help"
@@ -130,6 +123,40 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     Ok(Compiled {
         code: u8::try_from(code).unwrap_or(1),
         origin: signed.then(|| Origin::of(&gcc, arguments)),
+    })
+}
+
+fn run(gcc: &mut Command) -> Result<i32, DriverError> {
+    let status = gcc
+        .status()
+        .map_err(|cause| tools::cannot_start(gcc, cause))?;
+    let killed = || 128 + status.signal().unwrap_or(0);
+    Ok(status.code().unwrap_or_else(killed))
+}
+
+/// A module of checked code: the host's headers, and a link of our own (`word.rs`).
+fn checked(
+    mut gcc: Command,
+    arguments: &Arguments,
+    protection: mullion_rewriter::WordProtection,
+    sysroot: &Sysroot,
+    tools: &Tools,
+) -> Result<Compiled, DriverError> {
+    gcc.arg("-B").arg(&tools.directory);
+    gcc.arg("-D__mullion_word__=1");
+    gcc.args(word::TUNING).args(&arguments.forwarded);
+    gcc.args(word::CODE);
+    if arguments.task == Task::Link {
+        gcc.args(word::LINK);
+    }
+    gcc.env(word::WORD, protection.name());
+    gcc.env(word::LIBRARY, sysroot.library());
+    if let Some(directory) = &arguments.keep {
+        gcc.env(KEEP, directory);
+    }
+    Ok(Compiled {
+        code: u8::try_from(run(&mut gcc)?).unwrap_or(1),
+        origin: None,
     })
 }
 

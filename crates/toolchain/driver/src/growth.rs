@@ -17,9 +17,12 @@ use std::thread::{self, JoinHandle};
 pub(crate) const RECORD: &str = "\n\t.section .mullion.growth,\"\",@progbits\n\t.long 0, 0\n";
 const SECTION: &str = ".mullion.growth";
 const NOTE: &str = ".note.mullion";
-/// Bytes of a record, and where the note has one: behind its header, its name and seven words.
+/// Bytes of a record, and where a note's words begin: behind its header and its name.
 const LENGTH: u64 = 8;
-const IN_NOTE: u64 = 12 + 8 + 7 * 4;
+const IN_NOTE: u64 = 12 + 8;
+/// How many words of a note come before the sum: in an image, and in a module of checked code.
+pub(crate) const IN_IMAGE: u64 = 7;
+pub(crate) const IN_MODULE: u64 = 6;
 
 /// The assembler at work on the text before rewriting.
 pub(crate) struct Original {
@@ -74,7 +77,7 @@ fn that_matter(options: &[OsString]) -> Vec<&OsString> {
                 kept.extend(options.next());
             }
             "--MD" | "--debug-prefix-map" => drop(options.next()),
-            text if ["-I", "-m", "--64"]
+            text if ["-I", "-m", "--64", "--gdwarf-"]
                 .iter()
                 .any(|kind| text.starts_with(kind)) =>
             {
@@ -96,8 +99,9 @@ pub(crate) fn record(path: &Path, before: u64) -> io::Result<()> {
     }
 }
 
-/// Adds up the records in an image, and writes the sum into its note.
-pub(crate) fn add_up(image: &File) -> io::Result<()> {
+/// Adds up the records in an image, and writes the sum into its note, behind so many words.
+pub(crate) fn add_up(image: &File, words: u64) -> io::Result<()> {
+    let place = IN_NOTE + 4 * words;
     let (Some(records), Some(note)) = (find(image, SECTION)?, find(image, NOTE)?) else {
         return Ok(());
     };
@@ -109,8 +113,8 @@ pub(crate) fn add_up(image: &File) -> io::Result<()> {
             *sum += u64::from(u32::from_le_bytes(bytes.try_into().unwrap_or([0; 4])));
         }
     }
-    match note.size >= IN_NOTE + LENGTH {
-        true => write_pair(image, note.offset + IN_NOTE, sums),
+    match note.size >= place + LENGTH {
+        true => write_pair(image, note.offset + place, sums),
         false => Ok(()),
     }
 }

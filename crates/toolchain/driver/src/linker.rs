@@ -1,7 +1,7 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
 use crate::tools;
-use crate::{DriverError, arguments, assembler, growth, response};
+use crate::{DriverError, arguments, assembler, growth, response, word};
 use mullion_rewriter::Base;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -16,6 +16,9 @@ use std::process::{Command, ExitCode};
 pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let mut arguments = response::expand(arguments);
     let output = output_of(&mut arguments);
+    if let Some(protection) = word::from_environment()? {
+        return word::link(arguments, &output, protection);
+    }
     let special = assembler::is_special(&output);
     let temporary = if special {
         output.clone()
@@ -123,7 +126,7 @@ fn finish(temporary: &Path) -> Result<(), DriverError> {
     file.and_then(|file| {
         correct(&file)?;
         // Without the sum the image is as good.
-        let _unknown = growth::add_up(&file);
+        let _unknown = growth::add_up(&file, growth::IN_IMAGE);
         Ok(())
     })
     .map_err(|cause| DriverError::io(temporary, cause))

@@ -78,6 +78,32 @@ impl Liveness {
             || (register == number::RAX && wanted & COUNT == 0)
     }
 
+    /// Whether a register may be written freely in front of an indirect branch, if no caller counts on what this
+    /// function leaves alone (`-fno-ipa-ra`).
+    pub(crate) fn is_free_for_target(
+        &self,
+        unit: &Unit<'_>,
+        position: Position,
+        register: u8,
+    ) -> bool {
+        let wanted = match unit.instructions[position].row.class {
+            Class::Call => ARGUMENTS & !CHAIN | PRESERVED,
+            _ if !self.has_targets(unit, position) => ARGUMENTS & !CHAIN | PRESERVED,
+            _ => self.behind_indirect_jump(unit, position) | COUNT,
+        };
+        wanted & (1 << register) == 0
+    }
+
+    /// Whether anything in its function can be the target of an indirect jump.
+    pub(crate) fn has_targets(&self, unit: &Unit<'_>, position: Position) -> bool {
+        self.indirect.contains_key(&unit.functions[position])
+    }
+
+    /// Whether an indirect jump surely stays within its function.
+    pub(crate) fn is_switch(&self, position: Position) -> bool {
+        self.switches.contains(&position)
+    }
+
     /// What an indirect jump may find read behind it: by the rest of its function, or, if it
     /// may be a tail call, by a function. No static chain goes through a pointer: that
     /// takes code on the stack.

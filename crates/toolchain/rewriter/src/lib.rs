@@ -2,8 +2,8 @@
 //!
 //! [`rewrite`] takes the AT&T assembler that a C or C++ compiler writes for
 //! x86-64 and answers with assembler of the same meaning whose accesses, calls
-//! and jumps cannot leave the window that it runs in. `docs/window.md` says what
-//! that form is. Nobody trusts this crate: the verifier reads the machine code
+//! and jumps cannot leave the window that it runs in, or touch no word that its
+//! domain may not. `docs/window.md` and `docs/word-form.md` say what these forms are. Nobody trusts this crate: the verifier reads the machine code
 //! that comes of it.
 //!
 //! ```text
@@ -31,8 +31,10 @@ mod random_tests;
 mod stack;
 mod table;
 mod unit;
+mod width;
 
 pub use mullion_abi::Protection;
+pub use mullion_word_abi::Protection as WordProtection;
 
 use thiserror::Error;
 
@@ -62,9 +64,21 @@ impl Base {
     }
 }
 
+/// Which wall the code is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wall {
+    /// A window (`docs/window.md`).
+    #[default]
+    Window,
+    /// The word wall (`docs/word-form.md`): addresses stay what they are, and each access is checked.
+    Word(WordProtection),
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// For which wall. The other fields count for a window only.
+    pub wall: Wall,
     /// What is confined.
     pub protection: Protection,
     /// From where.
@@ -76,6 +90,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            wall: Wall::Window,
             protection: Protection::ReadWriteCall,
             base: Base::Segment,
             count: false,
@@ -115,7 +130,7 @@ pub struct Stats {
     pub checks: u64,
     /// Loads added to probe the data stack.
     pub probes: u64,
-    /// Checks of addresses in trap mode.
+    /// Checks of addresses in trap mode, and behind the word wall.
     pub trap_checks: u64,
     /// Places where the flags had to be saved.
     pub flags_saved: u64,
@@ -234,6 +249,15 @@ pub enum Reason {
         "a non-local goto by the compiler's own means (__builtin_longjmp) cannot unwind the control stack; use setjmp and longjmp"
     )]
     NonlocalGoto,
+    /// `setjmp` and its kin, behind the word wall.
+    #[error("a function that returns twice has no translation behind the word wall")]
+    ReturnsTwice,
+    /// An access of unknown length, behind the word wall.
+    #[error("how many bytes this accesses is not known; write the instruction with its suffix")]
+    Width,
+    /// An address of 32 bits, behind the word wall.
+    #[error("an address of 32 bits, or one that is a constant of 64, cannot be checked")]
+    Address,
     /// `.popsection` without `.pushsection`.
     #[error("no section to go back to")]
     SectionStack,
@@ -280,7 +304,9 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         return empty;
     }
     let live = flow::liveness(&unit);
-    narrow::narrow(&mut unit, &live, options.protection);
+    if options.wall == Wall::Window {
+        narrow::narrow(&mut unit, &live, options.protection);
+    }
     let plans = stack::plan(&unit, refusals);
     let (text, mut stats) = emit::emit(
         &unit,

@@ -7,7 +7,7 @@
 mod body;
 
 use crate::processor_tests::ARCHITECTURE;
-use crate::{Base, Options, Protection, rewrite};
+use crate::{Base, Options, Protection, Wall, rewrite};
 use body::{body, templates};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,7 @@ fn compare(bodies: &[String]) {
         ] {
             let image = path("image.mx");
             let options = Options {
+                wall: Wall::Window,
                 protection,
                 base,
                 count,

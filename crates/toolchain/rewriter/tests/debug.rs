@@ -1,23 +1,26 @@
 //! What makes no code changes no code: debug labels, line numbers and sections of debug
 //! information may stand anywhere, and the instructions that come out are the same.
 
-use mullion_rewriter::{Base, Options, Protection, rewrite};
+use mullion_rewriter::{Base, Options, Protection, Wall, rewrite};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
 const EVERYTHING: [Options; 3] = [
     Options {
+        wall: Wall::Window,
         protection: Protection::WriteCall,
         base: Base::Segment,
         count: false,
     },
     Options {
+        wall: Wall::Window,
         protection: Protection::ReadWriteCall,
         base: Base::Register,
         count: true,
     },
     Options {
+        wall: Wall::Window,
         protection: Protection::Trap,
         base: Base::Segment,
         count: false,

@@ -1,7 +1,7 @@
 //! Compiled programs do the same rewritten as natively, at every level of
 //! optimisation and protection, and everything that comes out verifies.
 
-use mullion_rewriter::{Base, Options, Protection, rewrite};
+use mullion_rewriter::{Base, Options, Protection, Wall, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -90,6 +90,7 @@ fn check(program: &str) {
             .flat_map(|protection| forms.map(|form| (protection, form)))
         {
             let options = Options {
+                wall: Wall::Window,
                 protection,
                 base,
                 count,

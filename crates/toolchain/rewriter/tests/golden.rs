@@ -2,10 +2,10 @@
 //! that is meant, `MULLION_BLESS=1 cargo test -p mullion-rewriter --test golden`
 //! writes what comes out now; read the difference before it is committed.
 
-use mullion_rewriter::{Base, Options, Protection, rewrite};
+use mullion_rewriter::{Base, Options, Protection, Wall, WordProtection, rewrite};
 use std::path::{Path, PathBuf};
 
-/// `#### protection`, with `base register` behind it if that is asked for; the input; then the
+/// `#### protection`, with `base register` or `wall word` behind it if that is asked for; the input; then the
 /// output or the refusals.
 struct Golden {
     first: String,
@@ -67,6 +67,16 @@ fn parse(text: &str) -> Golden {
         Some(name) => (name, Base::Register),
         None => (name, Base::Segment),
     };
+    if let Some(word) = WordProtection::ALL
+        .into_iter()
+        .find(|word| name == format!("{} wall word", word.name()))
+    {
+        let options = Options {
+            wall: Wall::Word(word),
+            ..Options::default()
+        };
+        return golden(first, rest, options);
+    }
     let protection = [
         Protection::WriteCall,
         Protection::ReadWriteCall,
@@ -75,17 +85,23 @@ fn parse(text: &str) -> Golden {
     .into_iter()
     .find(|p| p.name() == name)
     .expect("a protection");
+    let options = Options {
+        wall: Wall::Window,
+        protection,
+        base,
+        count,
+    };
+    golden(first, rest, options)
+}
+
+fn golden(first: &str, rest: &str, options: Options) -> Golden {
     let end = rest
         .find(OUTPUT)
         .or_else(|| rest.find(REFUSED))
         .unwrap_or(rest.len());
     Golden {
         first: first.to_owned(),
-        options: Options {
-            protection,
-            base,
-            count,
-        },
+        options,
         input: rest[..end].to_owned(),
         expected: rest[end..].to_owned(),
     }

@@ -6,7 +6,7 @@ mod peer;
 mod support;
 
 use mullion_runtime::{
-    Access, Arguments, Claimed, Clock, Domain, Limits, LinkOptions, PAGE, Shared,
+    Access, Arguments, Claimed, Clock, Limits, LinkOptions, PAGE, SharedPages, WindowDomain,
 };
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -140,7 +140,7 @@ fn main() {
     });
     let mut again = load(Limits::default());
     row("restart", 100, || again.domain.restart().unwrap());
-    let object = Shared::new(PAGE).unwrap();
+    let object = SharedPages::new(PAGE).unwrap();
     let share = |access| object.grant(&one.domain, 0..PAGE, access).unwrap();
     row("share a page, and take it away", 100, || {
         share(Access::ReadWrite);
@@ -164,7 +164,7 @@ fn main() {
     );
 }
 
-fn new(program: &Program) -> Domain {
+fn new(program: &Program) -> WindowDomain {
     program
         .load_with(vec![host(|_| Ok(0))], Limits::default())
         .domain

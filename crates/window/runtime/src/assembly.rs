@@ -71,7 +71,7 @@ impl Kind {
                 enter: mullion_enter_sse,
                 gate: mullion_gate_sse,
                 abort: mullion_abort_sse,
-                // SAFETY: as above.
+                // SAFETY: constant data of this type, in `trampoline.s` beside the other.
                 inside: unsafe { &mullion_inside_sse },
             }
         }

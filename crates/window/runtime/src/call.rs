@@ -1,7 +1,7 @@
 //! What a call takes and gives.
 
 use crate::error::Error;
-use crate::fault::Fault;
+use crate::fault::RawFault;
 use std::ptr;
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ pub struct Returned {
 pub enum CallError {
     /// The domain faulted, or its time was up. It takes no further calls.
     #[error(transparent)]
-    Fault(Box<Fault>),
+    Fault(Box<RawFault>),
     /// The domain ended by itself. It takes no further calls.
     #[error("the domain exited with status {0}")]
     Exit(i32),
@@ -154,7 +154,7 @@ pub enum CallError {
 }
 
 /// Makes the call at a thread's end, and sees what comes of it: see
-/// [`Domain::around_thread_end`](crate::Domain::around_thread_end). A panic of a host
+/// [`WindowDomain::around_thread_end`](crate::WindowDomain::around_thread_end). A panic of a host
 /// function is [`CallError::Refused`].
 pub type AroundThreadEnd = Arc<dyn Fn(&mut dyn FnMut() -> Result<(), CallError>) + Send + Sync>;
 

@@ -2,12 +2,12 @@
 
 use crate::call::{Arguments, CallError, Entry, Returned};
 use crate::error::Error;
-use crate::host_function::{Caller, End};
+use crate::host_function::{End, GateCall};
 use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
 use crate::number::DomainNumber;
 
-impl Caller<'_> {
+impl GateCall<'_> {
     /// The integer and pointer arguments, in order. Nothing about them is checked.
     #[inline]
     #[must_use]

@@ -32,15 +32,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Ends calls of domains from outside, once: those that it was given to
-/// ([`Domain::call_cancellable`](crate::Domain::call_cancellable)) and run, on whatever threads, and
+/// ([`WindowDomain::call_cancellable`](crate::WindowDomain::call_cancellable)) and run, on whatever threads, and
 /// those that would begin later, which are not made. Clones are the same one.
 #[derive(Clone, Default)]
 pub struct Canceller {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPages>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedPages {
     asked: AtomicBool,
     running: Mutex<Vec<Running>>,
 }
@@ -65,7 +65,7 @@ impl Canceller {
         if self.shared.asked.swap(true, Ordering::SeqCst) {
             return;
         }
-        let shared: Weak<Shared> = Arc::downgrade(&self.shared);
+        let shared: Weak<SharedPages> = Arc::downgrade(&self.shared);
         watchdog::stop_at_every_tick(shared);
         self.shared.stop();
     }
@@ -106,7 +106,7 @@ pub(crate) fn over(
     }
 }
 
-impl Asked for Shared {
+impl Asked for SharedPages {
     /// Later nothing begins, as it was asked before.
     fn stop(&self) -> bool {
         let running = lock(&self.running);
@@ -121,13 +121,13 @@ impl Asked for Shared {
 /// A call that is on the list, however it ends.
 struct Scope<'a> {
     tcb: &'a Tcb,
-    shared: &'a Shared,
+    shared: &'a SharedPages,
     outer: Outer,
 }
 
 impl<'a> Scope<'a> {
     /// `None`: it is cancelled.
-    fn begin(tcb: &'a Tcb, shared: &'a Shared) -> Option<Self> {
+    fn begin(tcb: &'a Tcb, shared: &'a SharedPages) -> Option<Self> {
         let mut running = lock(&shared.running);
         if shared.asked.load(Ordering::SeqCst) {
             return None;

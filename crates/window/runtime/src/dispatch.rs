@@ -5,7 +5,7 @@ use crate::deadline;
 use crate::error::Error;
 use crate::fault::Cause;
 use crate::frame::GateFrame;
-use crate::host_function::{Caller, Ending};
+use crate::host_function::{Ending, GateCall};
 use crate::inner::Inner;
 use crate::meter::Tally;
 use crate::tcb::{GateLimit, Tcb};
@@ -60,7 +60,7 @@ fn run(tcb: &Tcb, frame: &GateFrame, domain: &Inner, slot: u32) -> Result<u64, E
         let left = left.ok_or(Ending::Fault(Cause::GateLimit { granted }))?;
         tcb.gates.set(GateLimit { left, ..limit });
     }
-    let mut caller = Caller { frame };
+    let mut caller = GateCall { frame };
     // Looked at in its place: to move a whole `End`, of which the parts have been
     // written one by one, takes as long as the rest of the call.
     let call = || match import.get() {

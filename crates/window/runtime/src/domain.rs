@@ -4,7 +4,7 @@ use crate::call::{Arguments, AroundThreadEnd, CallError, Entry, Returned};
 use crate::cancel::{self, Canceller};
 use crate::error::Error;
 use crate::host_function::HostFunction;
-use crate::image::Image;
+use crate::image::ImageLayout;
 use crate::import::{Link, LinkOptions, Linked};
 use crate::inner::Inner;
 use crate::life::NotTaken;
@@ -18,16 +18,16 @@ use std::time::Duration;
 
 /// A protection domain: it can be called, from several threads at once.
 #[derive(Debug)]
-pub struct Domain {
+pub struct WindowDomain {
     inner: Arc<Inner>,
 }
 
-impl Domain {
+impl WindowDomain {
     /// A new domain of `image`: `imports` in the order of the image's own list. Its host
     /// may call it at once; other domains, and threads that end, once it is open: by
-    /// [`Domain::start`], or [`Domain::open`] if it has no constructors.
+    /// [`WindowDomain::start`], or [`WindowDomain::open`] if it has no constructors.
     pub fn new(
-        image: Arc<Image>,
+        image: Arc<ImageLayout>,
         imports: Vec<HostFunction>,
         limits: Limits,
     ) -> Result<Self, Error> {
@@ -43,7 +43,7 @@ impl Domain {
         self.inner.number
     }
 
-    /// Its number in the supervisor's books ([`crate::snapshot`]).
+    /// Its number in the supervisor's records ([`crate::snapshot`]).
     #[must_use]
     pub fn recorded_as(&self) -> mullion_supervisor::DomainId {
         self.inner.memory().record().id
@@ -93,10 +93,10 @@ impl Domain {
     /// does not return, the domain has ended.
     ///
     /// # Errors
-    /// As [`Domain::call`]; [`Error::NotOpen`]: it was started before.
+    /// As [`WindowDomain::call`]; [`Error::NotOpen`]: it was started before.
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// As [`WindowDomain::call`].
     pub fn start(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, Box<CallError>> {
         let inner = &*self.inner;
         if entry.serial != inner.serial() {
@@ -126,8 +126,8 @@ impl Domain {
     }
 
     /// Closes it to others, who wait or are refused ([`Limits::start_wait`]); calls that are
-    /// in it go on, with all that they nest. Whether it was open: until [`Domain::reopen`]
-    /// or [`Domain::restart`], then.
+    /// in it go on, with all that they nest. Whether it was open: until [`WindowDomain::reopen`]
+    /// or [`WindowDomain::restart`], then.
     #[must_use]
     pub fn close(&self) -> bool {
         self.inner.life.close()
@@ -153,10 +153,10 @@ impl Domain {
         self.inner.call(entry, arguments, None)
     }
 
-    /// As [`Domain::call`], with limits of its own beside the domain's.
+    /// As [`WindowDomain::call`], with limits of its own beside the domain's.
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// As [`WindowDomain::call`].
     pub fn call_limited(
         &self,
         entry: Entry,
@@ -166,13 +166,13 @@ impl Domain {
         self.inner.call(entry, arguments, Some(limits))
     }
 
-    /// As [`Domain::call`], with limits of its own if there are any, as long as none of the cancellers
+    /// As [`WindowDomain::call`], with limits of its own if there are any, as long as none of the cancellers
     /// is told to cancel.
     /// Cancelled, it ends by a fault, [`Cause::Cancelled`](crate::Cause::Cancelled), and the domain with
     /// it; or it is not made ([`Error::Cancelled`]). What it calls of other domains ends likewise.
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// As [`WindowDomain::call`].
     pub fn call_cancellable(
         &self,
         entry: Entry,
@@ -201,7 +201,7 @@ impl Domain {
     }
 
     /// Has `around` make the calls of a domain at the ends of threads
-    /// ([`Image::with_thread_end`]), and see what comes of them: nobody else is told. Only
+    /// ([`ImageLayout::with_thread_end`]), and see what comes of them: nobody else is told. Only
     /// the first one counts; it stays over restarts. Without it these calls are made, too.
     pub fn around_thread_end(&self, around: AroundThreadEnd) {
         self.inner.set_around_thread_end(around);
@@ -216,7 +216,7 @@ impl Domain {
     pub fn link(
         &self,
         import: usize,
-        callee: &Domain,
+        callee: &WindowDomain,
         entry: Entry,
         options: LinkOptions,
     ) -> Result<(), Error> {
@@ -230,7 +230,7 @@ impl Domain {
         callee.link_after(caller, entry.address, |decided| place.link(link, decided))
     }
 
-    /// The imports that are other domains' functions: with [`Domain::number`] of
+    /// The imports that are other domains' functions: with [`WindowDomain::number`] of
     /// all domains, the graph of who calls whom.
     #[must_use]
     pub fn links(&self) -> Vec<Linked> {
@@ -261,12 +261,12 @@ impl Domain {
     }
 }
 
-impl Domain {
-    /// As [`Domain::restart`], when the calls that are in it have left, and `at_most` so long:
+impl WindowDomain {
+    /// As [`WindowDomain::restart`], when the calls that are in it have left, and `at_most` so long:
     /// meanwhile others wait or are refused ([`Limits::start_wait`]).
     ///
     /// # Errors
-    /// As [`Domain::restart`]. If it is busy for so long, it is open again as it was.
+    /// As [`WindowDomain::restart`]. If it is busy for so long, it is open again as it was.
     pub fn restart_when_idle(&mut self, at_most: Duration) -> Result<(), Error> {
         let closed = self.close();
         let tried = news::until(at_most, || match self.restart() {
@@ -293,7 +293,7 @@ impl Drop for EndedUnlessOpen<'_> {
     }
 }
 
-impl Drop for Domain {
+impl Drop for WindowDomain {
     /// Calls that other domains make are refused from now on; one in flight keeps
     /// the window until it returns.
     fn drop(&mut self) {

@@ -57,7 +57,7 @@ pub(crate) unsafe fn enter(
 ) -> Left {
     let (value, high, ended): (u64, u64, u64);
     let double: f64;
-    // SAFETY: by the caller's promise. Everything that the trampoline changes is
+    // SAFETY: the list at this function is that of the assembly. Everything that the trampoline changes is
     // named; %rbx and %rbp it restores.
     unsafe {
         core::arch::asm!(

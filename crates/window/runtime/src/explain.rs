@@ -1,8 +1,8 @@
-//! What a record of a fault means: the [`Fault`] that the host is shown.
+//! What a record of a fault means: the [`RawFault`] that the host is shown.
 
 use crate::assembly;
 use crate::control_stack::CONTROL_LOW;
-use crate::fault::{Attempt, Cause, Fault, Registers};
+use crate::fault::{Attempt, Cause, RawFault, Registers};
 use crate::fault_record::Record;
 use crate::inner::Inner;
 use crate::memory::Claimed;
@@ -23,7 +23,7 @@ const RIP: usize = 16;
 
 impl Record {
     /// The fault that the record describes.
-    pub(crate) fn explain(&self, tcb: &Tcb, domain: &Inner) -> Fault {
+    pub(crate) fn explain(&self, tcb: &Tcb, domain: &Inner) -> RawFault {
         let instruction = self.registers[RIP];
         let cause = self.cause(tcb, domain, instruction);
         let access = matches!(
@@ -36,7 +36,7 @@ impl Record {
         // A general protection fault (an address that is none) comes without one.
         let known = self.trap != TRAP_GENERAL_PROTECTION;
         let (returns, omitted) = self.returns();
-        let fault = Fault {
+        let fault = RawFault {
             cause,
             base: domain.memory().base(),
             address: (access && known).then_some(self.address),
@@ -55,7 +55,7 @@ impl Record {
 
     /// A fault in code of the run time's on the domain's behalf (a built-in gate, or
     /// what hands it its arguments), by addresses of the domain's own.
-    fn as_the_domain_sees(&self, mut fault: Fault) -> Fault {
+    fn as_the_domain_sees(&self, mut fault: RawFault) -> RawFault {
         let mut values = self.registers;
         values[R14] = fault.base;
         for changed in [RAX, RCX, R10, R11] {
@@ -79,9 +79,9 @@ impl Record {
     }
 
     /// As [`Record::explain`], for a domain that was in a host function.
-    pub(crate) fn explain_in_gate(&self, cause: Cause, domain: &Inner) -> Fault {
+    pub(crate) fn explain_in_gate(&self, cause: Cause, domain: &Inner) -> RawFault {
         let (returns, omitted) = self.returns();
-        Fault {
+        RawFault {
             cause,
             base: domain.memory().base(),
             address: None,

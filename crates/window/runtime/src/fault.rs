@@ -123,7 +123,7 @@ impl Registers {
 
 /// An invocation was ended because of what the domain did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct RawFault {
     /// What happened.
     pub cause: Cause,
     /// The base of the domain's window: an address minus this is an offset in the image.
@@ -142,7 +142,7 @@ pub struct Fault {
     pub omitted: u64,
 }
 
-impl Fault {
+impl RawFault {
     /// An address as an offset in the window, if it lies there.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
@@ -152,9 +152,9 @@ impl Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for RawFault {}
 
-impl fmt::Display for Fault {
+impl fmt::Display for RawFault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.cause)?;
         if let Some(address) = self.address {
@@ -168,7 +168,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
+impl RawFault {
     fn place(&self, address: u64) -> String {
         match self.offset(address) {
             Some(offset) => format!("offset {offset:#x}"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A function of the host that a domain may call. What it returns is the
 /// domain's `%rax`; an [`End`] ends the invocation that called it.
-pub type HostFunction = Arc<dyn Fn(&mut Caller<'_>) -> Result<u64, End> + Send + Sync>;
+pub type HostFunction = Arc<dyn Fn(&mut GateCall<'_>) -> Result<u64, End> + Send + Sync>;
 
 /// Why a host function ends the invocation that called it.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub(crate) enum Ending {
 }
 
 /// A domain that has called a host function, during the call.
-pub struct Caller<'a> {
+pub struct GateCall<'a> {
     pub(crate) frame: &'a GateFrame,
 }
 

@@ -73,7 +73,7 @@ pub struct Relocation {
 
 /// An image: its pages in a sealed file, mapped privately by every domain of it.
 #[derive(Debug)]
-pub struct Image {
+pub struct ImageLayout {
     file: OwnedFd,
     parts: Vec<Part>,
     /// What every domain of the image has at first.
@@ -135,7 +135,7 @@ struct Rewritten {
     pages: u64,
 }
 
-impl Image {
+impl ImageLayout {
     /// Lays out segments, in ascending order, and checks that they do not overlap.
     ///
     /// # Safety
@@ -278,7 +278,7 @@ impl Image {
     }
 
     /// In domains of the image every thread calls the instruction at `offset` before
-    /// its first call, as by [`Domain::set_thread_start`](crate::Domain::set_thread_start),
+    /// its first call, as by [`WindowDomain::set_thread_start`](crate::WindowDomain::set_thread_start),
     /// and again after a restart. Nothing, if no label is in front of it.
     #[must_use]
     pub fn with_thread_start(mut self, offset: u64) -> Self {
@@ -525,9 +525,9 @@ impl Part {
         for place in self.packed.iter() {
             let place: *mut u64 =
                 ptr::with_exposed_provenance_mut((window.base() + place) as usize);
-            // SAFETY: as above; `with_packed` found the word within this segment. It holds what the
-            // image's file has there, the addend: no place is added twice, and the segment's
-            // contents are fresh, here as at each relocation.
+            // SAFETY: the part is mapped readable and writable, and nobody runs in the window; `with_packed` found the
+            // word within this segment. It holds what the image's file has there, the addend: no place is added
+            // twice, and the segment's contents are fresh, here as at each relocation.
             unsafe {
                 let addend = place.cast::<u32>().read_unaligned();
                 place.write_unaligned(window.base() + u64::from(addend));
@@ -564,7 +564,7 @@ impl Rewritten {
         let to: *mut u8 = ptr::with_exposed_provenance_mut((window.base() + start) as usize);
         let length = self.content.len();
         // SAFETY: the segment is no shorter than `pages`, which are no fewer than the
-        // content takes (`of`: `Image::new` has refused content longer than the segment);
+        // content takes (`of`: `ImageLayout::new` has refused content longer than the segment);
         // it is mapped readable and writable, and domains cannot change that; nobody
         // runs in the window.
         unsafe {

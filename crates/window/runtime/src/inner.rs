@@ -5,7 +5,7 @@ use crate::call::{AroundThreadEnd, Entry, NotReturned};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::host_function::{End, HostFunction};
-use crate::image::{Image, Parked};
+use crate::image::{ImageLayout, Parked};
 use crate::import::Import;
 use crate::life::Life;
 use crate::limits::Limits;
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) number: DomainNumber,
     memory: Memory,
     stacks: Mutex<Arc<Stacks>>,
-    image: Arc<Image>,
+    image: Arc<ImageLayout>,
     limits: Limits,
     pub(crate) meter: Arc<Meter>,
     /// Of `Limits::total_time`.
@@ -85,7 +85,7 @@ impl Drop for Inner {
 impl Inner {
     /// A domain of `image` in a window: with its record, memory and stacks.
     pub(crate) fn new(
-        image: Arc<Image>,
+        image: Arc<ImageLayout>,
         imports: Vec<HostFunction>,
         limits: Limits,
     ) -> Result<Arc<Self>, Error> {
@@ -212,7 +212,7 @@ impl Inner {
         stacks.clone()
     }
 
-    pub(crate) fn image(&self) -> &Image {
+    pub(crate) fn image(&self) -> &ImageLayout {
         &self.image
     }
 

@@ -119,7 +119,7 @@ impl Inner {
         stack: u64,
     ) -> Left {
         // SAFETY: an entry's or a request's target is a labelled instruction of this domain's
-        // image (`entry`), which is verified code (`Image::new`) mapped in this
+        // image (`entry`), which is verified code (`ImageLayout::new`) mapped in this
         // window as long as `self` lives; the stack lies in this window; the
         // pointers are those of a caller who waits; the block is
         // this thread's, and nested calls have been refused without room.

@@ -1,10 +1,10 @@
 //! Windows, stacks, gates, faults and limits: the only crate with assembly.
 //!
-//! An [`Image`] is verified code, laid out once. A [`Domain`] is an image in a
-//! window of its own. [`Domain::call`] runs one of its functions on the calling
+//! An [`ImageLayout`] is verified code, laid out once. A [`WindowDomain`] is an image in a
+//! window of its own. [`WindowDomain::call`] runs one of its functions on the calling
 //! thread; the function may call back the host functions that the domain was
 //! given and nothing else. Whatever it does wrong ends that invocation alone,
-//! with a [`Fault`].
+//! with a [`RawFault`].
 //!
 //! Read `trampoline.s` first: it is the contract between the two sides.
 //!
@@ -84,11 +84,11 @@ pub use call::{Arguments, AroundThreadEnd, CallError, Entry, MAX_ARGUMENTS, Retu
 pub use cancel::Canceller;
 pub use clock::{Clock, TICK};
 pub use control_stack::MAX_CONTROL_STACK;
-pub use domain::Domain;
+pub use domain::WindowDomain;
 pub use error::Error;
-pub use fault::{Attempt, Cause, Fault, INNERMOST, OUTERMOST, REGISTER_NAMES, Registers};
-pub use host_function::{Caller, End, HostFunction};
-pub use image::{FloatingPoint, Image, Relocation, Segment};
+pub use fault::{Attempt, Cause, INNERMOST, OUTERMOST, REGISTER_NAMES, RawFault, Registers};
+pub use host_function::{End, GateCall, HostFunction};
+pub use image::{FloatingPoint, ImageLayout, Relocation, Segment};
 pub use import::{Failed, LinkOptions, Linked};
 pub use kinds::{FaultKind, LimitKind};
 pub use limits::{CallLimits, Limits};
@@ -98,7 +98,7 @@ pub use news::until;
 pub use number::DomainNumber;
 pub use presence::{Changing, Closed, Used, Using};
 pub use quiet::quietly;
-pub use records::{PageTables, books, snapshot, start_audit};
-pub use shared::{ShareError, Shared};
+pub use records::{PageTables, snapshot, start_audit, supervisor};
+pub use shared::{ShareError, SharedPages};
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};
 pub use thread_end::{THREAD_END, THREAD_ENDS};

@@ -43,7 +43,7 @@ pub struct Limits {
     /// Gate calls of each invocation; those of nested invocations are their own.
     pub gate_calls: Option<u64>,
     /// Bytes that it may hand to its host as output, until it is restarted: what is
-    /// charged by [`Caller::charge_output`](crate::Caller::charge_output).
+    /// charged by [`GateCall::charge_output`](crate::GateCall::charge_output).
     pub output: Option<u64>,
     /// Steps of all calls together, until the domain is restarted, of an image that counts them
     /// (`mullion cc --mullion-count`): entries of functions, backward branches, and targets of

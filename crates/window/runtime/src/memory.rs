@@ -10,7 +10,7 @@
 use crate::access::{Access, PAGE};
 use crate::assembly;
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::ImageLayout;
 use crate::kinds::LimitKind;
 use crate::meter::Meter;
 use crate::object::{Object, SHARED_START};
@@ -75,7 +75,7 @@ pub enum MappingError {
 /// The memory of one domain.
 #[derive(Debug)]
 pub struct Memory {
-    /// The domain's place in the books, and its window.
+    /// The domain's place in the records, and its window.
     record: Record,
     state: Mutex<State>,
     /// Greatest number of accessible bytes, of image and heap together.
@@ -104,7 +104,7 @@ struct State {
 impl Memory {
     pub(crate) fn new(
         record: Record,
-        image: &Image,
+        image: &ImageLayout,
         limit: u64,
         max_mappings: usize,
         meter: Arc<Meter>,
@@ -119,7 +119,7 @@ impl Memory {
         }
     }
 
-    /// The domain's place in the books.
+    /// The domain's place in the records.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
@@ -127,7 +127,7 @@ impl Memory {
     /// Takes away what the domain has mapped and gives the image's pages their
     /// first contents. On failure the domain must not run again. That needs no mapping; whether all
     /// that there were are given back.
-    pub(crate) fn reset(&self, image: &Image) -> Result<bool, Error> {
+    pub(crate) fn reset(&self, image: &ImageLayout) -> Result<bool, Error> {
         let mut state = self.state();
         let mut fresh = State::of(image);
         let all = match state.regions.behind(image.end()) {
@@ -181,9 +181,9 @@ impl Memory {
         Ok(false)
     }
 
-    /// The domain's end in the books, where nobody uses it any more. Its window, if that is not refused, and
+    /// The domain's end in the records, where nobody uses it any more. Its window, if that is not refused, and
     /// whether it is as in a new domain, which it is made if that is wanted.
-    pub(crate) fn end(&mut self, image: &Image, renew: bool) -> Option<(Vacant, bool)> {
+    pub(crate) fn end(&mut self, image: &ImageLayout, renew: bool) -> Option<(Vacant, bool)> {
         let (behind, shared) = {
             let mut state = self.state();
             let shared = std::mem::take(&mut state.shared);
@@ -490,7 +490,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Changes the mappings of `range` in the kernel and in the books, if the
+    /// Changes the mappings of `range` in the kernel and in the records, if the
     /// limits allow what comes out. The lock is held all the while.
     fn change(
         &self,
@@ -557,7 +557,7 @@ impl Memory {
 
 impl State {
     /// As in a new domain.
-    fn of(image: &Image) -> Self {
+    fn of(image: &ImageLayout) -> Self {
         Self {
             regions: image.regions().clone(),
             image_end: image.end(),
@@ -648,8 +648,9 @@ impl Piece<'_> {
     #[inline]
     pub fn write(&self, from: &[u8]) -> Result<(), BadAddress> {
         let length = (self.length as usize).min(from.len());
-        // SAFETY: as in `read`; the destination lies in the window, where Rust
-        // has no references, and is the domain's to write or a fault.
+        // SAFETY: `from` is the caller's and long enough. The destination lies in the window, where Rust has no
+        // references; if it is not writable, `mullion_copy` says so. Other threads of the domain may use it
+        // meanwhile: assembly has no data race with them that the language knows of.
         let missed = unsafe { assembly::mullion_copy(self.address(), from.as_ptr(), length) };
         if missed == 0 { Ok(()) } else { Err(self.bad()) }
     }

@@ -367,7 +367,7 @@ impl<T> Deref for Changing<'_, T> {
 
 impl<T> DerefMut for Changing<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: this is the only one, borrowed alone, and nobody uses the value: see `change`.
         unsafe { &mut *self.of.value.get() }
     }
 }

@@ -8,7 +8,7 @@
 //! ```text
 //! ask  -- refused --> a typed error; nothing has been done
 //!  | yes: a Decided
-//! do   -- the kernel refuses --> its error; the books stay as they were
+//! do   -- the kernel refuses --> its error; the records stay as they were
 //!  | done
 //! commit
 //! ```
@@ -37,30 +37,30 @@ impl Mechanism for PageTables {
     fn flush(&mut self, _: DomainId, _: Range) {}
 }
 
-type Books = Supervisor<PageTables>;
+type Records = Supervisor<PageTables>;
 
-static BOOKS: Mutex<Option<Books>> = Mutex::new(None);
+static RECORDS: Mutex<Option<Records>> = Mutex::new(None);
 
 const HOST: DomainId = DomainId::SUPERVISOR;
 
-fn lock() -> MutexGuard<'static, Option<Books>> {
-    let mut books = BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+fn lock() -> MutexGuard<'static, Option<Records>> {
+    let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || Supervisor::with(Range::everything(), PageTables, Family, Order::Strict);
-    books.get_or_insert_with(new);
-    books
+    records.get_or_insert_with(new);
+    records
 }
 
-/// One question to the supervisor. Every change of the books begins here.
+/// One question to the supervisor. Every change of the records begins here.
 fn ask<T, E: From<Error>>(
     question: &'static str,
-    decide: impl FnOnce(&mut Books) -> Result<T, E>,
+    decide: impl FnOnce(&mut Records) -> Result<T, E>,
 ) -> Result<T, E> {
     #[cfg(test)]
     refusing::ask(question)?;
     #[cfg(not(test))]
     let _ = question;
     match lock().as_mut() {
-        Some(books) => decide(books),
+        Some(records) => decide(records),
         // `lock` has made them.
         None => Err(Error::Exhausted.into()),
     }
@@ -70,12 +70,12 @@ fn ask<T, E: From<Error>>(
 /// it into what `mullion map` paints.
 #[must_use]
 pub fn snapshot() -> Snapshot {
-    books().snapshot()
+    supervisor().snapshot()
 }
 
 /// A copy of the supervisor of the run time, to which others may add what they know: it enforces nothing.
 #[must_use]
-pub fn books() -> Supervisor<PageTables> {
+pub fn supervisor() -> Supervisor<PageTables> {
     let new = || Supervisor::with(Range::everything(), PageTables, Family, Order::Strict);
     lock().clone().unwrap_or_else(new)
 }
@@ -173,14 +173,14 @@ pub(crate) fn for_the_host<T>(
     addresses: Offsets<u64>,
     work: impl FnOnce(&Decided<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    ask("memory of the host's", |books| {
-        is_the_hosts(books, addresses.clone())
+    ask("memory of the host's", |records| {
+        is_the_hosts(records, addresses.clone())
     })?;
     work(&Decided(Yes::Hosts(addresses)))
 }
 
-fn is_the_hosts(books: &Books, addresses: Offsets<u64>) -> Result<(), Error> {
-    for (at, holding) in books.regions(bytes(0, addresses)?) {
+fn is_the_hosts(records: &Records, addresses: Offsets<u64>) -> Result<(), Error> {
+    for (at, holding) in records.regions(bytes(0, addresses)?) {
         if holding.owner != HOST {
             return Err(Error::NotOwner {
                 rule: Rule::Ownership,
@@ -213,7 +213,7 @@ impl Vacant {
         end_those_that_wait();
         let window = Window::new()?;
         let all = window.base()..window.base() + WINDOW_SIZE;
-        match ask("an empty window", |books| is_the_hosts(books, all)) {
+        match ask("an empty window", |records| is_the_hosts(records, all)) {
             Ok(()) => Ok(Self { window }),
             Err(refused) => {
                 window.put_back();
@@ -243,7 +243,7 @@ impl Drop for Vacant {
     }
 }
 
-/// A domain's place in the books, and its window.
+/// A domain's place in the records, and its window.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) id: DomainId,
@@ -263,8 +263,8 @@ impl Record {
         let whole = bytes(vacant.window.base(), 0..WINDOW_SIZE);
         // At first it has its window, and may touch nothing of it.
         let id = whole.and_then(|whole| {
-            ask("a domain", |books| {
-                books.pd_subdivide(&HOST, whole, Permission::None)
+            ask("a domain", |records| {
+                records.pd_subdivide(&HOST, whole, Permission::None)
             })
         });
         let id = match id {
@@ -277,7 +277,7 @@ impl Record {
             Ok(()) => Ok(record),
             Err(error) => {
                 // What has just been made, and has nothing, is no question.
-                let undone = lock().as_mut().map(|books| books.pd_free(&HOST, id));
+                let undone = lock().as_mut().map(|records| records.pd_free(&HOST, id));
                 debug_assert_eq!(undone, Some(Ok(())));
                 vacant.window = std::mem::replace(&mut record.window, Window::nowhere());
                 Err((vacant, error))
@@ -319,8 +319,8 @@ impl Record {
             .map(|wanted| wanted.change(self.id, base))
             .collect();
         let changes = changes?;
-        ask(question, |books| {
-            books.change_after(&changes, || {
+        ask(question, |records| {
+            records.change_after(&changes, || {
                 work(&self.window, &Decided(Yes::Pages(base, wanted)))
             })
         })
@@ -343,12 +343,12 @@ impl Record {
             export: Level::None,
         };
         let changes = [(self.id, own), (self.id, export)];
-        ask("a link", |books| {
-            books.change_after(&changes, || work(&Decided(Yes::Entry(address))))
+        ask("a link", |records| {
+            records.change_after(&changes, || work(&Decided(Yes::Entry(address))))
         })
     }
 
-    /// The domain's end: its window is nobody's then. If that is refused, the domain stays in the books, with
+    /// The domain's end: its window is nobody's then. If that is refused, the domain stays in the records, with
     /// all that it has and takes no calls; it is asked again at each next end, and for each new window. `kept`
     /// stays as long.
     pub(crate) fn end(&mut self, kept: Box<dyn Send>) -> Option<Vacant> {
@@ -372,7 +372,7 @@ impl Drop for Record {
     }
 }
 
-/// A domain that nobody can use any more, and that is in the books.
+/// A domain that nobody can use any more, and that is in the records.
 struct Ending {
     id: DomainId,
     window: Window,
@@ -385,7 +385,7 @@ static WAITING: Mutex<Vec<Ending>> = Mutex::new(Vec::new());
 
 impl Ending {
     fn end(self) -> Result<Vacant, Self> {
-        match ask("a domain's end", |books| books.pd_free(&HOST, self.id)) {
+        match ask("a domain's end", |records| records.pd_free(&HOST, self.id)) {
             Ok(()) => Ok(Vacant {
                 window: self.window,
             }),
@@ -416,12 +416,12 @@ fn bytes(base: u64, offsets: Offsets<u64>) -> Result<Range, Error> {
     Range::bytes(base + offsets.start, offsets.end - offsets.start).map_err(Into::into)
 }
 
-/// Keeps the latest `capacity` decisions of the supervisor from now on; [`books`] has them with its copy. Nothing is
+/// Keeps the latest `capacity` decisions of the supervisor from now on; [`supervisor`] has them with its copy. Nothing is
 /// kept before. A call of a domain is no decision, and costs the same with and without.
 pub fn start_audit(capacity: usize) {
     let new = || Supervisor::with(Range::everything(), PageTables, Family, Order::Strict);
-    let mut books = BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    books.get_or_insert_with(new).start_audit(capacity);
+    let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    records.get_or_insert_with(new).start_audit(capacity);
 }
 
 fn permission(access: Access) -> Permission {

@@ -4,17 +4,17 @@ use crate::control_stack;
 use crate::error::Error;
 use crate::records::{Wanted, end_those_that_wait, refusing, snapshot};
 use crate::{
-    Access, Arguments, CallError, Claimed, Domain, Image, Limits, LinkOptions, PAGE, Segment,
-    Shared,
+    Access, Arguments, CallError, Claimed, ImageLayout, Limits, LinkOptions, PAGE, Segment,
+    SharedPages, WindowDomain,
 };
 use mullion_abi::{IMAGE_BASE, LABEL};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The books are the whole process's.
+/// The records are the whole process's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn image() -> Arc<Image> {
+fn image() -> Arc<ImageLayout> {
     let mut code = LABEL.to_le_bytes().to_vec();
     code.push(0xc3);
     let code = Segment {
@@ -30,29 +30,29 @@ fn image() -> Arc<Image> {
         content: &[1],
     };
     // SAFETY: the code is a label and a return.
-    Arc::new(unsafe { Image::new(&[code, data], Vec::new()) }.unwrap())
+    Arc::new(unsafe { ImageLayout::new(&[code, data], Vec::new()) }.unwrap())
 }
 
 /// Two domains, and pages that they may be given.
 struct Scene {
-    domains: [Domain; 2],
-    shared: Shared,
+    domains: [WindowDomain; 2],
+    shared: SharedPages,
     /// In the first one: pages of its own.
     mapped: Claimed,
 }
 
 impl Scene {
-    fn new(image: &Arc<Image>) -> Self {
+    fn new(image: &Arc<ImageLayout>) -> Self {
         let domain = || {
             let imports =
-                vec![Arc::new(|_: &mut crate::Caller<'_>| Ok(0_u64)) as crate::HostFunction];
-            let domain = Domain::new(image.clone(), imports, Limits::default()).unwrap();
+                vec![Arc::new(|_: &mut crate::GateCall<'_>| Ok(0_u64)) as crate::HostFunction];
+            let domain = WindowDomain::new(image.clone(), imports, Limits::default()).unwrap();
             domain.open();
             domain
         };
         let domains = [domain(), domain()];
         let mapped = domains[0].memory().map(None, 4 * PAGE, Access::Read);
-        let shared = Shared::new(2 * PAGE).unwrap();
+        let shared = SharedPages::new(2 * PAGE).unwrap();
         shared.grant(&domains[0], 0..PAGE, Access::Read).unwrap();
         Self {
             mapped: Claimed(mapped.unwrap()),
@@ -61,7 +61,7 @@ impl Scene {
         }
     }
 
-    /// All that there is to see of it: the books, the links, the kernel's mappings of both windows.
+    /// All that there is to see of it: the records, the links, the kernel's mappings of both windows.
     fn seen(&self) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let in_windows = |line: &&str| {
@@ -121,11 +121,12 @@ fn a_link_to_oneself_is_refused_and_not_in_force() {
     let scene = Scene::new(&image());
     let before = scene.seen();
     let [domain, callee] = &scene.domains;
-    let entry = |domain: &Domain| {
+    let entry = |domain: &WindowDomain| {
         let address = Claimed(domain.memory().base() + IMAGE_BASE + 4);
         domain.entry(address).unwrap()
     };
-    let link = |callee: &Domain| domain.link(0, callee, entry(callee), LinkOptions::default());
+    let link =
+        |callee: &WindowDomain| domain.link(0, callee, entry(callee), LinkOptions::default());
     assert!(matches!(link(domain), Err(crate::Error::Record(_))));
     assert!(domain.links().is_empty());
     assert_eq!(before, scene.seen());
@@ -212,9 +213,9 @@ fn refused_pages_are_not_shared() {
 /// All that a life of a host has: what is made in it, and what is seen of it from outside.
 #[derive(Default)]
 struct World {
-    image: Option<Arc<Image>>,
-    domains: Vec<Domain>,
-    shared: Option<Shared>,
+    image: Option<Arc<ImageLayout>>,
+    domains: Vec<WindowDomain>,
+    shared: Option<SharedPages>,
     mapped: u64,
 }
 
@@ -227,14 +228,14 @@ type Step = (&'static str, fn(&mut World) -> Result<(), Refused>);
 impl World {
     fn domain(&mut self, limits: Limits) -> Result<(), Refused> {
         let image = self.image.clone().ok_or("there is no image")?;
-        let import: crate::HostFunction = Arc::new(|_: &mut crate::Caller<'_>| Ok(0_u64));
-        let domain = Domain::new(image, vec![import], limits)?;
+        let import: crate::HostFunction = Arc::new(|_: &mut crate::GateCall<'_>| Ok(0_u64));
+        let domain = WindowDomain::new(image, vec![import], limits)?;
         domain.open();
         self.domains.push(domain);
         Ok(())
     }
 
-    fn call(domain: &Domain) -> Result<(), CallError> {
+    fn call(domain: &WindowDomain) -> Result<(), CallError> {
         let entry = Claimed(domain.memory().base() + IMAGE_BASE + 4);
         let entry = domain.entry(entry)?;
         domain
@@ -259,7 +260,7 @@ impl World {
         Ok(shared.grant(&self.domains[who], 0..pages * PAGE, access)?)
     }
 
-    /// The kernel's mappings of windows, shared objects and control stacks; the books, but for numbers that
+    /// The kernel's mappings of windows, shared objects and control stacks; the records, but for numbers that
     /// are not given out again; and what the domains themselves say.
     fn seen(&self) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -290,9 +291,9 @@ impl World {
             )
         });
         let domains: Vec<String> = domains.collect();
-        let mut books = snapshot();
-        books.next = [0; 3];
-        format!("{maps:#?}\n{files} files\n{domains:#?}\n{books:#?}")
+        let mut records = snapshot();
+        records.next = [0; 3];
+        format!("{maps:#?}\n{files} files\n{domains:#?}\n{records:#?}")
     }
 }
 
@@ -354,7 +355,7 @@ const STEPS: [Step; 26] = [
         Ok(world.domains[0].memory().unmap(at, PAGE)?)
     }),
     ("a shared object", |world| {
-        world.shared = Some(Shared::new(2 * PAGE)?);
+        world.shared = Some(SharedPages::new(2 * PAGE)?);
         Ok(())
     }),
     ("shared pages", |world| world.share(0, 2, Access::ReadWrite)),
@@ -386,16 +387,16 @@ const STEPS: [Step; 26] = [
         world.share(0, 2, Access::ReadWrite)
     }),
     ("an end", |world| {
-        let books = || snapshot().domains.len();
-        let before = books();
+        let records = || snapshot().domains.len();
+        let before = records();
         // Who comes again asks again.
         end_those_that_wait();
         if world.domains.len() > 1 {
             drop(world.domains.remove(0));
         }
-        match books() < before {
+        match records() < before {
             true => Ok(()),
-            false => Err("it stays in the books".into()),
+            false => Err("it stays in the records".into()),
         }
     }),
     ("a domain in its window", |world| {

@@ -55,7 +55,7 @@ fn create(name: &CStr) -> Result<OwnedFd, Error> {
     // SAFETY: `name` is a C string; the call has no other memory operand.
     let mut descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags | MFD_EXEC) };
     if descriptor < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        // SAFETY: as above. Kernels before 6.3 do not know MFD_EXEC.
+        // SAFETY: `name` is a C string; the call has no other memory operand. Kernels before 6.3 do not know MFD_EXEC.
         descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags) };
     }
     if descriptor < 0 {

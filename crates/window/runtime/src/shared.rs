@@ -1,4 +1,4 @@
-//! Shared objects: the multi-protection page table.
+//! Shared pages: the multi-protection page table.
 //!
 //! ```text
 //! offset        host     window 1   window 2   window 3
@@ -12,7 +12,7 @@
 //! the object works in every domain that has the page, whoever made it.
 
 use crate::access::{Access, PAGE};
-use crate::domain::Domain;
+use crate::domain::WindowDomain;
 use crate::error::Error;
 use crate::memory::MappingError;
 use crate::object::Object;
@@ -35,11 +35,11 @@ pub enum ShareError {
 /// Memory that several domains and the host have. It lives as long as a handle or
 /// a domain that has been given pages of it.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SharedPages {
     object: Arc<Object>,
 }
 
-impl Shared {
+impl SharedPages {
     /// Zeroed pages, at least `length` bytes, that the host alone has at first.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Shared {
     /// As [`ShareError`] says; then nothing has changed.
     pub fn grant(
         &self,
-        target: &Domain,
+        target: &WindowDomain,
         bytes: Range<u64>,
         access: Access,
     ) -> Result<(), ShareError> {

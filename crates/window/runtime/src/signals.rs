@@ -49,7 +49,8 @@ pub(crate) fn open_in_handlers() {
         // SAFETY: the set is one that the kernel has filled.
         let blocks = unsafe { libc::sigismember(&action.sa_mask, libc::SIGSEGV) } == 1;
         if is_function && blocks && action.sa_flags & libc::SA_ONSTACK == 0 {
-            // SAFETY: as above; the handler is the one that is installed, with all else as it was.
+            // SAFETY: the kernel has filled the structure, so the set is valid. What is installed is the handler that
+            // was there, with all else as it was.
             unsafe {
                 libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV);
                 libc::sigaction(signal, &action, ptr::null_mut());
@@ -240,7 +241,7 @@ fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_
     match previous.sa_sigaction {
         libc::SIG_DFL => give_up(signal, info),
         libc::SIG_IGN => {
-            // SAFETY: as in `on_fault`. The kernel does not ignore what an instruction did.
+            // SAFETY: the kernel passes a valid description of the signal. It does not ignore what an instruction did.
             if unsafe { (*info).si_code } > 0 {
                 give_up(signal, info);
             }
@@ -253,7 +254,7 @@ fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_
         }
         handler => {
             block_as(signal, previous, context);
-            // SAFETY: as above, with the older signature.
+            // SAFETY: the host installed this address without SA_SIGINFO: as a handler of the older signature.
             let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

@@ -6,12 +6,12 @@
 
 use crate::error::Error;
 use crate::fault::Cause;
-use crate::image::Image;
+use crate::image::ImageLayout;
 use crate::limits::Limits;
 use crate::memory::{Claimed, Memory};
 
 /// A life begins: all its steps, if they are limited.
-pub(crate) fn grant(limits: &Limits, image: &Image, memory: &Memory) -> Result<(), Error> {
+pub(crate) fn grant(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Result<(), Error> {
     let Some(granted) = limits.steps else {
         return Ok(());
     };
@@ -22,20 +22,20 @@ pub(crate) fn grant(limits: &Limits, image: &Image, memory: &Memory) -> Result<(
 }
 
 /// Steps that are left, as the domain's own memory says. `None` without that limit.
-pub(crate) fn left(limits: &Limits, image: &Image, memory: &Memory) -> Option<u64> {
+pub(crate) fn left(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Option<u64> {
     limits.steps?;
     let number = memory.read_u64(place(image, memory)?).ok()?;
     Some(number.cast_signed().try_into().unwrap_or(0))
 }
 
 /// What the trap of a step means.
-pub(crate) fn trap(limits: &Limits, image: &Image, memory: &Memory) -> Cause {
+pub(crate) fn trap(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Cause {
     match (limits.steps, left(limits, image, memory)) {
         (Some(granted), Some(0)) => Cause::StepLimit { granted },
         _ => Cause::Trap,
     }
 }
 
-fn place(image: &Image, memory: &Memory) -> Option<Claimed> {
+fn place(image: &ImageLayout, memory: &Memory) -> Option<Claimed> {
     Some(Claimed(memory.base() + image.steps()?))
 }

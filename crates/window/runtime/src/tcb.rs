@@ -269,7 +269,8 @@ impl Tcb {
 
     /// Gives back what was leased for a thread that the domain has not set up.
     pub(crate) fn give_back(&self, domain: &Inner) {
-        // SAFETY: as in `lease`: `give_back` puts a number on a list.
+        // SAFETY: only this thread uses its leases, and the reference ends in this line: `give_back` puts a number
+        // on a list, and calls nothing of this block's.
         unsafe { &mut *self.leases.get() }.give_back(domain);
         // The set-up's own invocation has noted the stack.
         self.lease.set((0, 0));

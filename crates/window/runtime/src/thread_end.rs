@@ -5,7 +5,7 @@
 //! It is an ordinary invocation, limited in time, before anything of the thread is
 //! given back. A domain that has been restarted meanwhile is another life, of which
 //! the thread has nothing; one that has ended takes no calls; one that is gone, or
-//! that `restart` is at work on, is left alone (the handshake of `Domain::restart`).
+//! that `restart` is at work on, is left alone (the handshake of `WindowDomain::restart`).
 
 use crate::call::CallError;
 use crate::error::Error;

@@ -162,7 +162,8 @@ impl Window {
     ) -> Result<(), Error> {
         let (address, length) = self.change(decided, &range, access)?;
         let flags = sharing | libc::MAP_FIXED | libc::MAP_NORESERVE;
-        // SAFETY: as in `map_zeroed`.
+        // SAFETY: `change` made sure that the range lies in this window, which this value owns: nothing of the host's
+        // is replaced. No reference of Rust's ever points into a window.
         let result = unsafe {
             libc::mmap(
                 address,
@@ -252,7 +253,8 @@ impl Window {
     /// runs in the window.
     pub(crate) unsafe fn zero(&self, range: Range<u64>) {
         let to: *mut u8 = ptr::with_exposed_provenance_mut((self.base + range.start) as usize);
-        // SAFETY: by the caller's promise; no reference of Rust's points there.
+        // SAFETY: mapped, writable and used by nobody: this function's own conditions. No reference of Rust's points
+        // into a window.
         unsafe { to.write_bytes(0, (range.end - range.start) as usize) };
     }
 

@@ -4,7 +4,8 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, CallLimits, Cause, Claimed, Domain, Entry, Limits, LinkOptions, Returned,
+    Arguments, CallError, CallLimits, Cause, Claimed, Entry, Limits, LinkOptions, Returned,
+    WindowDomain,
 };
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -141,7 +142,7 @@ struct Chain {
 
 impl Chain {
     fn new(programs: &Programs, which: u32, end: End) -> Self {
-        let called: Arc<OnceLock<(Domain, Entry)>> = Arc::default();
+        let called: Arc<OnceLock<(WindowDomain, Entry)>> = Arc::default();
         let again = called.clone();
         let other = host(move |_| {
             if let Some((domain, entry)) = again.get() {

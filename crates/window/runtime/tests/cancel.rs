@@ -36,7 +36,7 @@ const PROGRAM: &str = "
 const LONG: Duration = Duration::from_secs(3600);
 
 fn load(
-    outside: impl Fn(&mut mullion_runtime::Caller<'_>) -> Result<u64, mullion_runtime::End>
+    outside: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::End>
     + Send
     + Sync
     + 'static,

@@ -5,7 +5,7 @@
 
 mod support;
 
-use mullion_runtime::{CallError, Cause, Domain, Limits};
+use mullion_runtime::{CallError, Cause, Limits, WindowDomain};
 use std::cell::{Cell, RefCell};
 use std::process::{Command, exit};
 use std::ptr;
@@ -90,7 +90,7 @@ fn load(program: &Program) -> Loaded {
 }
 
 /// Has what comes of the calls at thread ends counted: (all, those that ended as `expected`).
-fn watch(domain: &Domain, expected: fn(&Result<(), CallError>) -> bool) {
+fn watch(domain: &WindowDomain, expected: fn(&Result<(), CallError>) -> bool) {
     domain.around_thread_end(Arc::new(move |call| {
         let result = call();
         ENDS.fetch_add(1, Ordering::SeqCst);

@@ -96,7 +96,7 @@ variable: .quad 2
 ";
 
 /// The fault of a function of [`WRONG`], and that the process goes on.
-fn fault(name: &str) -> (mullion_runtime::Fault, support::Loaded) {
+fn fault(name: &str) -> (mullion_runtime::RawFault, support::Loaded) {
     let loaded = Program::new(WRONG).load();
     let fault = loaded.fault(name, &[]);
     assert!(loaded.domain.has_ended());

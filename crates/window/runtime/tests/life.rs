@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Claimed, Domain, Entry, Error, Limits, LinkOptions, Returned,
+    Arguments, CallError, Claimed, Entry, Error, Limits, LinkOptions, Returned, WindowDomain,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -305,11 +305,11 @@ fn a_refused_restart_takes_back_no_end() {
 fn constructors_that_do_not_return_leave_an_end() {
     let program = Program::new(PROGRAM);
     let panics = host(|_| panic!("in a constructor"));
-    let fresh = |back| -> Domain {
+    let fresh = |back| -> WindowDomain {
         let imports = vec![host(|_| Ok(1)), back];
-        Domain::new(program.image.clone(), imports, Limits::default()).unwrap()
+        WindowDomain::new(program.image.clone(), imports, Limits::default()).unwrap()
     };
-    let entry_of = |domain: &Domain, loaded: &Loaded, name: &str| {
+    let entry_of = |domain: &WindowDomain, loaded: &Loaded, name: &str| {
         let offset = loaded.address(name) - loaded.domain.memory().base();
         let address = Claimed(domain.memory().base() + offset);
         domain.entry(address).unwrap()
@@ -339,10 +339,10 @@ fn a_circle_of_constructors_is_an_error() {
     let fresh = || {
         let imports = vec![host(|_| Ok(1)), host(|_| Ok(1))];
         let limits = patient(PATIENT);
-        Domain::new(program.image.clone(), imports, limits).unwrap()
+        WindowDomain::new(program.image.clone(), imports, limits).unwrap()
     };
     let names = load(&program, Duration::ZERO);
-    let entry_of = |domain: &Domain, name: &str| {
+    let entry_of = |domain: &WindowDomain, name: &str| {
         let offset = names.address(name) - names.domain.memory().base();
         domain
             .entry(Claimed(domain.memory().base() + offset))
@@ -350,7 +350,7 @@ fn a_circle_of_constructors_is_an_error() {
     };
     let (one, two) = (fresh(), fresh());
     two.open();
-    let link = |from: &Domain, to: &Domain| {
+    let link = |from: &WindowDomain, to: &WindowDomain| {
         let through = entry_of(to, "through");
         from.link(0, to, through, LinkOptions::default()).unwrap();
     };

@@ -306,7 +306,7 @@ fn a_call_may_have_fewer_gate_calls_with_what_it_nests() {
             let base = caller.memory().base();
             let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
             let called = caller.call(entry, &Arguments::new(&[3]), None);
-            called.map_err(|error| mullion_runtime::End::Refused(Box::new(error)))?;
+            called.map_err(|error| mullion_runtime::End::Refused(error))?;
         }
         Ok(0)
     });

@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Cause, Claimed, Domain, Entry, Error, Limits, LinkOptions, Returned,
+    Arguments, CallError, Cause, Claimed, Entry, Error, Limits, LinkOptions, Returned, WindowDomain,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -225,7 +225,7 @@ fn the_calling_ones_time_holds_for_the_called_one() {
 fn a_domain_that_another_one_calls_is_busy() {
     let program = Program::new(PROGRAM);
     let one = load(&program);
-    let two: Arc<Mutex<Option<Domain>>> = Arc::default();
+    let two: Arc<Mutex<Option<WindowDomain>>> = Arc::default();
     let held = two.clone();
     let who = host(move |_| {
         let mut domain = held.lock().unwrap();

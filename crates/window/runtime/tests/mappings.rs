@@ -286,6 +286,6 @@ fn mappings_are_limited_as_memory_is() {
     let (needed, limit) = (own + 22, own + 20);
     assert_eq!(refused, Err(MappingError::Mappings { needed, limit }));
     let image = program.image.clone();
-    let few = mullion_runtime::Domain::new(image, Vec::new(), limits(own - 1));
+    let few = mullion_runtime::WindowDomain::new(image, Vec::new(), limits(own - 1));
     assert!(matches!(few, Err(mullion_runtime::Error::Mappings { .. })));
 }

@@ -92,9 +92,7 @@ fn what_calls_back_is_a_call_of_the_domain() {
     let back = host(|caller| {
         let entry = caller.entry(caller.pointer(0)).unwrap();
         let returned = caller.call(entry, &Arguments::default(), None);
-        Ok(returned
-            .map_err(|error| End::Refused(Box::new(error)))?
-            .integer)
+        Ok(returned.map_err(|error| End::Refused(error))?.integer)
     });
     let program = Program::new(
         "

@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_picture::{Options, State, paint};
-use mullion_runtime::{Access, Limits, LinkOptions, PAGE, Shared, snapshot};
+use mullion_runtime::{Access, Limits, LinkOptions, PAGE, SharedPages, snapshot};
 use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
 use support::{Program, host};
 
@@ -18,7 +18,7 @@ fn permission(snapshot: &Snapshot, domain: DomainId, address: u64) -> Permission
 }
 
 #[test]
-fn the_books_follow_what_domains_may_do() {
+fn the_records_follow_what_domains_may_do() {
     let program = Program::new(
         "
         import other
@@ -36,7 +36,7 @@ fn the_books_follow_what_domains_may_do() {
     let data = one.call("value_at", &[]).unwrap().integer;
     let memory = one.domain.memory();
     let heap = memory.map(None, PAGE, Access::ReadWrite).unwrap();
-    let object = Shared::new(PAGE).unwrap();
+    let object = SharedPages::new(PAGE).unwrap();
     let shared = object.bytes().as_ptr() as u64;
     let give = |to: &support::Loaded, access| {
         object.grant(&to.domain, 0..PAGE, access).unwrap();
@@ -48,8 +48,8 @@ fn the_books_follow_what_domains_may_do() {
     let options = LinkOptions::default();
     one.domain.link(0, &two.domain, entry, options).unwrap();
 
-    let books = snapshot();
-    assert_eq!(books.order, Order::Strict);
+    let records = snapshot();
+    assert_eq!(records.order, Order::Strict);
     let base = one.domain.memory().base();
     for (address, expected) in [
         (code, Permission::ExecuteRead),
@@ -68,14 +68,14 @@ fn the_books_follow_what_domains_may_do() {
         ),
         (two.domain.memory().base() + 0x2_1000, Permission::None),
     ] {
-        assert_eq!(permission(&books, id, address), expected, "{address:#x}");
+        assert_eq!(permission(&records, id, address), expected, "{address:#x}");
     }
     let other = two.domain.recorded_as();
-    assert_eq!(permission(&books, other, shared), Permission::Read);
-    assert_eq!(permission(&books, other, data), Permission::None);
+    assert_eq!(permission(&records, other, shared), Permission::Read);
+    assert_eq!(permission(&records, other, data), Permission::None);
 
     one.domain.restart().unwrap();
-    let books = snapshot();
+    let records = snapshot();
     for (address, expected) in [
         (data, Permission::ReadWrite),
         (heap, Permission::None),
@@ -83,17 +83,17 @@ fn the_books_follow_what_domains_may_do() {
         // The thread's data stack stays mapped, and so it stands there.
         (base + 0xff7f_fff0, Permission::ReadWrite),
     ] {
-        assert_eq!(permission(&books, id, address), expected, "{address:#x}");
+        assert_eq!(permission(&records, id, address), expected, "{address:#x}");
     }
     drop(one);
-    let books = snapshot();
-    assert!(books.domains.iter().all(|domain| domain.id != id));
+    let records = snapshot();
+    assert!(records.domains.iter().all(|domain| domain.id != id));
 }
 
 /// A window that goes from one domain to the next on another thread is no longer
-/// the former's in the books.
+/// the former's in the records.
 #[test]
-fn windows_change_hands_in_the_books_first() {
+fn windows_change_hands_in_the_records_first() {
     let program = Program::new(
         "
         export nothing
@@ -113,7 +113,7 @@ fn windows_change_hands_in_the_books_first() {
 
 /// What `mullion map` does with the text.
 #[test]
-fn the_books_of_a_running_host_can_be_painted() {
+fn the_records_of_a_running_host_can_be_painted() {
     let program = Program::new(
         "
         import other
@@ -129,7 +129,7 @@ fn the_books_of_a_running_host_can_be_painted() {
     one.domain
         .link(0, &two.domain, entry, LinkOptions::default())
         .unwrap();
-    let object = Shared::new(PAGE).unwrap();
+    let object = SharedPages::new(PAGE).unwrap();
     for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
         object.grant(&domain.domain, 0..PAGE, access).unwrap();
     }

@@ -5,7 +5,7 @@
 mod support;
 
 use mullion_runtime::{
-    Access, CallError, Claimed, Error, Limits, MappingError, PAGE, ShareError, Shared,
+    Access, CallError, Claimed, Error, Limits, MappingError, PAGE, ShareError, SharedPages,
 };
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
@@ -137,7 +137,7 @@ fn live(program: &Program) -> Result<(), Refused> {
         if memory.set_heap_end(Claimed(end + 3 * PAGE)) == end {
             return Err(Refused::Heap);
         }
-        let shared = Shared::new(2 * PAGE)?;
+        let shared = SharedPages::new(2 * PAGE)?;
         shared.grant(&loaded.domain, 0..2 * PAGE, Access::Read)?;
         shared.grant(&loaded.domain, 0..PAGE, Access::ReadWrite)?;
         loaded.domain.restart()?;

@@ -6,7 +6,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Caller, Cause, End, Limits, MAX_CONTROL_STACK, Returned, prepare_thread,
+    Arguments, CallError, Cause, End, GateCall, Limits, MAX_CONTROL_STACK, Returned, prepare_thread,
 };
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -189,7 +189,7 @@ fn the_reserve_is_closed_again_and_another_domain_is_not_blamed() {
     let program = Program::new(PROGRAM);
     let inner = Arc::new(load(&program));
     let called = inner.clone();
-    let call = host(move |_: &mut Caller<'_>| {
+    let call = host(move |_: &mut GateCall<'_>| {
         let depth = DEPTH - 0x4000 / 8;
         let result = stormed(libc::SIGUSR1, || called.call("deep", &[depth, u64::MAX]));
         assert!(is_overflow(&result));
@@ -240,12 +240,12 @@ fn a_timer_and_a_thousand_full_control_stacks() {
 #[test]
 fn nested_where_little_is_left() {
     let _one = one();
-    let again = host(|caller: &mut Caller<'_>| {
+    let again = host(|caller: &mut GateCall<'_>| {
         let entry = caller.entry(caller.pointer(0));
         let Ok(entry) = entry else { return Ok(0) };
         match caller.call(entry, &Arguments::default(), None) {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(End::Refused(Box::new(error))),
+            Err(error) => Err(End::Refused(error)),
         }
     });
     let source = format!(

@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Access, Claimed, Limits, PAGE, ShareError, Shared};
+use mullion_runtime::{Access, Claimed, Limits, PAGE, ShareError, SharedPages};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use support::{Loaded, Program};
@@ -24,11 +24,11 @@ const PROGRAM: &str = "
         ret
 ";
 
-fn shared(pages: u64) -> Shared {
-    Shared::new(pages * PAGE).unwrap()
+fn shared(pages: u64) -> SharedPages {
+    SharedPages::new(pages * PAGE).unwrap()
 }
 
-fn give(shared: &Shared, to: &Loaded, pages: Range<u64>, access: Access) {
+fn give(shared: &SharedPages, to: &Loaded, pages: Range<u64>, access: Access) {
     let bytes = pages.start * PAGE..pages.end * PAGE;
     shared.grant(&to.domain, bytes, access).unwrap();
 }

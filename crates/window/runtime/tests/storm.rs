@@ -7,7 +7,7 @@
 mod support;
 
 use mullion_runtime::{
-    Access, Arguments, Attempt, CallError, CallLimits, Caller, Cause, Claimed, Fault, Limits,
+    Access, Arguments, Attempt, CallError, CallLimits, Cause, Claimed, GateCall, Limits, RawFault,
 };
 use std::collections::BTreeMap;
 use std::ptr;
@@ -177,7 +177,7 @@ fn fault_here() {
 /// A domain whose `call_back` calls the address that `go` was given: in the domain itself,
 /// or in `other`; what comes of it is the host's to say.
 fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
-    let call_back = host(move |caller: &mut Caller<'_>| {
+    let call_back = host(move |caller: &mut GateCall<'_>| {
         let (target, nothing) = (caller.pointer(0), Arguments::default());
         let limits = time_limit(caller.integers()[1] != 0);
         let ended = match &other {
@@ -192,7 +192,7 @@ fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
         };
         match ended {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(mullion_runtime::End::Refused(Box::new(error))),
+            Err(error) => Err(mullion_runtime::End::Refused(error)),
         }
     });
     let limits = Limits {
@@ -212,7 +212,7 @@ fn time_limit(loops: bool) -> CallLimits {
 
 /// The fault that a host function has passed on.
 #[track_caller]
-fn passed_on(result: Result<mullion_runtime::Returned, CallError>) -> Fault {
+fn passed_on(result: Result<mullion_runtime::Returned, CallError>) -> RawFault {
     let Err(CallError::Refused(inner)) = result else {
         panic!("{result:?}");
     };

@@ -1,7 +1,7 @@
 //! One call as the functions of the table see it.
 
 use crate::{Grants, State, Stop, System};
-use mullion_runtime::{Access, Caller, Claimed, MappingError, Memory, Piece};
+use mullion_runtime::{Access, Claimed, GateCall, MappingError, Memory, Piece};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::sync::MutexGuard;
@@ -16,14 +16,14 @@ const LONGEST_PATH: usize = 4096;
 /// but [`Call::path`], [`Call::record`] and [`Call::records`], and none of them reads an argument twice.
 pub(crate) struct Call<'a, 'b> {
     system: &'a System,
-    caller: &'a Caller<'b>,
+    caller: &'a GateCall<'b>,
     arguments: [u64; 6],
     /// Bit `n`: what argument `n` points to has been read.
     read: Cell<u8>,
 }
 
 impl<'a, 'b> Call<'a, 'b> {
-    pub(crate) fn new(system: &'a System, caller: &'a Caller<'b>) -> Self {
+    pub(crate) fn new(system: &'a System, caller: &'a GateCall<'b>) -> Self {
         Self {
             system,
             arguments: caller.integers(),

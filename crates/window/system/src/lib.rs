@@ -32,7 +32,7 @@ pub use streams::{Receiver, Stream, Streams};
 
 use call::Call;
 use descriptor::Descriptors;
-use mullion_runtime::{Caller, End, HostFunction};
+use mullion_runtime::{End, GateCall, HostFunction};
 use rustix::io::Errno;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -129,7 +129,7 @@ impl System {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, caller: &mut Caller<'_>) -> Result<u64, End> {
+    fn answer(&self, caller: &mut GateCall<'_>) -> Result<u64, End> {
         let call = Call::new(self, caller);
         let result = match table::row_of(call.number()) {
             None => Err(Stop::Error(Errno::NOSYS)),

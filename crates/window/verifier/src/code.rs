@@ -6,15 +6,15 @@
 //! the end, against the instructions' starts and against the intervals in which
 //! something relied on what came before.
 
-use crate::decode::{self, Instruction, NONE, R14, R15, RIP, RSP, WINDOW};
+use crate::Report;
 use crate::image::{Image, Segment};
 use crate::line::{Check, Line, Value};
-use crate::marks::Marks;
-use crate::report::Report;
-use crate::row::{self, Kind};
 use crate::rule::{Place, Rule, Violation};
 use crate::stats::Stats;
 use mullion_abi as abi;
+use mullion_decoder::decode::{self, Instruction, NONE, R14, R15, RIP, RSP, WINDOW};
+use mullion_decoder::marks::Marks;
+use mullion_decoder::row::{self, Kind};
 
 /// An access to memory by an operand.
 #[derive(Clone, Copy)]
@@ -182,8 +182,8 @@ impl Pass<'_> {
                 broken = broken.or(outcome.err());
                 usize::from(instruction.length)
             }
-            Err(rule) => {
-                broken = Some(rule);
+            Err(refusal) => {
+                broken = Some(refusal.into());
                 self.resume(position)
             }
         };
@@ -711,7 +711,7 @@ impl Pass<'_> {
             if fragment {
                 report.add(|| violation(code, 0, label.len(), Rule::LabelFragment));
             }
-            for found in crate::label::occurrences(code.bytes) {
+            for found in mullion_decoder::label::occurrences(code.bytes, label) {
                 let nop = found.checked_sub(abi::LABEL_NOP.len() - label.len());
                 let proper = nop.is_some_and(|start| {
                     code.marks.is_start(start)

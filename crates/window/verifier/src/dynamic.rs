@@ -1,7 +1,7 @@
 //! The dynamic section and its relocations.
 
+use crate::Report;
 use crate::image::{Image, breach, read_u64};
-use crate::report::Report;
 use crate::rule::Rule;
 use std::ops::Range;
 

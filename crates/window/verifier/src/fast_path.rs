@@ -18,10 +18,10 @@
 //! a chain that no processor shortens, is two loads and some arithmetic.
 
 use crate::code::Pass;
-use crate::decode::{self, WINDOW};
 use crate::line::{self, Value};
-use crate::row::{self, Kind, Row};
 use mullion_abi as abi;
+use mullion_decoder::decode::{self, WINDOW};
+use mullion_decoder::row::{self, Kind, Row};
 use std::hint::{cold_path, select_unpredictable};
 
 type Window = [u8; WINDOW];

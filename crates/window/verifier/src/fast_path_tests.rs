@@ -2,10 +2,10 @@
 //! be known, either it leaves the pass as it was, or both do the same.
 
 use crate::code::{Code, Pass};
-use crate::decode::{self, LONGEST, R15, WINDOW};
 use crate::line::{Check, Line, Value};
-use crate::marks::Marks;
 use crate::stats::Stats;
+use mullion_decoder::decode::{self, LONGEST, R15, WINDOW};
+use mullion_decoder::marks::Marks;
 
 /// Offset of the segment, its length, and where in it the instruction is.
 const START: u32 = 0x20000;

@@ -3,9 +3,9 @@
 //! Section headers are never looked at, and neither are symbols. All arithmetic
 //! is checked; reading is by `get`, so no input can make it panic.
 
+use crate::Report;
 use crate::dynamic;
 use crate::note::{self, Export};
-use crate::report::Report;
 use crate::rule::{Place, Rule, Violation};
 use mullion_abi as abi;
 use std::ops::Range;

@@ -8,10 +8,9 @@
 //! file -> image.rs    segments, thread-local template      -+
 //!         dynamic.rs  relocations                           |  any violation:
 //!         note.rs     note, imports, exports                |  Rejected
-//!         code.rs     every instruction (fast_path.rs,         |
-//!                     decode.rs, row.rs, table.rs) and what |
-//!                     is known between them (line.rs)       |
-//!         label.rs    stray labels                         -+-> none: Verified
+//!         code.rs     every instruction (fast_path.rs, and  |
+//!                     crates/window/decoder), what is known |
+//!                     between them (line.rs), stray labels -+-> none: Verified
 //! ```
 //!
 //! Nothing here relies on the rewriter, the assembler or the linker, and nothing
@@ -25,19 +24,13 @@
 )]
 
 mod code;
-mod decode;
 mod dynamic;
 mod fast_path;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
 mod fast_path_tests;
-#[cfg(test)]
-#[allow(clippy::indexing_slicing, clippy::expect_used, reason = "a test")]
-mod iced_tests;
 mod image;
-mod label;
 mod line;
-mod marks;
 mod note;
 #[cfg(test)]
 #[allow(
@@ -47,16 +40,8 @@ mod note;
     reason = "a test"
 )]
 mod processor_tests;
-mod report;
-#[allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "runs at compile time only"
-)]
-mod row;
 mod rule;
 mod stats;
-mod table;
 
 pub use dynamic::Relocation;
 pub use image::{Image, Permission, Segment, TlsTemplate};
@@ -64,7 +49,9 @@ pub use note::{Export, ImageKind};
 pub use rule::{Place, Rule, UnknownRule, Violation};
 pub use stats::Stats;
 
-use report::Report;
+/// Collects violations.
+type Report = mullion_decoder::Report<Violation>;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -202,7 +189,7 @@ pub fn survey(bytes: impl Into<Arc<[u8]>>, limit: usize) -> Survey {
 
 /// The classes of instructions that are allowed, each with the reason.
 pub fn instruction_classes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    table::GROUPS
+    mullion_decoder::table::GROUPS
         .iter()
         .map(|group| (group.class, group.reason))
 }

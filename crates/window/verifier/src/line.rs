@@ -4,7 +4,7 @@
 //! on a fact reports that offset, and the interval behind it becomes forbidden
 //! to direct branches: entering there would bypass the maker.
 
-use crate::decode::{R14, R15, RSP};
+use mullion_decoder::decode::{R14, R15, RSP};
 
 /// A register that is none, for what writes to none.
 pub(crate) const NOWHERE: u8 = 18;

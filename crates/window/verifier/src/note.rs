@@ -1,7 +1,7 @@
 //! The image's note, and the import and export records that it points to.
 
+use crate::Report;
 use crate::image::{Image, breach, breach_in_window, read, read_u32};
-use crate::report::Report;
 use crate::rule::{Rule, Violation};
 use mullion_abi as abi;
 use std::collections::HashSet;

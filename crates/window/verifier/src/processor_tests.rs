@@ -6,11 +6,11 @@
 //! steps a million encodings, `MULLION_SEED=N` others.
 
 use crate::code::{Code, Pass};
-use crate::decode::{self, Instruction, LONGEST, R14, R15, RIP, RSP, WINDOW};
 use crate::line::{Line, Value};
-use crate::marks::Marks;
-use crate::row::{self, Kind};
 use crate::stats::Stats;
+use mullion_decoder::decode::{self, Instruction, LONGEST, R14, R15, RIP, RSP, WINDOW};
+use mullion_decoder::marks::Marks;
+use mullion_decoder::row::{self, Kind};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};

@@ -2,41 +2,8 @@
 
 use std::fmt;
 
-macro_rules! rules {
-    ($($variant:ident $name:literal $explanation:literal $hint:literal;)*) => {
-        /// A rule of `docs/window.md` that an image can break.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum Rule {
-            $(#[doc = $explanation] $variant,)*
-        }
-
-        impl Rule {
-            /// Every rule, in the order of declaration.
-            pub const ALL: &[Rule] = &[$(Rule::$variant,)*];
-
-            /// The stable name, in kebab-case.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Rule::$variant => $name,)* }
-            }
-
-            /// What the rule demands, in one sentence.
-            #[must_use]
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Rule::$variant => $explanation,)* }
-            }
-
-            /// The usual cause, or the way out.
-            #[must_use]
-            pub const fn hint(self) -> &'static str {
-                match self { $(Rule::$variant => $hint,)* }
-            }
-        }
-    };
-}
-
-rules! {
+mullion_decoder::rules! {
+    /// A rule of `docs/window.md` that an image can break.
     ElfHeader "elf-header"
         "The file is a 64-bit little-endian x86-64 ELF file of type ET_DYN."
         "Link with `mullion cc`; a plain executable or shared object is not an image.";

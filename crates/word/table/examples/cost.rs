@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
-// A module's loop: rdi: where it stores, rsi: when to stop, rcx: the own number four times. It is refused nothing.
+// A module's loop: rdi: where it stores, rsi: when to stop, rdx: the own number four times. It is refused nothing.
 global_asm!(
     ".text",
     ".globl busy, busy_begin, busy_checked",
@@ -23,13 +23,13 @@ global_asm!(
     "busy_begin:",
     "busy:",
     "push r14",
-    "mov r14, rcx",
+    "mov r14, rdx",
     "2: lea r11, [rdi]",
     "shr r11, 2",
     "cmp word ptr gs:[r11 + r11], r14w",
     "busy_checked:",
     "jne 3f",
-    "mov dword ptr [rdi], ecx",
+    "mov dword ptr [rdi], edx",
     "busy_done:",
     "cmp dword ptr [rsi], 0",
     "je 2b",
@@ -39,7 +39,7 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    fn busy(address: u64, stop: *const u32, unused: u64, own: u64);
+    fn busy(address: u64, stop: *const u32, own: u64);
     fn busy_begin();
     fn busy_checked();
     fn busy_done();
@@ -170,7 +170,7 @@ fn checks(s: &mut Supervisor<Table>, module: DomainId) {
         .expect("the owner may");
     s.mprot_export(&ROOT, other, at(64), RW)
         .expect("the owner may");
-    let view = s.mechanism_mut().view(module).expect("it lives");
+    let view = s.mechanism().view(module).expect("it lives");
     // SAFETY: nothing else uses %gs; the table lives on.
     unsafe { view.load() };
     println!("a checked access in a function of its own, ns:");
@@ -195,7 +195,7 @@ fn revocations(s: &mut Supervisor<Table>, module: DomainId) {
     let always = Range::bytes(start + 64, 4).expect("whole words");
     s.mprot_export(&ROOT, module, always, RW)
         .expect("the owner may");
-    let view = s.mechanism_mut().view(module).expect("it lives");
+    let view = s.mechanism().view(module).expect("it lives");
     let inside = Arc::clone(s.mechanism().inside());
     println!("a revocation of 64 bytes, ns, median and 99th of a hundred:");
     for (name, enters, threads) in [
@@ -216,7 +216,7 @@ fn revocations(s: &mut Supervisor<Table>, module: DomainId) {
                         if enters {
                             visit.enter();
                             // SAFETY: it is our memory, on which nothing depends; the atomic outlives the loop.
-                            unsafe { busy(start + 64, stop.as_ptr(), 0, view.own()) };
+                            unsafe { busy(start + 64, stop.as_ptr(), view.own()) };
                             visit.leave();
                         } else {
                             std::thread::park_timeout(std::time::Duration::from_millis(1));

@@ -1,6 +1,7 @@
 //! What a byte of a domain's map says.
 
 use mullion_supervisor::{DomainId, Permission};
+use mullion_word_abi::right;
 use std::fmt;
 use std::ops::BitOr;
 
@@ -12,17 +13,17 @@ impl Access {
     /// Nothing.
     pub const NONE: Access = Access(0);
     /// Loads.
-    pub const READ: Access = Access(1);
-    /// Stores.
-    pub const WRITE: Access = Access(2);
+    pub const READ: Access = Access(right::READ);
+    /// Stores. A permission that gives this gives [`READ`](Self::READ), too.
+    pub const WRITE: Access = Access(right::WRITE);
     /// Instruction fetches.
-    pub const EXECUTE: Access = Access(4);
+    pub const EXECUTE: Access = Access(right::EXECUTE);
     /// A call to this word goes to another domain: a switch gate.
-    pub const ENTER: Access = Access(8);
-    /// A return from this word goes back to another domain: a return gate.
-    pub const LEAVE: Access = Access(16);
+    pub const ENTER: Access = Access(right::ENTER);
+    /// A function of the host that may be called. It is what a return gate gives: here, control leaves the domain.
+    pub const LEAVE: Access = Access(right::LEAVE);
     /// Loads and stores: what the own number of a domain means.
-    pub const READ_WRITE: Access = Access(3);
+    pub const READ_WRITE: Access = Access(right::READ | right::WRITE);
 
     /// The bits that `permission` gives `holder`.
     #[must_use]
@@ -65,10 +66,37 @@ impl BitOr for Access {
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (bit, letter) in [(1, 'r'), (2, 'w'), (4, 'x'), (8, 'g'), (16, 'b')] {
+        for (bit, letter) in [(1, 'r'), (2, 'w'), (4, 'x'), (8, 'g'), (16, 'l')] {
             let shown = if self.0 & bit != 0 { letter } else { '-' };
             write!(f, "{shown}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checked code tests one bit for a store that may be followed by loads of the same words.
+    #[test]
+    fn what_may_be_written_may_be_read() {
+        let (me, other) = (DomainId::new(1), DomainId::new(2));
+        for permission in [
+            Permission::None,
+            Permission::Read,
+            Permission::ReadWrite,
+            Permission::ExecuteRead,
+            Permission::SwitchGate { to: me },
+            Permission::SwitchGate { to: other },
+            Permission::ReturnGate,
+        ] {
+            let access = Access::of(permission, me);
+            assert!(
+                !access.covers(Access::WRITE) || access.covers(Access::READ),
+                "{permission:?}"
+            );
+        }
+        assert_eq!(Access::of(Permission::ReadWrite, me), Access::READ_WRITE);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   in     %gs   base of the shadow          r14   the domain's own number, four times
-//!   uses   %r11, flags                       cold  the address of the domain's map (a register here)
+//!   uses   %r11, flags
 //!
 //!          lea   the operand, %r11
 //!          shr   $2, %r11                    the word
@@ -11,7 +11,7 @@
 //!   back:  the access                         |  the checked range: from behind the compare
 //!          ...                                |  to the access, and what is cold
 //!   cold:  movzwl %gs:(%r11,%r11), %r11d      |
-//!          testb $right, (map,%r11)           |
+//!          testb $right, %gs:(%r14d,%r11d)    |
 //!          jne   back                        /
 //!          refused
 //! ```
@@ -20,7 +20,7 @@ use crate::{Code, View};
 use std::arch::global_asm;
 
 global_asm!(
-    // rdi: address, esi: value, rdx: map, rcx: own number four times; eax: whether it was stored.
+    // rdi: address, esi: value, rdx: own number four times; eax: whether it was stored.
     ".text",
     ".globl mullion_word_begin, mullion_word_store4, mullion_word_store4_checked",
     ".globl mullion_word_store4_done, mullion_word_store4_cold, mullion_word_store4_refused",
@@ -34,7 +34,7 @@ global_asm!(
     "mullion_word_begin:",
     "mullion_word_store4:",
     "push r14",
-    "mov r14, rcx",
+    "mov r14, rdx",
     "lea r11, [rdi]",
     "shr r11, 2",
     "cmp word ptr gs:[r11 + r11], r14w",
@@ -47,17 +47,17 @@ global_asm!(
     "ret",
     "mullion_word_store4_cold:",
     "3: movzx r11d, word ptr gs:[r11 + r11]",
-    "test byte ptr [rdx + r11], 2",
+    "test byte ptr gs:[r14d + r11d], 2",
     "jne 2b",
     "mullion_word_store4_refused:",
     "xor eax, eax",
     "pop r14",
     "ret",
-    // rdi: address, rdx: map, rcx: own number four times, rsi: where the value goes; eax: whether it was loaded.
+    // rdi: address, rdx: own number four times, rsi: where the value goes; eax: whether it was loaded.
     ".p2align 4",
     "mullion_word_load4:",
     "push r14",
-    "mov r14, rcx",
+    "mov r14, rdx",
     "lea r11, [rdi]",
     "shr r11, 2",
     "cmp word ptr gs:[r11 + r11], r14w",
@@ -71,7 +71,7 @@ global_asm!(
     "ret",
     "mullion_word_load4_cold:",
     "3: movzx r11d, word ptr gs:[r11 + r11]",
-    "test byte ptr [rdx + r11], 1",
+    "test byte ptr gs:[r14d + r11d], 1",
     "jne 2b",
     "mullion_word_load4_refused:",
     "xor eax, eax",
@@ -81,8 +81,8 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    fn mullion_word_store4(address: u64, value: u32, map: *const u8, own: u64) -> u32;
-    fn mullion_word_load4(address: u64, value: *mut u32, map: *const u8, own: u64) -> u32;
+    fn mullion_word_store4(address: u64, value: u32, own: u64) -> u32;
+    fn mullion_word_load4(address: u64, value: *mut u32, own: u64) -> u32;
     fn mullion_word_begin();
     fn mullion_word_store4_checked();
     fn mullion_word_store4_done();
@@ -131,7 +131,7 @@ impl View {
 /// to write, and nobody minds. `address` is a multiple of four.
 pub unsafe fn store4(view: &View, address: u64, value: u32) -> bool {
     // SAFETY: it reads the table, and stores only where the caller allows it.
-    unsafe { mullion_word_store4(address, value, view.map(), view.own()) != 0 }
+    unsafe { mullion_word_store4(address, value, view.own()) != 0 }
 }
 
 /// Loads from `address` if the domain of `view` may.
@@ -141,6 +141,6 @@ pub unsafe fn store4(view: &View, address: u64, value: u32) -> bool {
 pub unsafe fn load4(view: &View, address: u64) -> Option<u32> {
     let mut value = 0;
     // SAFETY: it reads the table, and loads only where the caller allows it; `value` is ours.
-    let done = unsafe { mullion_word_load4(address, &raw mut value, view.map(), view.own()) };
+    let done = unsafe { mullion_word_load4(address, &raw mut value, view.own()) };
     (done != 0).then_some(value)
 }

@@ -52,6 +52,11 @@ struct Node {
     next: *const Node,
 }
 
+// SAFETY: a node is published whole and never freed or changed but for its flag, which is atomic.
+unsafe impl Sync for Node {}
+// SAFETY: as above.
+unsafe impl Send for Node {}
+
 /// All code that was ever loaded, the latest first. Nodes stay for ever, so that a signal handler can walk them at
 /// any time.
 static NEWEST: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());

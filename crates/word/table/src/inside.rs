@@ -238,6 +238,13 @@ impl Visit {
         compiler_fence(Ordering::SeqCst);
     }
 
+    /// What [`enter`](Self::enter) makes odd and [`leave`](Self::leave) even, for gates that are not in Rust.
+    /// Only the visit's thread may write it, and only so.
+    #[must_use]
+    pub fn counter(&self) -> *mut u64 {
+        self.record.count.as_ptr()
+    }
+
     /// It does so no longer: it has returned, or calls the host or another domain.
     #[inline]
     pub fn leave(&mut self) {

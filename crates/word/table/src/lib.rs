@@ -11,6 +11,8 @@
 //!                        +-- otherwise: the domain's map, one byte for each number: its bits decide
 //! ```
 //!
+//! Where both are is a contract with checked code: `docs/word-form.md`.
+//!
 //! A right that is given or taken on words changes the shadow of these words. A domain that joins or leaves a
 //! group, or ends, changes maps only.
 //!
@@ -34,5 +36,6 @@ pub use access::Access;
 pub use check::{checked_code, load4, store4};
 pub use code::{Code, CodeError, Loaded};
 pub use inside::{Inside, SetupError, Visit};
-pub use space::{ADDRESS_BITS, SpaceError};
+pub use mullion_word_abi::ADDRESS_BITS;
+pub use space::SpaceError;
 pub use table::{Limits, Settling, Table, Usage, View};

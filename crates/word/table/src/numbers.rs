@@ -18,6 +18,7 @@
 
 use crate::Access;
 use mullion_supervisor::{DomainId, HoldingNumber};
+use mullion_word_abi::{OWN_FIRST, OWN_LAST};
 
 /// Nobody.
 pub(crate) const NOBODY: u16 = 0;
@@ -44,17 +45,22 @@ pub(crate) struct Numbers {
     is_fixed: Vec<bool>,
     /// Whether words had it that have another one now, while a thread may still have read it there.
     is_left: Vec<bool>,
-    /// Never given out so far: these and what lies between. Own numbers come from above, so that what the maps
-    /// speak of lies close together.
+    /// Never given out so far, for holdings: these and what lies between.
     fresh: (u32, u32),
     free: Vec<u16>,
+    /// Never given out so far, for domains: these and what lies between.
+    fresh_own: (u32, u32),
+    free_own: Vec<u16>,
     pub(crate) resting: Vec<u16>,
     pub(crate) spent: Vec<u16>,
 }
 
 impl Numbers {
-    pub(crate) fn new(limit: u16) -> Numbers {
-        let all = usize::from(limit) + 1;
+    /// With so many numbers for holdings, and for so many domains.
+    pub(crate) fn new(limit: u16, domains: u32) -> Numbers {
+        let (limit, last) = (limit.min(OWN_FIRST - 1), u32::from(OWN_LAST));
+        let domains = domains.min(last - u32::from(OWN_FIRST) + 1);
+        let all = usize::from(OWN_LAST) + 1;
         let mut numbers = Numbers {
             given: Vec::new(),
             meanings: vec![Vec::new(); all],
@@ -62,6 +68,8 @@ impl Numbers {
             is_left: vec![false; all],
             fresh: (1, u32::from(limit)),
             free: Vec::new(),
+            fresh_own: (last + 1 - domains, last),
+            free_own: Vec::new(),
             resting: Vec::new(),
             spent: Vec::new(),
         };
@@ -69,7 +77,12 @@ impl Numbers {
         numbers
     }
 
-    /// How many can be given out now.
+    /// Whether one more domain can have an own number now.
+    pub(crate) fn has_own(&self) -> bool {
+        self.fresh_own.0 <= self.fresh_own.1 || !self.free_own.is_empty()
+    }
+
+    /// How many can be given out to holdings now.
     pub(crate) fn left(&self) -> u64 {
         let (low, high) = self.fresh;
         u64::from((high + 1).saturating_sub(low)) + self.free.len() as u64
@@ -122,13 +135,16 @@ impl Numbers {
 
     /// A number that means this domain alone, for ever.
     pub(crate) fn take_own(&mut self, domain: DomainId) -> Option<u16> {
-        let (low, high) = self.fresh;
-        let number = match low <= high {
-            true => {
-                self.fresh.1 -= 1;
+        let number = match self.free_own.pop() {
+            Some(number) => number,
+            None => {
+                let (low, high) = self.fresh_own;
+                if low > high {
+                    return None;
+                }
+                self.fresh_own.1 -= 1;
                 high as u16
             }
-            false => self.free.pop()?,
         };
         self.is_fixed[usize::from(number)] = true;
         self.meanings[usize::from(number)] = vec![(domain, Access::READ_WRITE)];
@@ -168,7 +184,9 @@ impl Numbers {
     /// No word has the numbers of `given` any more.
     pub(crate) fn rest(&mut self, given: Given) {
         let all = std::iter::once(given.first).chain(given.more);
-        let loose: Vec<u16> = all.filter(|number| !self.is_fixed(*number)).collect();
+        let loose: Vec<u16> = all
+            .filter(|number| *number < OWN_FIRST && !self.is_fixed(*number))
+            .collect();
         self.resting.extend(loose);
     }
 
@@ -192,6 +210,9 @@ impl Numbers {
     pub(crate) fn free(&mut self, number: u16) {
         self.is_fixed[usize::from(number)] = false;
         self.is_left[usize::from(number)] = false;
-        self.free.push(number);
+        match number < OWN_FIRST {
+            true => self.free.push(number),
+            false => self.free_own.push(number),
+        }
     }
 }

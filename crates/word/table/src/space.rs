@@ -1,19 +1,22 @@
 //! The memory of the table: reserved addresses that cost nothing until they are written.
 //!
 //! ```text
-//!   shadow    64 TiB, private     two bytes for each word of the 47-bit address space
-//!   maps      64 KiB a domain     one shared file, mapped twice: for the supervisor to write ...
-//!   views     the same file       ... and for checked code to read
+//!   G                            shadow, 64 TiB: two bytes for each word of the 47-bit address space
+//!   G + MAPS_FIRST..MAPS_END     in its place: the maps, a byte for each number, MAP_STRIDE from one to the next;
+//!                                a shared file, which can only be read here
+//!   maps                         the same file elsewhere, for the supervisor to write
+//!   CLOSED_FIRST..CLOSED_END     the addresses whose shadow the maps are in the place of: nothing is mapped there
 //! ```
 
 use crate::access::Access;
+use mullion_word_abi::{
+    ADDRESS_BITS, CLOSED_END, CLOSED_FIRST, MAP_STRIDE, MAPS_END, MAPS_FIRST, OWN_FIRST, OWN_LAST,
+};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use thiserror::Error;
-
-/// User programs have addresses of so many bits on this processor.
-pub const ADDRESS_BITS: u32 = 47;
 
 /// Words that the shadow covers.
 pub(crate) const WORDS: u64 = 1 << (ADDRESS_BITS - 2);
@@ -21,7 +24,14 @@ pub(crate) const WORDS: u64 = 1 << (ADDRESS_BITS - 2);
 const SHADOW_BYTES: usize = 2 << (ADDRESS_BITS - 2);
 
 /// A byte for each number.
-pub(crate) const MAP_BYTES: usize = 1 << 16;
+const MAP_BYTES: usize = 1 << 16;
+
+/// Whole pages that the maps lie in, as distances from the base of the shadow.
+const MAPS: Range<usize> =
+    MAPS_FIRST as usize & !(PAGE - 1)..MAPS_END.next_multiple_of(4096) as usize;
+
+/// Words that have no shadow.
+const CLOSED: Range<u64> = CLOSED_FIRST / 4..CLOSED_END / 4;
 
 /// So many bytes of the shadow are given back to the system rather than cleared.
 const GIVE_BACK: usize = 1 << 16;
@@ -44,6 +54,17 @@ pub enum SpaceError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Something is mapped at addresses that must be empty.
+    #[error(
+        "the word wall needs the addresses {:#x} to {:#x} to be empty, and there is: {who}; one process has one table, \
+         and what is mapped at fixed addresses must lie elsewhere",
+        CLOSED_FIRST,
+        CLOSED_END
+    )]
+    Closed {
+        /// What `/proc/self/maps` says of it.
+        who: String,
+    },
     /// The file for the maps cannot be made.
     #[error("cannot make the memory file for the maps of the word wall: {0}")]
     File(std::io::Error),
@@ -64,10 +85,25 @@ impl Mapping {
         flags: i32,
         file: i32,
     ) -> Result<Mapping, SpaceError> {
+        let at = ptr::null_mut();
         // SAFETY: no address is asked for, so no mapping that anybody uses is replaced.
+        unsafe { Mapping::at(at, what, bytes, protection, flags, file) }
+    }
+
+    /// # Safety
+    /// With `MAP_FIXED`, what is there belongs to the caller.
+    unsafe fn at(
+        at: *mut u8,
+        what: &'static str,
+        bytes: usize,
+        protection: i32,
+        flags: i32,
+        file: i32,
+    ) -> Result<Mapping, SpaceError> {
+        // SAFETY: by the caller.
         let base = unsafe {
             libc::mmap(
-                ptr::null_mut(),
+                at.cast(),
                 bytes,
                 protection,
                 flags | libc::MAP_NORESERVE,
@@ -100,9 +136,8 @@ impl Drop for Mapping {
 pub(crate) struct Space {
     shadow: Mapping,
     maps: Mapping,
-    views: Mapping,
+    closed: Mapping,
     file: OwnedFd,
-    slots: usize,
 }
 
 // SAFETY: the mappings belong to this value from beginning to end, and what is in them is only touched as atomic
@@ -112,8 +147,8 @@ unsafe impl Send for Space {}
 unsafe impl Sync for Space {}
 
 impl Space {
-    /// With maps for so many domains at a time.
-    pub(crate) fn reserve(slots: usize) -> Result<Space, SpaceError> {
+    pub(crate) fn reserve() -> Result<Space, SpaceError> {
+        let closed = close()?;
         let (read, both) = (libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE);
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let shadow = Mapping::new("shadow", SHADOW_BYTES, both, private, -1)?;
@@ -131,25 +166,36 @@ impl Space {
         }
         // SAFETY: the descriptor was just made, and nobody else has it.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
-        let bytes = slots * MAP_BYTES;
+        let bytes = MAPS.len();
         // SAFETY: it is a system call on our own descriptor.
         if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as i64) } != 0 {
             return Err(SpaceError::File(std::io::Error::last_os_error()));
         }
         let shared = libc::MAP_SHARED;
         let maps = Mapping::new("maps", bytes, both, shared, file.as_raw_fd())?;
-        let views = Mapping::new("views", bytes, read, shared, file.as_raw_fd())?;
+        let (place, fixed) = (
+            shadow.base.wrapping_add(MAPS.start),
+            shared | libc::MAP_FIXED,
+        );
+        // SAFETY: it is inside the reservation just made, where nobody has anything yet.
+        let views = unsafe { Mapping::at(place, "views", bytes, read, fixed, file.as_raw_fd())? };
+        // It goes with the reservation that it lies in.
+        std::mem::forget(views);
         Ok(Space {
             shadow,
             maps,
-            views,
+            closed,
             file,
-            slots,
         })
     }
 
-    pub(crate) fn slots(&self) -> usize {
-        self.slots
+    /// Whether permissions on the words from `first` to before `end` can be in the table.
+    pub(crate) fn enforces(&self, first: u64, end: u64) -> bool {
+        let own = [&self.shadow, &self.maps, &self.closed].map(|mapping| {
+            let at = mapping.base as u64;
+            at / 4..(at + mapping.bytes as u64) / 4
+        });
+        end <= WORDS && own.iter().all(|own| end <= own.start || own.end <= first)
     }
 
     /// Where the shadow begins: what checked code has as the base of its `%gs` segment.
@@ -157,14 +203,9 @@ impl Space {
         self.shadow.base
     }
 
-    /// A domain's map as checked code sees it.
-    pub(crate) fn view_base(&self, slot: u32) -> *const u8 {
-        assert!(
-            (slot as usize) < self.slots,
-            "maps are for {} domains",
-            self.slots
-        );
-        self.views.base.wrapping_add(slot as usize * MAP_BYTES)
+    /// The map of the domain with this own number, as checked code sees it.
+    fn view_base(&self, own: u16) -> *const u8 {
+        self.shadow.base.wrapping_add(place_of(own))
     }
 
     /// The number at `word`, which is below [`WORDS`].
@@ -176,41 +217,32 @@ impl Space {
         cell.load(Ordering::Acquire)
     }
 
-    /// What the map at `slot` says of `number`.
-    pub(crate) fn access(&self, slot: u32, number: u16) -> Access {
-        let base = self.view_base(slot).cast_mut();
+    /// What the map of the domain with the number `own` says of `number`.
+    pub(crate) fn access(&self, own: u16, number: u16) -> Access {
+        let base = self.view_base(own).cast_mut();
         // SAFETY: a map has a byte for each number; the mapping can only be read, and this only reads it.
         let cell = unsafe { AtomicU8::from_ptr(base.add(usize::from(number))) };
         Access::from_bits(cell.load(Ordering::Acquire))
     }
 
     /// Writes into a map.
-    pub(crate) fn set_access(&self, slot: u32, number: u16, access: Access) {
-        assert!(
-            (slot as usize) < self.slots,
-            "maps are for {} domains",
-            self.slots
-        );
-        let at = slot as usize * MAP_BYTES + usize::from(number);
+    pub(crate) fn set_access(&self, own: u16, number: u16, access: Access) {
+        let at = place_of(own) - MAPS.start + usize::from(number);
         // SAFETY: as in `access`, in the mapping that can be written.
         let cell = unsafe { AtomicU8::from_ptr(self.maps.base.add(at)) };
         cell.store(access.bits(), Ordering::Release);
     }
 
-    /// A map with nothing in it, without memory.
-    pub(crate) fn clear_map(&self, slot: u32) {
-        assert!(
-            (slot as usize) < self.slots,
-            "maps are for {} domains",
-            self.slots
-        );
+    /// A map with nothing in it. Only the pages at its ends, which have bytes of its neighbours, keep their memory.
+    pub(crate) fn clear_map(&self, own: u16) {
         let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (at, bytes) = (slot as usize * MAP_BYTES, MAP_BYTES);
+        // Linux clears the parts of pages, and gives back whole ones.
+        let (at, bytes) = (place_of(own) - MAPS.start, MAP_BYTES);
         // SAFETY: it is a system call on our own file.
         let done = unsafe { libc::fallocate(self.file.as_raw_fd(), hole, at as i64, bytes as i64) };
         if done != 0 {
             // The system has no holes: the bytes are cleared one by one.
-            (0..=u16::MAX).for_each(|number| self.set_access(slot, number, Access::NONE));
+            (0..=u16::MAX).for_each(|number| self.set_access(own, number, Access::NONE));
         }
     }
 
@@ -220,6 +252,15 @@ impl Space {
             first <= end && end <= WORDS,
             "the shadow ends at word {WORDS:#x}"
         );
+        // The closed words have no shadow: nobody has anything there.
+        for part in [first..end.min(CLOSED.start), first.max(CLOSED.end)..end] {
+            if part.start < part.end {
+                self.fill_part(part.start, part.end, number);
+            }
+        }
+    }
+
+    fn fill_part(&self, first: u64, end: u64, number: u16) {
         let from = self.shadow.base.wrapping_add(2 * first as usize);
         let bytes = 2 * (end - first) as usize;
         if number == 0 && bytes >= GIVE_BACK {
@@ -241,6 +282,54 @@ impl Space {
             fill(start.cast(), pages / 2, 0);
         }
         fill(start.wrapping_add(pages).cast(), tail / 2, 0);
+    }
+}
+
+/// Distance of a map from the base of the shadow.
+fn place_of(own: u16) -> usize {
+    assert!(
+        (OWN_FIRST..=OWN_LAST).contains(&own),
+        "own numbers lie from {OWN_FIRST:#x} to {OWN_LAST:#x}"
+    );
+    usize::from(own) * MAP_STRIDE as usize
+}
+
+/// Reserves the addresses without a shadow, so that nothing is ever mapped there.
+fn close() -> Result<Mapping, SpaceError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let (at, bytes) = (
+        CLOSED_FIRST as *mut u8,
+        (CLOSED_END - CLOSED_FIRST) as usize,
+    );
+    // SAFETY: `MAP_FIXED_NOREPLACE` replaces nothing. A kernel older than 4.17 takes it as a wish.
+    let mapping = unsafe { Mapping::at(at, "closed addresses", bytes, libc::PROT_NONE, flags, -1) };
+    let found = match mapping {
+        Ok(mapping) if mapping.base == at => return Ok(mapping),
+        Ok(_elsewhere) => occupant(),
+        Err(SpaceError::Reserve { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => {
+            occupant()
+        }
+        Err(other) => return Err(other),
+    };
+    Err(SpaceError::Closed { who: found })
+}
+
+/// What is mapped in the closed range.
+fn occupant() -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let inside = |line: &&str| {
+        let (start, rest) = line.split_once('-')?;
+        let end = rest.split_once(' ')?.0;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        Some(number(start)? < CLOSED_END && number(end)? > CLOSED_FIRST)
+    };
+    let found: Vec<&str> = maps
+        .lines()
+        .filter(|line| inside(line) == Some(true))
+        .collect();
+    match found.is_empty() {
+        true => "something that /proc/self/maps does not show".to_owned(),
+        false => found.join("; "),
     }
 }
 

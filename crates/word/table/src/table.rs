@@ -7,28 +7,29 @@ use crate::{ADDRESS_BITS, Access};
 use mullion_supervisor::{
     DomainId, Holders, HoldingNumber, JoinPolicy, Mechanism, Permission, Range, Subject, Supervisor,
 };
+use mullion_word_abi::{OWN_FIRST, OWN_LAST};
 use std::sync::Arc;
 
 /// What a table may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Domains at a time. Each takes 64 KiB of address space, twice, and memory for what it is granted.
+    /// Domains at a time, at most 16,383. Each takes a page or two of memory for its map.
     pub domains: u32,
     /// Words that one call may change to somebody's: it writes two bytes for each of them.
     pub words: u64,
-    /// Numbers for holdings and domains, at most 65,535.
+    /// Numbers for shared holdings, at most 49,151.
     pub numbers: u16,
     /// Of these, so many are left to calls that only take something away.
     pub reserve: u16,
 }
 
 impl Default for Limits {
-    /// 100,000 domains, 4 GiB a call, all numbers.
+    /// 16,383 domains, 4 GiB a call, all numbers.
     fn default() -> Limits {
         Limits {
-            domains: 100_000,
+            domains: u32::from(OWN_LAST - OWN_FIRST) + 1,
             words: 1 << 30,
-            numbers: u16::MAX,
+            numbers: OWN_FIRST - 1,
             reserve: 1024,
         }
     }
@@ -61,25 +62,14 @@ pub struct Usage {
     pub map_bytes_written: u64,
 }
 
-/// A living domain.
-#[derive(Clone, Copy, Debug)]
-struct Seat {
-    slot: u32,
-    own: Option<u16>,
-}
-
 /// The supervisor's mechanism for the word wall.
 #[derive(Debug)]
 pub struct Table {
     space: Arc<Space>,
     inside: Arc<Inside>,
     numbers: Numbers,
-    /// By the domain's number.
-    seats: Vec<Option<Seat>>,
-    free_slots: Vec<u32>,
-    next_slot: u32,
-    /// Slots of domains that have ended, until no thread reads them.
-    left_slots: Vec<u32>,
+    /// The own numbers of those that live, by the domain's number.
+    owns: Vec<Option<u16>>,
     limits: Limits,
     settling: Settling,
     /// Who has lost something since it was settled; possibly twice.
@@ -92,13 +82,10 @@ impl Table {
     /// An empty table. `inside` knows the threads that are to be waited for.
     pub fn reserve(limits: Limits, inside: Arc<Inside>) -> Result<Table, SpaceError> {
         Ok(Table {
-            space: Arc::new(Space::reserve(limits.domains as usize)?),
+            space: Arc::new(Space::reserve()?),
             inside,
-            numbers: Numbers::new(limits.numbers),
-            seats: Vec::new(),
-            free_slots: Vec::new(),
-            next_slot: 0,
-            left_slots: Vec::new(),
+            numbers: Numbers::new(limits.numbers, limits.domains),
+            owns: Vec::new(),
             limits,
             settling: Settling::Now,
             lost: Vec::new(),
@@ -120,13 +107,12 @@ impl Table {
         self.lost.clear();
     }
 
-    /// What checked code of a living domain reads; none if the domain does not live or no number is left for it.
-    pub fn view(&mut self, domain: DomainId) -> Option<View> {
+    /// What checked code of a living domain reads; none if the domain does not live.
+    #[must_use]
+    pub fn view(&self, domain: DomainId) -> Option<View> {
         let own = self.own(domain)?;
-        let slot = self.seat(domain)?.slot;
         Some(View {
             space: Arc::clone(&self.space),
-            slot,
             own,
         })
     }
@@ -134,15 +120,9 @@ impl Table {
     /// What `domain` may do at `address`, as checked code of it would find.
     #[must_use]
     pub fn access(&self, domain: DomainId, address: u64) -> Access {
-        let (word, seat) = (address / 4, self.seat(domain));
-        match seat {
-            Some(seat) if word < WORDS => {
-                let number = self.space.number(word);
-                match seat.own == Some(number) {
-                    true => Access::READ_WRITE,
-                    false => self.space.access(seat.slot, number),
-                }
-            }
+        let word = address / 4;
+        match self.own(domain) {
+            Some(own) if word < WORDS => self.space.access(own, self.space.number(word)),
             _ => Access::NONE,
         }
     }
@@ -154,7 +134,7 @@ impl Table {
             numbers_left: self.numbers.left(),
             numbers_resting: self.numbers.resting.len() as u64,
             numbers_spent: self.numbers.spent.len() as u64,
-            domains: self.seats.iter().flatten().count() as u64,
+            domains: self.owns.iter().flatten().count() as u64,
             words_written: self.written.0,
             map_bytes_written: self.written.1,
         }
@@ -179,22 +159,9 @@ impl Table {
         table.wake_resting();
     }
 
-    fn seat(&self, domain: DomainId) -> Option<&Seat> {
-        self.seats.get(domain.get() as usize)?.as_ref()
-    }
-
     /// The number that means `domain` alone.
-    fn own(&mut self, domain: DomainId) -> Option<u16> {
-        let seat = *self.seat(domain)?;
-        if seat.own.is_some() {
-            return seat.own;
-        }
-        let own = self.numbers.take_own(domain)?;
-        self.seats[domain.get() as usize] = Some(Seat {
-            own: Some(own),
-            ..seat
-        });
-        Some(own)
+    fn own(&self, domain: DomainId) -> Option<u16> {
+        *self.owns.get(domain.get() as usize)?
     }
 
     /// Brings every thread past its check, and gives out what rested until then.
@@ -204,10 +171,6 @@ impl Table {
         for number in std::mem::take(&mut self.numbers.resting) {
             self.mean(number, Meaning::new());
             self.numbers.free(number);
-        }
-        for slot in std::mem::take(&mut self.left_slots) {
-            self.space.clear_map(slot);
-            self.free_slots.push(slot);
         }
     }
 
@@ -237,14 +200,14 @@ impl Table {
 
     fn write_map(&mut self, domain: DomainId, number: u16, access: Access) {
         // Who has ended has no map.
-        let Some(Seat { slot, own }) = self.seat(domain).copied() else {
+        let Some(own) = self.own(domain) else {
             return;
         };
-        if own != Some(number) {
-            if self.numbers.is_left(number) && !self.space.access(slot, number).covers(access) {
+        if own != number {
+            if self.numbers.is_left(number) && !self.space.access(own, number).covers(access) {
                 self.inside.settle(&[domain]);
             }
-            self.space.set_access(slot, number, access);
+            self.space.set_access(own, number, access);
             self.written.1 += 1;
         }
     }
@@ -350,7 +313,7 @@ impl Table {
 
     /// The fixed number for a holding that gives nobody anything, or read-write to one domain alone that is its owner,
     /// or whose owner never ends.
-    fn fixed(&mut self, holders: &Holders<'_>) -> Option<u16> {
+    fn fixed(&self, holders: &Holders<'_>) -> Option<u16> {
         let holding = holders.holding();
         match &holding.grants[..] {
             [] => Some(NOBODY),
@@ -386,20 +349,27 @@ impl Mechanism for Table {
 
     #[inline]
     fn room(&mut self, words: u64, pieces: u64, taking: bool) -> bool {
-        // A domain that is made needs a seat, and its own number besides the holding's.
         let wanted = pieces + 1;
         let reserve = if taking {
             0
         } else {
             u64::from(self.limits.reserve)
         };
-        if self.numbers.left() < wanted + reserve || self.next_slot as usize >= self.space.slots() {
+        if self.numbers.left() < wanted + reserve {
             self.wake_resting();
         }
-        let has_slot =
-            (self.next_slot as usize) < self.space.slots() || !self.free_slots.is_empty();
-        self.numbers.left() >= wanted + reserve
-            && (taking || (words <= self.limits.words && has_slot))
+        self.numbers.left() >= wanted + reserve && (taking || words <= self.limits.words)
+    }
+
+    fn enforces(&self, range: Range) -> bool {
+        self.space.enforces(range.start(), range.end())
+    }
+
+    fn room_for_domain(&mut self) -> bool {
+        if !self.numbers.has_own() {
+            self.wake_resting();
+        }
+        self.numbers.has_own()
     }
 
     #[inline]
@@ -455,7 +425,7 @@ impl Mechanism for Table {
         let nobody = holders.holding().grants.is_empty();
         // Where only the grant to the domain that ends is gone, nothing changes for those who live.
         let gone = holders.changed().is_some_and(|subject| match subject {
-            Subject::Domain(domain) => self.seat(domain).is_none() || !holders.lives(domain),
+            Subject::Domain(domain) => self.own(domain).is_none() || !holders.lives(domain),
             Subject::Group(_) => false,
         });
         let meaning = match gone {
@@ -511,22 +481,22 @@ impl Mechanism for Table {
 
     fn create(&mut self, domain: DomainId) {
         let at = domain.get() as usize;
-        if self.seats.len() <= at {
-            self.seats.resize(at + 1, None);
+        if self.owns.len() <= at {
+            self.owns.resize(at + 1, None);
         }
-        let slot = self.free_slots.pop().or_else(|| {
-            let slot = self.next_slot;
-            ((slot as usize) < self.space.slots()).then(|| {
-                self.next_slot += 1;
-                slot
-            })
-        });
-        self.seats[at] = slot.map(|slot| Seat { slot, own: None });
+        // `room_for_domain` has seen to it that there is one. The supervisor's own domain has none: no code is its.
+        let is_root = domain == DomainId::SUPERVISOR;
+        let own = (!is_root).then(|| self.numbers.take_own(domain)).flatten();
+        if let Some(own) = own {
+            // For checks of several words, of which some are the domain's own.
+            self.space.set_access(own, own, Access::READ_WRITE);
+        }
+        self.owns[at] = own;
     }
 
     fn remove(&mut self, domain: DomainId) {
-        let Some(seat) = self
-            .seats
+        let Some(own) = self
+            .owns
             .get_mut(domain.get() as usize)
             .and_then(Option::take)
         else {
@@ -535,13 +505,11 @@ impl Mechanism for Table {
         // Its code must not run any more; a thread that does all the same finds nothing from now on, but for its
         // own number, which stays with nobody.
         self.inside.settle(&[domain]);
-        self.space.clear_map(seat.slot);
-        self.left_slots.push(seat.slot);
-        if let Some(own) = seat.own
-            && !self.numbers.spent.contains(&own)
-        {
-            self.numbers.replace_meaning(own, Vec::new());
-            self.numbers.spend(own);
+        self.space.clear_map(own);
+        // Words that had it at the end have it still (`succeed`). Otherwise it is in no word.
+        self.numbers.replace_meaning(own, Vec::new());
+        if !self.numbers.spent.contains(&own) {
+            self.numbers.resting.push(own);
         }
     }
 
@@ -554,7 +522,6 @@ impl Mechanism for Table {
 #[derive(Clone, Debug)]
 pub struct View {
     space: Arc<Space>,
-    slot: u32,
     own: u16,
 }
 
@@ -571,10 +538,10 @@ impl View {
         self.space.shadow_base()
     }
 
-    /// The domain's map, which can only be read here.
+    /// The number itself.
     #[must_use]
-    pub fn map(&self) -> *const u8 {
-        self.space.view_base(self.slot)
+    pub fn number(&self) -> u16 {
+        self.own
     }
 
     /// Whether `bytes` bytes from `address` on may be accessed so: every word that they touch.
@@ -585,12 +552,9 @@ impl View {
         };
         last >> ADDRESS_BITS == 0
             && (address / 4..=last / 4).all(|word| {
-                let number = self.space.number(word);
-                let found = match number == self.own {
-                    true => Access::READ_WRITE,
-                    false => self.space.access(self.slot, number),
-                };
-                found.covers(access)
+                self.space
+                    .access(self.own, self.space.number(word))
+                    .covers(access)
             })
     }
 }

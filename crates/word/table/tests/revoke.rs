@@ -16,8 +16,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// A module's loop. rdi: where it stores, rsi: where it is told to stop, rdx: the map, rcx: the own number four times,
-// r8: what it stores. Between check and access it waits, so that it is nearly always there. eax: whether it was
+// A module's loop. rdi: where it stores, rsi: where it is told to stop, rdx: the own number four times,
+// rcx: what it stores. Between check and access it waits, so that it is nearly always there. eax: whether it was
 // refused; else it was told to stop.
 global_asm!(
     ".text",
@@ -31,7 +31,7 @@ global_asm!(
     "hammer_begin:",
     "hammer:",
     "push r14",
-    "mov r14, rcx",
+    "mov r14, rdx",
     "4: cmp dword ptr [rsi], 0",
     "jne 5f",
     "lea r11, [rdi]",
@@ -45,12 +45,12 @@ global_asm!(
     "pause",
     "pause",
     "pause",
-    "mov dword ptr [rdi], r8d",
+    "mov dword ptr [rdi], ecx",
     "hammer_done:",
     "jmp 4b",
     "hammer_cold:",
     "3: movzx r11d, word ptr gs:[r11 + r11]",
-    "test byte ptr [rdx + r11], 2",
+    "test byte ptr gs:[r14d + r11d], 2",
     "jne 2b",
     "hammer_refused:",
     "mov eax, 1",
@@ -63,7 +63,7 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    fn hammer(address: *const u32, stop: *const u32, map: *const u8, own: u64, value: u32) -> u32;
+    fn hammer(address: *const u32, stop: *const u32, own: u64, value: u32) -> u32;
     fn hammer_begin();
     fn hammer_checked();
     fn hammer_done();
@@ -133,7 +133,7 @@ fn visit(inside: &Arc<Inside>, module: DomainId, view: &View, cell: &AtomicU32, 
     while !told.end.load(Ordering::Acquire) {
         visit.enter();
         // SAFETY: it stores into the cell, an atomic that the test keeps, and only while the table allows it.
-        let refused = unsafe { hammer(cell.as_ptr(), stop.as_ptr(), view.map(), view.own(), 1) };
+        let refused = unsafe { hammer(cell.as_ptr(), stop.as_ptr(), view.own(), 1) };
         visit.leave();
         assert_eq!(refused, 1);
         told.rounds.fetch_add(1, Ordering::AcqRel);
@@ -144,7 +144,7 @@ fn visit(inside: &Arc<Inside>, module: DomainId, view: &View, cell: &AtomicU32, 
 /// Grants, waits until the thread stores, revokes, and looks whether it still stores. How many rounds of them it did.
 fn stores_after_revocation(w: &mut World, rounds: u32, threads: usize, settle: bool) -> u32 {
     let _code = code().load();
-    let view = w.supervisor.mechanism_mut().view(w.module).unwrap();
+    let view = w.supervisor.mechanism().view(w.module).unwrap();
     let (told, module) = (Told::default(), w.module);
     let inside = Arc::clone(w.supervisor.mechanism().inside());
     let (cells, range) = (Arc::clone(&w.cells), w.range);
@@ -228,7 +228,7 @@ fn a_thread_that_another_signal_has_interrupted_is_waited_for() {
     let _alone = alone();
     let mut w = world();
     let _code = code().load();
-    let view = w.supervisor.mechanism_mut().view(w.module).unwrap();
+    let view = w.supervisor.mechanism().view(w.module).unwrap();
     let inside = Arc::clone(w.supervisor.mechanism().inside());
     let (told, module, range) = (Told::default(), w.module, w.range);
     let cells = Arc::clone(&w.cells);
@@ -290,7 +290,7 @@ fn a_number_gives_more_only_behind_all_checks_that_may_have_read_it() {
     let _alone = alone();
     let mut w = world();
     let _code = code().load();
-    let view = w.supervisor.mechanism_mut().view(w.module).unwrap();
+    let view = w.supervisor.mechanism().view(w.module).unwrap();
     let inside = Arc::clone(w.supervisor.mechanism().inside());
     let (module, cells) = (w.module, Arc::clone(&w.cells));
     let cell = &cells[((w.range.address() - cells.as_ptr() as u64) / 4) as usize];
@@ -316,7 +316,7 @@ fn a_number_gives_more_only_behind_all_checks_that_may_have_read_it() {
             unsafe { view.load() };
             visit.enter();
             // SAFETY: it stores into the cell, an atomic that the test keeps.
-            unsafe { hammer(cell.as_ptr(), stop.as_ptr(), view.map(), view.own(), 1) };
+            unsafe { hammer(cell.as_ptr(), stop.as_ptr(), view.own(), 1) };
             visit.leave();
         });
         while cell.load(Ordering::SeqCst) == 0 {

@@ -3,6 +3,8 @@
 use mullion_supervisor::{
     Change, DomainId, Error, GroupId, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
 };
+use mullion_word_abi::{CLOSED_END, CLOSED_FIRST, MAP_STRIDE, OWN_FIRST, OWN_LAST};
+use mullion_word_table::SpaceError;
 use mullion_word_table::{
     ADDRESS_BITS, Access, Inside, Limits, Settling, Table, checked_code, load4, store4,
 };
@@ -360,7 +362,7 @@ fn checked_code_finds_what_the_table_says() {
         .unwrap();
     let other = s.pd_subdivide(&ROOT, at(4096, 64), RW).unwrap();
     s.mprot_export(&other, module, at(4096, 32), RW).unwrap();
-    let view = s.mechanism_mut().view(module).unwrap();
+    let view = s.mechanism().view(module).unwrap();
     // SAFETY: nothing else uses %gs here, and the table lives on.
     unsafe { view.load() };
     let cases = [
@@ -392,4 +394,154 @@ fn checked_code_finds_what_the_table_says() {
     );
     assert!(!view.allows(u64::MAX - 1, 4, Access::READ) && !view.allows(1 << 47, 1, Access::READ));
     drop(pages);
+}
+
+/// What checked code reads is where the contract says, byte for byte.
+#[test]
+fn the_layout_is_the_contract_s() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    let module = s.pd_subdivide(&ROOT, words(1 << 20, 64), RW).unwrap();
+    let other = s.pd_subdivide(&ROOT, words(2 << 20, 64), RW).unwrap();
+    s.mprot_export(&module, other, words(1 << 20, 8), Permission::Read)
+        .unwrap();
+    let views = [module, other].map(|domain| s.mechanism().view(domain).unwrap());
+    let base = views[0].shadow();
+    let number = |word: usize| {
+        // SAFETY: the shadow is mapped as long as the table lives.
+        unsafe { base.add(2 * word).cast::<u16>().read() }
+    };
+    let byte = |own: u16, number: u16| {
+        let at = usize::from(own) * MAP_STRIDE as usize + usize::from(number);
+        // SAFETY: as above; the maps lie in it.
+        unsafe { base.add(at).read() }
+    };
+    let own = views.each_ref().map(mullion_word_table::View::number);
+    assert!(own.iter().all(|own| (OWN_FIRST..=OWN_LAST).contains(own)) && own[0] != own[1]);
+    for (view, own) in views.iter().zip(own) {
+        assert_eq!(view.own() as u32, u32::from(own) * MAP_STRIDE as u32);
+        assert_eq!(view.own() >> 48, u64::from(own));
+        assert_eq!(byte(own, own), 3, "for checks of several words");
+        assert_eq!(byte(own, 0), 0);
+    }
+    assert_eq!((byte(own[0], own[1]), byte(own[1], own[0])), (0, 0));
+    assert_eq!((number((1 << 20) + 8), number(2 << 20)), (own[0], own[1]));
+    let shared = number(1 << 20);
+    assert!(shared != 0 && shared < OWN_FIRST);
+    assert_eq!((byte(own[0], shared), byte(own[1], shared)), (3, 1));
+}
+
+#[test]
+fn nothing_is_granted_where_the_table_is() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    let module = s.pd_subdivide(&ROOT, words(1 << 20, 64), RW).unwrap();
+    let shadow = s.mechanism().view(module).unwrap().shadow() as u64;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let writable = maps
+        .lines()
+        .find(|line| line.contains("mullion-word-maps") && line.contains("rw-s"));
+    let writable = u64::from_str_radix(writable.unwrap().split('-').next().unwrap(), 16).unwrap();
+    for at in [
+        CLOSED_FIRST,
+        CLOSED_END - 4,
+        shadow,
+        shadow + (1 << 40),
+        shadow + u64::from(OWN_FIRST) * MAP_STRIDE / 4096 * 4096,
+        writable,
+        (1 << 47) - 4096,
+        1 << 47,
+    ] {
+        let range = Range::bytes(at, 8).unwrap();
+        for permission in [RW, Permission::Read, Permission::SwitchGate { to: ROOT }] {
+            let refused = s.mprot_export(&ROOT, module, range, permission);
+            let expected = match at {
+                0x8000_0000_0000 => matches!(refused, Err(Error::OutsideSpace { .. })),
+                // The last page of the address space is as good as any other.
+                0x7fff_ffff_f000 => refused.is_ok(),
+                _ => refused == Err(Error::NotEnforced { range }),
+            };
+            assert!(expected, "{at:#x}: {refused:?}");
+        }
+    }
+    let wide = Range::bytes(CLOSED_FIRST - 4096, 8192).unwrap();
+    assert_eq!(
+        s.pd_subdivide(&ROOT, wide, RW),
+        Err(Error::NotEnforced { range: wide })
+    );
+    assert_eq!(
+        s.prepare(&ROOT, module, wide, RW, Level::None),
+        Err(Error::NotEnforced { range: wide })
+    );
+    // Writing the whole shadow anew goes around them.
+    Table::collect(&mut s);
+    assert_eq!(s.mechanism().access(module, 4 << 20), Access::READ_WRITE);
+    assert_eq!(s.mechanism().access(module, CLOSED_FIRST), Access::NONE);
+}
+
+#[test]
+fn the_closed_addresses_stay_closed_or_it_says_who_is_there() {
+    let _alone = alone();
+    let map = |flags: i32| {
+        let at = (CLOSED_FIRST + 0x1_0000) as *mut libc::c_void;
+        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: it replaces nothing.
+        unsafe {
+            libc::mmap(
+                at,
+                4096,
+                libc::PROT_READ,
+                flags | libc::MAP_FIXED_NOREPLACE,
+                -1,
+                0,
+            )
+        }
+    };
+    let there = map(0);
+    assert_ne!(there, libc::MAP_FAILED);
+    let refused = Table::reserve(Limits::default(), Inside::new().unwrap()).unwrap_err();
+    let SpaceError::Closed { who } = &refused else {
+        panic!("{refused}");
+    };
+    assert!(who.starts_with("180028000-180029000 r--p"), "{who}");
+    // SAFETY: it was mapped above, and nobody uses it.
+    unsafe { libc::munmap(there, 4096) };
+    let s = table(Limits::default());
+    assert_eq!(map(0), libc::MAP_FAILED);
+    drop(s);
+    let again = map(0);
+    assert_ne!(again, libc::MAP_FAILED, "a table that is gone leaves them");
+    // SAFETY: as above.
+    unsafe { libc::munmap(again, 4096) };
+}
+
+#[test]
+fn there_is_room_for_16383_domains_and_again_for_others() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    let own = |n: u64| words((1 << 20) + 4 * n, 4);
+    let made: Vec<DomainId> = (0..16_383)
+        .map(|n| s.pd_subdivide(&ROOT, own(n), RW).unwrap())
+        .collect();
+    let count = own(16_383).count();
+    assert_eq!(
+        s.pd_subdivide(&ROOT, own(16_383), RW),
+        Err(Error::NoRoom { words: count })
+    );
+    let last = *made.last().unwrap();
+    assert_eq!(
+        s.mechanism().access(last, own(16_382).address()),
+        Access::READ_WRITE
+    );
+    assert_eq!(s.mechanism().access(last, own(0).address()), Access::NONE);
+    // Whose words are given back first leaves nothing in the shadow; others need a collection.
+    s.perm_free(&made[0], own(0)).ok();
+    s.pd_free(&ROOT, made[1]).unwrap();
+    Table::collect(&mut s);
+    let new = s.pd_subdivide(&ROOT, own(16_383), RW).unwrap();
+    assert_eq!(
+        s.mechanism().access(new, own(16_383).address()),
+        Access::READ_WRITE
+    );
+    assert_eq!(s.mechanism().access(new, own(1).address()), Access::NONE);
 }

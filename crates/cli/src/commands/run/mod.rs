@@ -1,19 +1,19 @@
 //! `mullion run`: a program extension in a domain of its own.
 
 mod debugger;
-mod figures;
 mod report;
 mod trace;
 
 use super::admission::{AdmissionArgs, explain};
 use crate::image_file::ImageLimit;
-use crate::output::say;
+use crate::output::{self, say};
 use crate::units;
 use anyhow::bail;
-use mullion_loader::{Imports, LoadError, Loaded, Start};
-use mullion_runtime::{Arguments, CallError, Cause, Clock, Limits};
-use mullion_system::{Grants, Mount, MountError, System};
-use mullion_verifier::ImageKind;
+use mullion_host::{
+    Cause, Clock, Error, Host, Limits, Mount, MountError, Program, ProgramEnd, ProgramRun,
+};
+use mullion_loader::{LoadError, NotAdmitted};
+use mullion_metrics::prometheus;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -124,9 +124,9 @@ impl Args {
         if self.trace.is_some() {
             trace::start();
         }
-        let ended = self.load(&path).and_then(|loaded| match loaded {
-            Some(loaded) => {
-                let status = self.start(&path, &loaded)?;
+        let ended = self.load(&path).and_then(|program| match program {
+            Some(program) => {
+                let status = self.start(&path, &program)?;
                 // The domain has ended too, and that is in the trace.
                 self.trace.as_deref().map_or(Ok(()), trace::write)?;
                 Ok(status)
@@ -140,43 +140,85 @@ impl Args {
     }
 
     /// `None` if it may not be loaded, which has been explained.
-    fn load(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
+    fn load(&self, path: &Path) -> anyhow::Result<Option<Program>> {
         let bytes = self.image_limit.read_within(path, self.max_memory)?;
         let authoriser = self.admission.authoriser()?;
-        if authoriser.policy().is_none() && (self.verbose || std::io::stderr().is_terminal()) {
+        let has_policy = authoriser.policy().is_some();
+        if !has_policy && (self.verbose || std::io::stderr().is_terminal()) {
             let text = "no policy is configured, so everyone is trusted (see --policy)";
             say(format_args!("mullion: note: {text}"));
         }
-        let admitted = match self.admission.admit(&authoriser, path, bytes)? {
-            Ok(admitted) => admitted,
-            Err(reason) => {
-                explain(path, &reason, |line| say(line));
+        let host = Host::builder().authoriser(authoriser);
+        let host = host.debug_information(!self.no_debug_information).build();
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let answer = self.admission.asking(has_policy, path, |asked| {
+            host.program_asked(&name.to_string_lossy(), bytes, asked)
+        });
+        let program = match answer? {
+            Ok(program) => program,
+            Err(Error::Rejected { source, .. }) => {
+                explain(path, &NotAdmitted::Rejected(*source), |line| say(line));
                 return Ok(None);
             }
+            Err(Error::NotPermitted { source, image }) => match source.downcast() {
+                Ok(reason) => {
+                    explain(path, &reason, |line| say(line));
+                    return Ok(None);
+                }
+                Err(source) => return Err(Error::NotPermitted { source, image }.into()),
+            },
+            Err(Error::NotAProgram { .. }) => {
+                bail!("refused: it is an extension for a host to call, not a program")
+            }
+            Err(other) => return Err(other.into()),
         };
-        if let Some(decision) = admitted.decision().filter(|_| self.verbose) {
+        if let Some(decision) = program.decision().filter(|_| self.verbose) {
             say(format_args!("mullion: {}", decision.explanation));
         }
-        if admitted.image().kind() != ImageKind::Program {
-            bail!("refused: it is an extension for a host to call, not a program");
-        }
-        // Before it is laid out, which takes as much again.
-        let (needed, limit) = (admitted.occupied(), self.max_memory);
-        if needed > limit {
-            return Err(mullion_runtime::Error::Memory { needed, limit }.into());
-        }
-        Ok(Some(Loaded::new(admitted)?))
+        Ok(Some(program))
     }
 
-    fn start(&self, path: &Path, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-        let grants = Grants {
-            mounts: self.dir.clone(),
-            clock: self.clock,
-            ..Grants::default()
-        };
-        grants.check()?;
-        let imports = Imports::new().with("__mullion_system", System::new(grants).into_import());
-        let limits = Limits {
+    fn start(&self, path: &Path, program: &Program) -> anyhow::Result<ExitCode> {
+        let run = self.prepare(program).map_err(|error| match error {
+            // The name is in front of the message.
+            Error::UnknownImports { names, .. } => LoadError::UnknownImports(names).into(),
+            other => anyhow::Error::from(other),
+        })?;
+        if self.show_base {
+            say(format_args!("window {:#x}", run.base()));
+        }
+        if let Some(script) = &self.debugger_script {
+            debugger::hand_over(script, path, run.base())?;
+        }
+        let begin = Instant::now();
+        let ended = run.finish();
+        let elapsed = begin.elapsed();
+        if let Some(file) = &self.metrics {
+            output::file(file, prometheus(&[run.domain().metrics()]))?;
+        }
+        match ended? {
+            ProgramEnd::Exit(status) => Ok(ExitCode::from(status as u8)),
+            ProgramEnd::Fault(fault) => {
+                let read = !self.no_debug_information;
+                report::print(path, program.file(), fault.raw(), elapsed, read);
+                Ok(ExitCode::from(match fault.cause() {
+                    Cause::TimeLimit { .. }
+                    | Cause::ProcessorTimeLimit { .. }
+                    | Cause::StepLimit { .. } => OUT_OF_TIME,
+                    _ => FAULTED,
+                }))
+            }
+            _ => {
+                let text = "its entry returned without ending the program";
+                say(format_args!("mullion: {}: {text}", path.display()));
+                Ok(ExitCode::from(FAULTED))
+            }
+        }
+    }
+
+    /// The program in its window, in front of its first instruction.
+    fn prepare(&self, program: &Program) -> Result<ProgramRun, Error> {
+        let mut run = program.run().limits(Limits {
             memory: self.max_memory,
             mappings: self.max_mappings,
             stack: self.max_stack,
@@ -185,50 +227,20 @@ impl Args {
             steps: self.max_steps,
             measured: self.metrics.is_some().then_some(Clock::Wall),
             ..Limits::default()
-        };
-        let prepared = || -> Result<_, LoadError> {
-            let instance = loaded.instantiate(&imports, limits)?;
-            let block = self.block().place(&instance)?;
-            Ok((instance, block))
-        };
-        let (instance, block) = prepared()?;
-        let base = instance.domain().memory().base();
-        if self.show_base {
-            say(format_args!("window {base:#x}"));
+        });
+        for mount in &self.dir {
+            run = run.directory(mount.clone());
         }
-        if let Some(script) = &self.debugger_script {
-            debugger::hand_over(script, path, base)?;
+        if self.clock {
+            run = run.clock();
         }
-        let entry = instance.start()?;
-        let begin = Instant::now();
-        instance.domain().open();
-        let ended = instance.domain().call(entry, &Arguments::new(&[block]));
-        let elapsed = begin.elapsed();
-        if let Some(file) = &self.metrics {
-            figures::write(file, path, instance.domain())?;
-        }
-        match ended.map_err(|error| *error) {
-            Err(CallError::Exit(status)) => Ok(ExitCode::from(status as u8)),
-            Err(CallError::Fault(fault)) => {
-                let read = !self.no_debug_information;
-                report::print(path, loaded.image(), &fault, elapsed, read);
-                Ok(ExitCode::from(match fault.cause {
-                    Cause::TimeLimit { .. }
-                    | Cause::ProcessorTimeLimit { .. }
-                    | Cause::StepLimit { .. } => OUT_OF_TIME,
-                    _ => FAULTED,
-                }))
-            }
-            Ok(_) => {
-                let text = "its entry returned without ending the program";
-                say(format_args!("mullion: {}: {text}", path.display()));
-                Ok(ExitCode::from(FAULTED))
-            }
-            Err(error) => Err(error.into()),
-        }
+        let arguments = self.program.iter().map(|text| text.as_bytes());
+        run.arguments(arguments)
+            .environment(self.environment())
+            .load()
     }
 
-    fn block(&self) -> Start {
+    fn environment(&self) -> Vec<Vec<u8>> {
         let variable = |given: &OsString| match given.as_bytes().contains(&b'=') {
             true => Some(given.as_bytes().to_vec()),
             // A variable that is not set is not handed over.
@@ -239,15 +251,7 @@ impl Args {
                 entry
             }),
         };
-        Start {
-            arguments: self
-                .program
-                .iter()
-                .map(|text| text.as_bytes().to_vec())
-                .collect(),
-            environment: self.env.iter().filter_map(variable).collect(),
-            random: random(),
-        }
+        self.env.iter().filter_map(variable).collect()
     }
 }
 
@@ -263,13 +267,4 @@ fn misused(option: &Path) -> ExitCode {
 /// A directory to grant.
 fn granted(text: &str) -> Result<Arc<Mount>, MountError> {
     Mount::parse(text).map(Arc::new)
-}
-
-/// The C library's seed. Without the kernel's random numbers it is zero, which costs the
-/// program some of its protection against itself and its host nothing.
-fn random() -> [u8; 16] {
-    let mut bytes = [0; 16];
-    let file = std::fs::File::open("/dev/urandom");
-    let _unseeded = file.and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
-    bytes
 }

@@ -5,7 +5,8 @@
 //! and printed with its control characters escaped.
 
 use crate::output::say;
-use mullion_runtime::{Attempt, Cause, Fault, REGISTER_NAMES};
+use mullion_host::{Attempt, Cause};
+use mullion_runtime::{REGISTER_NAMES, RawFault};
 use mullion_symbols::Symbols;
 use mullion_verifier::Image;
 use std::path::Path;
@@ -16,7 +17,7 @@ const FRAMES: usize = 24;
 
 /// Prints the report to standard error; `elapsed` is how long the program ran.
 /// Debug information is read if `debug` says so.
-pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration, debug: bool) {
+pub(super) fn print(path: &Path, image: &Image, fault: &RawFault, elapsed: Duration, debug: bool) {
     say(format_args!("mullion: {}: {}", path.display(), fault.cause));
     if matches!(
         fault.cause,
@@ -70,14 +71,14 @@ pub(super) fn print(path: &Path, image: &Image, fault: &Fault, elapsed: Duration
 }
 
 /// An address of the window as an offset, another one as it is.
-fn place(fault: &Fault, address: u64) -> String {
+fn place(fault: &RawFault, address: u64) -> String {
     match fault.offset(address) {
         Some(offset) => format!("offset {offset:#x} of the window"),
         None => format!("{address:#x}, outside of the window"),
     }
 }
 
-fn describe(source: &mut Symbols, fault: &Fault, address: u64, behind: u64) -> String {
+fn describe(source: &mut Symbols, fault: &RawFault, address: u64, behind: u64) -> String {
     let Some(offset) = fault.offset(address) else {
         return format!("{address:#x}");
     };
@@ -93,7 +94,7 @@ fn describe(source: &mut Symbols, fault: &Fault, address: u64, behind: u64) -> S
 }
 
 /// What the reader may do about it.
-fn hint(fault: &Fault) -> Option<String> {
+fn hint(fault: &RawFault) -> Option<String> {
     Some(match &fault.cause {
         Cause::Access { attempt, .. } => {
             let offset = fault.offset(fault.address?)?;
@@ -129,7 +130,7 @@ fn hint(fault: &Fault) -> Option<String> {
 
 /// Whether the faulting read was the one in front of an indirect branch: the complement of the
 /// label waits in a scratch register.
-fn is_label_check(fault: &Fault) -> bool {
+fn is_label_check(fault: &RawFault) -> bool {
     let complement = u64::from(mullion_abi::LABEL.wrapping_neg());
     let scratch = ["r10", "r11", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9"];
     let registers = fault.registers.as_ref();

@@ -12,13 +12,13 @@ const MAX_DECISIONS: usize = 1 << 20;
 
 /// Has the supervisor keep its decisions. Before the first domain is made.
 pub(super) fn start() {
-    mullion_runtime::start_audit(MAX_DECISIONS);
+    mullion_host::start_audit(MAX_DECISIONS);
 }
 
 /// Writes what it has kept to a file.
 pub(super) fn write(file: &Path) -> anyhow::Result<()> {
-    let mut books = mullion_runtime::books();
-    let log = books.stop_audit().context("the supervisor kept no log")?;
+    let mut records = mullion_host::books().supervisor;
+    let log = records.stop_audit().context("the supervisor kept no log")?;
     if log.total() > MAX_DECISIONS as u64 {
         bail!(
             "{}: the run made {} decisions, and a trace holds {MAX_DECISIONS}",

@@ -1,12 +1,12 @@
 //! Builds a sysroot: sources to assembler text once, then, for each
 //! protection and base, rewriting, assembling and archiving, on all processors.
 
-use super::{builtins, cxx, embedded, musl};
+use super::{builtins, cxx, embedded, musl, pure};
 use crate::compiler::{CODE, TUNING};
 use crate::{DriverError, assembler, tools};
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_fetch::Lock;
-use mullion_rewriter::{Base, Options};
+use mullion_rewriter::{Base, Options, Wall};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -111,13 +111,20 @@ pub(super) fn library(
             texts.push((file_name(&product), text));
         }
     }
+    if options.wall != Wall::Window {
+        texts.retain(|(product, text)| pure::is(product, text));
+    }
     let bar = progress(
         &format!(
             "building the C library for {}{}",
-            options.protection.name(),
-            match options.base {
-                Base::Segment => "",
-                Base::Register => " without %gs",
+            match options.wall {
+                Wall::Window => options.protection.name(),
+                Wall::Word(protection) => protection.name(),
+            },
+            match (options.wall, options.base) {
+                (Wall::Word(_), _) => " behind the word wall",
+                (_, Base::Segment) => "",
+                (_, Base::Register) => " without %gs",
             }
         ),
         texts.len(),
@@ -186,7 +193,7 @@ pub(super) fn file_name(path: &Path) -> String {
 }
 
 /// The entries of a directory, sorted.
-pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
+pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
     let listing = fs::read_dir(directory).map_err(|cause| DriverError::io(directory, cause))?;
     let mut paths = Vec::new();
     for entry in listing {
@@ -214,7 +221,6 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// A bar on a terminal, nothing elsewhere: what a compiler says is read by scripts.
 /// A bar; where there is no terminal, a line, so that nobody waits without knowing for what.
 fn progress(what: &str, length: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {

@@ -11,6 +11,7 @@
 //!    write-call/   trap/      asked for
 //!    read-write-call-register/ ...  the same without %gs
 //!    read-write-call-counted/ ...   the same with steps counted
+//!    word-write/ ...          what of it modules of checked code bring along
 //! ```
 //!
 //! KEY covers this tree's files, the rewriter and the compilers.
@@ -20,14 +21,22 @@ mod builtins;
 mod cxx;
 mod embedded;
 mod musl;
+mod pure;
+
+pub(crate) use build::entries;
 
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
-use mullion_rewriter::{Base, Options};
+use mullion_rewriter::{Base, Options, Wall};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// The linker script of modules of checked code, with its fields not yet filled in.
+pub(crate) fn word_script() -> &'static str {
+    embedded::text("word.ld").unwrap_or_default()
+}
 
 /// The finished sysroot of one protection and base.
 #[derive(Debug)]
@@ -38,7 +47,10 @@ pub struct Sysroot {
 }
 
 /// The name of the library's directory.
-fn directory_of(options: &Options) -> String {
+pub(crate) fn directory_of(options: &Options) -> String {
+    if let Wall::Word(protection) = options.wall {
+        return format!("word-{}", protection.name());
+    }
     let mut name = options.protection.name().to_owned();
     if options.base != Base::Segment {
         name = name + "-" + options.base.name();
@@ -147,7 +159,7 @@ fn find_program(name: &std::ffi::OsStr) -> PathBuf {
 }
 
 /// One builder at a time.
-fn lock(place: &Path) -> Result<File, DriverError> {
+pub(crate) fn lock(place: &Path) -> Result<File, DriverError> {
     fs::create_dir_all(place).map_err(|cause| DriverError::io(place, cause))?;
     let path = place.join("lock");
     let file = File::create(&path).map_err(|cause| DriverError::io(&path, cause))?;

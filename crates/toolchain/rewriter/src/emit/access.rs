@@ -9,6 +9,7 @@ use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position};
 use crate::{Base, Reason};
 use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 impl<'u> Emitter<'u> {
@@ -26,6 +27,9 @@ impl<'u> Emitter<'u> {
         let unit = self.unit;
         let instruction = &unit.instructions[position];
         let delta = self.plans[position].delta;
+        if self.word().is_some() && self.word_thread_pointer(position)? {
+            return Ok(());
+        }
         let high = self.high_byte_parent(position)?;
         if let ("mov", [Operand::Gpr(from), Operand::Gpr(to)]) =
             (instruction.base_mnemonic(), instruction.operands.as_slice())
@@ -109,6 +113,7 @@ impl<'u> Emitter<'u> {
         if let Some(register) = spilled {
             self.unspill(register, delta);
         }
+        self.give_back();
         self.step(-lead);
         Ok(())
     }
@@ -173,7 +178,7 @@ impl<'u> Emitter<'u> {
     fn high_byte_parent(&self, position: Position) -> Result<Option<Gpr>, Reason> {
         let instruction = &self.unit.instructions[position];
         // There every confined address is in `%r11` before the bytes change places.
-        let register = self.options.base == Base::Register;
+        let register = self.options.base == Base::Register && self.word().is_none();
         let confined = |m: &Mem<'_>, role| register && !m.rip && self.confines(role);
         let extended = instruction.roles().any(|(o, role)| {
             matches!(o, Operand::Mem(m) if m.registers() >> 8 != 0
@@ -229,6 +234,9 @@ impl<'u> Emitter<'u> {
                 }
             }));
         }
+        if self.word().is_some() {
+            return self.word_place(position, mem, role, delta);
+        }
         // A prefetch of any address does no harm in the source, so it must not trap.
         if !self.unit.instructions[position]
             .mnemonic
@@ -251,6 +259,9 @@ impl<'u> Emitter<'u> {
         role: Role,
         delta: i64,
     ) -> Result<String, Reason> {
+        if self.word().is_some() {
+            return self.word_confined(position, mem, role, delta);
+        }
         if integer(mem.disp).is_some_and(holds_label) {
             return Err(Reason::LabelBytes);
         }
@@ -305,7 +316,12 @@ impl<'u> Emitter<'u> {
     }
 
     /// Where an operand off a frame pointer whose place is known lies, from the virtual stack pointer.
-    fn frame_displacement(&self, position: Position, mem: &Mem<'u>, delta: i64) -> Option<i64> {
+    pub(super) fn frame_displacement(
+        &self,
+        position: Position,
+        mem: &Mem<'u>,
+        delta: i64,
+    ) -> Option<i64> {
         let frame = self.plans[position].frame?;
         let plain = mem.base.is_some_and(|b| b == Gpr::new(number::RBP, 8)) && mem.index.is_none();
         let disp = frame + mem.number().filter(|_| plain)?;
@@ -543,7 +559,8 @@ impl<'u> Emitter<'u> {
         mem: &Mem<'u>,
         delta: i64,
     ) -> Result<(), Reason> {
-        if self.options.protection != Protection::Trap
+        if self.word().is_some()
+            || self.options.protection != Protection::Trap
             || mem.segment == Some(Segment::Fs)
             || mem.rip
         {
@@ -611,12 +628,16 @@ impl<'u> Emitter<'u> {
 
     /// The label of a trap for this instruction alone, which is written where its function ends:
     /// the branch there is never taken, and what is known of registers stays true behind it.
-    pub(super) fn trap_of(&mut self, position: Position, instruction: &'static str) -> usize {
+    pub(super) fn trap_of(
+        &mut self,
+        position: Position,
+        instruction: impl Into<Cow<'static, str>>,
+    ) -> usize {
         self.labels += 1;
         let section = self.unit.instructions[position].section;
         self.access_traps[section].push(AccessTrap {
             label: self.labels,
-            instruction,
+            instruction: instruction.into(),
             place: self.place[section],
             cfa: self.cfi.written(),
         });
@@ -712,10 +733,10 @@ impl<'u> Emitter<'u> {
 }
 
 /// Where registers are spilled, from the source's stack pointer: below its red zone of 128 bytes.
-const SPILL: i64 = -256;
+pub(super) const SPILL: i64 = -256;
 
 /// Instructions looked at for further uses of a base.
-const LOOK_AHEAD: usize = 24;
+pub(super) const LOOK_AHEAD: usize = 24;
 
 /// The base, if nothing but a base and a small displacement make the address.
 fn suits_register_form(instruction: &Instruction<'_>, mem: &Mem<'_>) -> Option<u8> {
@@ -761,7 +782,7 @@ fn width(instruction: &Instruction<'_>) -> u8 {
 }
 
 /// An operand as it was.
-fn write_operand(out: &mut String, operand: &Operand<'_>) {
+pub(super) fn write_operand(out: &mut String, operand: &Operand<'_>) {
     // Writing to a string cannot fail.
     let _ = match operand {
         Operand::Gpr(r) => write!(out, "{r}"),

@@ -8,7 +8,7 @@ use crate::{Base, Reason};
 use mullion_abi::{LABEL, Protection};
 
 /// Functions that return twice, as gcc knows them: where they return to must be labelled.
-const RETURNS_TWICE: &[&str] = &[
+pub(super) const RETURNS_TWICE: &[&str] = &[
     "setjmp",
     "_setjmp",
     "sigsetjmp",

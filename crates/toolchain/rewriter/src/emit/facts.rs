@@ -23,6 +23,8 @@ pub(super) struct Facts {
     pointer: Option<u8>,
     /// The address whose lower half `%r11` holds, zero-extended.
     computed: Option<Address>,
+    /// What checks of the word wall cover.
+    covered: Vec<Covered>,
 }
 
 /// Checked addresses that are remembered at most: long straight lines must not take long.
@@ -35,6 +37,31 @@ pub(super) struct Address {
     /// With its scale.
     pub(super) index: Option<(u8, u8)>,
     pub(super) displacement: i64,
+}
+
+/// Bytes of memory, by their distance from what two registers add up to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Covered {
+    pub(super) base: Option<u8>,
+    /// With its scale.
+    pub(super) index: Option<(u8, u8)>,
+    /// The first byte, and the one behind the last.
+    pub(super) first: i64,
+    pub(super) end: i64,
+    /// Whether they may be written; if not, they may be read.
+    pub(super) write: bool,
+}
+
+impl Covered {
+    /// Whether both are made of the same registers.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        (self.base, self.index) == (other.base, other.index)
+    }
+
+    /// The registers, as a set.
+    pub(super) fn registers(&self) -> Set {
+        self.base.map_or(0, |r| 1 << r) | self.index.map_or(0, |(r, _)| 1 << r)
+    }
 }
 
 impl Address {
@@ -85,6 +112,8 @@ impl Facts {
         self.zero &= !(1 << register);
         self.stale &= !(1 << register);
         self.inside.retain(|address| address.factor(register) == 0);
+        self.covered
+            .retain(|range| range.registers() & (1 << register) == 0);
         if register == number::R11 || self.pointer == Some(register) {
             self.pointer = None;
         }
@@ -130,6 +159,24 @@ impl Facts {
             self.inside.remove(0);
         }
         self.inside.push(address);
+    }
+
+    /// A check of the word wall covers this.
+    pub(super) fn cover(&mut self, range: Covered) {
+        if self.covered.len() == REMEMBERED {
+            self.covered.remove(0);
+        }
+        self.covered.push(range);
+    }
+
+    /// Whether a check covers all of it.
+    pub(super) fn covers(&self, access: &Covered) -> bool {
+        self.covered.iter().any(|known| {
+            known.is_beside(access)
+                && known.write >= access.write
+                && known.first <= access.first
+                && access.end <= known.end
+        })
     }
 
     /// `%r11` is the value of this register, made a window pointer.

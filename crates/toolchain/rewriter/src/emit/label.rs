@@ -5,17 +5,19 @@ use crate::cfi::Cfa;
 use crate::table::Class;
 use crate::unit::{Item, LabelId};
 use mullion_abi::LABEL;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Length of the label instruction, in bytes.
 const LABEL_LENGTH: u32 = mullion_abi::LABEL_NOP.len() as u32;
 
 /// Where the check of an access goes to if it fails, in trap mode, and where no step is left.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AccessTrap<'u> {
     pub(super) label: usize,
-    /// `ud1` with the registers that say which trap it is.
-    pub(super) instruction: &'static str,
+    /// `ud1` with the registers that say which trap it is; behind the word wall, what a check does when its first
+    /// look does not decide.
+    pub(super) instruction: Cow<'static, str>,
     /// The arguments of the `.loc` of the access.
     pub(super) place: Option<&'u str>,
     /// Where the canonical frame address is at the access.
@@ -24,6 +26,9 @@ pub(super) struct AccessTrap<'u> {
 
 impl Emitter<'_> {
     pub(super) fn label(&mut self, index: usize, id: LabelId, section: usize) {
+        if self.word().is_some() && self.unit.sections[section].executable {
+            return self.word_label(index, id, section);
+        }
         let label = &self.unit.labels[id];
         if self.unit.sections[section].executable {
             self.mark_start(section);
@@ -91,7 +96,7 @@ impl Emitter<'_> {
     }
 
     /// Alignment is computed from the start of the section, which is aligned as strictly as anything in it.
-    fn mark_start(&mut self, section: usize) {
+    pub(super) fn mark_start(&mut self, section: usize) {
         if !std::mem::replace(&mut self.section_starts[section], true) {
             let start = self.start_number(section);
             let _ = writeln!(self.out, ".Lmullion_start{start}:");
@@ -112,7 +117,7 @@ impl Emitter<'_> {
     }
 
     /// Whether control does not come from the last instruction to here.
-    fn stops(&self, section: usize) -> bool {
+    pub(super) fn stops(&self, section: usize) -> bool {
         self.last[section].is_some_and(|last| {
             let instruction = &self.unit.instructions[last];
             instruction.ends_path() || instruction.row.class == Class::Call

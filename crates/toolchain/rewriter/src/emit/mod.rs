@@ -1,4 +1,4 @@
-//! Writes a [`Unit`] out again in the form that `docs/window.md` prescribes.
+//! Writes a [`Unit`] out again in the form that `docs/window.md` or `docs/word-form.md` prescribes.
 
 mod access;
 mod branch;
@@ -8,6 +8,7 @@ mod label;
 mod lines;
 mod stack;
 mod steps;
+mod word;
 
 use crate::cfi;
 use crate::flow::Liveness;
@@ -15,7 +16,7 @@ use crate::operand::{FLAGS, Gpr, Operand, number};
 use crate::stack::Plan;
 use crate::table::Class;
 use crate::unit::{Instruction, Item, Position, Unit, prefix};
-use crate::{Options, Reason, Refusal, Stats};
+use crate::{Options, Reason, Refusal, Stats, Wall, WordProtection};
 use std::fmt::Write;
 
 /// Writes the file.
@@ -49,7 +50,10 @@ pub(crate) fn emit(
         first: first_instructions(unit),
         last: vec![None; unit.sections.len()],
         block: None,
-        counted: match options.count {
+        at: 0,
+        spilled: None,
+        body: false,
+        counted: match options.count && options.wall == Wall::Window {
             true => steps::places(unit),
             false => Vec::new(),
         },
@@ -111,6 +115,12 @@ struct Emitter<'u> {
     last: Vec<Option<Position>>,
     /// The block that conditional moves are made into.
     block: Option<conditional::Block>,
+    /// The instruction that is being written.
+    at: Position,
+    /// Behind the word wall: a register that the instruction being written wants back, and `%r15 - V` where it was kept.
+    spilled: Option<(u8, i64)>,
+    /// Behind the word wall: a function's body has begun, and has no instruction yet.
+    body: bool,
     /// By position: where a step is counted; nowhere if it is empty.
     counted: Vec<bool>,
 }
@@ -145,6 +155,14 @@ impl<'u> Emitter<'u> {
         self.out.push('\n');
     }
 
+    /// What is checked, behind the word wall.
+    fn word(&self) -> Option<WordProtection> {
+        match self.options.wall {
+            Wall::Window => None,
+            Wall::Word(protection) => Some(protection),
+        }
+    }
+
     fn directive(&mut self, name: &str, arguments: &str) {
         let gap = if arguments.is_empty() { "" } else { "\t" };
         self.line(format_args!("{name}{gap}{arguments}"));
@@ -161,6 +179,7 @@ impl<'u> Emitter<'u> {
             Item::Directive(name, arguments) => {
                 if *name == ".size" {
                     self.end_of_function(section);
+                    self.size_of_body(arguments);
                 }
                 if *name == ".loc" {
                     self.place[section] = Some(arguments);
@@ -171,7 +190,10 @@ impl<'u> Emitter<'u> {
                     name => self.directive(name, arguments),
                 }
             }
-            Item::Align(name, arguments) => self.align(index, name, arguments, section),
+            Item::Align(name, arguments) => match self.word() {
+                Some(_) => put!(self, "{name}\t{arguments}"),
+                None => self.align(index, name, arguments, section),
+            },
             Item::Cfi(name, arguments) => {
                 if *name == ".cfi_endproc" {
                     self.access_traps_here(section);
@@ -179,9 +201,14 @@ impl<'u> Emitter<'u> {
                 let delta = self.delta_here(section);
                 self.cfi.directive(&mut self.out, name, arguments, delta);
             }
-            Item::Assign(name, expression) => put!(self, "{name} = {expression}"),
+            Item::Assign(name, expression) => {
+                put!(self, "{name} = {expression}");
+                self.assign_body(name);
+            }
             Item::Instruction(position) => {
                 self.labelled = false;
+                self.body = false;
+                self.at = *position;
                 self.last[section] = Some(*position);
                 self.step_at(*position);
                 self.step(self.plans[*position].enter);
@@ -225,6 +252,9 @@ impl<'u> Emitter<'u> {
     fn instruction(&mut self, position: Position) -> Result<(), Reason> {
         let unit = self.unit;
         let instruction = &unit.instructions[position];
+        if self.word().is_some() {
+            self.prepare(position);
+        }
         match instruction.row.class {
             Class::Drop => Ok(()),
             Class::Nop => {
@@ -242,9 +272,15 @@ impl<'u> Emitter<'u> {
                 put!(self, "{}", instruction.text);
                 Ok(())
             }
-            Class::Jcc | Class::Jmp | Class::Call | Class::Ret => self.branch(position),
+            Class::Jcc | Class::Jmp | Class::Call | Class::Ret => match self.word() {
+                Some(_) => self.word_branch(position),
+                None => self.branch(position),
+            },
             Class::Push | Class::Pop | Class::Leave => self.stack_instruction(position),
-            Class::String => self.string(position),
+            Class::String => match self.word() {
+                Some(_) => self.word_string(position),
+                None => self.string(position),
+            },
             Class::Plain | Class::Lea | Class::Bit => {
                 if crate::stack::writes_stack_pointer(instruction) {
                     self.stack_arithmetic(position)

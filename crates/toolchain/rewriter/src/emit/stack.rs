@@ -13,6 +13,10 @@ impl<'u> Emitter<'u> {
         if amount == 0 {
             return;
         }
+        self.facts.forget(number::R15);
+        if self.word().is_some() {
+            return self.word_step(amount);
+        }
         if self.unprobed + amount.abs() > MAX_DISPLACEMENT {
             self.probe();
         }
@@ -46,6 +50,8 @@ impl<'u> Emitter<'u> {
             } else {
                 format!("{disp}(%r15)")
             }
+        } else if self.word().is_some() {
+            self.far_slot(disp)
         } else if self.options.base == Base::Register {
             self.stats.register += 1;
             put!(self, "leal\t{disp}(%r15), %r11d");
@@ -58,7 +64,8 @@ impl<'u> Emitter<'u> {
 
     /// The same for what waits in `%r11`.
     fn slot_for_scratch(&mut self, disp: i64, delta: i64) -> Result<String, Reason> {
-        if self.options.base == Base::Register && (disp - delta).abs() > MAX_DISPLACEMENT {
+        let computes = self.options.base == Base::Register || self.word().is_some();
+        if computes && (disp - delta).abs() > MAX_DISPLACEMENT {
             return Err(Reason::Scratch);
         }
         Ok(self.stack_slot(disp, delta))
@@ -126,6 +133,13 @@ impl<'u> Emitter<'u> {
                     let slot = self.stack_slot(-step - 8, delta);
                     put!(self, "movq\t{slot}, %rbp");
                 }
+                None if self.word().is_some() => {
+                    let above = 8 + plan.after;
+                    self.probe();
+                    put!(self, "leaq\t{above}(%rbp), %r11");
+                    self.set_stack_pointer(position)?;
+                    put!(self, "movq\t{}(%r15), %rbp", -above);
+                }
                 None => {
                     self.probe();
                     let above = 8 + plan.after;
@@ -156,6 +170,9 @@ impl<'u> Emitter<'u> {
             return Err(Reason::NonlocalGoto);
         }
         self.probe();
+        if self.word().is_some() {
+            return self.word_stack_arithmetic(position);
+        }
         let delta = plan.delta;
         let above = plan.after;
         let from = &instruction.operands[0];

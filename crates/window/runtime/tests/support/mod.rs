@@ -8,8 +8,8 @@
 pub mod churn;
 
 use mullion_runtime::{
-    Access, Arguments, CallError, Domain, Fault, FloatingPoint, HostFunction, Image, Limits,
-    Relocation, Returned, Segment,
+    Access, Arguments, CallError, FloatingPoint, HostFunction, ImageLayout, Limits, RawFault,
+    Relocation, Returned, Segment, WindowDomain,
 };
 use std::collections::HashMap;
 use std::process::Command;
@@ -46,13 +46,13 @@ const PRELUDE: &str = "
 
 /// An image and where its exports are.
 pub struct Program {
-    pub image: Arc<Image>,
+    pub image: Arc<ImageLayout>,
     exports: HashMap<String, u64>,
 }
 
 /// A domain of a program.
 pub struct Loaded {
-    pub domain: Domain,
+    pub domain: WindowDomain,
     exports: HashMap<String, u64>,
 }
 
@@ -151,7 +151,7 @@ impl Program {
             exports.insert(String::from_utf8(name.to_vec()).unwrap(), target as u64);
         }
         // SAFETY: hand-written for these tests, which stand for the verifier.
-        let image = unsafe { Image::new(&segments, relocations) }.unwrap();
+        let image = unsafe { ImageLayout::new(&segments, relocations) }.unwrap();
         Self {
             image: Arc::new(image),
             exports,
@@ -169,7 +169,7 @@ impl Program {
         imports: Vec<HostFunction>,
         limits: Limits,
     ) -> Result<Loaded, mullion_runtime::Error> {
-        let domain = Domain::new(self.image.clone(), imports, limits)?;
+        let domain = WindowDomain::new(self.image.clone(), imports, limits)?;
         domain.open();
         Ok(Loaded {
             domain,
@@ -201,7 +201,7 @@ impl Loaded {
     }
 
     /// The fault that the call must end with.
-    pub fn fault(&self, name: &str, integers: &[u64]) -> Fault {
+    pub fn fault(&self, name: &str, integers: &[u64]) -> RawFault {
         match self.call(name, integers) {
             Err(CallError::Fault(fault)) => *fault,
             other => panic!("{name} should fault: {other:?}"),
@@ -211,7 +211,7 @@ impl Loaded {
 
 /// An import from a closure.
 pub fn host(
-    function: impl Fn(&mut mullion_runtime::Caller<'_>) -> Result<u64, mullion_runtime::End>
+    function: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::End>
     + Send
     + Sync
     + 'static,

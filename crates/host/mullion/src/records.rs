@@ -1,0 +1,148 @@
+//! The supervisor's records: who may touch what in this process, with the host's names.
+
+use crate::identity::{self, Identity, Place};
+use crate::shared;
+use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, WINDOW_SIZE};
+use mullion_picture::{Books, State};
+use mullion_runtime::{Meter, PAGE, PageTables};
+use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
+use mullion_verifier::Permission as Segment;
+use std::collections::HashMap;
+
+/// What the supervisor holds now of all domains of this process, as [`State`] has it:
+/// its `to_json` is what `mullion map` reads.
+///
+/// The host is domain 0. Domains and their windows, the parts of their images, their heaps and
+/// stacks, the entry points that other domains may call, and shared memory have names; the links
+/// are the switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the records: the
+/// host may enter at every export ([`Image::exports`](crate::Image::exports)).
+///
+/// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
+#[must_use]
+pub fn snapshot() -> State {
+    books().state()
+}
+
+/// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing: whoever has domains of another kind in this
+/// process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
+#[must_use]
+pub fn books() -> Books<PageTables> {
+    let mut books = Books::new(mullion_runtime::supervisor());
+    books.name(DomainId::SUPERVISOR, "host");
+    let entries = entries(&books.supervisor);
+    for identity in identity::alive() {
+        let place = identity.place();
+        // It may have gone since, or have come.
+        if let Some(place) = place.filter(|place| books.supervisor.exists(place.record)) {
+            let entries = entries.get(&place.record).map_or(&[][..], Vec::as_slice);
+            describe(&mut books, &identity, &place, entries);
+        }
+    }
+    for (name, place) in shared::named() {
+        if let Some(range) = range(place) {
+            books.label(range, &name);
+        }
+    }
+    books
+}
+
+/// Where domains may be entered by others.
+fn entries(books: &Supervisor<PageTables>) -> HashMap<DomainId, Vec<Range>> {
+    let mut entries: HashMap<_, Vec<_>> = HashMap::new();
+    for (range, holding) in books.regions(books.space()) {
+        let gate = holding
+            .grants
+            .iter()
+            .find_map(|(_, grant)| match grant.access {
+                Permission::SwitchGate { to } => Some(to),
+                _ => None,
+            });
+        if let Some(to) = gate {
+            entries.entry(to).or_default().push(range);
+        }
+    }
+    entries
+}
+
+/// Adds the names of one domain: of its window, and of what lies in it.
+fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, entries: &[Range]) {
+    let name = identity.name();
+    let file = identity.image().file();
+    books.name(place.record, name);
+    if identity.meter().is_some_and(Meter::has_ended) {
+        books.ended(place.record);
+    }
+    if let Some(window) = range(place.base..place.base + WINDOW_SIZE) {
+        books.label(window, name);
+    }
+    let gates = place.base + GATE_BASE;
+    let mut parts = vec![("gates", gates..gates + GATE_AREA_SIZE)];
+    for segment in file.segments() {
+        let part = match segment.permission() {
+            Segment::Read => "constants",
+            Segment::ReadWrite => "data",
+            Segment::ReadExecute => "code",
+        };
+        let start = place.base + segment.offset();
+        let end = (start + segment.size()).next_multiple_of(PAGE);
+        add(&mut parts, part, start..end);
+    }
+    let image_end = parts.last().map_or(place.base, |(_, part)| part.end);
+    for written in written(&books.supervisor, place, image_end) {
+        let part = match written.start < place.base + HEAP_END {
+            true => "heap",
+            false => "stack",
+        };
+        add(&mut parts, part, written);
+    }
+    for (part, bytes) in parts {
+        if let Some(range) = range(bytes) {
+            books.label(range, part);
+        }
+    }
+    for entry in entries {
+        let offset = entry.address() - place.base;
+        // The records count in words of four bytes.
+        let mut exports = file.exports().iter();
+        if let Some(export) = exports.find(|export| export.offset & !3 == offset) {
+            books.label(*entry, &export.name);
+        }
+    }
+}
+
+/// Adds a part; one that goes on where another of its name ends makes that longer.
+fn add(
+    parts: &mut Vec<(&str, std::ops::Range<u64>)>,
+    name: &'static str,
+    bytes: std::ops::Range<u64>,
+) {
+    match parts.last_mut() {
+        Some((last, before)) if *last == name && before.end == bytes.start => {
+            before.end = bytes.end;
+        }
+        _ => parts.push((name, bytes)),
+    }
+}
+
+/// What the domain may write of its window behind its image.
+fn written(
+    books: &Supervisor<PageTables>,
+    place: &Place,
+    image_end: u64,
+) -> Vec<std::ops::Range<u64>> {
+    let Some(behind) = range(image_end..place.base + WINDOW_SIZE) else {
+        return Vec::new();
+    };
+    let own = Subject::Domain(place.record);
+    let pieces = books.regions(behind);
+    let written = pieces.filter(|(_, holding)| holding.direct(own).access == Permission::ReadWrite);
+    written
+        .map(|(range, _)| range.address()..range.address() + range.byte_count())
+        .collect()
+}
+
+/// Whole words that hold these bytes.
+fn range(bytes: std::ops::Range<u64>) -> Option<Range> {
+    let start = bytes.start & !3;
+    Range::bytes(start, bytes.end.next_multiple_of(4) - start).ok()
+}

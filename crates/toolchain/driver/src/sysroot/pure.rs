@@ -1,0 +1,49 @@
+//! What of the C library a module of checked code brings along: functions that only compute, and touch no memory but
+//! what they are given. To call the host for them would cost more than they do, and the host would have to check
+//! their arguments. Everything else stays the host's, which has one heap, one locale and one set of files.
+
+use std::path::Path;
+
+/// Parts of which everything counts, but for what follows.
+const PARTS: &[&str] = &["string", "ctype", "math", "complex"];
+/// What allocates, what asks for the locale or the thread, and what keeps something between calls.
+const LEFT_OUT: &[&str] = &[
+    "ctype-__ctype_get_mb_cur_max",
+    "string-strdup",
+    "string-strndup",
+    "string-strsignal",
+    "string-strtok",
+    "string-strerror_r",
+    "string-wcsdup",
+    "math-signgam",
+    "math-lgamma",
+    "math-lgammaf",
+    "math-lgammal",
+    "math-lgamma_r",
+    "math-lgammaf_r",
+];
+/// Of other parts.
+const SINGLE: &[&str] = &[
+    "stdlib-abs",
+    "stdlib-atoi",
+    "stdlib-atol",
+    "stdlib-atoll",
+    "stdlib-bsearch",
+    "stdlib-div",
+    "stdlib-imaxabs",
+    "stdlib-imaxdiv",
+    "stdlib-labs",
+    "stdlib-ldiv",
+    "stdlib-llabs",
+    "stdlib-lldiv",
+    "stdlib-qsort",
+    "stdlib-qsort_nr",
+];
+
+/// Whether the assembler text of a product is part of a module.
+pub(super) fn is(product: &str, text: &Path) -> bool {
+    let name = text.file_stem().unwrap_or_default().to_string_lossy();
+    let part = name.split('-').next().unwrap_or_default();
+    let computes = PARTS.contains(&part) && !LEFT_OUT.contains(&name.as_ref());
+    product == "libgcc.a" || (product == "libc.a" && (computes || SINGLE.contains(&name.as_ref())))
+}

@@ -1,0 +1,946 @@
+//! The form of the word wall (`docs/word-form.md`): addresses stay what they are, and a check in front of an
+//! access asks whether its words may be touched.
+//!
+//! One check serves all accesses of a straight line that have their registers in common and whose bytes adjoin. It
+//! stands in front of the first of them, or in front of the instruction that sets the flags which would be lost there.
+
+use super::access::{LOOK_AHEAD, SPILL};
+use super::branch::RETURNS_TWICE;
+use super::facts::Covered;
+use super::{Emitter, R11, put};
+use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, number};
+use crate::table::{Class, Role};
+use crate::unit::{Instruction, Label, LabelId, Position, prefix};
+use crate::{Reason, WordProtection, width};
+use mullion_word_abi::{
+    CALL_PREFIX, LABEL, MAX_DISPLACEMENT, SLOT_ENTER, SLOT_LEAVE, STACK_REGION,
+    THREAD_POINTER_SLOT, WORD, right,
+};
+use std::fmt::Write;
+
+/// The slots of the module: the driver defines them.
+const SLOTS: &str = "__mullion_slots";
+/// A check is not made for more bytes than this at once.
+const MOST: i64 = 128;
+/// From the last byte of the data stack's region to the thread pointer.
+const TO_THREAD_POINTER: i64 = THREAD_POINTER_SLOT as i64 - (STACK_REGION as i64 - 1);
+
+/// Where an indirect branch may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goes {
+    /// To a function: a call, or a jump that ends its own.
+    Away,
+    /// To a label of its own function.
+    Within,
+    /// One of the two.
+    Either,
+}
+
+impl<'u> Emitter<'u> {
+    fn word_confines(&self, role: Role) -> bool {
+        match role {
+            Role::Address => false,
+            Role::Read => self.word() == Some(WordProtection::ReadWrite),
+            Role::Write | Role::ReadWrite | Role::Maybe => true,
+        }
+    }
+
+    /// The checks that are best made in front of an instruction: its own, while the flags are nobody's, and those
+    /// of the accesses behind it that find flags which it leaves.
+    pub(super) fn prepare(&mut self, position: Position) {
+        let unit = self.unit;
+        if self.flags_wanted_before(position) {
+            return;
+        }
+        self.cover_ahead(position);
+        let mut written = unit.instructions[position].effects().writes;
+        let mut at = position;
+        while !ends_line(&unit.instructions[at])
+            && let Some(next) = unit.next(at)
+            && !unit.is_target(next)
+            && self.flags_wanted_before(next)
+        {
+            let access = self.access(next);
+            if access.is_some_and(|access| access.registers() & written == 0) {
+                self.cover_ahead(next);
+            }
+            written |= unit.instructions[next].effects().writes;
+            at = next;
+        }
+    }
+
+    /// What the instruction accesses and a check must cover, if nothing but registers and a number make its address.
+    fn access(&self, position: Position) -> Option<Covered> {
+        let instruction = &self.unit.instructions[position];
+        if instruction.mnemonic.starts_with("prefetch") || instruction.row.class == Class::Nop {
+            return None;
+        }
+        let (mem, role) = instruction
+            .roles()
+            .find_map(|(operand, role)| match operand {
+                Operand::Mem(mem) | Operand::ThroughMem(mem) => Some((mem, role)),
+                _ => None,
+            })?;
+        let plain = matches!(mem.segment, None | Some(Segment::Flat)) && !mem.rip;
+        let whole = |r: &Gpr| r.width == 8 && r.number != number::RSP;
+        if !plain
+            || !self.word_confines(role)
+            || !mem.base.iter().chain(&mem.index).all(whole)
+            || self
+                .frame_displacement(position, mem, self.plans[position].delta)
+                .is_some()
+        {
+            return None;
+        }
+        let first = mem.number().filter(|n| i32::try_from(*n).is_ok())?;
+        Some(Covered {
+            base: mem.base.map(|r| r.number),
+            index: mem.index.map(|r| (r.number, mem.scale)),
+            first,
+            end: first + i64::from(width::bytes(instruction)?),
+            write: role.writes(),
+        })
+    }
+
+    /// Makes a check for what the instruction at `from` accesses, and for what adjoins it further on, here.
+    fn cover_ahead(&mut self, from: Position) {
+        if let Some(access) = self
+            .access(from)
+            .filter(|access| !self.facts.covers(access))
+        {
+            let range = adjoining(access, &self.beside(from, access));
+            self.check(&range, 0);
+            self.facts.cover(range);
+        }
+    }
+
+    /// The accesses from here on in this straight line that surely come, and are made of the same registers.
+    fn beside(&self, from: Position, access: Covered) -> Vec<Covered> {
+        let unit = self.unit;
+        let (mut found, mut at) = (Vec::new(), from);
+        for _ in 0..LOOK_AHEAD {
+            found.extend(self.access(at).filter(|other| other.is_beside(&access)));
+            let instruction = &unit.instructions[at];
+            let written = instruction.effects().writes & access.registers() != 0;
+            match unit.next(at) {
+                Some(next) if !written && !ends_line(instruction) && !unit.is_target(next) => {
+                    at = next;
+                }
+                _ => break,
+            }
+        }
+        found
+    }
+
+    /// Writes a check. `%r11` and the flags are lost, but for flags that the instruction finds and somebody wants.
+    /// `lead` is how far `%r15` has been moved for the instruction already.
+    fn check(&mut self, range: &Covered, lead: i64) {
+        let mut text = String::new();
+        let base = range
+            .base
+            .map_or(String::new(), |r| Gpr::new(r, 8).to_string());
+        // Writing to a string cannot fail.
+        let _ = match range.index {
+            Some((index, scale)) => write!(text, "({base},{},{scale})", Gpr::new(index, 8)),
+            None if range.base.is_some() => write!(text, "({base})"),
+            None => Ok(()),
+        };
+        let operand = |displacement: i64| format!("{displacement}{text}");
+        let wanted = self.flags_wanted_before(self.at);
+        self.check_at(
+            &|by| operand(range.first + by),
+            range.end - range.first,
+            range.write,
+            wanted.then(|| self.plans[self.at].delta + lead),
+        );
+    }
+
+    /// Writes a check of `bytes` bytes at an operand, which is written for each distance from the first of them.
+    /// With `flags`, `%r15 - V`, the flags are kept: then `%rax` is no part of the operand.
+    fn check_at(
+        &mut self,
+        operand: &dyn Fn(i64) -> String,
+        bytes: i64,
+        write: bool,
+        flags: Option<i64>,
+    ) {
+        self.probe();
+        if let Some(delta) = flags {
+            self.save_flags(delta);
+        }
+        self.stats.trap_checks += 1;
+        self.labels += 2;
+        let (back, refuse) = (self.labels - 1, self.labels);
+        let cold = self.trap_of(self.at, cold(operand, bytes, write, back, refuse));
+        put!(self, "leaq\t{}, %r11", operand(0));
+        put!(self, "shrq\t$2, %r11");
+        let mut place = 0;
+        // What begins anywhere in a word reaches three bytes further.
+        let mut words = (bytes + 3 + 3) / WORD as i64;
+        while words > 0 {
+            let (compared, suffix, own) = match words {
+                1 => (1, "w", "%r14w"),
+                2 => (2, "l", "%r14d"),
+                _ => (4, "q", "%r14"),
+            };
+            if place == 0 {
+                put!(self, "cmp{suffix}\t{own}, %gs:(%r11,%r11)");
+            } else {
+                put!(self, "cmp{suffix}\t{own}, %gs:{place}(%r11,%r11)");
+            }
+            put!(self, "jne\t.Lmullion{cold}");
+            place += 2 * compared;
+            words -= compared;
+        }
+        let _ = writeln!(self.out, ".Lmullion{back}:");
+        if let Some(delta) = flags {
+            self.restore_flags(delta);
+        }
+    }
+
+    /// What stands for a memory operand: nothing if it stays as it is.
+    pub(super) fn word_place(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        role: Role,
+        delta: i64,
+    ) -> Result<Option<String>, Reason> {
+        let instruction = &self.unit.instructions[position];
+        let plain = matches!(mem.segment, None | Some(Segment::Flat));
+        if instruction.mnemonic.starts_with("prefetch") && plain && !mem.rip {
+            let (registers, _) = self.plain_address(mem, 0, delta);
+            let number = mem.number().ok_or(Reason::Operand("no such prefetch"))?;
+            let on_stack = registers.starts_with("(%r15");
+            return Ok(on_stack.then(|| format!("{}{registers}", number - delta)));
+        }
+        if instruction.mnemonic.starts_with("movabs") {
+            return Err(Reason::Address);
+        }
+        self.word_confined(position, mem, role, delta).map(Some)
+    }
+
+    /// The text of a memory operand that is accessed, with a check in front of it where it needs one that there is not.
+    pub(super) fn word_confined(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        role: Role,
+        delta: i64,
+    ) -> Result<String, Reason> {
+        match mem.segment {
+            Some(Segment::Fs) => return self.word_thread_local(position, mem, role, delta),
+            Some(Segment::Gs) => return Err(Reason::Segment),
+            Some(Segment::Flat) | None => {}
+        }
+        if mem.rip {
+            self.stats.plain += 1;
+            return Ok(format!("{}(%rip)", mem.disp));
+        }
+        if mem.base.iter().chain(&mem.index).any(|r| r.width != 8) {
+            return Err(Reason::Address);
+        }
+        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
+        let near = |disp: &i64| (disp - delta).abs() <= MAX_DISPLACEMENT;
+        let number = mem.number();
+        if on_stack
+            && mem.index.is_none()
+            && let Some(disp) = number.filter(near)
+        {
+            return Ok(self.stack_slot(disp, delta));
+        }
+        if let Some(disp) = self.frame_displacement(position, mem, delta) {
+            return Ok(self.stack_slot(disp, delta));
+        }
+        if number.is_some_and(|n| i32::try_from(n).is_err()) {
+            return Err(Reason::Address);
+        }
+        let (registers, _) = self.plain_address(mem, 0, delta);
+        let registers = if mem.base.is_none() && mem.index.is_none() {
+            String::new()
+        } else {
+            registers
+        };
+        let operand = |by: i64| match number {
+            Some(number) if on_stack => format!("{}{registers}", number - delta + by),
+            Some(number) => format!("{}{registers}", number + by),
+            None if on_stack => format!("{}{:+}{registers}", mem.disp, by - delta),
+            None if by == 0 => format!("{}{registers}", mem.disp),
+            None => format!("{}{by:+}{registers}", mem.disp),
+        };
+        if !self.word_confines(role) {
+            self.stats.plain += 1;
+            return Ok(operand(0));
+        }
+        let access = self.access(position).filter(|_| !on_stack);
+        if access.is_some_and(|access| self.facts.covers(&access)) {
+            return Ok(operand(0));
+        }
+        let instruction = &self.unit.instructions[position];
+        let bytes = i64::from(width::bytes(instruction).ok_or(Reason::Width)?);
+        let write = role.writes();
+        if !self.flags_wanted_before(position) {
+            self.check_at(&operand, bytes, write, None);
+            return Ok(operand(0));
+        }
+        if mem.registers() & (1 << number::RAX) == 0 {
+            self.check_at(&operand, bytes, write, Some(delta));
+            if let Some(access) = access {
+                self.facts.cover(access);
+            }
+            return Ok(operand(0));
+        }
+        // Flags are kept by way of `%rax`, so the address goes elsewhere.
+        let register = self.borrow_register(instruction, delta)?;
+        put!(self, "leaq\t{}, {register}", operand(0));
+        let address = |by: i64| format!("{by}({register})");
+        self.check_at(&address, bytes, write, Some(delta));
+        Ok(format!("({register})"))
+    }
+
+    /// Keeps a register that the instruction does not name, until it has been written.
+    fn borrow_register(
+        &mut self,
+        instruction: &Instruction<'_>,
+        delta: i64,
+    ) -> Result<Gpr, Reason> {
+        let effects = instruction.effects();
+        let free = |r: &u8| (effects.reads | effects.writes) & (1 << r) == 0;
+        let register = [1, 2, 6, 7].into_iter().find(free);
+        let register = register.ok_or(Reason::Scratch)?;
+        if self.spilled.is_some() {
+            return Err(Reason::Scratch);
+        }
+        let whole = Gpr::new(register, 8);
+        put!(self, "movq\t{whole}, {}(%r15)", BORROWED - delta);
+        self.unprobed = 0;
+        self.facts.forget(register);
+        self.spilled = Some((register, delta));
+        Ok(whole)
+    }
+
+    /// Gives back what was borrowed for the instruction.
+    pub(super) fn give_back(&mut self) {
+        if let Some((register, delta)) = self.spilled.take() {
+            let whole = Gpr::new(register, 8);
+            put!(self, "movq\t{}(%r15), {whole}", BORROWED - delta);
+            self.facts.forget(register);
+        }
+    }
+
+    /// A place so far from `%r15` that it needs a check.
+    pub(super) fn far_slot(&mut self, disp: i64) -> String {
+        let operand = |by: i64| format!("{}(%r15)", disp + by);
+        let flags = self.flags_wanted_before(self.at);
+        let delta = self.plans[self.at].delta;
+        self.check_at(&operand, 8, true, flags.then_some(delta));
+        operand(0)
+    }
+
+    /// `movq %fs:0, %rN`: the thread pointer itself; whether that is what the instruction is.
+    pub(super) fn word_thread_pointer(&mut self, position: Position) -> Result<bool, Reason> {
+        let instruction = &self.unit.instructions[position];
+        let [Operand::Mem(mem), Operand::Gpr(to)] = instruction.operands.as_slice() else {
+            return Ok(false);
+        };
+        let bare = mem.segment == Some(Segment::Fs) && is_bare(mem);
+        if !bare || instruction.base_mnemonic() != "mov" || to.width != 8 {
+            return Ok(false);
+        }
+        let delta = self.plans[position].delta;
+        let flags = self.flags_wanted_before(position);
+        if flags && to.number == number::RAX || to.number == number::RSP {
+            return Ok(false);
+        }
+        self.thread_pointer(*to, flags.then_some(delta));
+        Ok(true)
+    }
+
+    /// Loads the thread pointer, which the last slot of the data stack's region holds.
+    fn thread_pointer(&mut self, to: Gpr, flags: Option<i64>) {
+        self.probe();
+        if let Some(delta) = flags {
+            self.save_flags(delta);
+        }
+        put!(self, "movq\t%r15, {to}");
+        put!(self, "orq\t${:#x}, {to}", STACK_REGION - 1);
+        self.facts.forget(to.number);
+        if self.word_confines(Role::Read) {
+            let operand = |by: i64| format!("{}({to})", TO_THREAD_POINTER + by);
+            self.check_at(&operand, 8, false, None);
+        }
+        put!(self, "movq\t{TO_THREAD_POINTER}({to}), {to}");
+        if let Some(delta) = flags {
+            self.restore_flags(delta);
+        }
+        self.stats.thread_local += 1;
+    }
+
+    /// `%fs:x`: relative to the thread pointer, in a borrowed register.
+    fn word_thread_local(
+        &mut self,
+        position: Position,
+        mem: &Mem<'u>,
+        role: Role,
+        delta: i64,
+    ) -> Result<String, Reason> {
+        let instruction = &self.unit.instructions[position];
+        let stack = |r: &Gpr| r.number == number::RSP;
+        if mem.rip || mem.base.iter().chain(&mem.index).any(stack) {
+            return Err(Reason::Segment);
+        }
+        let flags = self.flags_wanted_before(position);
+        let register = self.borrow_register(instruction, delta)?;
+        self.thread_pointer(register, flags.then_some(delta));
+        if is_bare(mem) && role == Role::Read {
+            // What is read is the thread pointer itself, by its own address in the slot.
+            let slot = Gpr::new(register.number, 8);
+            put!(self, "movq\t{slot}, {}(%r15)", BORROWED + 8 - delta);
+            return Ok(format!("{}(%r15)", BORROWED + 8 - delta));
+        }
+        if let (Some(base), Some(_)) = (mem.base, mem.index) {
+            put!(self, "leaq\t({register},{base}), {register}");
+        }
+        let (other, scale) = match (mem.base, mem.index) {
+            (Some(_), Some(index)) => (Some(index), mem.scale),
+            (Some(base), None) => (Some(base), 1),
+            (None, index) => (index, mem.scale),
+        };
+        let other = other.map_or(String::new(), |r| format!(",{r},{scale}"));
+        put!(self, "leaq\t{}({register}{other}), {register}", mem.disp);
+        if self.word_confines(role) {
+            let bytes = i64::from(width::bytes(instruction).ok_or(Reason::Width)?);
+            let operand = |by: i64| format!("{by}({register})");
+            self.check_at(&operand, bytes, role.writes(), flags.then_some(delta));
+        }
+        Ok(format!("({register})"))
+    }
+
+    /// Moves `%r15` by a constant, in steps that each end in a probe if there is more than one.
+    pub(super) fn word_step(&mut self, amount: i64) {
+        let mut left = amount;
+        while left != 0 {
+            let part = left.clamp(-MAX_DISPLACEMENT, MAX_DISPLACEMENT);
+            if self.unprobed + part.abs() > MAX_DISPLACEMENT {
+                self.probe();
+            }
+            put!(self, "leaq\t{part}(%r15), %r15");
+            self.unprobed += part.abs();
+            left -= part;
+        }
+        self.cfi.stepped(&mut self.out, amount);
+    }
+
+    /// Gives `%r15` the value in `%r11`, but for the bits that name the stack's region.
+    pub(super) fn set_stack_pointer(&mut self, position: Position) -> Result<(), Reason> {
+        if self.flags_read_behind(position) {
+            return Err(Reason::StackFlags);
+        }
+        put!(self, "xorq\t%r15, %r11");
+        put!(self, "andl\t${:#x}, %r11d", STACK_REGION - 1);
+        put!(self, "xorq\t%r11, %r15");
+        self.facts.forget(number::R15);
+        Ok(())
+    }
+
+    /// `add`, `sub`, `and`, `lea` and `mov` to the stack pointer, where it is not by a constant.
+    pub(super) fn word_stack_arithmetic(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let (delta, above) = (self.plans[position].delta, self.plans[position].after);
+        let base = instruction.base_mnemonic();
+        let mut raise = above;
+        match (base, &instruction.operands[0]) {
+            ("mov", Operand::Gpr(from)) => {
+                put!(self, "leaq\t{above}({}), %r11", Gpr::new(from.number, 8));
+                raise = 0;
+            }
+            ("mov", Operand::Mem(mem)) => {
+                let place = self.word_confined(position, mem, Role::Read, delta)?;
+                put!(self, "movq\t{place}, %r11");
+                self.give_back();
+            }
+            ("lea", Operand::Mem(mem)) => {
+                let disp = mem.number().ok_or(Reason::StackPointer)?;
+                let (address, adjusted) = self.plain_address(mem, disp + above, delta);
+                put!(self, "leaq\t{adjusted}{address}, %r11");
+                raise = 0;
+            }
+            ("add" | "sub" | "and", from @ (Operand::Gpr(_) | Operand::Imm(_))) => {
+                put!(self, "leaq\t{}(%r15), %r11", -delta);
+                match from {
+                    Operand::Gpr(r) => put!(self, "{base}q\t{}, %r11", Gpr::new(r.number, 8)),
+                    Operand::Imm(text) => put!(self, "{base}q\t${text}, %r11"),
+                    _ => {}
+                }
+            }
+            _ => return Err(Reason::StackPointer),
+        }
+        if raise != 0 {
+            put!(self, "leaq\t{raise}(%r11), %r11");
+        }
+        self.set_stack_pointer(position)
+    }
+
+    /// Whether a switch gate stands in front of what this names.
+    fn has_gate(&self, label: &Label<'_>) -> bool {
+        let code = label
+            .section
+            .is_some_and(|s| self.unit.sections[s].executable);
+        code && label.is_indirect_target() && (label.function || !label.name.starts_with(".L"))
+    }
+
+    /// What a direct branch names.
+    fn callee(&self, target: &str, label: Option<LabelId>) -> String {
+        let name = target.trim_end_matches("@PLT");
+        let Some(label) = label else {
+            return name.to_owned();
+        };
+        let at = &self.unit.labels[self.unit.resolve(label)];
+        let label = &self.unit.labels[label];
+        let numeric = name.starts_with(|c: char| c.is_ascii_digit());
+        if !numeric && ((at.section.is_none() && label.section.is_none()) || self.has_gate(at)) {
+            format!("{CALL_PREFIX}{name}")
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Calls, jumps and returns.
+    pub(super) fn word_branch(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let mnemonic = instruction.mnemonic;
+        let plan = self.plans[position];
+        self.step(plan.leave);
+        let delta = plan.delta + plan.leave;
+        self.probe();
+        match (instruction.row.class, instruction.operands.first()) {
+            (Class::Ret, _) => put!(self, "ret"),
+            (Class::Call | Class::Jmp, Some(Operand::Target(target)))
+                if unit.may_go_nowhere(position) =>
+            {
+                let symbol = target.trim_end_matches("@PLT");
+                let register = self.branch_register(position)?;
+                put!(self, "movq\t{symbol}@GOTPCREL(%rip), {register}");
+                self.word_indirect(position, register, delta)?;
+            }
+            (_, Some(Operand::Target(target))) => {
+                if RETURNS_TWICE.contains(&target.trim_end_matches("@PLT")) {
+                    return Err(Reason::ReturnsTwice);
+                }
+                let callee = self.callee(target, instruction.target);
+                put!(self, "{mnemonic}\t{callee}");
+            }
+            (_, Some(Operand::ThroughGpr(register))) => {
+                self.word_indirect(position, *register, delta)?;
+            }
+            (_, Some(Operand::ThroughMem(mem))) => {
+                let symbol = mem.got_symbol();
+                if let Some(symbol) = symbol.filter(|symbol| !unit.may_be_absent(symbol)) {
+                    let label = unit.labels.iter().position(|l| l.name == symbol);
+                    let callee = self.callee(symbol, label);
+                    put!(self, "{mnemonic}\t{callee}");
+                } else {
+                    let register = self.branch_register(position)?;
+                    let place = self.word_confined(position, mem, Role::Read, delta)?;
+                    put!(self, "movq\t{place}, {register}");
+                    if self.spilled.is_some() {
+                        return Err(Reason::Scratch);
+                    }
+                    self.word_indirect(position, register, delta)?;
+                }
+            }
+            _ => return Err(Reason::BranchTarget),
+        }
+        if instruction.row.class == Class::Jcc {
+            self.step(-plan.leave);
+        } else if plan.leave != 0 {
+            self.cfi.stepped(&mut self.out, -plan.leave);
+        }
+        Ok(())
+    }
+
+    /// A register for the target of an indirect branch, which nobody wants behind it.
+    fn branch_register(&self, position: Position) -> Result<Gpr, Reason> {
+        let free = |r: &u8| self.live.is_free_for_target(self.unit, position, *r);
+        let mut registers = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9].into_iter();
+        let register = registers.find(free).ok_or(Reason::Scratch)?;
+        Ok(Gpr::new(register, 8))
+    }
+
+    fn goes(&self, position: Position) -> Goes {
+        let unit = self.unit;
+        let plan = &self.plans[position];
+        if unit.instructions[position].row.class == Class::Call {
+            Goes::Away
+        } else if !self.live.has_targets(unit, position) {
+            Goes::Away
+        } else if self.live.is_switch(position) || (!plan.unsettled && plan.delta != 8) {
+            Goes::Within
+        } else {
+            Goes::Either
+        }
+    }
+
+    /// An indirect branch: to a gate that may be entered, to a function of the host, or to a label of its own function.
+    fn word_indirect(
+        &mut self,
+        position: Position,
+        register: Gpr,
+        delta: i64,
+    ) -> Result<(), Reason> {
+        let mnemonic = self.unit.instructions[position]
+            .mnemonic
+            .trim_end_matches('q');
+        let goes = self.goes(position);
+        let mut register = register;
+        let flags = goes != Goes::Away && self.live.after(position) & FLAGS != 0;
+        if flags {
+            if register.number == number::RAX {
+                let other = self.branch_register(position)?;
+                if other.number == number::RAX {
+                    return Err(Reason::Scratch);
+                }
+                put!(self, "movq\t{register}, {other}");
+                register = other;
+            }
+            self.save_flags(delta);
+        }
+        if goes != Goes::Within {
+            let away = self.away(position, register, mnemonic);
+            let otherwise = if goes == Goes::Away {
+                away.0
+            } else {
+                self.labels += 1;
+                self.labels
+            };
+            self.look_up(register, right::ENTER);
+            put!(self, "je\t.Lmullion{otherwise}");
+            put!(self, "{mnemonic}\t*{register}");
+            if let Some(back) = away.1 {
+                let _ = writeln!(self.out, ".Lmullion{back}:");
+            }
+            self.stats.checks += 1;
+            if goes == Goes::Away {
+                return Ok(());
+            }
+            let _ = writeln!(self.out, ".Lmullion{otherwise}:");
+            // Nothing of its own: then it may be a function of the host.
+            self.look_up(register, right::EXECUTE);
+            put!(self, "je\t.Lmullion{}", away.0);
+        } else {
+            self.look_up(register, right::EXECUTE);
+            let trap = self.label_trap(position);
+            put!(self, "je\t.Lmullion{trap}");
+        }
+        let trap = self.label_trap(position);
+        put!(self, "movl\t${:#x}, %r11d", LABEL.wrapping_neg());
+        put!(self, "addl\t-4({register}), %r11d");
+        put!(self, "jne\t.Lmullion{trap}");
+        if flags {
+            self.restore_flags(delta);
+        }
+        put!(self, "jmp\t*{register}");
+        self.stats.checks += 1;
+        Ok(())
+    }
+
+    /// Looks up what the word at the address in a register is to this domain.
+    fn look_up(&mut self, register: Gpr, right: u8) {
+        put!(self, "movq\t{register}, %r11");
+        put!(self, "shrq\t$2, %r11");
+        put!(self, "movzwl\t%gs:(%r11,%r11), %r11d");
+        put!(self, "testb\t${right}, %gs:(%r14d,%r11d)");
+    }
+
+    /// The place where a branch goes that leaves the domain for a function of the host: its label, and for a call
+    /// that of what is behind the call.
+    fn away(
+        &mut self,
+        position: Position,
+        register: Gpr,
+        mnemonic: &str,
+    ) -> (usize, Option<usize>) {
+        let slot = 8 * SLOT_LEAVE;
+        let mut text = format!("movq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip)");
+        let mut back = None;
+        if mnemonic == "call" {
+            self.labels += 1;
+            back = Some(self.labels);
+            let _ = write!(text, "\n\tjmp\t.Lmullion{}", self.labels);
+        }
+        (self.trap_of(position, text), back)
+    }
+
+    fn label_trap(&mut self, position: Position) -> usize {
+        let section = self.unit.instructions[position].section;
+        match self.traps[section] {
+            Some(trap) => trap,
+            None => *self.traps[section].insert({
+                self.labels += 1;
+                self.labels
+            }),
+        }
+    }
+
+    /// String instructions: an access each; with `rep`, a loop of them.
+    pub(super) fn word_string(&mut self, position: Position) -> Result<(), Reason> {
+        let instruction = &self.unit.instructions[position];
+        let name = instruction.mnemonic;
+        let repeats = instruction.prefixes & (prefix::REP | prefix::REPNE) != 0;
+        self.stats.strings += 1;
+        let delta = self.plans[position].delta;
+        let flags = self.flags_wanted_before(position);
+        if !repeats {
+            self.check_string(instruction, flags.then_some(delta))?;
+            put!(self, "{name}");
+            return Ok(());
+        }
+        self.probe();
+        self.labels += 3;
+        let (again, last, done) = (self.labels - 2, self.labels - 1, self.labels);
+        let compares = name.starts_with("scas") || name.starts_with("cmps");
+        if flags {
+            self.save_flags(delta);
+        }
+        put!(self, "testq\t%rcx, %rcx");
+        if compares && flags {
+            // Without any comparison the flags stay what they were.
+            put!(self, "jne\t.Lmullion{again}");
+            self.restore_flags(delta);
+            put!(self, "jmp\t.Lmullion{done}");
+        } else {
+            put!(self, "je\t.Lmullion{done}");
+        }
+        let _ = writeln!(self.out, ".Lmullion{again}:");
+        self.facts.join();
+        self.check_string(instruction, None)?;
+        if compares {
+            // The last comparison's flags are what is left, so it has a place of its own.
+            put!(self, "subq\t$1, %rcx");
+            put!(self, "je\t.Lmullion{last}");
+            put!(self, "{name}");
+            let on = if instruction.prefixes & prefix::REPNE != 0 {
+                "jne"
+            } else {
+                "je"
+            };
+            put!(self, "{on}\t.Lmullion{again}");
+            put!(self, "jmp\t.Lmullion{done}");
+            let _ = writeln!(self.out, ".Lmullion{last}:");
+            self.facts.join();
+            self.check_string(instruction, None)?;
+            put!(self, "{name}");
+        } else {
+            put!(self, "{name}");
+            put!(self, "subq\t$1, %rcx");
+            put!(self, "jne\t.Lmullion{again}");
+        }
+        let _ = writeln!(self.out, ".Lmullion{done}:");
+        self.facts.join();
+        if flags && !compares {
+            self.restore_flags(delta);
+        }
+        Ok(())
+    }
+
+    fn check_string(
+        &mut self,
+        instruction: &Instruction<'_>,
+        flags: Option<i64>,
+    ) -> Result<(), Reason> {
+        let bytes = i64::from(width::bytes(instruction).ok_or(Reason::Width)?);
+        let (destination, source) = match &instruction.mnemonic[..4] {
+            "movs" => (Some(Role::Write), Some(Role::Read)),
+            "stos" => (Some(Role::Write), None),
+            "lods" => (None, Some(Role::Read)),
+            "scas" => (Some(Role::Read), None),
+            _ => (Some(Role::Read), Some(Role::Read)),
+        };
+        for (role, register) in [(destination, 7), (source, 6)] {
+            if let Some(role) = role.filter(|role| self.word_confines(*role)) {
+                let register = Gpr::new(register, 8);
+                let operand = |by: i64| format!("{by}({register})");
+                self.check_at(&operand, bytes, role.writes(), flags);
+            }
+        }
+        Ok(())
+    }
+
+    /// A label in code: a function whose address leaves its file begins with a switch gate.
+    pub(super) fn word_label(&mut self, index: usize, id: LabelId, section: usize) {
+        let label = &self.unit.labels[id];
+        self.mark_start(section);
+        if label.is_target() {
+            self.probe();
+            self.facts.join();
+        }
+        let opening = self.opening(index, label.function);
+        if self.has_gate(label) {
+            self.gate(label, section, opening);
+            return;
+        }
+        if label.is_indirect_target() && !self.labelled {
+            self.begin_line_early(opening);
+            self.put_label();
+        } else if opening.is_some() && !self.labelled {
+            self.begin_line_early(opening);
+            put!(self, "nop");
+        }
+        let _ = writeln!(self.out, "{}:", label.name);
+    }
+
+    fn gate(&mut self, label: &Label<'_>, section: usize, opening: Option<Vec<usize>>) {
+        let name = label.name;
+        if self.body || (self.last[section].is_some() && !self.stops(section)) {
+            put!(self, "jmp\t{CALL_PREFIX}{name}");
+        }
+        put!(self, ".balign\t16, 0xcc");
+        let _ = writeln!(self.out, "{name}:");
+        put!(self, "endbr64");
+        put!(self, "leaq\t{CALL_PREFIX}{name}(%rip), %r11");
+        put!(self, "jmp\t*{SLOTS}+{}(%rip)", 8 * SLOT_ENTER);
+        // A line's first instruction for debuggers, which nobody runs.
+        let early = opening.is_some();
+        put!(self, ".skip\t{}, 0xcc", 15 - i32::from(early));
+        if early {
+            self.begin_line_early(opening);
+            put!(self, "nop");
+        }
+        self.bind_body(label);
+        let _ = writeln!(self.out, "{CALL_PREFIX}{name}:");
+        self.body = true;
+        self.labelled = true;
+        self.facts.forget_all();
+        self.stats.labels += 1;
+    }
+
+    /// A body is seen where its gate is seen, within the module.
+    fn bind_body(&mut self, label: &Label<'_>) {
+        let name = label.name;
+        if label.global {
+            let binding = if label.weak { ".weak" } else { ".globl" };
+            put!(self, "{binding}\t{CALL_PREFIX}{name}");
+            put!(self, ".hidden\t{CALL_PREFIX}{name}");
+        }
+        if label.function {
+            put!(self, ".type\t{CALL_PREFIX}{name}, @function");
+        }
+    }
+
+    /// Another name of a function is another name of its body, too.
+    pub(super) fn assign_body(&mut self, name: &str) {
+        let unit = self.unit;
+        let Some(label) = unit.labels.iter().find(|label| label.name == name) else {
+            return;
+        };
+        if let Some(of) = label.alias_of
+            && self.word().is_some()
+        {
+            let target = &unit.labels[unit.resolve(of)];
+            if self.has_gate(target) {
+                self.bind_body(label);
+                let (prefix, target) = (CALL_PREFIX, target.name);
+                put!(self, "{prefix}{name} = {prefix}{target}");
+            }
+        }
+    }
+
+    /// `.size f, .-f` is the size of the body, too.
+    pub(super) fn size_of_body(&mut self, arguments: &str) {
+        let Some((name, size)) = arguments.split_once(',') else {
+            return;
+        };
+        let (name, unit) = (name.trim(), self.unit);
+        let label = unit.labels.iter().find(|label| label.name == name);
+        if self.word().is_some()
+            && label.is_some_and(|label| self.has_gate(label))
+            && size.trim().replace(' ', "") == format!(".-{name}")
+        {
+            put!(self, ".size\t{CALL_PREFIX}{name}, .-{CALL_PREFIX}{name}");
+        }
+    }
+}
+
+/// Where a borrowed register is kept, from the source's stack pointer: above what the flags and `%rax` are kept in.
+const BORROWED: i64 = SPILL + 16;
+
+/// `%fs:0`
+fn is_bare(mem: &Mem<'_>) -> bool {
+    mem.base.is_none() && mem.index.is_none() && mem.number() == Some(0)
+}
+
+/// Whether what comes behind the instruction need not come, or is not known to find registers as they are.
+fn ends_line(instruction: &Instruction<'_>) -> bool {
+    matches!(
+        instruction.row.class,
+        Class::Jcc | Class::Jmp | Class::Call | Class::Ret | Class::Stop | Class::String
+    )
+}
+
+/// The bytes around an access that others of the same straight line touch in the same way, without a gap of a word.
+fn adjoining(access: Covered, others: &[Covered]) -> Covered {
+    let around = |writes_only: bool| {
+        let mut range = access;
+        loop {
+            let before = range;
+            let suits =
+                |other: &&Covered| other.write == writes_only || (!writes_only && !access.write);
+            for other in others
+                .iter()
+                .filter(suits)
+                .filter(|o| o.write == writes_only)
+            {
+                let near = other.first <= range.end + 3 && range.first <= other.end + 3;
+                let (first, end) = (range.first.min(other.first), range.end.max(other.end));
+                if near && end - first <= MOST {
+                    (range.first, range.end) = (first, end);
+                }
+            }
+            if range == before {
+                return range;
+            }
+        }
+    };
+    if access.write {
+        return around(true);
+    }
+    // A read that is a write as well, further on, is checked as one.
+    let written = others
+        .iter()
+        .find(|other| other.write && other.first <= access.first && access.end <= other.end);
+    match written {
+        Some(written) => adjoining(*written, others),
+        None => around(false),
+    }
+}
+
+/// What is done where a word is not the domain's own: each point is looked at by itself.
+fn cold(
+    operand: &dyn Fn(i64) -> String,
+    bytes: i64,
+    write: bool,
+    back: usize,
+    refuse: usize,
+) -> String {
+    let right = if write { right::WRITE } else { right::READ };
+    let mut points: Vec<i64> = (0..bytes - 1).step_by(WORD as usize).collect();
+    points.push(bytes - 1);
+    let mut text = String::new();
+    for (number, point) in points.iter().enumerate() {
+        let last = number + 1 == points.len();
+        let _ = write!(
+            text,
+            "leaq\t{}, {R11}\n\tshrq\t$2, %r11\n\tmovzwl\t%gs:(%r11,%r11), %r11d\n\ttestb\t${right}, %gs:(%r14d,%r11d)\n\t",
+            operand(*point)
+        );
+        if last {
+            let _ = write!(text, "jne\t.Lmullion{back}\n");
+        } else {
+            let _ = write!(text, "je\t.Lmullion{refuse}\n\t");
+        }
+    }
+    let _ = write!(text, ".Lmullion{refuse}:\n\tud1\t%ecx, %eax");
+    text
+}

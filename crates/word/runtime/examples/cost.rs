@@ -1,0 +1,221 @@
+//! What gates cost: `cargo run --release -p mullion-word-runtime --example cost`.
+//!
+//! Nanoseconds for a call there and back, the best of 15 batches that take turns. The modules are made by hand
+//! (`tests/module`), and not verified.
+
+#[path = "../tests/module/mod.rs"]
+mod module;
+
+use module::{function, module};
+use mullion_word_runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
+use std::hint::black_box;
+use std::time::Instant;
+
+const CALLS: u32 = 100_000;
+const ROUNDS: u32 = 15;
+
+type Loop = extern "C" fn(u64) -> u64;
+type Null = extern "C" fn() -> u64;
+type OfPointer = extern "C" fn(*mut u64, u64) -> u64;
+
+extern "C" fn nothing() -> u64 {
+    7
+}
+
+extern "C" fn takes_pointer(_: *mut u64, _: u64) -> u64 {
+    7
+}
+
+#[inline(never)]
+extern "C" fn direct() -> u64 {
+    black_box(7)
+}
+
+const CALLEE: &str = "
+    gate    null
+    mov     $7, %eax
+    ret
+    gate    pointer
+    mov     $7, %eax
+    ret
+    gate    in_loop                 # a bare call, direct
+    sub     $16, %r15
+    mov     %rdi, (%r15)
+1:  call    bare
+    decq    (%r15)
+    jne     1b
+    add     $16, %r15
+    ret
+    .p2align 4
+bare:
+    mov     $7, %eax
+    ret
+    gate    to_itself               # by a pointer, through its own switch gate
+    sub     $16, %r15
+    mov     %rdi, (%r15)
+2:  lea     null(%rip), %rax
+    call_by %rax
+    decq    (%r15)
+    jne     2b
+    add     $16, %r15
+    ret
+";
+
+const CALLER: &str = "
+    import  nothing
+    import  takes_pointer
+    import  null
+    .macro loop name, callee
+    gate    \\name
+    sub     $32, %r15
+    mov     %rdi, (%r15)
+77: lea     16(%r15), %rdi
+    mov     $8, %esi
+    call_import \\callee
+    decq    (%r15)
+    jne     77b
+    add     $32, %r15
+    ret
+    .endm
+    loop    to_host, nothing
+    loop    to_host_with_pointer, takes_pointer
+    loop    to_module, null
+";
+
+struct Row {
+    name: &'static str,
+    best: f64,
+    run: Box<dyn Fn()>,
+}
+
+fn row(name: &'static str, run: impl Fn() + 'static) -> Row {
+    Row {
+        name,
+        best: f64::MAX,
+        run: Box::new(run),
+    }
+}
+
+/// What runs the loop itself, inside the module.
+fn inside(name: &'static str, domain: &Domain, function_name: &str) -> Row {
+    let run: Loop = function(domain, function_name);
+    row(name, move || {
+        black_box(run(CALLS.into()));
+    })
+}
+
+fn main() {
+    let host = Host::new().expect("Linux, with address space");
+    let policy = Policy::new().export(
+        "pointer",
+        FunctionPolicy::of(&[Effect::InOut(0, Size::Argument(1))]),
+    );
+    let callee = host
+        .load(&module("callee", CALLEE), policy)
+        .expect("it loads");
+    // A domain with a policy looks each export up: so the bare figures are of one without.
+    let plain = host
+        .load(&module("callee", CALLEE), Policy::new())
+        .expect("it loads");
+    let gate = plain.function("null").expect("it is exported") as usize;
+    // SAFETY: the functions touch nothing.
+    let policy = unsafe {
+        let demand = FunctionPolicy::of(&[Effect::InOut(0, Size::Argument(1))]);
+        Policy::new()
+            .offer("nothing", nothing as *const () as usize, None)
+            .offer(
+                "takes_pointer",
+                takes_pointer as *const () as usize,
+                Some(demand),
+            )
+            .offer("null", gate, None)
+    };
+    let caller = host
+        .load(&module("caller", CALLER), policy)
+        .expect("it loads");
+    let null: Null = function(&plain, "null");
+    let pointer: OfPointer = function(&callee, "pointer");
+    let library = native();
+    let cell: &'static mut [u64; 8] = Box::leak(Box::new([0; 8]));
+    let at: *mut u64 = cell.as_mut_ptr();
+    let mut rows = [
+        row("the host calls itself, directly", || {
+            (0..CALLS).for_each(|_| {
+                black_box(direct());
+            });
+        }),
+        row("the host calls a shared object, by a pointer", move || {
+            let library = black_box(library);
+            (0..CALLS).for_each(|_| {
+                black_box(library());
+            });
+        }),
+        inside("a module calls itself, directly", &plain, "in_loop"),
+        inside(
+            "a module calls itself by a pointer, gate and all",
+            &plain,
+            "to_itself",
+        ),
+        row("the host calls a module", move || {
+            let null = black_box(null);
+            (0..CALLS).for_each(|_| {
+                black_box(null());
+            });
+        }),
+        inside("a module calls the host", &caller, "to_host"),
+        inside("a module calls another module", &caller, "to_module"),
+        row("the host calls, 8 bytes granted for the call", move || {
+            (0..CALLS).for_each(|_| {
+                black_box(pointer(at, 8));
+            });
+        }),
+        inside(
+            "a module calls the host, which checks 8 bytes",
+            &caller,
+            "to_host_with_pointer",
+        ),
+    ];
+    for _ in 0..ROUNDS {
+        for row in &mut rows {
+            let start = Instant::now();
+            (row.run)();
+            let each = start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS);
+            row.best = row.best.min(each);
+        }
+    }
+    println!("a call there and back, ns:");
+    for row in &rows {
+        println!("{:>52}  {:>7.2}", row.name, row.best);
+    }
+    for domain in [plain, callee, caller] {
+        for report in domain.take_reports() {
+            println!("{report}");
+        }
+    }
+}
+
+/// The same null function in an ordinary shared object, without gates.
+fn native() -> Null {
+    let work = tempfile::tempdir().expect("a place for a file");
+    let source = work.path().join("native.s");
+    std::fs::write(
+        &source,
+        ".globl null\nnull: mov $7, %eax\nret\n.section .note.GNU-stack\n",
+    )
+    .expect("room");
+    let output = work.path().join("native.so");
+    let built = std::process::Command::new("gcc")
+        .arg("-shared")
+        .arg("-nostdlib")
+        .arg("-o")
+        .args([&output, &source])
+        .status();
+    assert!(built.expect("gcc runs").success());
+    let path = std::ffi::CString::new(output.as_os_str().as_encoded_bytes()).expect("no zero");
+    // SAFETY: the library has no constructors; the function is as its type says.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null());
+        std::mem::transmute(libc::dlsym(library, c"null".as_ptr()))
+    }
+}

@@ -1,0 +1,492 @@
+//! Faults: a call in which something was refused ends, and its caller goes on with the export's error value.
+//!
+//! The signal's handler takes the newest frame down and notes what it has seen. It allocates nothing and takes no lock.
+//! `mullion_word_faulted` goes on from there on the host's stack, where the report is made.
+
+use crate::domain::Core;
+use crate::gates::{self, Frame, Here, here, state};
+use crate::host::{lock, world};
+use crate::memory::PAGE;
+use crate::operand;
+use crate::policy::ErrorValue;
+use crate::thread;
+use crate::watchdog;
+use mullion_supervisor::DomainId;
+use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+/// What ended a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A check refused an access.
+    Access,
+    /// An access that no check refused met no memory.
+    NoMapping,
+    /// An indirect jump to what has no label.
+    Label,
+    /// A call by address of what the domain may neither enter nor call.
+    Call,
+    /// A call whose policy, or the lack of one, refuses it.
+    Policy,
+    /// The module gave up: `ud2`.
+    Abort,
+    /// An instruction that a process may not run.
+    Illegal,
+    /// Division by zero, or a floating-point exception that was asked for.
+    Arithmetic,
+    /// A trap for a debugger.
+    Trap,
+    /// The data stack is full.
+    DataStack,
+    /// Calls are nested too deeply.
+    ControlStack,
+    /// The call's time is over.
+    Time,
+    /// There is no memory for the thread's stacks.
+    NoMemory,
+}
+
+/// What went wrong in a domain, and what would have allowed it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it was.
+    pub kind: FaultKind,
+    /// Which module.
+    pub module: String,
+    /// The export whose call was ended.
+    pub export: String,
+    /// The function of the module where it was, and how far in.
+    pub function: String,
+    /// The instruction's address in the module's file, for `addr2line`; 0 if it was not in the module.
+    pub instruction: u64,
+    /// The address that was refused.
+    pub address: Option<u64>,
+    /// What is there, and whose it is.
+    pub object: String,
+    /// The line of policy that would allow it.
+    pub allow: Option<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind;
+        write!(
+            f,
+            "{}: {kind:?} in {} ({:#x}), called by {}",
+            self.module, self.function, self.instruction, self.export
+        )?;
+        if let Some(address) = self.address {
+            write!(f, ", address {address:#x}")?;
+        }
+        if !self.object.is_empty() {
+            write!(f, ": {}", self.object)?;
+        }
+        match &self.allow {
+            Some(allow) => write!(f, "; allowed by: {allow}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a handler saw.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Record {
+    /// None: the domain had ended before.
+    kind: Option<FaultKind>,
+    core: Option<&'static Core>,
+    body: u64,
+    at: u64,
+    address: u64,
+    registers: [u64; 16],
+}
+
+type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+const SIGNALS: [i32; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
+static BEFORE: [OnceLock<libc::sigaction>; 5] = [const { OnceLock::new() }; 5];
+
+/// Installs the handlers. Behind the table's, whose handler of SIGTRAP ours passes its steps on to.
+pub(crate) fn install() -> io::Result<()> {
+    for (signal, before) in SIGNALS.into_iter().zip(&BEFORE) {
+        let old = install_one(signal, on_fault)?;
+        let _first = before.set(old);
+    }
+    Ok(())
+}
+
+pub(crate) fn install_one(signal: i32, handler: Handler) -> io::Result<libc::sigaction> {
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: an all-zero action is one; it is filled in before it is used. The handlers do what handlers may.
+    let done = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigaction(signal, &action, before.as_mut_ptr())
+    };
+    match done {
+        // SAFETY: the system has filled it in.
+        0 => Ok(unsafe { before.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let here = here();
+    // SAFETY: the kernel gives a handler with SA_SIGINFO both, whole, until it returns; `here` is the thread's.
+    unsafe {
+        let context = &mut *context.cast::<libc::ucontext_t>();
+        // A signal that somebody sent is no fault.
+        let is_sent = (*info).si_code <= 0;
+        let is_step = signal == libc::SIGTRAP && (*info).si_code == 2;
+        if is_sent
+            || is_step
+            || (*here).domain.is_null()
+            || (*here).frame.is_null()
+            || (*here).thread.is_null()
+        {
+            return pass_on(signal, info, context);
+        }
+        let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
+        take_down(&mut *here, kind, (*info).si_addr() as u64, context);
+    }
+}
+
+/// Ends the call that runs, if the thread runs code of a module; for limits.
+pub(crate) fn end_late(context: &mut libc::ucontext_t) -> bool {
+    // SAFETY: it is the thread's own, and what it points to lives while a domain runs.
+    unsafe {
+        let here = &mut *here();
+        let Some(inner) = here.domain.as_ref() else {
+            return false;
+        };
+        let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+        if !(*inner.core).text.contains(&at) || here.thread.is_null() {
+            return false;
+        }
+        take_down(here, Some(FaultKind::Time), 0, context);
+        true
+    }
+}
+
+/// # Safety
+/// In a handler, with a domain running.
+unsafe fn classify(
+    here: &Here,
+    signal: i32,
+    address: u64,
+    context: &libc::ucontext_t,
+) -> Option<FaultKind> {
+    let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    // SAFETY: a domain runs, so both are there.
+    let (thread, core) = unsafe { (&*here.thread, &*(*here.domain).core) };
+    if at == gates::address(gates::mullion_word_ended_trap) {
+        return None;
+    }
+    if at == gates::address(gates::mullion_word_refused_trap) {
+        return Some(FaultKind::Call);
+    }
+    if at == gates::address(gates::mullion_word_pending_trap) {
+        return Some(match thread.refusal {
+            Some(_) => FaultKind::Policy,
+            None => FaultKind::Time,
+        });
+    }
+    Some(match signal {
+        libc::SIGFPE => FaultKind::Arithmetic,
+        libc::SIGTRAP => FaultKind::Trap,
+        libc::SIGILL if core.text.contains(&at) => {
+            // SAFETY: an instruction was fetched there; the text's last page is mapped to its end.
+            let bytes = unsafe {
+                let byte = |n: u64| ((at + n) as *const u8).read();
+                let third = match (at + 2) % PAGE {
+                    0 | 1 if !core.text.contains(&(at + 2)) => 0,
+                    _ => byte(2),
+                };
+                [byte(0), byte(1), third]
+            };
+            match bytes {
+                TRAP_ACCESS => FaultKind::Access,
+                TRAP_LABEL => FaultKind::Label,
+                [0x0f, 0x0b, _] => FaultKind::Abort,
+                _ => FaultKind::Illegal,
+            }
+        }
+        libc::SIGILL => FaultKind::Illegal,
+        _ if thread.is_control_guard(address) => FaultKind::ControlStack,
+        _ if is_own_stack(here, address) => FaultKind::DataStack,
+        _ => FaultKind::NoMapping,
+    })
+}
+
+/// In the region of the running domain's data stack, or in one of those beside it.
+fn is_own_stack(here: &Here, address: u64) -> bool {
+    // SAFETY: a domain runs, so there is a frame with its seat.
+    let low = unsafe { (*(*here.frame).seat).low };
+    let region = low & !(STACK_REGION - 1);
+    (region - STACK_REGION..region + 2 * STACK_REGION).contains(&address)
+        && world().stacks.is_near(address)
+}
+
+/// # Safety
+/// In a handler, with a domain running.
+unsafe fn take_down(
+    here: &mut Here,
+    kind: Option<FaultKind>,
+    address: u64,
+    context: &mut libc::ucontext_t,
+) {
+    let registers = &mut context.uc_mcontext.gregs;
+    // SAFETY: a domain runs, so there is a frame of it, with its seat; all are this thread's.
+    unsafe {
+        let frame: *mut Frame = here.frame;
+        let seat = (*frame).seat;
+        let inner = (*seat).inner;
+        let counter = (*seat).counter;
+        *counter += *counter & 1;
+        (*seat).stack = (*frame).stack;
+        let depth = (*seat).depth.load(Ordering::Relaxed);
+        (*seat)
+            .depth
+            .store(depth.saturating_sub(1), Ordering::Relaxed);
+        let outer = (*frame).before;
+        let is_host = (*frame).from.is_null();
+        here.frame = outer;
+        here.control = match is_host {
+            true => frame as u64 + size_of::<Frame>() as u64,
+            false => (*frame).caller,
+        };
+        here.domain = std::ptr::null();
+        let thread = &mut *here.thread;
+        thread.ended += 1;
+        thread.record = Record {
+            kind,
+            core: Some(&*(*inner).core),
+            body: (*frame).body,
+            at: registers[libc::REG_RIP as usize] as u64,
+            address,
+            registers: general(registers),
+        };
+        if kind.is_some() {
+            (*inner).state.fetch_or(state::ENDED, Ordering::SeqCst);
+        }
+        here.pending.store(0, Ordering::Relaxed);
+        registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_faulted) as i64;
+        registers[libc::REG_RSP as usize] = (*frame).host as i64;
+        registers[libc::REG_R12 as usize] = (*frame).caller as i64;
+        registers[libc::REG_R13 as usize] = match is_host {
+            true => 0,
+            false => outer as i64,
+        };
+        // No single steps, no direction, no alignment checks.
+        registers[libc::REG_EFL as usize] &= !(1 << 8 | 1 << 10 | 1 << 18);
+    }
+}
+
+/// By their numbers in machine code.
+fn general(registers: &[i64; 23]) -> [u64; 16] {
+    [
+        libc::REG_RAX,
+        libc::REG_RCX,
+        libc::REG_RDX,
+        libc::REG_RBX,
+        libc::REG_RSP,
+        libc::REG_RBP,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+    ]
+    .map(|register| registers[register as usize] as u64)
+}
+
+/// Behind a fault, as the host, with the frame taken down: the report, and what the call returns.
+pub(crate) extern "C" fn after_fault() -> ErrorValue {
+    let Ok(thread) = thread::this() else {
+        return ErrorValue::default();
+    };
+    let record = thread.record;
+    let Some(core) = record.core else {
+        return ErrorValue::default();
+    };
+    let refusal = thread.refusal.take();
+    if let Some(kind) = record.kind {
+        if kind == FaultKind::Time {
+            watchdog::is_over(thread);
+        }
+        let report = report(core, kind, &record, refusal);
+        deliver(core, report);
+    }
+    core.error_of(record.body)
+}
+
+/// A call that never began.
+pub(crate) fn report_refused(core: &'static Core, body: u64, kind: FaultKind, what: String) {
+    let record = Record {
+        core: Some(core),
+        body,
+        ..Record::default()
+    };
+    deliver(core, report(core, kind, &record, Some(what)));
+}
+
+fn deliver(core: &Core, report: Report) {
+    if let Some(hook) = &*lock(&world().hook) {
+        hook(&report);
+    }
+    let mut reports = lock(&core.reports);
+    // Nobody may ever take them.
+    if reports.len() < 1000 {
+        reports.push(report);
+    }
+}
+
+fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>) -> Report {
+    let place = |address: u64| {
+        let offset = address.checked_sub(core.base)?;
+        let inside = core.text.contains(&address);
+        inside.then(|| core.module.function_at(offset))?
+    };
+    // A trap of the gates is told by the call that led there, which is not known: by the export.
+    let function =
+        place(record.at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
+    let export = place(record.body).map_or_else(String::new, |(name, _)| name.to_owned());
+    let address = match kind {
+        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        FaultKind::Call => Some((record.registers[11], 0)),
+        FaultKind::NoMapping | FaultKind::DataStack | FaultKind::ControlStack if record.at != 0 => {
+            Some((record.address, 0))
+        }
+        _ => None,
+    };
+    let (object, allow) = match (kind, address) {
+        (_, Some((address, right))) => {
+            let object = object(core, address);
+            let symbol = symbol_at(address);
+            let name = symbol.clone().unwrap_or_else(|| "FUNCTION".to_owned());
+            let allow = match (kind, right) {
+                (FaultKind::Access, 2) => Some(format!(
+                    "{export}: inout(argument, bytes), or grant {address:#x} to {} for writing",
+                    core.module.name
+                )),
+                (FaultKind::Access, _) => Some(format!(
+                    "{export}: in(argument, bytes), or grant {address:#x} to {} for reading",
+                    core.module.name
+                )),
+                (FaultKind::Call, _) => Some(format!("allow {name} to {}", core.module.name)),
+                _ => None,
+            };
+            (object, allow)
+        }
+        _ => (refusal.unwrap_or_default(), None),
+    };
+    Report {
+        kind,
+        module: core.module.name.clone(),
+        export,
+        function,
+        instruction: match core.text.contains(&record.at) {
+            true => record.at - core.base,
+            false => 0,
+        },
+        address: address.map(|(address, _)| address),
+        object,
+        allow,
+    }
+}
+
+/// What is at an address: whose words, which block, which symbol.
+fn object(core: &Core, address: u64) -> String {
+    let mut parts = Vec::new();
+    let owner = world().supervisor().owner(address / 4);
+    let domains = lock(&world().domains);
+    match owner {
+        Some(DomainId::SUPERVISOR) => parts.push("memory of the host".to_owned()),
+        Some(owner) if owner == core.id => parts.push("the module's own".to_owned()),
+        Some(owner) => {
+            let name = domains
+                .get(&owner)
+                .map_or("an ended module", |core| core.module.name());
+            parts.push(format!("memory of {name}"));
+        }
+        None => parts.push("no address that memory can have".to_owned()),
+    }
+    for other in domains.values() {
+        let held = lock(&other.held);
+        let block = held
+            .iter()
+            .find(|(at, held)| (**at..**at + held.bytes).contains(&address));
+        if let Some((at, held)) = block {
+            let name = other.module.name();
+            parts.push(format!(
+                "a block of {} bytes at {at:#x} that was given to {name}",
+                held.bytes
+            ));
+        }
+    }
+    drop(domains);
+    parts.extend(symbol_at(address));
+    parts.join(", ")
+}
+
+/// The host's symbol at an address, by its dynamic linker.
+fn symbol_at(address: u64) -> Option<String> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: it looks an address up, and fills the structure in.
+    let found = unsafe { libc::dladdr(address as *const _, info.as_mut_ptr()) };
+    // SAFETY: all zeros are a description without names.
+    let info = unsafe { info.assume_init() };
+    if found == 0 || info.dli_sname.is_null() {
+        return None;
+    }
+    // SAFETY: the dynamic linker's names end with a zero, and stay.
+    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_sname) };
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// A signal that is not ours.
+pub(crate) fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    let at = SIGNALS.iter().position(|known| *known == signal);
+    let (action, has_info) = match at.and_then(|at| BEFORE[at].get()) {
+        Some(before) => (before.sa_sigaction, before.sa_flags & libc::SA_SIGINFO != 0),
+        None => (libc::SIG_DFL, false),
+    };
+    match action {
+        libc::SIG_IGN => {}
+        libc::SIG_DFL => {
+            // SAFETY: the default action is what would have happened without our handler: a fault repeats.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                if (*info).si_code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+        }
+        handler if has_info => {
+            // SAFETY: it was installed as a handler with this signature.
+            let handler: Handler = unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context.cast());
+        }
+        handler => {
+            // SAFETY: it was installed as a handler with this signature.
+            let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}

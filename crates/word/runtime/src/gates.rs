@@ -1,0 +1,173 @@
+//! The assembly of `gates.s`, with the places that it takes from Rust.
+
+use crate::domain::Core;
+use crate::policy::FunctionPolicy;
+use crate::thread::Thread;
+use core::mem::offset_of;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+/// What a thread has of the word wall, in its thread-local memory.
+#[repr(C)]
+pub(crate) struct Here {
+    /// Which domain runs; null for the host.
+    pub(crate) domain: *const Inner,
+    pub(crate) control: u64,
+    pub(crate) frame: *mut Frame,
+    /// By index of domain; null in a thread that has entered none.
+    pub(crate) seats: *mut *mut Seat,
+    /// No entry from the host begins below this address of the control stack.
+    pub(crate) limit: u64,
+    /// Not 0: the call has run out of time.
+    pub(crate) pending: AtomicU64,
+    pub(crate) thread: *mut Thread,
+    /// The lowest address of the thread's own stack, the host's.
+    pub(crate) host_low: u64,
+}
+
+/// What a thread has in a domain.
+#[repr(C)]
+pub(crate) struct Seat {
+    pub(crate) inner: *const Inner,
+    /// The data stack of the next entry.
+    pub(crate) stack: u64,
+    /// Odd while the thread runs the domain's code.
+    pub(crate) counter: *mut u64,
+    /// Entries that have not returned. Only the thread writes it.
+    pub(crate) depth: AtomicU64,
+    /// The data stack as the thread found it, and its lowest mapped address.
+    pub(crate) top: u64,
+    pub(crate) low: u64,
+}
+
+/// The part of a domain that gates read.
+#[repr(C)]
+pub(crate) struct Inner {
+    pub(crate) own: u64,
+    pub(crate) index: u32,
+    /// Bits of [`state`].
+    pub(crate) state: AtomicU32,
+    /// The functions of the host that may be called by address.
+    pub(crate) allowed: AtomicPtr<u64>,
+    pub(crate) core: *const Core,
+}
+
+/// Bits of a domain's state. Any of them sends an entry the slow way.
+pub(crate) mod state {
+    /// It takes no calls, and calls in it end.
+    pub(crate) const ENDED: u32 = 1;
+    /// Exports have policies, or there are limits.
+    pub(crate) const POLICY: u32 = 2;
+    /// The module has instructions on the control words of floating point.
+    pub(crate) const CONTROL_WORDS: u32 = 4;
+}
+
+/// One entry into a domain, on the control stack.
+#[repr(C)]
+pub(crate) struct Frame {
+    pub(crate) seat: *mut Seat,
+    pub(crate) before: *mut Frame,
+    pub(crate) body: u64,
+    pub(crate) caller: u64,
+    pub(crate) host: u64,
+    pub(crate) from: *const Inner,
+    pub(crate) stack: u64,
+    unused: u64,
+}
+
+/// A function that a domain may call.
+#[repr(C)]
+pub(crate) struct Import {
+    pub(crate) target: u64,
+    /// Not 0: the slow way.
+    pub(crate) slow: u32,
+    pub(crate) policy: Option<FunctionPolicy>,
+    pub(crate) name: String,
+}
+
+/// The registers of a call, and of its result.
+#[repr(C)]
+pub(crate) struct Registers {
+    pub(crate) integers: [u64; 6],
+    pub(crate) rax: u64,
+    /// Where its stack arguments are.
+    pub(crate) stacked: u64,
+    pub(crate) vectors: [[u64; 2]; 8],
+    unused: [u64; 2],
+}
+
+const _: () = assert!(size_of::<Frame>() == 64 && size_of::<Here>() <= 64);
+const _: () = assert!(size_of::<Registers>() == 208);
+
+core::arch::global_asm!(
+    include_str!("gates.s"),
+    DOMAIN = const offset_of!(Here, domain),
+    CONTROL = const offset_of!(Here, control),
+    FRAME = const offset_of!(Here, frame),
+    SEATS = const offset_of!(Here, seats),
+    LIMIT = const offset_of!(Here, limit),
+    HOST_LOW = const offset_of!(Here, host_low),
+    HOST_RESERVE = const HOST_RESERVE,
+    PENDING = const offset_of!(Here, pending),
+    SEAT_INNER = const offset_of!(Seat, inner),
+    SEAT_STACK = const offset_of!(Seat, stack),
+    SEAT_COUNTER = const offset_of!(Seat, counter),
+    SEAT_DEPTH = const offset_of!(Seat, depth),
+    OWN = const offset_of!(Inner, own),
+    INDEX = const offset_of!(Inner, index),
+    STATE = const offset_of!(Inner, state),
+    ALLOWED = const offset_of!(Inner, allowed),
+    IMPORT_SLOW = const offset_of!(Import, slow),
+    REGS_SIZE = const size_of::<Registers>(),
+    enter_slowly = sym crate::slow::enter_slowly,
+    leave_slowly = sym crate::slow::leave_slowly,
+    after_fault = sym crate::fault::after_fault,
+    options(att_syntax)
+);
+
+#[expect(
+    improper_ctypes,
+    reason = "the assembly only hands on the pointers in these structures"
+)]
+unsafe extern "C" {
+    pub(crate) fn mullion_word_gates();
+    pub(crate) fn mullion_word_gates_end();
+    pub(crate) fn mullion_word_enter();
+    pub(crate) fn mullion_word_leave();
+    pub(crate) fn mullion_word_leave_any();
+    pub(crate) fn mullion_word_refused_trap();
+    pub(crate) fn mullion_word_ended_trap();
+    pub(crate) fn mullion_word_pending_trap();
+    pub(crate) fn mullion_word_faulted();
+    fn mullion_word_find_here() -> *mut Here;
+    /// Enters `body`, with these registers, and leaves its result there. The seat is the thread's in this domain,
+    /// there is room on the control stack, and the host runs.
+    pub(crate) fn mullion_word_invoke(
+        inner: *const Inner,
+        body: u64,
+        registers: *mut Registers,
+        seat: *mut Seat,
+    );
+    /// Calls a function of the host with these registers and `count` stack arguments.
+    pub(crate) fn mullion_word_call_host(
+        target: u64,
+        registers: *mut Registers,
+        stacked: *const u64,
+        count: u64,
+    );
+}
+
+/// An entry from the host leaves so much of the host's stack at least: a module must not be able to use it up by
+/// being called back again and again.
+pub(crate) const HOST_RESERVE: u64 = 128 << 10;
+
+/// The calling thread's own.
+pub(crate) fn here() -> *mut Here {
+    // SAFETY: it computes an address.
+    unsafe { mullion_word_find_here() }
+}
+
+/// The address of a label.
+pub(crate) fn address(label: unsafe extern "C" fn()) -> u64 {
+    label as *const c_void as u64
+}

@@ -1,0 +1,457 @@
+# The gates of the word wall: the only way into a domain, out of it, and back.
+#
+# REGISTERS
+#
+#   mullion_word_enter       from a module's switch gate, by its slot ENTER:
+#     %r10 the domain (`Inner`), %r11 the function's body, (%rsp) the caller's return address. All else as
+#     the System V convention has it, or as a module has it whose call came straight from there.
+#   mullion_word_leave       from the slot of an import:
+#     %r10 the import (`Import`), (%rsp) the module's return address, %r15 its data stack.
+#   mullion_word_leave_any   from the slot LEAVE: %r10 the domain, %r11 the function's address.
+#   in a domain              as in docs/word-form.md: %r14 own number, %r15 data stack, %rsp control stack.
+#
+#   Registers are not cleared on the way: the word wall is about memory, and its modules share their host's addresses.
+#
+# THREADS
+#
+#   `mullion_word_here` is the thread's `Here`, found by the thread pointer. DOMAIN is the domain that runs, or 0 for
+#   the host. FRAME is the newest frame. While the host runs, CONTROL is where the control stack goes on.
+#
+# STACKS
+#
+#   the caller's (the host's, or the control stack)        the control stack
+#
+#   |  return address             |                        |  ...                      |
+#   |  rbx rbp r12 r13 r14 r15    | <- CALLER              |  a frame, 64 bytes        | <- FRAME
+#   |                             |                        |  the return gate          |
+#   |  host functions run here    | <- HOST                |  the module's own calls   | <- %rsp
+#
+#   A frame: +0 the seat (`Seat`), +8 the frame before it, +16 the body, +24 CALLER, +32 HOST, +40 the domain that
+#   called or 0, +48 the seat's data stack at entry, +56 unused.
+#   One domain calls another on the same control stack, and the frames are the cross-domain call stack.
+#   No word of the control stack is ever granted, and no instruction of a module names %rsp. So at the return
+#   gate %rsp is FRAME again.
+#
+# FAULTS
+#
+#   A fault with DOMAIN not 0 is that domain's, here too: the control stack may end at any push. `fault.rs` takes down the
+#   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
+
+    .text
+    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, faulted, invoke, call_host, find_here, gates_end
+    .globl  mullion_word_\label
+    .hidden mullion_word_\label
+    .endr
+    .p2align 6
+mullion_word_gates:
+
+mullion_word_enter:
+    push    %rax
+    mov     mullion_word_here@gottpoff(%rip), %rax
+    cmp     %r10, %fs:{DOMAIN}(%rax)
+    jne     1f
+    pop     %rax
+    jmp     *%r11
+1:  pop     %rax
+    push    %rbx
+    push    %rbp
+    push    %r12
+    push    %r13
+    push    %r14
+    push    %r15
+    mov     mullion_word_here@gottpoff(%rip), %rbx
+    mov     %fs:{SEATS}(%rbx), %rbp
+    test    %rbp, %rbp
+    jz      mullion_word_slow
+    mov     {INDEX}(%r10), %r12d
+    mov     (%rbp,%r12,8), %rbp
+    test    %rbp, %rbp
+    jz      mullion_word_slow
+    cmp     %r10, {SEAT_INNER}(%rbp)
+    jne     mullion_word_slow
+    mov     %fs:{DOMAIN}(%rbx), %r12
+    mov     %rsp, %r13
+    test    %r12, %r12
+    jnz     3f
+    # From the host, with enough left of its stack.
+    mov     %rsp, %r14
+    sub     %fs:{HOST_LOW}(%rbx), %r14
+    cmp     ${HOST_RESERVE}, %r14
+    jb      mullion_word_slow
+    lea     -8(%rsp), %r14
+    and     $-16, %r14
+    mov     %fs:{CONTROL}(%rbx), %r15
+    cmp     %fs:{LIMIT}(%rbx), %r15
+    jb      mullion_word_slow
+    # The depth is written before the state is read: whoever sets the state makes a barrier, and reads the depth.
+    incq    {SEAT_DEPTH}(%rbp)
+    cmpl    $0, {STATE}(%r10)
+    jne     4f
+    mov     %r15, %rsp
+mullion_word_go:
+    sub     $64, %rsp
+    mov     %fs:{FRAME}(%rbx), %r15
+    mov     %rbp, (%rsp)
+    mov     %r15, 8(%rsp)
+    mov     %r11, 16(%rsp)
+    mov     %r13, 24(%rsp)
+    mov     %r14, 32(%rsp)
+    mov     %r12, 40(%rsp)
+    mov     {SEAT_STACK}(%rbp), %r15
+    mov     {SEAT_COUNTER}(%rbp), %r12
+    mov     %r15, 48(%rsp)
+    mov     %rsp, %fs:{FRAME}(%rbx)
+    mov     %r10, %fs:{DOMAIN}(%rbx)
+    incq    (%r12)
+    mov     {OWN}(%r10), %r14
+    call    *%r11
+
+    # The return gate. %rax, %rdx, %xmm0 and %xmm1 are the result; nothing else is believed.
+mullion_word_return:
+    mov     mullion_word_here@gottpoff(%rip), %rcx
+    mov     (%rsp), %rsi
+    mov     {SEAT_COUNTER}(%rsi), %rdi
+    mov     48(%rsp), %r8
+    incq    (%rdi)
+    mov     %r8, {SEAT_STACK}(%rsi)
+    decq    {SEAT_DEPTH}(%rsi)
+    mov     8(%rsp), %rdi
+    mov     40(%rsp), %r9
+    lea     64(%rsp), %r10
+    mov     24(%rsp), %r8
+    mov     %rdi, %fs:{FRAME}(%rcx)
+    mov     %r9, %fs:{DOMAIN}(%rcx)
+    test    %r9, %r9
+    jnz     5f
+    mov     %r10, %fs:{CONTROL}(%rcx)
+    mov     %r8, %rsp
+    pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+
+    # From another domain, whose frame is the newest: on its control stack, which is the thread's.
+    # Touched before anything changes: the control stack may end here.
+3:  movq    $0, -128(%rsp)
+    incq    {SEAT_DEPTH}(%rbp)
+    cmpl    $0, {STATE}(%r10)
+    jne     4f
+    mov     %fs:{FRAME}(%rbx), %r14
+    mov     (%r14), %r13
+    mov     %r15, {SEAT_STACK}(%r13)
+    mov     {SEAT_COUNTER}(%r13), %r15
+    incq    (%r15)
+    mov     %rsp, %r13
+    mov     32(%r14), %r14
+    jmp     mullion_word_go
+4:  decq    {SEAT_DEPTH}(%rbp)
+    jmp     mullion_word_slow
+
+    # Back into a domain.
+5:  mov     (%rdi), %rsi
+    mov     {SEAT_COUNTER}(%rsi), %rsi
+    incq    (%rsi)
+    mov     %r8, %rsp
+    testl   $1, {STATE}(%r9)
+    jnz     mullion_word_ended_trap
+    pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+
+    # What has a policy, or is a thread's first call, or is refused. The six registers are saved; all arguments are
+    # as they came, %r10 and %r11 too.
+mullion_word_slow:
+    mov     %fs:{DOMAIN}(%rbx), %r12
+    mov     %r15, %r14
+    test    %r12, %r12
+    jz      6f
+    mov     %fs:{FRAME}(%rbx), %r13
+    mov     (%rsp), %r15
+    mov     (%r13), %r14
+    mov     %r15, {SEAT_STACK}(%r14)
+    mov     {SEAT_COUNTER}(%r14), %r14
+    incq    (%r14)
+    mov     %r15, %r14
+    mov     %rsp, %fs:{CONTROL}(%rbx)
+    movq    $0, %fs:{DOMAIN}(%rbx)
+    mov     %rsp, %r15
+    mov     32(%r13), %rsp
+    jmp     7f
+6:  mov     %rsp, %r15
+    and     $-16, %rsp
+    # %r15: the caller's stack with the six registers; %r14: the data stack of a domain that calls; %r12: that domain.
+7:  sub     ${REGS_SIZE}, %rsp
+    mov     %rdi, 0(%rsp)
+    mov     %rsi, 8(%rsp)
+    mov     %rdx, 16(%rsp)
+    mov     %rcx, 24(%rsp)
+    mov     %r8, 32(%rsp)
+    mov     %r9, 40(%rsp)
+    mov     %rax, 48(%rsp)
+    # Where the stack arguments are.
+    lea     56(%r15), %rdi
+    test    %r12, %r12
+    cmovnz  %r14, %rdi
+    mov     %rdi, 56(%rsp)
+    movups  %xmm0, 64(%rsp)
+    movups  %xmm1, 80(%rsp)
+    movups  %xmm2, 96(%rsp)
+    movups  %xmm3, 112(%rsp)
+    movups  %xmm4, 128(%rsp)
+    movups  %xmm5, 144(%rsp)
+    movups  %xmm6, 160(%rsp)
+    movups  %xmm7, 176(%rsp)
+    mov     %r10, %rdi
+    mov     %r11, %rsi
+    mov     %rsp, %rdx
+    mov     %r12, %rcx
+    call    {enter_slowly}
+    mov     0(%rsp), %rax
+    mov     8(%rsp), %rdx
+    movups  64(%rsp), %xmm0
+    movups  80(%rsp), %xmm1
+    mov     %r15, %rsp
+    test    %r12, %r12
+    jz      8f
+    mov     (%r13), %rcx
+    mov     {SEAT_COUNTER}(%rcx), %rcx
+    mov     %r12, %fs:{DOMAIN}(%rbx)
+    incq    (%rcx)
+    testl   $1, {STATE}(%r12)
+    jnz     mullion_word_ended_trap
+8:  pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+
+    # Out of a domain, to a function of the host.
+    .p2align 4
+mullion_word_leave:
+    push    %rbx
+    push    %rbp
+    mov     mullion_word_here@gottpoff(%rip), %rbx
+    mov     %fs:{FRAME}(%rbx), %rbp
+    mov     (%rbp), %r11
+    mov     %r15, {SEAT_STACK}(%r11)
+    mov     {SEAT_COUNTER}(%r11), %r11
+    incq    (%r11)
+    mov     %rsp, %fs:{CONTROL}(%rbx)
+    movq    $0, %fs:{DOMAIN}(%rbx)
+    mov     32(%rbp), %rsp
+    cmpl    $0, {IMPORT_SLOW}(%r10)
+    jne     1f
+    call    *(%r10)
+2:  mov     (%rbp), %r11
+    mov     {SEAT_COUNTER}(%r11), %r10
+    mov     {SEAT_INNER}(%r11), %r11
+    mov     %fs:{CONTROL}(%rbx), %rsp
+    mov     %r11, %fs:{DOMAIN}(%rbx)
+    incq    (%r10)
+    testl   $1, {STATE}(%r11)
+    jnz     mullion_word_ended_trap
+    cmpq    $0, %fs:{PENDING}(%rbx)
+    jne     mullion_word_pending_trap
+    pop     %rbp
+    pop     %rbx
+    ret
+1:  sub     ${REGS_SIZE}, %rsp
+    mov     %rdi, 0(%rsp)
+    mov     %rsi, 8(%rsp)
+    mov     %rdx, 16(%rsp)
+    mov     %rcx, 24(%rsp)
+    mov     %r8, 32(%rsp)
+    mov     %r9, 40(%rsp)
+    mov     %rax, 48(%rsp)
+    mov     %r15, 56(%rsp)
+    movups  %xmm0, 64(%rsp)
+    movups  %xmm1, 80(%rsp)
+    movups  %xmm2, 96(%rsp)
+    movups  %xmm3, 112(%rsp)
+    movups  %xmm4, 128(%rsp)
+    movups  %xmm5, 144(%rsp)
+    movups  %xmm6, 160(%rsp)
+    movups  %xmm7, 176(%rsp)
+    mov     %r10, %rdi
+    mov     %rsp, %rsi
+    call    {leave_slowly}
+    mov     0(%rsp), %rax
+    mov     8(%rsp), %rdx
+    movups  64(%rsp), %xmm0
+    movups  80(%rsp), %xmm1
+    jmp     2b
+
+    # By address: an open table of pairs, the address and its import.
+    .p2align 4
+mullion_word_leave_any:
+    push    %rbx
+    push    %rbp
+    mov     {ALLOWED}(%r10), %r10
+    mov     %r11, %rbp
+    shr     $4, %rbp
+1:  and     (%r10), %rbp
+    lea     1(%rbp,%rbp), %rbx
+    cmp     (%r10,%rbx,8), %r11
+    je      2f
+    cmpq    $0, (%r10,%rbx,8)
+    je      mullion_word_refused_trap
+    inc     %rbp
+    jmp     1b
+2:  mov     8(%r10,%rbx,8), %r10
+    pop     %rbp
+    pop     %rbx
+    jmp     mullion_word_leave
+
+mullion_word_refused_trap:
+    ud2
+mullion_word_ended_trap:
+    ud2
+mullion_word_pending_trap:
+    ud2
+
+    # Behind a fault: %rsp is the host's stack, %r12 CALLER, %r13 the frame of the domain that called or 0.
+    # The thread is the host's until here, with the frame taken down.
+mullion_word_faulted:
+    cld
+    sub     $16, %rsp
+    fnstcw  (%rsp)
+    fninit
+    fldcw   (%rsp)
+    call    {after_fault}
+    add     $16, %rsp
+    xor     %edx, %edx
+    pxor    %xmm1, %xmm1
+    mov     %r12, %rsp
+    test    %r13, %r13
+    jz      1f
+    mov     mullion_word_here@gottpoff(%rip), %rbx
+    mov     (%r13), %rcx
+    mov     {SEAT_INNER}(%rcx), %r12
+    mov     {SEAT_COUNTER}(%rcx), %rcx
+    mov     %r12, %fs:{DOMAIN}(%rbx)
+    incq    (%rcx)
+    testl   $1, {STATE}(%r12)
+    jnz     mullion_word_ended_trap
+1:  pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+
+    # For the host's own code: enters with the registers of %rdx, and leaves the result there.
+    # rdi: the domain, rsi: the body, rdx: the registers, rcx: the seat.
+mullion_word_invoke:
+    push    %r12
+    mov     %rdx, %r12
+    call    1f
+    mov     %rax, 0(%r12)
+    mov     %rdx, 8(%r12)
+    movups  %xmm0, 64(%r12)
+    movups  %xmm1, 80(%r12)
+    pop     %r12
+    ret
+1:  push    %rbx
+    push    %rbp
+    push    %r12
+    push    %r13
+    push    %r14
+    push    %r15
+    mov     mullion_word_here@gottpoff(%rip), %rbx
+    mov     %rcx, %rbp
+    mov     %rdi, %r10
+    mov     %rsi, %r11
+    incq    {SEAT_DEPTH}(%rbp)
+    mov     %rsp, %r13
+    lea     -8(%rsp), %r14
+    and     $-16, %r14
+    mov     %rdx, %r15
+    mov     0(%r15), %rdi
+    mov     8(%r15), %rsi
+    mov     16(%r15), %rdx
+    mov     24(%r15), %rcx
+    mov     32(%r15), %r8
+    mov     40(%r15), %r9
+    mov     48(%r15), %rax
+    movups  64(%r15), %xmm0
+    movups  80(%r15), %xmm1
+    movups  96(%r15), %xmm2
+    movups  112(%r15), %xmm3
+    movups  128(%r15), %xmm4
+    movups  144(%r15), %xmm5
+    movups  160(%r15), %xmm6
+    movups  176(%r15), %xmm7
+    xor     %r12d, %r12d
+    mov     %fs:{CONTROL}(%rbx), %rsp
+    jmp     mullion_word_go
+mullion_word_gates_end:
+
+    # Calls a function of the host. rdi: it, rsi: the registers, rdx: stack arguments, rcx: how many.
+mullion_word_call_host:
+    push    %rbp
+    mov     %rsp, %rbp
+    push    %r12
+    push    %r13
+    mov     %rsi, %r12
+    mov     %rdi, %r11
+    lea     1(%rcx), %r13
+    and     $-2, %r13
+    shl     $3, %r13
+    sub     %r13, %rsp
+    xor     %r13d, %r13d
+1:  cmp     %rcx, %r13
+    jae     3f
+    mov     (%rdx,%r13,8), %rax
+    mov     %rax, (%rsp,%r13,8)
+    inc     %r13
+    jmp     1b
+3:  mov     0(%r12), %rdi
+    mov     8(%r12), %rsi
+    mov     16(%r12), %rdx
+    mov     24(%r12), %rcx
+    mov     32(%r12), %r8
+    mov     40(%r12), %r9
+    mov     48(%r12), %rax
+    movups  64(%r12), %xmm0
+    movups  80(%r12), %xmm1
+    movups  96(%r12), %xmm2
+    movups  112(%r12), %xmm3
+    movups  128(%r12), %xmm4
+    movups  144(%r12), %xmm5
+    movups  160(%r12), %xmm6
+    movups  176(%r12), %xmm7
+    call    *%r11
+    mov     %rax, 0(%r12)
+    mov     %rdx, 8(%r12)
+    movups  %xmm0, 64(%r12)
+    movups  %xmm1, 80(%r12)
+    lea     -16(%rbp), %rsp
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    ret
+
+mullion_word_find_here:
+    mov     mullion_word_here@gottpoff(%rip), %rax
+    add     %fs:0, %rax
+    ret
+
+    .section .tbss, "awT", @nobits
+    .p2align 6
+    .globl  mullion_word_here
+    .hidden mullion_word_here
+    .type   mullion_word_here, @object
+    .size   mullion_word_here, 64
+mullion_word_here:
+    .zero   64
+    .text

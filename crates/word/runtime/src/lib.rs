@@ -1,0 +1,40 @@
+//! The run time of the word wall: loads modules of checked code (docs/word-form.md), and has their gates, stacks,
+//! faults and limits. [`Host`] is where a host begins.
+//!
+//! ```text
+//!   host ──call──► switch gate ──► enter ──► body ──ret──► return gate ──► host
+//!                  (the module's)  gates.s   │
+//!                                            ├─ slot of an import ──► leave ──► function of the host
+//!                                            └─ another domain's switch gate ──► enter
+//! ```
+//!
+//! A gate takes the short way through `gates.s` if there is nothing to decide. What has a policy goes through
+//! `slow.rs`, which grants, checks and takes back by what the policy says (`policy.rs`).
+#![cfg(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    target_pointer_width = "64"
+))]
+
+mod domain;
+mod fault;
+mod gates;
+mod host;
+mod load;
+mod memory;
+mod module;
+mod operand;
+mod policy;
+mod slow;
+mod thread;
+mod unchecked;
+mod watchdog;
+
+pub use domain::{Domain, EndError};
+pub use fault::{FaultKind, Report};
+pub use host::{GrantError, Granted, Host, SetupError};
+pub use load::LoadError;
+pub use module::{
+    Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
+};
+pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};

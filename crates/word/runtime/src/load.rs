@@ -1,0 +1,446 @@
+//! A module becomes a domain: mapped, relocated, its slots filled, and all of it told to the supervisor.
+//!
+//! ```text
+//!   base                                                      base + bytes
+//!   |  the module's segments, as in its file                  |  thunks  |
+//!
+//!   a thunk:  movabs $Inner or $Import, %r10;  jmp *target(%rip)
+//! ```
+
+use crate::domain::{Core, Domain, Life};
+use crate::gates::{self, Import, Inner, state};
+use crate::host::{self, GrantError, NOT_FURTHER, ROOT, lock, world};
+use crate::memory::{self, PAGE, Reserved};
+use crate::module::{Access, Module, Value};
+use crate::policy::{FunctionPolicy, Policy};
+use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
+use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
+use mullion_word_table::{Code, CodeError, Table};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use thiserror::Error;
+
+const THUNK: usize = 16;
+
+/// Why there is no domain.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The host has no such symbol.
+    #[error("{module} needs `{symbol}`, which the host does not have")]
+    Missing {
+        /// Which module.
+        module: String,
+        /// Which symbol.
+        symbol: String,
+    },
+    /// A policy is for a function that the module does not export.
+    #[error("the policy speaks of `{name}`, which {module} does not export")]
+    NoExport {
+        /// Which module.
+        module: String,
+        /// The name in the policy.
+        name: String,
+    },
+    /// The supervisor refuses.
+    #[error("{0}")]
+    Refused(#[from] GrantError),
+    /// The checked ranges are wrong.
+    #[error("{0}")]
+    Code(#[from] CodeError),
+    /// The system refuses memory.
+    #[error("no memory for the module: {0}")]
+    Memory(#[from] std::io::Error),
+}
+
+impl From<Error> for LoadError {
+    fn from(error: Error) -> LoadError {
+        LoadError::Refused(error.into())
+    }
+}
+
+/// Where the host's dynamic linker finds a symbol.
+pub(crate) fn dlsym(name: &str) -> Option<usize> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the name ends with a zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found as usize)
+}
+
+pub(crate) fn load(
+    module: &Arc<Module>,
+    policy: Policy,
+    resolve: &mut dyn FnMut(&str) -> Option<usize>,
+) -> Result<Domain, LoadError> {
+    let parts = &module.parts;
+    let thunks = (SLOT_FIRST_IMPORT as usize + parts.imports.len()) * THUNK + 64;
+    let memory = Reserved::new(module.bytes + (thunks as u64).next_multiple_of(PAGE))?;
+    let base = memory.base();
+    let exports = exports(module, &policy)?;
+    let symbols = symbols(module, base, resolve)?;
+    let imports = imports(module, &policy, resolve)?;
+
+    let whole = Range::bytes(base, memory.bytes()).map_err(Error::Range)?;
+    let id = subdivide(whole)?;
+    let undo = |error: LoadError| {
+        let _gone = world().supervisor().pd_free(&ROOT, id);
+        Err(error)
+    };
+    let Some(view) = world().supervisor().mechanism().view(id) else {
+        return undo(Error::NoRoom { words: 0 }.into());
+    };
+    let mut bits = 0;
+    if !exports.is_empty() || policy.limits.time.is_some() {
+        bits |= state::POLICY;
+    }
+    if parts.control_words {
+        bits |= state::CONTROL_WORDS;
+    }
+    let text = parts
+        .segments
+        .iter()
+        .filter(|s| s.access == Access::Execute);
+    let text_start = text.clone().map(|s| base + s.address).min().unwrap_or(base);
+    let text_end = text
+        .map(|s| base + s.address + s.bytes)
+        .max()
+        .unwrap_or(base);
+    let checked = parts.checked.iter();
+    let checked = checked.map(|r| (base + r.start) as usize..(base + r.end) as usize);
+    let code = match Code::new(text_start as usize..text_end as usize, checked.collect()) {
+        Ok(code) => code,
+        Err(error) => return undo(error.into()),
+    };
+    // What gates read of a domain stays for the life of the process: a pointer to its functions may be called at any time.
+    let core: &'static mut Core = Box::leak(Box::new(Core {
+        inner: Inner {
+            own: view.own(),
+            index: u32::from(view.number() - mullion_word_abi::OWN_FIRST),
+            state: AtomicU32::new(bits),
+            allowed: AtomicPtr::new(std::ptr::null_mut()),
+            core: std::ptr::null(),
+        },
+        id,
+        view,
+        module: Arc::clone(module),
+        memory,
+        base,
+        text: text_start..text_end,
+        imports,
+        symbols,
+        limits: policy.limits,
+        error: policy.error,
+        exports,
+        life: Mutex::new(Life::default()),
+        held: Mutex::default(),
+        seats: Mutex::default(),
+        stacks: Mutex::default(),
+        reports: Mutex::default(),
+    }));
+    core.inner.core = core;
+    let core: &'static Core = core;
+    let allowed = allowed(core.imports.iter());
+    core.inner.allowed.store(allowed, Ordering::Release);
+    lock(&core.life).code = Some(code.load());
+    let made = map_text(core)
+        .and_then(|()| map_thunks(core))
+        .map_err(LoadError::from)
+        .and_then(|()| core.map_data().map_err(LoadError::from))
+        .and_then(|()| tell(core).map_err(LoadError::from));
+    if let Err(error) = made {
+        return undo(error);
+    }
+    lock(&world().domains).insert(id, core);
+    let domain = Domain { core };
+    core.call_array(&core.module.parts.init);
+    Ok(domain)
+}
+
+/// A domain that owns `range`. Collects what ended domains have left, if there is no number for it.
+fn subdivide(range: Range) -> Result<DomainId, Error> {
+    let mut supervisor = world().supervisor();
+    match supervisor.pd_subdivide(&ROOT, range, Permission::None) {
+        Err(Error::NoRoom { .. }) => {
+            Table::collect(&mut supervisor);
+            supervisor.pd_subdivide(&ROOT, range, Permission::None)
+        }
+        other => other,
+    }
+}
+
+/// Policies of exports by the address of their bodies in the file.
+fn exports(module: &Module, policy: &Policy) -> Result<BTreeMap<u64, FunctionPolicy>, LoadError> {
+    let parts = &module.parts;
+    let found = policy.exports.iter().map(|(name, policy)| {
+        let symbol = parts.symbols.iter().find(|symbol| symbol.name == *name);
+        let value = symbol.and_then(|symbol| symbol.value);
+        let gate = parts.gates.iter().find(|gate| Some(gate.address) == value);
+        match gate {
+            Some(gate) => Ok((gate.body, policy.clone())),
+            None => Err(LoadError::NoExport {
+                module: module.name.clone(),
+                name: name.clone(),
+            }),
+        }
+    });
+    found.collect()
+}
+
+/// The addresses of all dynamic symbols.
+fn symbols(
+    module: &Module,
+    base: u64,
+    resolve: &mut dyn FnMut(&str) -> Option<usize>,
+) -> Result<Vec<u64>, LoadError> {
+    let parts = &module.parts;
+    let mut used = vec![false; parts.symbols.len()];
+    for relocation in &parts.relocations {
+        if let Value::Symbol(at) = relocation.value
+            && let Some(used) = used.get_mut(at)
+        {
+            *used = true;
+        }
+    }
+    let address = |(symbol, used): (&crate::module::Symbol, bool)| match symbol.value {
+        Some(value) => Ok(base + value),
+        None if !used => Ok(0),
+        None => match resolve(&symbol.name) {
+            Some(address) => Ok(address as u64),
+            None if symbol.weak => Ok(0),
+            None => Err(LoadError::Missing {
+                module: module.name.clone(),
+                symbol: symbol.name.clone(),
+            }),
+        },
+    };
+    parts.symbols.iter().zip(used).map(address).collect()
+}
+
+/// What the slots of imports lead to. A function that is not offered leads to a refusal.
+fn imports(
+    module: &Module,
+    policy: &Policy,
+    resolve: &mut dyn FnMut(&str) -> Option<usize>,
+) -> Result<Box<[Import]>, LoadError> {
+    let mut found: Vec<Import> = Vec::new();
+    for name in &module.parts.imports {
+        let Some(offer) = policy.offers.get(name) else {
+            found.push(Import::refused(name));
+            continue;
+        };
+        let address = offer.address.or_else(|| resolve(name).map(|at| at as u64));
+        let target = address.ok_or_else(|| LoadError::Missing {
+            module: module.name.clone(),
+            symbol: name.clone(),
+        })?;
+        found.push(Import::new(name, target, offer.policy.clone()));
+    }
+    // Offers that the module does not import by name can be called by address.
+    for (name, offer) in &policy.offers {
+        let address = offer.address.or_else(|| resolve(name).map(|at| at as u64));
+        if let Some(target) = address.filter(|_| !module.parts.imports.contains(name)) {
+            found.push(Import::new(name, target, offer.policy.clone()));
+        }
+    }
+    Ok(found.into_boxed_slice())
+}
+
+impl Import {
+    fn new(name: &str, target: u64, policy: Option<FunctionPolicy>) -> Import {
+        Import {
+            target,
+            slow: policy.is_some().into(),
+            policy,
+            name: name.to_owned(),
+        }
+    }
+
+    /// It leads to a refusal by name.
+    fn refused(name: &str) -> Import {
+        Import {
+            target: 0,
+            slow: 1,
+            policy: None,
+            name: name.to_owned(),
+        }
+    }
+}
+
+/// The table that `mullion_word_leave_any` looks up: a mask, then pairs of an address and its import. Kept for ever.
+pub(crate) fn allowed<'a>(imports: impl Iterator<Item = &'a Import>) -> *mut u64 {
+    let all: Vec<&Import> = imports.filter(|import| import.target != 0).collect();
+    let size = (2 * all.len() + 1).next_power_of_two();
+    let mut table = vec![0u64; 1 + 2 * size];
+    table[0] = size as u64 - 1;
+    for import in all {
+        let mut at = (import.target >> 4) as usize & (size - 1);
+        while table[1 + 2 * at] != 0 && table[1 + 2 * at] != import.target {
+            at = (at + 1) & (size - 1);
+        }
+        table[1 + 2 * at] = import.target;
+        table[2 + 2 * at] = std::ptr::from_ref(import) as u64;
+    }
+    Box::leak(table.into_boxed_slice()).as_mut_ptr()
+}
+
+fn map_text(core: &Core) -> std::io::Result<()> {
+    for segment in &core.module.parts.segments {
+        let protection = match segment.access {
+            Access::Write => continue,
+            Access::Read => libc::PROT_READ,
+            Access::Execute => libc::PROT_READ | libc::PROT_EXEC,
+        };
+        let bytes = segment.bytes.next_multiple_of(PAGE);
+        let at = core.base + segment.address;
+        core.memory
+            .map_file(at, bytes, protection, &core.module.file, segment.address)?;
+    }
+    Ok(())
+}
+
+/// Thunks in one sealed area behind the module.
+fn map_thunks(core: &Core) -> std::io::Result<()> {
+    let at = core.base + core.module.bytes;
+    let bytes = core.memory.bytes() - core.module.bytes;
+    let mut code = vec![0xccu8; bytes as usize];
+    let ways = [
+        gates::mullion_word_enter,
+        gates::mullion_word_leave_any,
+        gates::mullion_word_leave,
+    ];
+    let table = bytes as usize - 64;
+    for (way, label) in ways.into_iter().enumerate() {
+        code[table + 8 * way..][..8].copy_from_slice(&gates::address(label).to_le_bytes());
+    }
+    let mut thunk = |slot: u64, value: u64, way: usize| {
+        let place = slot as usize * THUNK;
+        let to = (table + 8 * way) as i32 - (place + THUNK) as i32;
+        code[place..place + 2].copy_from_slice(&[0x49, 0xba]);
+        code[place + 2..place + 10].copy_from_slice(&value.to_le_bytes());
+        code[place + 10..place + 12].copy_from_slice(&[0xff, 0x25]);
+        code[place + 12..place + 16].copy_from_slice(&to.to_le_bytes());
+    };
+    let inner = std::ptr::from_ref(&core.inner) as u64;
+    thunk(SLOT_ENTER, inner, 0);
+    thunk(SLOT_LEAVE, inner, 1);
+    for (import, slot) in core.imports.iter().zip(SLOT_FIRST_IMPORT..) {
+        if slot < SLOT_FIRST_IMPORT + core.module.parts.imports.len() as u64 {
+            thunk(slot, std::ptr::from_ref(import) as u64, 2);
+        }
+    }
+    // An import that is another domain's gate goes there: jmp *%r10.
+    for (slot, import) in
+        (SLOT_FIRST_IMPORT..).zip(&core.imports[..core.module.parts.imports.len()])
+    {
+        if import.slow == 0 && owner_of_gate(import.target).is_some() {
+            let place = slot as usize * THUNK;
+            code[place + 2..place + 10].copy_from_slice(&import.target.to_le_bytes());
+            code[place + 10..place + 13].copy_from_slice(&[0x41, 0xff, 0xe2]);
+        }
+    }
+    let file = memory::sealed(c"mullion-thunks", bytes, &[(0, &code)])?;
+    core.memory
+        .map_file(at, bytes, libc::PROT_READ | libc::PROT_EXEC, &file, 0)
+}
+
+/// The domain whose switch gate is at `address`.
+pub(crate) fn owner_of_gate(address: u64) -> Option<&'static Core> {
+    let domains = lock(&world().domains);
+    let owner = |core: &&&'static Core| {
+        let gates = &core.module.parts.gates;
+        gates.iter().any(|gate| core.base + gate.address == address)
+    };
+    domains.values().find(owner).copied()
+}
+
+impl Core {
+    /// Fresh data: mapped, relocated, with its slots.
+    pub(crate) fn map_data(&self) -> std::io::Result<()> {
+        let (parts, base) = (&self.module.parts, self.base);
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        for segment in parts.segments.iter().filter(|s| s.access == Access::Write) {
+            let bytes = segment.bytes.next_multiple_of(PAGE);
+            let at = base + segment.address;
+            self.memory
+                .map_file(at, bytes, both, &self.module.file, segment.address)?;
+        }
+        let put = |at: u64, value: u64| {
+            // SAFETY: `Module::new` has seen that it lies in a segment that was just mapped to be written, and no
+            // code of the domain runs.
+            unsafe { ((base + at) as *mut u64).write_unaligned(value) };
+        };
+        for relocation in &parts.relocations {
+            let value = match relocation.value {
+                Value::Base => base,
+                Value::Symbol(at) => self.symbols.get(at).copied().unwrap_or(0),
+            };
+            put(relocation.at, value.wrapping_add_signed(relocation.addend));
+        }
+        let thunks = base + self.module.bytes;
+        let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
+        for slot in [SLOT_ENTER, SLOT_LEAVE].into_iter().chain(imports) {
+            put(parts.slots.start + 8 * slot, thunks + slot * THUNK as u64);
+        }
+        match &parts.relro {
+            Some(fixed) if !fixed.is_empty() => {
+                self.memory
+                    .protect(base + fixed.start, fixed.end - fixed.start, libc::PROT_READ)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who may do what: the module with its own memory, others with its gates, the module with the host's functions.
+fn tell(core: &Core) -> Result<(), GrantError> {
+    let mut supervisor = world().supervisor();
+    let (parts, base, id) = (&core.module.parts, core.base, core.id);
+    let range = |at: u64, bytes: u64| Range::bytes(base + at, bytes).map_err(Error::Range);
+    for segment in &parts.segments {
+        let permission = match segment.access {
+            Access::Read => Permission::Read,
+            Access::Execute => Permission::ExecuteRead,
+            Access::Write => Permission::ReadWrite,
+        };
+        let whole = range(segment.address, segment.bytes.next_multiple_of(PAGE))?;
+        supervisor.mprot(&id, whole, permission)?;
+    }
+    if let Some(fixed) = parts.relro.as_ref().filter(|fixed| !fixed.is_empty()) {
+        supervisor.mprot(
+            &id,
+            range(fixed.start, fixed.end - fixed.start)?,
+            Permission::Read,
+        )?;
+    }
+    for gate in &parts.gates {
+        supervisor.mprot(
+            &id,
+            range(gate.address, 4)?,
+            Permission::SwitchGate { to: id },
+        )?;
+    }
+    for import in core.imports.iter().filter(|import| import.target != 0) {
+        match owner_of_gate(import.target) {
+            Some(callee) => export_gate(&mut supervisor, id, callee.id, import.target)?,
+            None => {
+                let word = host::words(import.target, 1)?;
+                // A host without rights to its own function cannot give one on.
+                supervisor.mprot_export(&ROOT, id, word, Permission::ReturnGate)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `from` may enter `to` at this gate.
+pub(crate) fn export_gate(
+    supervisor: &mut Supervisor<Table>,
+    from: DomainId,
+    to: DomainId,
+    gate: u64,
+) -> Result<(), Error> {
+    let word = Range::bytes(gate, 4).map_err(Error::Range)?;
+    let permission = Permission::SwitchGate { to };
+    supervisor.mprot_export_up_to(&to, from, word, permission, NOT_FURTHER)
+}

@@ -1,0 +1,145 @@
+//! Mappings, and files of memory whose content cannot change any more.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+pub(crate) const PAGE: u64 = 4096;
+
+/// Addresses that this value owns, mapped or not; unmapped at its end.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    base: u64,
+    bytes: u64,
+}
+
+impl Reserved {
+    /// Addresses without access.
+    pub(crate) fn new(bytes: u64) -> io::Result<Reserved> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: no address is asked for, so nothing is replaced.
+        let base = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, bytes as usize, libc::PROT_NONE, flags, -1, 0)
+        };
+        match base == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(Reserved {
+                base: base as u64,
+                bytes,
+            }),
+        }
+    }
+
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn check(&self, at: u64, bytes: u64) {
+        let inside = at >= self.base && bytes <= self.bytes && at - self.base <= self.bytes - bytes;
+        assert!(
+            inside && at.is_multiple_of(PAGE),
+            "a mapping stays inside its reservation"
+        );
+    }
+
+    /// Fresh memory at `at`, all zeros.
+    pub(crate) fn map(&self, at: u64, bytes: u64, protection: i32) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        self.map_with(at, bytes, protection, flags, -1, 0)
+    }
+
+    /// A private view of a file.
+    pub(crate) fn map_file(
+        &self,
+        at: u64,
+        bytes: u64,
+        protection: i32,
+        file: &OwnedFd,
+        offset: u64,
+    ) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
+        self.map_with(at, bytes, protection, flags, file.as_raw_fd(), offset)
+    }
+
+    fn map_with(
+        &self,
+        at: u64,
+        bytes: u64,
+        protection: i32,
+        flags: i32,
+        file: i32,
+        offset: u64,
+    ) -> io::Result<()> {
+        self.check(at, bytes);
+        assert_ne!(
+            protection & (libc::PROT_WRITE | libc::PROT_EXEC),
+            libc::PROT_WRITE | libc::PROT_EXEC,
+            "no page is writable and executable"
+        );
+        // SAFETY: the addresses are this reservation's, as was checked; its owner knows who uses them.
+        let done = unsafe {
+            libc::mmap(
+                at as *mut _,
+                bytes as usize,
+                protection,
+                flags,
+                file,
+                offset as i64,
+            )
+        };
+        match done == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    }
+
+    /// Another protection, without execution.
+    pub(crate) fn protect(&self, at: u64, bytes: u64, protection: i32) -> io::Result<()> {
+        self.check(at, bytes);
+        assert_eq!(
+            protection & libc::PROT_EXEC,
+            0,
+            "code comes from sealed files"
+        );
+        // SAFETY: as in `map_with`.
+        match unsafe { libc::mprotect(at as *mut _, bytes as usize, protection) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        // SAFETY: the addresses are this value's, which nobody uses any more.
+        unsafe { libc::munmap(self.base as *mut _, self.bytes as usize) };
+    }
+}
+
+/// A file of memory with this content, which nobody can change.
+pub(crate) fn sealed(name: &CStr, bytes: u64, pieces: &[(u64, &[u8])]) -> io::Result<OwnedFd> {
+    // SAFETY: the name ends with a zero; the descriptor is new and nobody else has it.
+    let file = unsafe {
+        let file = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        std::fs::File::from(OwnedFd::from_raw_fd(file))
+    };
+    file.set_len(bytes)?;
+    for (at, piece) in pieces {
+        file.write_all_at(piece, *at)?;
+    }
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: it is a system call on our own descriptor.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(file.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,208 @@
+//! What a call means for memory: rows that the gates' slow way goes by (`slow.rs`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How many bytes an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// So many.
+    Bytes(u64),
+    /// As many as this argument says. Arguments count from 0.
+    Argument(u8),
+    /// As many as two arguments' product.
+    Product(u8, u8),
+    /// Up to the first zero, that included. Only for [`Effect::In`] of what a module calls.
+    Text,
+}
+
+/// What a call does with what an argument points to. Rights have words, so bytes are rounded outwards to whole words.
+///
+/// Where a *module calls the host*, the module must have these rights itself: the host must not read or write
+/// for a module what the module could not. Where the *host calls a module*, or a module another one, the callee gets
+/// them for the length of the call. A null pointer, or a size of 0, means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is read.
+    In(u8, Size),
+    /// It is written.
+    Out(u8, Size),
+    /// Both.
+    InOut(u8, Size),
+    /// The result points to memory that is the caller's from then on: an allocator. Only for what a module calls.
+    Gives(Size),
+    /// The memory is the callee's from then on.
+    Takes(u8, Size),
+    /// The memory was given before, and goes back: all of it, by its first address. Only for what a module calls.
+    Frees(u8),
+    /// As [`Frees`](Effect::Frees) and [`Gives`](Effect::Gives), if the result is not null. Only for what a module calls.
+    Moves(u8, Size),
+    /// It is a function. Where a module calls, it must be one that the module may call itself.
+    Callback(u8),
+}
+
+/// The value of a call that was ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct ErrorValue {
+    /// For results that are integers or pointers.
+    pub integer: i64,
+    /// For results that are floating-point numbers.
+    pub float: f64,
+}
+
+/// What is true of one function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionPolicy {
+    /// What it does.
+    pub effects: Vec<Effect>,
+    /// Words of arguments that it gets on the stack, at most 16.
+    pub stacked: u8,
+    /// What a call of it returns if it was ended. Only for what a module exports.
+    pub error: ErrorValue,
+}
+
+impl FunctionPolicy {
+    /// These effects.
+    #[must_use]
+    pub fn of(effects: &[Effect]) -> FunctionPolicy {
+        FunctionPolicy {
+            effects: effects.to_vec(),
+            ..FunctionPolicy::default()
+        }
+    }
+
+    /// With so many words of arguments on the stack.
+    #[must_use]
+    pub fn stacked(mut self, words: u8) -> FunctionPolicy {
+        self.stacked = words.min(16);
+        self
+    }
+
+    /// With this value if the call is ended.
+    #[must_use]
+    pub fn error(mut self, integer: i64) -> FunctionPolicy {
+        self.error.integer = integer;
+        self
+    }
+}
+
+/// What a domain may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Time of one call into it, with all that it calls. Looked at every few milliseconds.
+    pub time: Option<Duration>,
+    /// Bytes that allocators have given it.
+    pub memory: u64,
+    /// Bytes of each data stack, at most 7 MiB.
+    pub stack: u64,
+}
+
+impl Default for Limits {
+    /// No limit on time, 1 GiB, 256 KiB.
+    fn default() -> Limits {
+        Limits {
+            time: None,
+            memory: 1 << 30,
+            stack: 256 << 10,
+        }
+    }
+}
+
+/// A function that a module may call.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// Where it is; none if the resolver knows.
+    pub(crate) address: Option<u64>,
+    pub(crate) policy: Option<FunctionPolicy>,
+}
+
+/// What a domain may call, what its exports mean, and its limits.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    pub(crate) offers: BTreeMap<String, Offer>,
+    pub(crate) exports: BTreeMap<String, FunctionPolicy>,
+    pub(crate) limits: Limits,
+    pub(crate) error: ErrorValue,
+}
+
+impl Policy {
+    /// It may call nothing.
+    #[must_use]
+    pub fn new() -> Policy {
+        Policy::default()
+    }
+
+    /// It may call the function that the resolver finds by this name, which neither reads nor writes what it is given.
+    #[must_use]
+    pub fn allow(self, name: &str) -> Policy {
+        self.offer_at(name, None, None)
+    }
+
+    /// As [`allow`](Self::allow), with a policy.
+    #[must_use]
+    pub fn allow_with(self, name: &str, policy: FunctionPolicy) -> Policy {
+        self.offer_at(name, None, Some(policy))
+    }
+
+    /// It may call the function at this address by this name. The address may be a switch gate of another domain: then
+    /// calls go there without the host.
+    ///
+    /// # Safety
+    /// A function is there as long as the domain lives. It may be called with any arguments that `policy` lets through.
+    #[must_use]
+    pub unsafe fn offer(
+        self,
+        name: &str,
+        address: usize,
+        policy: Option<FunctionPolicy>,
+    ) -> Policy {
+        self.offer_at(name, Some(address as u64), policy)
+    }
+
+    fn offer_at(
+        mut self,
+        name: &str,
+        address: Option<u64>,
+        policy: Option<FunctionPolicy>,
+    ) -> Policy {
+        self.offers
+            .insert(name.to_owned(), Offer { address, policy });
+        self
+    }
+
+    /// What calls of an export mean.
+    #[must_use]
+    pub fn export(mut self, name: &str, policy: FunctionPolicy) -> Policy {
+        self.exports.insert(name.to_owned(), policy);
+        self
+    }
+
+    /// What ended calls of other exports return.
+    #[must_use]
+    pub fn error(mut self, value: ErrorValue) -> Policy {
+        self.error = value;
+        self
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Policy {
+        self.limits = limits;
+        self
+    }
+
+    /// It may call the C library's allocator. Each block is the domain's until it is freed.
+    #[must_use]
+    pub fn allocators(self) -> Policy {
+        let given = |size| FunctionPolicy::of(&[Effect::Gives(size)]);
+        self.allow_with("malloc", given(Size::Argument(0)))
+            .allow_with("calloc", given(Size::Product(0, 1)))
+            .allow_with("aligned_alloc", given(Size::Argument(1)))
+            .allow_with("free", FunctionPolicy::of(&[Effect::Frees(0)]))
+            .allow_with(
+                "realloc",
+                FunctionPolicy::of(&[Effect::Moves(0, Size::Argument(1))]),
+            )
+    }
+}

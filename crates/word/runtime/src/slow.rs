@@ -1,0 +1,460 @@
+//! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
+
+use crate::domain::{Core, Held};
+use crate::fault::{self, FaultKind};
+use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
+use crate::host::{GrantError, Raised, lock, lower, raise, words, world};
+use crate::policy::{Effect, FunctionPolicy, Size};
+use crate::{thread, watchdog};
+use mullion_supervisor::{DomainId, Permission};
+use mullion_word_abi::STACK_REGION;
+use mullion_word_table::Access;
+use std::arch::asm;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// Words of arguments on the stack.
+type Stacked = [u64; 16];
+
+pub(crate) fn no_arguments() -> Registers {
+    // SAFETY: all zeros are registers.
+    unsafe { std::mem::zeroed() }
+}
+
+impl Registers {
+    fn argument(&self, at: u8) -> u64 {
+        self.integers.get(usize::from(at)).copied().unwrap_or(0)
+    }
+
+    fn bytes(&self, size: Size) -> Option<u64> {
+        match size {
+            Size::Bytes(bytes) => Some(bytes),
+            Size::Argument(at) => Some(self.argument(at)),
+            Size::Product(a, b) => self.argument(a).checked_mul(self.argument(b)),
+            Size::Text => None,
+        }
+    }
+
+    fn answer(&mut self, integer: i64, float: f64) {
+        self.integers[0] = integer as u64;
+        self.integers[1] = 0;
+        self.vectors[0] = [float.to_bits(), 0];
+        self.vectors[1] = [0; 2];
+    }
+}
+
+/// Into a domain, from gates.s or from the host's own code. `from` is the domain that calls, or null.
+pub(crate) extern "C" fn enter_slowly(
+    inner: *const Inner,
+    body: u64,
+    registers: *mut Registers,
+    from: *const Inner,
+) {
+    // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
+    let (core, registers) = unsafe { (&*(*inner).core, &mut *registers) };
+    // SAFETY: as above, or null.
+    let from = unsafe { from.as_ref().map(|from| &*from.core) };
+    let error = core.error_of(body);
+    let refuse = |registers: &mut Registers, report: Option<(FaultKind, String)>| {
+        if let Some((kind, what)) = report {
+            fault::report_refused(core, body, kind, what);
+        }
+        registers.answer(error.integer, error.float);
+    };
+    if core.is_ended() {
+        return refuse(registers, None);
+    }
+    let seat = match thread::seat(core) {
+        Ok(seat) => seat,
+        Err(error) => {
+            let what = format!("no stack for the thread: {error}");
+            return refuse(registers, Some((FaultKind::NoMemory, what)));
+        }
+    };
+    let mark = 0u8;
+    // SAFETY: it is the thread's own.
+    let room = unsafe {
+        let left = (&raw const mark as u64).wrapping_sub((*here()).host_low);
+        (*here()).control >= (*here()).limit && left >= gates::HOST_RESERVE
+    };
+    if !room {
+        let what = "calls are nested too deeply".to_owned();
+        return refuse(registers, Some((FaultKind::ControlStack, what)));
+    }
+    // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
+    let depth = unsafe { &(*seat).depth };
+    depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    match core.is_ended() {
+        true => refuse(registers, None),
+        false => match enter_by_policy(core, body, registers, seat, from) {
+            Ok(()) => {}
+            Err(what) => refuse(registers, Some((FaultKind::Policy, what))),
+        },
+    }
+    depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+}
+
+fn enter_by_policy(
+    core: &'static Core,
+    body: u64,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    from: Option<&'static Core>,
+) -> Result<(), String> {
+    let none = FunctionPolicy::default();
+    let policy = core.export(body).unwrap_or(&none);
+    let mut raised = Vec::new();
+    let granted = grant_arguments(core, policy, registers, from, &mut raised);
+    let result = granted.and_then(|()| {
+        // SAFETY: the seat is the thread's own.
+        let before = unsafe { (*seat).stack };
+        push_stacked(policy, registers, seat, from)?;
+        invoke(core, body, registers, seat);
+        // SAFETY: as above; a call that ends leaves the seat as it found it.
+        unsafe { (*seat).stack = before };
+        Ok(())
+    });
+    if !raised.is_empty() {
+        let mut supervisor = world().supervisor();
+        raised
+            .into_iter()
+            .rev()
+            .for_each(|raised| lower(&mut supervisor, raised));
+    }
+    result
+}
+
+/// What the callee gets for the length of the call.
+fn grant_arguments(
+    core: &Core,
+    policy: &FunctionPolicy,
+    registers: &Registers,
+    from: Option<&'static Core>,
+    raised: &mut Vec<Raised>,
+) -> Result<(), String> {
+    for effect in &policy.effects {
+        let (argument, size, permission, stays) = match *effect {
+            Effect::In(at, size) => (at, size, Permission::Read, false),
+            Effect::Out(at, size) | Effect::InOut(at, size) => {
+                (at, size, Permission::ReadWrite, false)
+            }
+            Effect::Takes(at, size) => (at, size, Permission::ReadWrite, true),
+            Effect::Callback(_) | Effect::Gives(_) | Effect::Frees(_) | Effect::Moves(..) => {
+                continue;
+            }
+        };
+        let (address, bytes) = (registers.argument(argument), registers.bytes(size));
+        let bytes = bytes.ok_or_else(|| format!("argument {argument} has no size"))?;
+        if address == 0 || bytes == 0 {
+            continue;
+        }
+        // A module cannot give what it does not have.
+        if let Some(caller) = from {
+            check(caller, address, bytes, access(permission))
+                .map_err(|wrong| wrong.describe(argument))?;
+        }
+        let range = words(address, bytes).map_err(|error| error.to_string())?;
+        let mut supervisor = world().supervisor();
+        let given =
+            raise(&mut supervisor, core.id, range, permission).map_err(|e| e.to_string())?;
+        match (stays, from) {
+            (false, _) => raised.push(given),
+            (true, Some(caller)) => drop_right(&mut supervisor, caller.id, range),
+            (true, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn drop_right(
+    supervisor: &mut mullion_supervisor::Supervisor<mullion_word_table::Table>,
+    id: DomainId,
+    range: mullion_supervisor::Range,
+) {
+    let pieces: Vec<_> = supervisor
+        .regions(range)
+        .map(|(piece, h)| (piece, h.owner))
+        .collect();
+    for (piece, owner) in pieces {
+        if let Some(piece) = piece.overlap(range).filter(|_| owner != id) {
+            let _none = supervisor.mprot_export(&owner, id, piece, Permission::None);
+        }
+    }
+}
+
+fn access(permission: Permission) -> Access {
+    match permission {
+        Permission::ReadWrite => Access::READ_WRITE,
+        _ => Access::READ,
+    }
+}
+
+/// Copies stack arguments to the domain's data stack, below what is on it.
+fn push_stacked(
+    policy: &FunctionPolicy,
+    registers: &Registers,
+    seat: *mut Seat,
+    from: Option<&'static Core>,
+) -> Result<(), String> {
+    if policy.stacked == 0 {
+        return Ok(());
+    }
+    let arguments = read_stacked(policy.stacked, registers.stacked, from)?;
+    // SAFETY: the seat is the thread's own.
+    let (stack, low, top) = unsafe { ((*seat).stack, (*seat).low, (*seat).top) };
+    let to = (stack.wrapping_sub(8 * u64::from(policy.stacked))) & !15;
+    // A callback's stack is wherever the module had it.
+    if to < low || to >= top {
+        return Err("the data stack is full".to_owned());
+    }
+    for (at, word) in arguments.iter().take(policy.stacked.into()).enumerate() {
+        // SAFETY: it is in the mapped part of the stack, by the bounds above, and nobody else runs on it.
+        unsafe { (to as *mut u64).add(at).write(*word) };
+    }
+    // SAFETY: as above.
+    unsafe { (*seat).stack = to };
+    Ok(())
+}
+
+/// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
+fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
+    let mut arguments = [0; 16];
+    let count = usize::from(count).min(arguments.len());
+    if let Some(caller) = from {
+        let seat = thread::seat(caller).map_err(|error| error.to_string())?;
+        // SAFETY: the seat is the thread's own.
+        let low = unsafe { (*seat).low };
+        let end = (low & !(STACK_REGION - 1)) + STACK_REGION;
+        if at < low || at > end - 8 * count as u64 || !at.is_multiple_of(8) {
+            return Err("stack arguments are not on the data stack".to_owned());
+        }
+    }
+    for (word, argument) in arguments.iter_mut().take(count).enumerate() {
+        // SAFETY: on the caller's stack: the host's, by its policy for this function, or a data stack, as checked.
+        *argument = unsafe { (at as *const u64).add(word).read() };
+    }
+    Ok(arguments)
+}
+
+fn invoke(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut Seat) {
+    let words = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
+    let (mut mxcsr, mut control) = (0u32, 0u16);
+    if words {
+        // SAFETY: they store the control words.
+        unsafe {
+            asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack));
+            asm!("fnstcw [{}]", in(reg) &raw mut control, options(nostack));
+        }
+    }
+    let timed = core.limits.time.map(watchdog::begin);
+    // SAFETY: the seat is this thread's, there is room, and the host runs.
+    unsafe { gates::mullion_word_invoke(&raw const core.inner, body, registers, seat) };
+    if let Some(timed) = timed {
+        watchdog::end(timed);
+    }
+    if words {
+        // SAFETY: they load what was stored above; an exception that is pending is cleared first.
+        unsafe {
+            asm!("fnclex", "fldcw [{}]", in(reg) &raw const control, options(nostack));
+            asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack));
+        }
+    }
+}
+
+/// A right that a module does not have.
+struct Lacks {
+    address: u64,
+    bytes: u64,
+    right: Access,
+}
+
+impl Lacks {
+    fn describe(&self, argument: u8) -> String {
+        let Lacks {
+            address,
+            bytes,
+            right,
+        } = self;
+        format!(
+            "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
+        )
+    }
+}
+
+fn check(core: &Core, address: u64, bytes: u64, right: Access) -> Result<(), Lacks> {
+    match core.view.allows(address, bytes, right) {
+        true => Ok(()),
+        false => Err(Lacks {
+            address,
+            bytes,
+            right,
+        }),
+    }
+}
+
+/// Out of a domain, from gates.s. The thread is the host's, and on the host's stack.
+pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Registers) {
+    // SAFETY: gates give an import, which lives for ever, and their own frame's registers. The newest frame is the
+    // caller's.
+    let (import, registers, core) = unsafe {
+        let seat = (*(*here()).frame).seat;
+        (&*import, &mut *registers, &*(*(*seat).inner).core)
+    };
+    let outcome = match &import.policy {
+        _ if import.target == 0 => Err("the host does not offer it".to_owned()),
+        Some(policy) => leave_by_policy(core, import, policy, registers),
+        None => Ok(()),
+    };
+    if let Err(what) = outcome {
+        registers.answer(0, 0.0);
+        // The trap behind the return takes the frame down.
+        if let Ok(thread) = thread::this() {
+            thread.refusal = Some(format!("{}: {what}", import.name));
+        }
+        // SAFETY: it is the thread's own.
+        unsafe { (*here()).pending.store(1, Ordering::Relaxed) };
+    }
+}
+
+fn leave_by_policy(
+    core: &'static Core,
+    import: &Import,
+    policy: &FunctionPolicy,
+    registers: &mut Registers,
+) -> Result<(), String> {
+    let mut moved = None;
+    for effect in &policy.effects {
+        if !before_call(core, *effect, registers, &mut moved)? {
+            registers.answer(0, 0.0);
+            return Ok(());
+        }
+    }
+    let given = policy.effects.iter().find_map(|effect| match *effect {
+        Effect::Gives(size) | Effect::Moves(_, size) => registers.bytes(size),
+        _ => None,
+    });
+    let stacked = match policy.stacked {
+        0 => [0; 16],
+        count => read_stacked(count, registers.stacked, Some(core))?,
+    };
+    // SAFETY: the host offers this function, with what its policy has checked.
+    unsafe {
+        let count = policy.stacked.into();
+        gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
+    }
+    let result = registers.integers[0];
+    match (given, moved) {
+        (Some(bytes), _) if result != 0 => give(core, result, bytes).map_err(|e| e.to_string()),
+        // It was not moved: the module has it as before.
+        (Some(bytes), Some((address, held))) if bytes != 0 => {
+            give(core, address, held).map_err(|e| e.to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the call is to be made; if not, it answers 0.
+fn before_call(
+    core: &Core,
+    effect: Effect,
+    registers: &Registers,
+    moved: &mut Option<(u64, u64)>,
+) -> Result<bool, String> {
+    let demand = |argument: u8, size, right| {
+        let address = registers.argument(argument);
+        match (address, registers.bytes(size)) {
+            (0, _) | (_, Some(0)) => Ok(()),
+            (address, Some(bytes)) => check(core, address, bytes, right),
+            (address, None) => check_text(core, address),
+        }
+        .map_err(|lacks| lacks.describe(argument))
+    };
+    match effect {
+        Effect::In(at, size) => demand(at, size, Access::READ)?,
+        Effect::Out(at, size) | Effect::InOut(at, size) => demand(at, size, Access::READ_WRITE)?,
+        Effect::Takes(at, size) => {
+            demand(at, size, Access::READ_WRITE)?;
+            let (address, bytes) = (registers.argument(at), registers.bytes(size).unwrap_or(0));
+            if address != 0 && bytes != 0 {
+                lock(&core.held).remove(&address);
+                take_away(core.id, address, bytes);
+            }
+        }
+        Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
+        Effect::Frees(at) => {
+            free(core, registers.argument(at))?;
+        }
+        Effect::Moves(at, size) => {
+            if !has_room(core, registers.bytes(size)) {
+                return Ok(false);
+            }
+            let address = registers.argument(at);
+            *moved = free(core, address)?.map(|bytes| (address, bytes));
+        }
+        Effect::Callback(at) => {
+            let function = registers.argument(at);
+            let may = core.view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
+            if function != 0 && !may {
+                return Err(format!(
+                    "argument {at} is {function:#x}, which the module may not call"
+                ));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// A string that the module may read up to its end.
+fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
+    let mut at = start;
+    loop {
+        check(core, at, 1, Access::READ)?;
+        // SAFETY: the module may read the word, so there is memory; whoever granted it keeps it there.
+        if unsafe { (at as *const u8).read_volatile() } == 0 {
+            return Ok(());
+        }
+        at += 1;
+    }
+}
+
+fn has_room(core: &Core, bytes: Option<u64>) -> bool {
+    let used: u64 = lock(&core.held).values().map(|held| held.bytes).sum();
+    bytes.is_some_and(|bytes| bytes <= core.limits.memory.saturating_sub(used))
+}
+
+fn give(core: &Core, address: u64, bytes: u64) -> Result<(), GrantError> {
+    if bytes == 0 {
+        lock(&core.held).insert(address, Held { bytes });
+        return Ok(());
+    }
+    let range = words(address, bytes)?;
+    let _stays = raise(
+        &mut world().supervisor(),
+        core.id,
+        range,
+        Permission::ReadWrite,
+    )?;
+    lock(&core.held).insert(address, Held { bytes });
+    Ok(())
+}
+
+/// A block that was given goes back; how large it was. Null is nothing.
+fn free(core: &Core, address: u64) -> Result<Option<u64>, String> {
+    if address == 0 {
+        return Ok(None);
+    }
+    let held = lock(&core.held).remove(&address);
+    let held =
+        held.ok_or_else(|| format!("{address:#x} is no block that was given to the module"))?;
+    take_away(core.id, address, held.bytes);
+    Ok(Some(held.bytes))
+}
+
+/// Takes memory of the host away from a domain, on all threads.
+pub(crate) fn take_away(id: DomainId, address: u64, bytes: u64) {
+    if bytes != 0
+        && let Ok(range) = words(address, bytes)
+    {
+        drop_right(&mut world().supervisor(), id, range);
+    }
+}

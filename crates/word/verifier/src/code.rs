@@ -1,0 +1,958 @@
+//! The linear pass over executable segments.
+//!
+//! Each instruction is decoded once, in ascending order. Branches mark their targets; an instruction that is
+//! already known as a target starts a new straight line. A branch back to an instruction that is passed is
+//! checked at the end, against the instructions' starts and against the ranges in which something relied on what
+//! came before.
+//!
+//! The points behind a check are read when the check is met, so that it is known what it covers, and once more in
+//! their place. At the end each check must have points of its own.
+
+use crate::line::{Fact, Line, Made};
+use crate::module::{Module, Segment};
+use crate::rule::{Place, Rule, Violation};
+use crate::sequence::{Broken, Compares, Operand, Points, R11, Sequence, Target, View};
+use crate::stats::Stats;
+use crate::{Facts, Gate, Refused, Report};
+use mullion_decoder::decode::{Instruction, NONE, R14, R15, RIP, RSP};
+use mullion_decoder::marks::Marks;
+use mullion_decoder::row::{self, Kind};
+use mullion_word_abi as abi;
+use std::ops::Range;
+
+const RDI: u8 = 7;
+const RSI: u8 = 6;
+
+/// An executable segment and what the pass has learnt about it.
+struct Code<'a> {
+    view: View<'a>,
+    marks: Marks,
+}
+
+/// A check that was made.
+struct Check {
+    operand: Operand,
+    /// What may rely on it, as displacements.
+    read: Range<i64>,
+    write: Range<i64>,
+    /// Behind its first instruction.
+    closed: u32,
+    /// Behind its first compare.
+    looked: u32,
+    /// Behind the last access that relies on it; 0 if none does.
+    relied: u32,
+    /// Address of the points, and of the jump to them.
+    cold: u32,
+    jump: u32,
+    /// Address of the trap, and the place of the first access.
+    trap: u32,
+    first: u32,
+    writes: bool,
+}
+
+/// An access to memory.
+#[derive(Clone, Copy)]
+struct Access {
+    operand: Operand,
+    bytes: u32,
+    write: bool,
+    /// It may not happen although the instruction completes.
+    lazy: bool,
+    at: u32,
+    end: u32,
+}
+
+/// Everything that the pass carries along.
+struct Pass<'a> {
+    module: &'a Module,
+    codes: Vec<Code<'a>>,
+    /// Which of them is passed over.
+    number: usize,
+    view: View<'a>,
+    reads: bool,
+    line: Line,
+    /// Since which position nothing runs on.
+    dead: Option<usize>,
+    checks: Vec<Check>,
+    /// Addresses at which points were met, in ascending order.
+    points: Vec<u32>,
+    gates: Vec<Gate>,
+    /// Where the table's answer is relied on.
+    ranges: Vec<Range<u32>>,
+    stats: Stats,
+}
+
+/// Checks every executable segment of `module`.
+pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
+    let codes = module
+        .segments()
+        .iter()
+        .filter(|segment| segment.permission().is_executable());
+    let code = |segment: &Segment| {
+        let bytes = module.contents(segment);
+        Code {
+            // A segment ends below 2 GiB; the file's checks saw to it.
+            view: View {
+                start: segment.address() as u32,
+                bytes,
+            },
+            marks: Marks::new(bytes.len()),
+        }
+    };
+    let mut pass = Pass {
+        module,
+        codes: codes.map(code).collect(),
+        number: 0,
+        view: View {
+            start: 0,
+            bytes: &[],
+        },
+        reads: module.protection() == abi::Protection::ReadWrite,
+        line: Line::default(),
+        dead: None,
+        checks: Vec::new(),
+        points: Vec::new(),
+        gates: Vec::new(),
+        ranges: Vec::new(),
+        stats: Stats::default(),
+    };
+    for number in 0..pass.codes.len() {
+        pass.number = number;
+        pass.scan(report);
+    }
+    pass.owners(report);
+    pass.branches(report);
+    pass.labels(report);
+    pass.finish()
+}
+
+fn violation(view: &View, position: usize, rule: Rule) -> Violation {
+    let length = view
+        .decode(position)
+        .map_or(1, |instruction| usize::from(instruction.length));
+    Violation {
+        place: Place::Address(u64::from(view.at(position))),
+        rule,
+        bytes: view.rest(position).iter().take(length).copied().collect(),
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn scan(&mut self, report: &mut Report) {
+        let Some(code) = self.codes.get(self.number) else {
+            return;
+        };
+        self.view = code.view;
+        self.line.restart();
+        self.dead = None;
+        let mut position = 0;
+        while position < self.view.bytes.len() {
+            let mut broken = None;
+            if self.start(position) {
+                broken = self.settle().err().map(|rule| (position, rule));
+                self.line.restart();
+                self.dead = None;
+            }
+            let step = self.step(position);
+            let length = match step {
+                Ok(length) => length,
+                Err((at, rule)) => {
+                    broken = broken.or(Some((at, rule)));
+                    self.skip(position, at)
+                }
+            };
+            if let Some((at, rule)) = broken {
+                self.line.restart();
+                self.dead = None;
+                report.add(|| violation(&self.view, at, rule));
+            }
+            position += length;
+        }
+        if let Err(rule) = self.settle() {
+            report.add(|| violation(&self.view, position, rule));
+        }
+        report.next_phase();
+    }
+
+    /// An instruction starts here. True if a branch that was passed comes here.
+    #[inline]
+    fn start(&mut self, position: usize) -> bool {
+        let code = self.codes.get_mut(self.number);
+        code.is_some_and(|code| code.marks.start(position))
+    }
+
+    /// What the pass does about a violation at `at` behind `position`: how far it goes on.
+    #[cold]
+    fn skip(&mut self, position: usize, at: usize) -> usize {
+        let mut end = position;
+        // Instructions of a sequence that are right.
+        while end <= at {
+            match self.view.decode(end) {
+                Ok(instruction) => end += usize::from(instruction.length),
+                Err(_) => return self.resume(end) - position,
+            }
+            if end <= at {
+                self.start(end);
+            }
+        }
+        end - position
+    }
+
+    /// After bytes that cannot be decoded: the next place that is surely an instruction, so that one hole is one violation.
+    fn resume(&mut self, position: usize) -> usize {
+        let mut end = position + 1;
+        while !self.view.rest(end).is_empty() {
+            let code = self.codes.get(self.number);
+            let target = code.is_some_and(|code| code.marks.is_target(end));
+            if target || self.view.rest(end).starts_with(&abi::LABEL_NOP) {
+                break;
+            }
+            self.start(end);
+            end += 1;
+        }
+        end
+    }
+
+    /// Passes what is at `position`: its length.
+    fn step(&mut self, position: usize) -> Result<usize, Broken> {
+        let here = |rule| (position, rule);
+        let rest = self.view.rest(position);
+        match rest {
+            [0xf3, ..] if rest.starts_with(&abi::ENDBR64) => {
+                if let Some((body, slot)) = self.view.gate(position)
+                    && self.slot(slot) == Some(abi::SLOT_ENTER)
+                {
+                    return self.gate(position, body).map_err(here);
+                }
+            }
+            [0xff, modrm @ (0x15 | 0x25), a, b, c, d, ..] => {
+                let distance = i32::from_le_bytes([*a, *b, *c, *d]);
+                return self
+                    .slot_branch(position, distance, *modrm == 0x25)
+                    .map_err(here);
+            }
+            _ => {}
+        }
+        let instruction = self.view.decode(position).map_err(here)?;
+        if is_scratch_set(&instruction)
+            && let Some(sequence) = self.view.sequence(position, &instruction)
+        {
+            return match sequence? {
+                Sequence::Compares(compares) => self.compares(position, compares),
+                Sequence::Points(points) => self.points_met(position, &points).map_err(here),
+                Sequence::Target(target) => self.target_checked(position, &target).map_err(here),
+            };
+        }
+        self.instruction(&instruction, position).map_err(here)?;
+        Ok(usize::from(instruction.length))
+    }
+
+    /// No branch may go to the bytes from `from` up to `to`, addresses of this segment.
+    fn close(&mut self, from: u32, to: u32) {
+        let start = self.view.start;
+        let position = |at: u32| at.saturating_sub(start) as usize;
+        if let Some(code) = self.codes.get_mut(self.number) {
+            code.marks.close(position(from), position(to));
+        }
+    }
+
+    /// A straight line may end here.
+    #[inline]
+    fn settle(&self) -> Result<(), Rule> {
+        match self.line.stepped {
+            None => Ok(()),
+            Some(_) => Err(Rule::StackProbe),
+        }
+    }
+
+    /// The straight line ends behind this instruction.
+    #[inline]
+    fn end(&mut self) -> Result<(), Rule> {
+        self.settle()?;
+        self.line.restart();
+        Ok(())
+    }
+
+    /// The instructions of a sequence start there, and no branch goes behind the first one's start.
+    fn mark(&mut self, position: usize, end: usize) {
+        let mut at = position;
+        while at < end {
+            if at > position {
+                self.start(at);
+            }
+            self.stats.instructions += 1;
+            at += self
+                .view
+                .decode(at)
+                .map_or(end, |instruction| usize::from(instruction.length));
+        }
+        let (from, to) = (self.view.at(position) + 1, self.view.at(end));
+        self.close(from, to);
+    }
+
+    /// A gate: the runtime comes here from outside, and goes on at `body`.
+    fn gate(&mut self, position: usize, body: i64) -> Result<usize, Rule> {
+        self.settle()?;
+        self.line.restart();
+        let end = position + abi::GATE_BYTES as usize;
+        // The jump through memory has no row: its start, and those of the others, by hand.
+        self.start(position + 4);
+        self.start(position + 11);
+        self.stats.instructions += 3;
+        self.close(self.view.at(position) + 1, self.view.at(end));
+        self.target(body)?;
+        self.gates.push(Gate {
+            address: u64::from(self.view.at(position)),
+            body: body as u64,
+        });
+        self.dead = Some(end);
+        Ok(end - position)
+    }
+
+    /// The number of the slot at an address.
+    fn slot(&self, address: i64) -> Option<u64> {
+        let slots = self.module.slots();
+        let address = u64::try_from(address).ok()?;
+        let distance = address.checked_sub(slots.start)?;
+        (slots.contains(&address) && distance.is_multiple_of(8)).then_some(distance / 8)
+    }
+
+    /// `call` or `jmp` through a word of memory relative to `%rip`.
+    fn slot_branch(&mut self, position: usize, distance: i32, jump: bool) -> Result<usize, Rule> {
+        let length = 6;
+        let end = i64::from(self.view.at(position)) + length as i64;
+        self.stats.instructions += 1;
+        self.stats.slots += 1;
+        match self.slot(end + i64::from(distance)) {
+            Some(abi::SLOT_LEAVE | abi::SLOT_FIRST_IMPORT..) => {}
+            Some(abi::SLOT_ENTER) => return Err(Rule::SlotEnter),
+            _ => return Err(Rule::SlotCall),
+        }
+        self.end()?;
+        self.dead = jump.then_some(position + length);
+        Ok(length)
+    }
+
+    /// A check: what it covers holds from here on.
+    fn compares(&mut self, position: usize, compares: Compares) -> Result<usize, Broken> {
+        let jump = compares.looked;
+        let form = |rule| (jump, rule);
+        let mut codes = self.codes.iter().map(|code| code.view);
+        let (view, cold) = codes
+            .find_map(|view| Some((view, view.position(compares.cold)?)))
+            .ok_or(form(Rule::BranchOutside))?;
+        let points = view.points(cold).map_err(|(_, rule)| form(rule))?;
+        if points.back != i64::from(self.view.at(compares.end)) {
+            return Err(form(Rule::ColdForm));
+        }
+        if !points.operand.is_beside(&compares.operand) {
+            return Err(form(Rule::ColdOperand));
+        }
+        let both = |range: &Range<i64>| {
+            range.start.max(compares.covered.start)..range.end.min(compares.covered.end)
+        };
+        self.mark(position, compares.end);
+        self.line.forget(R11);
+        let Operand { base, index, .. } = compares.operand;
+        self.line.check(self.checks.len() as u32, base, index);
+        self.checks.push(Check {
+            operand: compares.operand,
+            read: both(&points.read),
+            write: both(&points.write),
+            closed: self.view.at(compares.end),
+            looked: self.view.at(compares.looked),
+            relied: 0,
+            cold: view.at(cold),
+            jump: self.view.at(jump),
+            trap: view.at(points.trap),
+            first: 0,
+            writes: false,
+        });
+        self.dead = None;
+        self.stats.checks += 1;
+        Ok(compares.end - position)
+    }
+
+    /// Points, in their place.
+    fn points_met(&mut self, position: usize, points: &Points) -> Result<usize, Rule> {
+        let dead = self.dead.ok_or(Rule::ColdOwner)?;
+        self.mark(position, points.end);
+        // Not even the first instruction is a target.
+        self.close(self.view.at(dead), self.view.at(position) + 1);
+        self.points.push(self.view.at(position));
+        // All of them: they may run between another check and its access.
+        self.ranges
+            .push(self.view.at(position)..self.view.at(points.trap));
+        self.line.restart();
+        self.dead = Some(points.end);
+        Ok(points.end - position)
+    }
+
+    /// The check of a branch's target.
+    fn target_checked(&mut self, position: usize, target: &Target) -> Result<usize, Rule> {
+        self.settle()?;
+        for away in target.away.into_iter().flatten() {
+            self.target(away)?;
+        }
+        self.mark(position, target.end);
+        self.line.forget(R11);
+        let made = Made {
+            since: self.view.at(target.end),
+            looked: self.view.at(target.looked),
+        };
+        let fact = if target.own {
+            Fact::Labelled
+        } else {
+            Fact::Enter
+        };
+        self.line.learn(fact, target.register, made);
+        self.dead = None;
+        Ok(target.end - position)
+    }
+
+    #[inline]
+    fn instruction(&mut self, instruction: &Instruction, position: usize) -> Result<(), Rule> {
+        self.stats.instructions += 1;
+        let row = instruction.row;
+        operands(instruction)?;
+        if instruction.gs {
+            return Err(Rule::CheckForm);
+        }
+        let at = self.view.at(position);
+        let end = at + u32::from(instruction.length);
+        if instruction.memory && !row.has(row::NO_ACCESS) && !is_prefetch(instruction) {
+            let access = Access {
+                operand: Operand::of(instruction),
+                bytes: instruction.memory_bytes(),
+                write: row.has(row::RM_WRITE),
+                lazy: row.has(row::LAZY),
+                at,
+                end,
+            };
+            self.access(&access)?;
+        }
+        self.stats.x87 |= row.has(row::X87);
+        self.stats.mxcsr |= row.has(row::MXCSR);
+        let (was_dead, mut dead) = (self.dead.take(), None);
+        match row.kind {
+            Kind::Plain
+            | Kind::X87
+            | Kind::Move
+            | Kind::MoveImmediate
+            | Kind::AddTo
+            | Kind::AddFrom
+            | Kind::Shift => {
+                if instruction.opcode == 0x90 && instruction.plane == 0 && !instruction.memory {
+                    dead = was_dead;
+                }
+            }
+            Kind::Arithmetic | Kind::Lea => {
+                if self.stack_step(instruction, position)? {
+                    return Ok(());
+                }
+            }
+            Kind::Nop if self.view.rest(position).starts_with(&abi::LABEL_NOP) => {
+                self.stats.labels += 1;
+                self.end()?;
+            }
+            Kind::Nop => dead = was_dead,
+            Kind::Conditional => {
+                self.settle()?;
+                self.target(self.branch(instruction, position))?;
+            }
+            Kind::Jump | Kind::Call => {
+                self.target(self.branch(instruction, position))?;
+                self.end()?;
+                dead = (row.kind == Kind::Jump).then_some((end - self.view.start) as usize);
+            }
+            Kind::Return => {
+                self.end()?;
+                dead = Some((end - self.view.start) as usize);
+            }
+            Kind::Indirect => {
+                let jump = instruction.reg & 7 == 4;
+                self.indirect(instruction.rm, jump, at, end)?;
+                self.end()?;
+                dead = jump.then_some((end - self.view.start) as usize);
+            }
+            Kind::Movs | Kind::Cmps | Kind::Stos | Kind::Scas | Kind::Lods => {
+                self.string(instruction, at, end)?;
+            }
+            // Nothing behind it in this line is ever executed.
+            Kind::Stop => {
+                self.line.restart();
+                dead = Some((end - self.view.start) as usize);
+            }
+            Kind::Breakpoint => {
+                self.end()?;
+                dead = was_dead;
+            }
+        }
+        self.dead = dead;
+        self.writes(instruction, position, at)
+    }
+
+    fn branch(&self, instruction: &Instruction, position: usize) -> i64 {
+        instruction.branch(self.view.rest(position), self.view.at(position))
+    }
+
+    /// A direct branch goes there.
+    #[inline]
+    fn target(&mut self, target: i64) -> Result<(), Rule> {
+        if let Some(position) = self.view.position(target)
+            && let Some(code) = self.codes.get_mut(self.number)
+        {
+            code.marks.target(position);
+            return Ok(());
+        }
+        for code in &mut self.codes {
+            if let Some(position) = code.view.position(target) {
+                code.marks.target(position);
+                return Ok(());
+            }
+        }
+        Err(Rule::BranchOutside)
+    }
+
+    fn indirect(&mut self, register: u8, jump: bool, at: u32, end: u32) -> Result<(), Rule> {
+        let labelled = self.line.known(Fact::Labelled, register).filter(|_| jump);
+        let made = self
+            .line
+            .known(Fact::Enter, register)
+            .or(labelled)
+            .ok_or(Rule::IndirectUnchecked)?;
+        self.close(made.since, at + 1);
+        self.ranges.push(made.looked..end);
+        self.stats.indirect += 1;
+        Ok(())
+    }
+
+    /// A constant step of `%r15`, if it is one.
+    fn stack_step(&mut self, instruction: &Instruction, position: usize) -> Result<bool, Rule> {
+        if instruction.size != 8 {
+            return Ok(false);
+        }
+        let step = match instruction.row.kind {
+            Kind::Lea
+                if (instruction.reg, instruction.base, instruction.index) == (R15, R15, NONE) =>
+            {
+                i64::from(instruction.displacement)
+            }
+            Kind::Arithmetic if !instruction.memory && instruction.rm == R15 => {
+                let immediate = instruction.immediate(self.view.rest(position));
+                match instruction.reg & 7 {
+                    0 => immediate,
+                    5 => -immediate,
+                    _ => return Ok(false),
+                }
+            }
+            _ => return Ok(false),
+        };
+        let steps = self.line.steps + step;
+        if steps.abs() > abi::MAX_DISPLACEMENT {
+            return Err(Rule::StackStep);
+        }
+        self.line.forget(R15);
+        self.line.stepped.get_or_insert(self.view.at(position));
+        self.line.steps = steps;
+        Ok(true)
+    }
+
+    /// `xor` of a register that is below 8 MiB to `%r15`, if it is one.
+    fn stack_xor(&mut self, instruction: &Instruction, at: u32) -> Result<bool, Rule> {
+        let (to, from) = match (instruction.plane, instruction.opcode) {
+            (0, 0x31) => (instruction.rm, instruction.reg),
+            (0, 0x33) => (instruction.reg, instruction.rm),
+            _ => return Ok(false),
+        };
+        if to != R15 || instruction.memory || instruction.size != 8 {
+            return Ok(false);
+        }
+        let made = self
+            .line
+            .known(Fact::Small, from)
+            .ok_or(Rule::RegisterR15)?;
+        self.settle()?;
+        self.close(made.since, at + 1);
+        self.line.forget(R15);
+        Ok(true)
+    }
+
+    fn string(&mut self, instruction: &Instruction, at: u32, end: u32) -> Result<(), Rule> {
+        if instruction.repeat {
+            return Err(Rule::StringRepeat);
+        }
+        self.stats.strings += 1;
+        let bytes = match instruction.opcode & 1 {
+            0 => 1,
+            _ => u32::from(instruction.size),
+        };
+        let kind = instruction.row.kind;
+        let writes = matches!(kind, Kind::Movs | Kind::Stos);
+        let source = matches!(kind, Kind::Movs | Kind::Lods | Kind::Cmps);
+        let destination = !matches!(kind, Kind::Lods);
+        let pointers = [
+            destination.then_some((RDI, writes)),
+            source.then_some((RSI, false)),
+        ];
+        for (base, write) in pointers.into_iter().flatten() {
+            self.access(&Access {
+                operand: Operand {
+                    base,
+                    index: NONE,
+                    scale: 0,
+                    displacement: 0,
+                },
+                bytes,
+                write,
+                lazy: false,
+                at,
+                end,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether an access is covered as far as it must be.
+    #[inline]
+    fn access(&mut self, access: &Access) -> Result<(), Rule> {
+        let Operand {
+            base,
+            index,
+            displacement,
+            ..
+        } = access.operand;
+        let stack = base == R15 && index == NONE;
+        if stack && i64::from(displacement).abs() <= abi::MAX_DISPLACEMENT {
+            self.stats.stack += 1;
+            if !access.lazy {
+                self.probe(access.at);
+            }
+            return Ok(());
+        }
+        if base == RIP {
+            let target = i64::from(access.end) + i64::from(displacement);
+            self.stats.rip += 1;
+            return match self.module.holds(target, access.bytes, access.write) {
+                true => Ok(()),
+                false if !access.write && !self.reads => Ok(()),
+                false => Err(Rule::RipTarget),
+            };
+        }
+        if !access.write && !self.reads {
+            self.stats.free += 1;
+            return Ok(());
+        }
+        let near = i64::from(displacement);
+        let bytes = near..near + i64::from(access.bytes);
+        let covers = |number: &u32| {
+            let check = self.checks.get(*number as usize);
+            check.is_some_and(|check| {
+                let range = if access.write {
+                    &check.write
+                } else {
+                    &check.read
+                };
+                check.operand.is_beside(&access.operand)
+                    && range.start <= bytes.start
+                    && bytes.end <= range.end
+            })
+        };
+        let Some(number) = self.line.checks(base, index).find(covers) else {
+            return Err(match (stack, access.write) {
+                (true, _) => Rule::Displacement,
+                (_, true) => Rule::WriteUnchecked,
+                _ => Rule::ReadUnchecked,
+            });
+        };
+        self.rely(number, access);
+        Ok(())
+    }
+
+    fn rely(&mut self, number: u32, access: &Access) {
+        self.stats.checked += 1;
+        let Some(check) = self.checks.get_mut(number as usize) else {
+            return;
+        };
+        if check.relied == 0 {
+            check.first = access.at;
+        }
+        check.relied = access.end;
+        check.writes |= access.write;
+        // From where the last access that relied on it left off.
+        let from = std::mem::replace(&mut check.closed, access.at + 1);
+        self.close(from, access.at + 1);
+    }
+
+    /// An access to the data stack, which faults if the steps left the mapped part far behind.
+    #[inline]
+    fn probe(&mut self, at: u32) {
+        if let Some(from) = self.line.stepped.take() {
+            self.line.steps = 0;
+            self.close(from + 1, at + 1);
+        }
+    }
+
+    /// What the instruction does to general registers.
+    #[inline]
+    fn writes(&mut self, instruction: &Instruction, position: usize, at: u32) -> Result<(), Rule> {
+        let row = instruction.row;
+        let mut clobbers = u32::from(row.clobbers);
+        while clobbers != 0 {
+            self.line.forget(clobbers.trailing_zeros() as u8);
+            clobbers &= clobbers - 1;
+        }
+        if row.has(row::REG_WRITE) {
+            self.write(
+                byte_register(instruction, instruction.reg, row::REG_BYTE),
+                instruction,
+                position,
+                at,
+            )?;
+        }
+        if row.has(row::RM_WRITE) && row.has(row::RM_GPR) && !instruction.memory {
+            self.write(
+                byte_register(instruction, instruction.rm, row::RM_BYTE),
+                instruction,
+                position,
+                at,
+            )?;
+        }
+        if row.has(row::V_WRITE) {
+            self.write(instruction.vvvv, instruction, position, at)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        register: u8,
+        instruction: &Instruction,
+        position: usize,
+        at: u32,
+    ) -> Result<(), Rule> {
+        if register == R15 {
+            return match self.stack_xor(instruction, at)? {
+                true => Ok(()),
+                false => Err(Rule::RegisterR15),
+            };
+        }
+        self.line.forget(register);
+        // `and` of a number below 8 MiB to 32 bits.
+        let group = instruction.row.kind == Kind::Arithmetic && instruction.reg & 7 == 4;
+        let accumulator = instruction.plane == 0 && instruction.opcode == 0x25;
+        if (group || accumulator) && !instruction.memory && instruction.size == 4 {
+            let mask = instruction.immediate(self.view.rest(position));
+            if (0..abi::STACK_REGION as i64).contains(&mask) {
+                let made = Made {
+                    since: at + 1,
+                    looked: at,
+                };
+                self.line.learn(Fact::Small, register, made);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each check must have points of its own.
+    fn owners(&self, report: &mut Report) {
+        let mut claims: Vec<(u32, u32)> = self
+            .checks
+            .iter()
+            .map(|check| (check.cold, check.jump))
+            .collect();
+        claims.sort_unstable();
+        let mut broken = Vec::new();
+        let mut points = self.points.iter().copied().peekable();
+        let mut owned = None;
+        for (cold, jump) in claims {
+            // Points in front of it belong to nobody.
+            while let Some(orphan) = points.next_if(|at| *at < cold) {
+                broken.push(orphan);
+            }
+            let own = points.next_if_eq(&cold).is_some();
+            if !own || owned == Some(cold) {
+                broken.push(jump);
+            }
+            owned = Some(cold);
+        }
+        broken.extend(points);
+        broken.sort_unstable();
+        for at in broken {
+            let place = self
+                .codes
+                .iter()
+                .find_map(|code| Some((&code.view, code.view.position(i64::from(at))?)));
+            if let Some((view, position)) = place {
+                report.add(|| violation(view, position, Rule::ColdOwner));
+            }
+        }
+        report.next_phase();
+    }
+
+    /// Branches to where none may go.
+    fn branches(&self, report: &mut Report) {
+        if !self.codes.iter().any(|code| code.marks.has_conflict()) {
+            return;
+        }
+        for code in &self.codes {
+            let mut position = 0;
+            while let Some(start) = code.marks.next_start(position) {
+                position = start + 1;
+                let Some(target) = leads_to(&code.view, start) else {
+                    continue;
+                };
+                let place = self
+                    .codes
+                    .iter()
+                    .find_map(|code| Some((&code.marks, code.view.position(target)?)));
+                if let Some((marks, position)) = place
+                    && marks.is_conflict(position)
+                {
+                    let rule = match marks.is_start(position) {
+                        true => Rule::BranchSequence,
+                        false => Rule::BranchTarget,
+                    };
+                    report.add(|| violation(&code.view, start, rule));
+                }
+            }
+        }
+        report.next_phase();
+    }
+
+    /// Occurrences of the label that are no label instruction.
+    fn labels(&self, report: &mut Report) {
+        let label = abi::LABEL.to_le_bytes();
+        for code in &self.codes {
+            let bytes = code.view.bytes;
+            let tail = |cut: usize| label.get(cut..);
+            if (1..label.len()).any(|cut| tail(cut).is_some_and(|tail| bytes.starts_with(tail))) {
+                report.add(|| violation(&code.view, 0, Rule::LabelFragment));
+            }
+            for found in mullion_decoder::label::occurrences(bytes, label) {
+                let nop = found.checked_sub(abi::LABEL_NOP.len() - label.len());
+                let proper = nop.is_some_and(|start| {
+                    code.marks.is_start(start) && code.view.rest(start).starts_with(&abi::LABEL_NOP)
+                });
+                if !proper {
+                    report.add(|| violation(&code.view, found, Rule::LabelStray));
+                }
+            }
+        }
+        report.next_phase();
+    }
+
+    fn finish(self) -> (Facts, Stats) {
+        let mut refused = Vec::with_capacity(self.checks.len());
+        let mut ranges = self.ranges;
+        for check in self.checks {
+            if check.relied != 0 {
+                ranges.push(check.looked..check.relied);
+            }
+            let Operand {
+                base,
+                index,
+                scale,
+                displacement,
+            } = check.operand;
+            refused.push(Refused {
+                trap: u64::from(check.trap),
+                check: u64::from(check.jump),
+                access: (check.relied != 0).then_some(u64::from(check.first)),
+                base: (base < NONE).then_some(base),
+                index: (index < NONE).then_some(index),
+                scale: 1 << scale,
+                displacement,
+                read: check.read,
+                write: check.write,
+                writes: check.writes,
+            });
+        }
+        refused.sort_unstable_by_key(|refused| refused.trap);
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut checked: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+        for Range { start, end } in ranges {
+            match checked.last_mut() {
+                Some(last) if u64::from(start) <= last.end => last.end = last.end.max(end.into()),
+                _ => checked.push(start.into()..end.into()),
+            }
+        }
+        let mut gates = self.gates;
+        gates.sort_unstable_by_key(|gate| gate.address);
+        let facts = Facts {
+            gates,
+            checked,
+            refused,
+        };
+        (facts, self.stats)
+    }
+}
+
+/// Where the direct branch, or the gate, at `position` goes.
+fn leads_to(view: &View, position: usize) -> Option<i64> {
+    if let Some((body, _)) = view.gate(position) {
+        return Some(body);
+    }
+    let instruction = view.decode(position).ok()?;
+    let direct = matches!(
+        instruction.row.kind,
+        Kind::Conditional | Kind::Jump | Kind::Call
+    );
+    direct.then(|| instruction.branch(view.rest(position), view.at(position)))
+}
+
+/// `lea` or `mov` of 64 bits to `%r11`: a sequence may begin.
+#[inline]
+fn is_scratch_set(instruction: &Instruction) -> bool {
+    match instruction.row.kind {
+        Kind::Lea => instruction.reg == R11 && instruction.size == 8,
+        Kind::Move if instruction.opcode == 0x8b => {
+            instruction.reg == R11 && instruction.size == 8 && !instruction.memory
+        }
+        Kind::Move => instruction.rm == R11 && instruction.size == 8 && !instruction.memory,
+        _ => false,
+    }
+}
+
+/// Prefetches access nothing.
+fn is_prefetch(instruction: &Instruction) -> bool {
+    usize::from(instruction.plane) == row::plane(1, 0) && matches!(instruction.opcode, 0x0d | 0x18)
+}
+
+/// The register of an operand that may be one of `%ah`, `%ch`, `%dh`, `%bh`.
+#[inline]
+fn byte_register(instruction: &Instruction, register: u8, byte: u64) -> u8 {
+    match instruction.row.has(byte) && !instruction.rex && register >= 4 {
+        true => register - 4,
+        false => register,
+    }
+}
+
+/// `%rsp` and `%r14` are no operands.
+#[inline]
+fn operands(instruction: &Instruction) -> Result<(), Rule> {
+    let index = instruction.memory & (instruction.index == R14);
+    if !(instruction.names(RSP) | instruction.names(R14) | index) {
+        return Ok(());
+    }
+    let row = instruction.row;
+    let names = |register: u8| {
+        let rm = if instruction.memory {
+            instruction.base == register || instruction.index == register
+        } else {
+            row.has(row::RM_GPR)
+                && byte_register(instruction, instruction.rm, row::RM_BYTE) == register
+        };
+        let reg = row.has(row::REG_GPR)
+            && byte_register(instruction, instruction.reg, row::REG_BYTE) == register;
+        rm || reg || (row.has(row::V_GPR) && instruction.vvvv == register)
+    };
+    if names(RSP) {
+        Err(Rule::RegisterRsp)
+    } else if names(R14) {
+        Err(Rule::RegisterR14)
+    } else {
+        Ok(())
+    }
+}
