@@ -20,6 +20,7 @@ mod manual;
 mod map;
 mod model;
 mod module_type;
+mod packets;
 mod policy;
 mod provenance;
 mod rewrite;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Load(Box<load::Args>),
     Loader(loader::Args),
     Log(log::Args),
+    Packets(packets::Args),
     Policy(policy::Args),
     Sign(sign::Args),
     /// Run separately built SIPs by a configuration, and look at them.
@@ -117,6 +119,7 @@ impl Command {
             Command::Load(args) => args.run(),
             Command::Loader(args) => args.run(),
             Command::Log(args) => args.run(),
+            Command::Packets(args) => args.run(),
             Command::Policy(args) => args.run(),
             Command::Sign(args) => args.run(),
             Command::Sip(args) => args.run(),

@@ -1,0 +1,223 @@
+//! What a running forwarder is asked over its socket: one line of JSON each way, a connection for each question.
+
+use crate::config::Description;
+use crate::forward::Forwarder;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Longest question, in bytes, and how long it may take.
+const QUESTION: u64 = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Question {
+    /// What runs, and what it has done.
+    Status,
+    /// Load a module.
+    Load {
+        /// Which.
+        module: Description,
+        /// In the place of one of its name.
+        replace: bool,
+    },
+    /// Take a module out.
+    Unload {
+        /// Which.
+        name: String,
+    },
+    /// What a module has reported since the last time.
+    Reports {
+        /// Which.
+        name: String,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// It is not done.
+    Refused(String),
+    /// What runs.
+    Status(Status),
+    /// Reports, as text: what is no text in them is replaced.
+    Reports(Vec<String>),
+}
+
+/// What runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// By port.
+    pub ports: Vec<PortStatus>,
+    /// In the order in which frames meet them.
+    pub modules: Vec<ModuleStatus>,
+}
+
+/// What went through a port.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PortStatus {
+    /// Frames, and their bytes.
+    pub received: u64,
+    /// See there.
+    pub received_bytes: u64,
+    /// Frames that went out at the other port.
+    pub sent: u64,
+    /// Frames that a module dropped.
+    pub dropped: u64,
+    /// Frames that the system did not take.
+    pub unsent: u64,
+    /// Frames that came faster than we were.
+    pub lost: u64,
+}
+
+/// A module.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModuleStatus {
+    /// As it was described.
+    pub module: Description,
+    /// Why it was taken out, if it was.
+    pub stopped: Option<String>,
+    /// Frames that it got, changed, dropped and added.
+    pub frames: u64,
+    /// See there.
+    pub changed: u64,
+    /// See there.
+    pub dropped: u64,
+    /// See there.
+    pub added: u64,
+    /// What was not taken from it.
+    pub refused: u64,
+    /// Nanoseconds for each frame, in the mean.
+    pub nanoseconds: u64,
+}
+
+/// What runs, and what it has done.
+#[must_use]
+pub fn status(forwarder: &Forwarder) -> Status {
+    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let ports = forwarder.traffic.iter().map(|traffic| PortStatus {
+        received: get(&traffic.received),
+        received_bytes: get(&traffic.received_bytes),
+        sent: get(&traffic.sent),
+        dropped: get(&traffic.dropped),
+        unsent: get(&traffic.unsent),
+        lost: get(&traffic.lost),
+    });
+    let modules = forwarder.modules();
+    let modules = modules.iter().map(|module| ModuleStatus {
+        module: module.description().clone(),
+        stopped: module.stopped(),
+        frames: get(&module.counters.frames),
+        changed: get(&module.counters.changed),
+        dropped: get(&module.counters.dropped),
+        added: get(&module.counters.added),
+        refused: module.refused(),
+        nanoseconds: get(&module.counters.nanoseconds)
+            .checked_div(get(&module.counters.frames))
+            .unwrap_or(0),
+    });
+    Status {
+        ports: ports.collect(),
+        modules: modules.collect(),
+    }
+}
+
+/// Answers a question.
+#[must_use]
+pub fn answer(forwarder: &Forwarder, question: &Question) -> Answer {
+    let done = |result: Result<(), crate::forward::ChangeError>| match result {
+        Ok(()) => Answer::Done,
+        Err(error) => Answer::Refused(error.to_string()),
+    };
+    match question {
+        Question::Status => Answer::Status(status(forwarder)),
+        Question::Load { module, replace } => done(forwarder.load(module, *replace)),
+        Question::Unload { name } => done(forwarder.unload(name)),
+        Question::Reports { name } => {
+            let modules = forwarder.modules();
+            match modules.iter().find(|module| module.description().name == *name) {
+                Some(module) => {
+                    let reports = module.take_reports();
+                    let texts = reports.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+                    Answer::Reports(texts.collect())
+                }
+                None => Answer::Refused(format!("there is no module `{name}`")),
+            }
+        }
+    }
+}
+
+/// Listens at a path that only its owner may reach, and in the place of a socket that nobody listens at any more.
+///
+/// # Errors
+/// The system's; somebody listens there; something else is there.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    if let Ok(found) = std::fs::symlink_metadata(path) {
+        if !found.file_type().is_socket() {
+            return Err(io::Error::other("there is a file that is no socket"));
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(io::Error::other("another forwarder listens there"));
+        }
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Answers questions until it is told to stop.
+pub fn serve(listener: &UnixListener, forwarder: &Forwarder, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if let Err(error) = serve_one(stream, forwarder) {
+                    tracing::debug!(%error, "a question was not answered");
+                }
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn serve_one(stream: UnixStream, forwarder: &Forwarder) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(QUESTION)).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(question) => answer(forwarder, &question),
+        Err(error) => Answer::Refused(format!("this is no question: {error}")),
+    };
+    let mut text = serde_json::to_string(&answer)?;
+    text.push('\n');
+    (&stream).write_all(text.as_bytes())
+}
+
+/// Asks the forwarder that listens at `path`.
+///
+/// # Errors
+/// The system's; nobody listens; an answer that is none.
+pub fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
+    let stream = UnixStream::connect(path)?;
+    let mut text = serde_json::to_string(question)?;
+    text.push('\n');
+    (&stream).write_all(text.as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}

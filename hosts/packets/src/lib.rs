@@ -1,0 +1,23 @@
+//! A forwarder of packets between two ports, which runs users' modules on live traffic.
+//!
+//! ```text
+//!   port ── ring.rs ──► forward.rs ── which modules? filter.rs ──► module.rs: a domain behind its wall
+//!   (AF_PACKET, or       frame.rs: where headers are,               sees what view.rs shows,
+//!    a file: pcap.rs)    checksums                                  answers: as it was, changed, dropped, more
+//!   port ◄──────────────────┘
+//!   control.rs: load, unload and status while packets flow;  config.rs: what runs at first
+//! ```
+//!
+//! From *Safe Kernel Programming in the OKE*, section IV: monitors (OMA) and transcoders (OTA). A module that faults,
+//! runs too long or takes too much is stopped and taken out, and its packets go on as they came.
+
+pub mod config;
+pub mod control;
+pub mod filter;
+pub mod forward;
+pub mod frame;
+pub mod module;
+pub mod pcap;
+pub mod ring;
+pub mod run;
+pub mod view;

@@ -1,0 +1,141 @@
+//! What of a frame a module's role may see and change.
+
+use crate::frame::{ETHERNET, Layout};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::ops::Range;
+
+/// A part of a frame that is locked: a module finds zeros there, and what it writes there does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Locked {
+    /// The addresses of Ethernet.
+    Ethernet,
+    /// The address of IP that the packet comes from.
+    Source,
+    /// The address of IP that it goes to.
+    Destination,
+    /// What UDP or TCP carries.
+    Payload,
+}
+
+/// What a module sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// At most so many bytes, from the packet's first. Without it: the whole frame.
+    pub bytes: Option<usize>,
+    /// Parts of it that are locked.
+    pub locked: Vec<Locked>,
+}
+
+impl View {
+    /// Which bytes of a frame of `length` bytes are shown.
+    #[must_use]
+    pub fn shown(&self, layout: &Layout, length: usize) -> Range<usize> {
+        match (self.bytes, &layout.packet) {
+            (None, _) => 0..length,
+            (Some(bytes), Some(packet)) => {
+                packet.bytes.start..packet.bytes.end.min(packet.bytes.start + bytes)
+            }
+            // What is no packet of IP has nothing that a role with a bound may see.
+            (Some(_), None) => 0..0,
+        }
+    }
+
+    /// Which bytes of a frame of `length` bytes are locked.
+    #[must_use]
+    pub fn locked(&self, layout: &Layout, length: usize) -> Vec<Range<usize>> {
+        let place = |locked: &Locked| -> Option<Range<usize>> {
+            if *locked == Locked::Ethernet {
+                return Some(0..ETHERNET - 2);
+            }
+            let packet = layout.packet.as_ref()?;
+            let start = packet.bytes.start;
+            match (locked, packet.source) {
+                (Locked::Source, IpAddr::V4(_)) => Some(start + 12..start + 16),
+                (Locked::Destination, IpAddr::V4(_)) => Some(start + 16..start + 20),
+                (Locked::Source, IpAddr::V6(_)) => Some(start + 8..start + 24),
+                (Locked::Destination, IpAddr::V6(_)) => Some(start + 24..start + 40),
+                // Of a piece of a packet, nobody knows where its payload begins: all of it is.
+                _ => Some(match packet.payload.clone() {
+                    Some(payload) => payload,
+                    None => packet.content..packet.bytes.end,
+                }),
+            }
+        };
+        let places = self.locked.iter().filter_map(place);
+        places.map(|p| p.start.min(length)..p.end.min(length)).collect()
+    }
+
+    /// The bytes that are shown, with zeros where it is locked.
+    #[must_use]
+    pub fn show(&self, layout: &Layout, frame: &[u8]) -> Vec<u8> {
+        let shown = self.shown(layout, frame.len());
+        let mut copy = frame[shown.clone()].to_vec();
+        for locked in self.locked(layout, frame.len()) {
+            let (from, to) = (locked.start.max(shown.start), locked.end.min(shown.end));
+            if from < to {
+                copy[from - shown.start..to - shown.start].fill(0);
+            }
+        }
+        copy
+    }
+
+    /// Puts back what is locked into a changed frame, whose beginning is that of the old one.
+    pub fn put_back(&self, layout: &Layout, old: &[u8], new: &mut [u8]) {
+        for locked in self.locked(layout, old.len().min(new.len())) {
+            new[locked.clone()].copy_from_slice(&old[locked]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::layout;
+    use crate::frame::tests::{udp, udp6};
+    use proptest::prelude::*;
+
+    /// The paper's monitor: 28 bytes, and the source's address locked (section IV.B).
+    #[test]
+    fn a_monitor_sees_28_bytes_without_the_source() {
+        let frame = udp(b"secret");
+        let view = View {
+            bytes: Some(28),
+            locked: vec![Locked::Source],
+        };
+        let seen = view.show(&layout(&frame), &frame);
+        assert_eq!(seen.len(), 28);
+        assert_eq!(seen[12..16], [0; 4]);
+        assert_eq!(seen[16..20], [10, 0, 0, 2]);
+        assert_eq!(seen[20..28], frame[34..42]);
+        assert!(view.show(&layout(&[0; 60]), &[0xaa; 60]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_locked_is_shown_and_nothing_locked_changes(
+            payload in prop::collection::vec(1u8.., 1..64), six in any::<bool>(), bytes in prop::option::of(0usize..120),
+            which in prop::sample::subsequence(vec![Locked::Ethernet, Locked::Source, Locked::Destination, Locked::Payload], 0..4),
+        ) {
+            let frame = if six { udp6(&payload) } else { udp(&payload) };
+            let found = layout(&frame);
+            let view = View { bytes, locked: which };
+            let shown = view.shown(&found, frame.len());
+            let seen = view.show(&found, &frame);
+            prop_assert_eq!(seen.len(), shown.len());
+            for locked in view.locked(&found, frame.len()) {
+                for at in locked {
+                    if shown.contains(&at) {
+                        prop_assert_eq!(seen[at - shown.start], 0);
+                    }
+                }
+            }
+            let mut new = vec![0xff; frame.len()];
+            view.put_back(&found, &frame, &mut new);
+            for locked in view.locked(&found, frame.len()) {
+                prop_assert_eq!(&new[locked.clone()], &frame[locked]);
+            }
+        }
+    }
+}

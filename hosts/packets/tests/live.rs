@@ -1,0 +1,134 @@
+//! The forwarder between two network namespaces of its own, with real programs at both ends.
+
+#[path = "../../../crates/host/mullion/tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn shell(script: &str, place: &Path) -> Output {
+    let here = env!("CARGO_MANIFEST_DIR");
+    Command::new("unshare")
+        .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", script])
+        .env("MULLION", &*support::MULLION)
+        .env("HERE", here)
+        .current_dir(place)
+        .stdin(Stdio::null())
+        .output()
+        .expect("unshare starts")
+}
+
+/// Two namespaces, a wire to each: `in_left COMMAND`, `in_right COMMAND`.
+const SETUP: &str = r#"
+    mount -t tmpfs none /run 2>/dev/null
+    unshare --net sleep 1000 & left=$!
+    unshare --net sleep 1000 & right=$!
+    trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+    sleep 0.2
+    in_left() { nsenter --net=/proc/$left/ns/net "$@"; }
+    in_right() { nsenter --net=/proc/$right/ns/net "$@"; }
+    ip link add l type veth peer name l0 netns $left
+    ip link add r type veth peer name r0 netns $right
+    ip link set l up; ip link set r up; ip link set lo up
+    in_left ip addr add 10.9.0.1/24 dev l0; in_left ip link set l0 up
+    in_right ip addr add 10.9.0.2/24 dev r0; in_right ip link set r0 up
+    in_right ip addr add fd09::2/64 dev r0 nodad; in_left ip addr add fd09::1/64 dev l0 nodad
+"#;
+
+#[test]
+fn a_forwarder_between_two_namespaces() {
+    let place = tempfile::tempdir().unwrap();
+    let possible = shell(&format!("{SETUP} true"), place.path());
+    if !possible.status.success() {
+        let said = String::from_utf8_lossy(&possible.stderr);
+        eprintln!("not run: namespaces and veth are not to be had here: {said}");
+        return;
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["monitor", "fec_send", "fec_receive"] {
+        let source = here.join("modules").join(name).with_extension("c");
+        let image = place.path().join(name).with_extension("mx");
+        support::build(&source, &image, &["-O2", "-I", &here.display().to_string()]);
+    }
+    std::fs::write(
+        place.path().join("two.toml"),
+        "ports = [\"l\", \"r\"]\n[[module]]\nname = \"monitor\"\nimage = \"monitor.mx\"\nkind = \"monitor\"\n\
+         filter = \"dst host 10.9.0.2\"\nsees = 28\nlocked = [\"source\"]\ntime = \"1s\"\n",
+    )
+    .unwrap();
+    // There and back again: what one codes, the other one decodes, so that the ends see nothing of it.
+    std::fs::write(
+        place.path().join("fec.toml"),
+        "[[module]]\nname = \"send\"\nimage = \"fec_send.mx\"\nkind = \"transcoder\"\nfrom = 0\ntime = \"1s\"\n\
+         filter = \"ip and udp and dst port 5001\"\n\
+         [[module]]\nname = \"receive\"\nimage = \"fec_receive.mx\"\nkind = \"transcoder\"\nfrom = 0\ntime = \"1s\"\n\
+         filter = \"ip and udp and dst port 5001\"\n",
+    )
+    .unwrap();
+    let script = format!(
+        r#"{SETUP}
+        "$MULLION" packets run two.toml --control ./socket > run.txt 2>&1 & forwarder=$!
+        for i in $(seq 100); do [ -S socket ] && break; sleep 0.1; done
+        python3 - "$left" "$right" <<'PY'
+import os, socket, subprocess, sys, threading
+left, right = (int(x) for x in sys.argv[1:])
+def at(pid, make):
+    here = os.open("/proc/self/ns/net", os.O_RDONLY)
+    there = os.open(f"/proc/{{pid}}/ns/net", os.O_RDONLY)
+    os.setns(there); made = make(); os.setns(here)
+    return made
+udp = lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+tcp = lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+six = lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+def datagrams(count, port, size):
+    server = at(right, udp); server.bind(("10.9.0.2", port)); server.settimeout(20)
+    client = at(left, udp)
+    for n in range(count):
+        client.sendto(n.to_bytes(4, "big") + bytes(size), ("10.9.0.2", port))
+        got, _ = server.recvfrom(70000)
+        assert got == n.to_bytes(4, "big") + bytes(size), (n, len(got))
+datagrams(500, 4000, 100)
+def ask(*words):
+    return subprocess.run([os.environ["MULLION"], "packets", *words], check=True, capture_output=True, text=True).stdout
+# Modules come while datagrams flow, and nothing is lost: each is answered before the next one.
+loading = threading.Thread(target=lambda: ask("load", "--to", "./socket", "fec.toml"))
+loading.start(); datagrams(500, 5001, 300); loading.join()
+datagrams(200, 5001, 1000)
+datagrams(20, 4000, 1472)
+# Fragments of a datagram that no frame holds, IPv6, and a stream.
+datagrams(5, 4000, 20000)
+server = at(right, six); server.bind(("fd09::2", 4001)); server.settimeout(20)
+at(left, six).sendto(b"six", ("fd09::2", 4001)); assert server.recv(10) == b"six"
+listener = at(right, tcp); listener.bind(("10.9.0.2", 4002)); listener.listen()
+client = at(left, tcp); client.settimeout(30); client.connect(("10.9.0.2", 4002))
+peer, _ = listener.accept(); peer.settimeout(30)
+data = os.urandom(1 << 20)
+threading.Thread(target=lambda: (client.sendall(data), client.shutdown(socket.SHUT_WR))).start()
+got = b""
+while (piece := peer.recv(1 << 16)): got += piece
+assert got == data
+print(ask("reports", "--to", "./socket", "monitor").splitlines()[0])
+print(ask("unload", "--to", "./socket", "monitor"), end="")
+PY
+        "$MULLION" packets status --to ./socket --json > status.json
+        kill -INT $forwarder; wait $forwarder
+        [ ! -e socket ]
+        "#
+    );
+    let output = shell(&script, place.path());
+    let said = format!(
+        "{}\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        std::fs::read_to_string(place.path().join("run.txt")).unwrap_or_default()
+    );
+    assert!(output.status.success(), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("1000 packets, "), "{said}");
+    let status = std::fs::read_to_string(place.path().join("status.json")).unwrap();
+    let status: mullion_packets::control::Status = serde_json::from_str(&status).unwrap();
+    let names: Vec<&str> = status.modules.iter().map(|module| module.module.name.as_str()).collect();
+    assert_eq!(names, ["send", "receive"], "{said}");
+    assert!(status.modules.iter().all(|module| module.stopped.is_none()), "{said}");
+    assert!(status.modules[0].changed >= 200 && status.modules[0].changed == status.modules[1].changed, "{said}");
+    assert!(status.ports.iter().all(|port| port.unsent == 0 && port.lost == 0), "{said}");
+}
