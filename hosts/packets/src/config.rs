@@ -113,7 +113,12 @@ impl Config {
             .map_err(|error| ConfigError::Form(format!("{}: {error}", path.display())))?;
         for (at, module) in config.modules.iter().enumerate() {
             module.check()?;
-            if config.modules.iter().take(at).any(|other| other.name == module.name) {
+            if config
+                .modules
+                .iter()
+                .take(at)
+                .any(|other| other.name == module.name)
+            {
                 return Err(ConfigError::Twice(module.name.clone()));
             }
         }

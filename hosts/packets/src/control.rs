@@ -147,10 +147,15 @@ pub fn answer(forwarder: &Forwarder, question: &Question) -> Answer {
         Question::Unload { name } => done(forwarder.unload(name)),
         Question::Reports { name } => {
             let modules = forwarder.modules();
-            match modules.iter().find(|module| module.description().name == *name) {
+            match modules
+                .iter()
+                .find(|module| module.description().name == *name)
+            {
                 Some(module) => {
                     let reports = module.take_reports();
-                    let texts = reports.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+                    let texts = reports
+                        .iter()
+                        .map(|text| String::from_utf8_lossy(text).into_owned());
                     Answer::Reports(texts.collect())
                 }
                 None => Answer::Refused(format!("there is no module `{name}`")),

@@ -260,10 +260,16 @@ fn is_in(address: IpAddr, net: IpAddr, length: u8) -> bool {
     let shift = |width: u32| width - u32::from(length);
     match (address, net) {
         (IpAddr::V4(a), IpAddr::V4(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(shift(32)).unwrap_or(0) == 0
+            (a.to_bits() ^ b.to_bits())
+                .checked_shr(shift(32))
+                .unwrap_or(0)
+                == 0
         }
         (IpAddr::V6(a), IpAddr::V6(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(shift(128)).unwrap_or(0) == 0
+            (a.to_bits() ^ b.to_bits())
+                .checked_shr(shift(128))
+                .unwrap_or(0)
+                == 0
         }
         _ => false,
     }
@@ -288,9 +294,9 @@ impl Node {
             Node::Protocol(number) => packet.protocol == *number,
             Node::Icmp => [protocol::ICMP, protocol::ICMP6].contains(&packet.protocol),
             Node::Fragment => packet.is_fragment,
-            Node::Net(side, net, length) => {
-                side.holds(packet.source, packet.destination, |a| is_in(a, *net, *length))
-            }
+            Node::Net(side, net, length) => side.holds(packet.source, packet.destination, |a| {
+                is_in(a, *net, *length)
+            }),
             Node::Port(side, port) => packet
                 .ports
                 .is_some_and(|(from, to)| side.holds(from, to, |p| p == *port)),
@@ -333,7 +339,11 @@ mod tests {
             ("not (ip or ip6)", false, false),
             ("fragment", false, false),
         ] {
-            assert_eq!((holds(filter, &four), holds(filter, &six)), (of_four, of_six), "{filter}");
+            assert_eq!(
+                (holds(filter, &four), holds(filter, &six)),
+                (of_four, of_six),
+                "{filter}"
+            );
         }
         assert!(holds("any", b"short") && !holds("ip", b"short"));
     }
@@ -341,18 +351,27 @@ mod tests {
     #[test]
     fn what_is_no_filter_is_told_where() {
         for (text, said) in [
-            ("", "it ends where a primitive, as `udp` or `dst host 10.0.0.2` is due"),
+            (
+                "",
+                "it ends where a primitive, as `udp` or `dst host 10.0.0.2` is due",
+            ),
             ("udp tcp", "`tcp` where `and` or `or` is due"),
             ("dst udp", "`udp` where `host`, `net` or `port` is due"),
             ("port 70000", "`70000` where a number of a port is due"),
-            ("net 10.0.0.0/33", "`10.0.0.0/33` where a network, as 10.0.0.0/8 is due"),
+            (
+                "net 10.0.0.0/33",
+                "`10.0.0.0/33` where a network, as 10.0.0.0/8 is due",
+            ),
             ("(udp", "it ends where `)` is due"),
         ] {
             assert_eq!(text.parse::<Filter>().unwrap_err().to_string(), said);
         }
         let deep = format!("{}udp{}", "(".repeat(100), ")".repeat(100));
         assert_eq!(deep.parse::<Filter>(), Err(FilterError::Large));
-        assert_eq!("not ".repeat(900).parse::<Filter>(), Err(FilterError::Large));
+        assert_eq!(
+            "not ".repeat(900).parse::<Filter>(),
+            Err(FilterError::Large)
+        );
     }
 
     proptest! {

@@ -69,7 +69,10 @@ impl Forwarder {
     /// The modules, in the order in which frames meet them.
     #[must_use]
     pub fn modules(&self) -> Arc<Vec<Arc<Module>>> {
-        self.chain.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.chain
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Loads a module behind the others, or in the place of one of its name. Frames go on meanwhile: one that is
@@ -80,7 +83,9 @@ impl Forwarder {
     pub fn load(&self, description: &Description, replace: bool) -> Result<(), ChangeError> {
         let module = Arc::new(Module::load(&self.host, description)?);
         self.change(|chain| {
-            let place = chain.iter().position(|other| other.description().name == description.name);
+            let place = chain
+                .iter()
+                .position(|other| other.description().name == description.name);
             match place {
                 Some(place) if replace => chain[place] = module,
                 Some(_) => return Err(ChangeError::Taken(description.name.clone())),
@@ -96,7 +101,9 @@ impl Forwarder {
     /// There is none of this name.
     pub fn unload(&self, name: &str) -> Result<(), ChangeError> {
         self.change(|chain| {
-            let place = chain.iter().position(|module| module.description().name == name);
+            let place = chain
+                .iter()
+                .position(|module| module.description().name == name);
             match place {
                 Some(place) => {
                     chain.remove(place);
@@ -107,7 +114,10 @@ impl Forwarder {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Module>>) -> Result<(), ChangeError>) -> Result<(), ChangeError> {
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Arc<Module>>) -> Result<(), ChangeError>,
+    ) -> Result<(), ChangeError> {
         let mut chain = self.chain.write().unwrap_or_else(PoisonError::into_inner);
         let mut new = Vec::clone(&chain);
         change(&mut new)?;
@@ -118,10 +128,19 @@ impl Forwarder {
     /// Takes a frame that came in at `port` through the modules, and hands to `out` what goes on.
     ///
     /// Frames that a module adds go out behind the frame; they do not meet other modules.
-    pub fn handle(&self, chain: &[Arc<Module>], port: u32, time: Duration, mut frame: Vec<u8>, out: &mut dyn FnMut(&[u8])) {
+    pub fn handle(
+        &self,
+        chain: &[Arc<Module>],
+        port: u32,
+        time: Duration,
+        mut frame: Vec<u8>,
+        out: &mut dyn FnMut(&[u8]),
+    ) {
         let traffic = &self.traffic[usize::from(port != 0)];
         traffic.received.fetch_add(1, Ordering::Relaxed);
-        traffic.received_bytes.fetch_add(frame.len() as u64, Ordering::Relaxed);
+        traffic
+            .received_bytes
+            .fetch_add(frame.len() as u64, Ordering::Relaxed);
         let mut added = Vec::new();
         let mut layout = frame::layout(&frame);
         for module in chain {

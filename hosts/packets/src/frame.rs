@@ -185,7 +185,10 @@ fn sum(before: u32, bytes: &[u8]) -> u32 {
         .by_ref()
         .map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]])))
         .sum();
-    let last = pairs.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
+    let last = pairs
+        .remainder()
+        .first()
+        .map_or(0, |&byte| u64::from(byte) << 8);
     let mut total = u64::from(before) + words + last;
     while total >> 16 != 0 {
         total = (total & 0xffff) + (total >> 16);
@@ -285,7 +288,9 @@ fn put(frame: &mut [u8], at: usize, value: u16) {
 #[must_use]
 pub fn is_sound(frame: &[u8]) -> bool {
     let mut copy = frame.to_vec();
-    let end = layout(frame).packet.map_or(frame.len(), |packet| packet.bytes.end);
+    let end = layout(frame)
+        .packet
+        .map_or(frame.len(), |packet| packet.bytes.end);
     repair(&mut copy, end);
     copy == frame
 }
@@ -342,11 +347,14 @@ pub(crate) mod tests {
     /// The example of RFC 1071, section 3: its sum is ddf2.
     #[test]
     fn the_sum_is_that_of_the_rfc() {
-        assert_eq!(sum(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+        assert_eq!(
+            sum(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            0xddf2
+        );
         // A header with its checksum, as it went over a wire: the sum of all is ffff.
         let header = [
-            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0,
-            0xa8, 0x00, 0xc7,
+            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,
+            0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
         assert_eq!(sum(0, &header), 0xffff);
     }

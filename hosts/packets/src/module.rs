@@ -7,6 +7,7 @@ use crate::view::View;
 use mullion::zerocopy::{FromBytes, Immutable, IntoBytes};
 use mullion::{Caller, Domain, Error, Function, Host, Imports, Limits, Ptr};
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,12 +91,19 @@ pub struct Module {
     pub counters: Counters,
 }
 
-#[derive(Debug)]
 struct Running {
     domain: Domain,
     step: Function<fn() -> i32>,
     header: Ptr<Header>,
     bytes: Ptr<u8>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("domain", &self.domain.name())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the functions that a module calls leave behind.
@@ -117,9 +125,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn emit(&self, caller: &Caller<'_>, frame: Ptr<u8>, length: u32, end: u32) -> Result<i32, Error> {
+    fn emit(
+        &self,
+        caller: &Caller<'_>,
+        frame: Ptr<u8>,
+        length: u32,
+        end: u32,
+    ) -> Result<i32, Error> {
         let mut emitted = lock(&self.emitted);
-        if emitted.len() >= EMITTED || length as usize > ROOM || (length as usize) < frame::ETHERNET {
+        if emitted.len() >= EMITTED || length as usize > ROOM || (length as usize) < frame::ETHERNET
+        {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(-1);
         }
@@ -151,15 +166,19 @@ impl Module {
         let (emitter, reporter) = (shared.clone(), shared.clone());
         let may_emit = description.kind == Kind::Transcoder;
         let imports = Imports::new()
-            .function("packets_emit", move |caller: &Caller<'_>, frame: Ptr<u8>, length: u32, end: u32| {
-                match may_emit {
+            .function(
+                "packets_emit",
+                move |caller: &Caller<'_>, frame: Ptr<u8>, length: u32, end: u32| match may_emit {
                     true => emitter.emit(caller, frame, length, end),
                     false => Ok(-1),
-                }
-            })
-            .function("packets_report", move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
-                reporter.report(caller, text, length)
-            });
+                },
+            )
+            .function(
+                "packets_report",
+                move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
+                    reporter.report(caller, text, length)
+                },
+            );
         let limits = Limits {
             memory: description.memory(),
             time: Some(description.time()?),
@@ -173,7 +192,9 @@ impl Module {
             .imports(imports)
             .limits(limits)
             .load()?;
-        let place = domain.function::<fn() -> Ptr<Header>>("packets_place")?.call()?;
+        let place = domain
+            .function::<fn() -> Ptr<Header>>("packets_place")?
+            .call()?;
         place.check(&domain)?;
         let bytes = Ptr::<u8>::from_address(place.address() + HEADER);
         bytes.slice(&domain, ROOM as u64)?;
@@ -226,7 +247,14 @@ impl Module {
     /// Shows it a frame. Frames that it adds are handed to `add`, with lengths and checksums right.
     ///
     /// If it faults or takes too long, it is taken out, and the frame goes on.
-    pub fn run(&self, port: u32, time: Duration, layout: &Layout, frame: &[u8], add: &mut dyn FnMut(Vec<u8>)) -> Verdict {
+    pub fn run(
+        &self,
+        port: u32,
+        time: Duration,
+        layout: &Layout,
+        frame: &[u8],
+        add: &mut dyn FnMut(Vec<u8>),
+    ) -> Verdict {
         let mut running = lock(&self.running);
         let Some(inside) = running.as_ref() else {
             return Verdict::Pass;
@@ -235,7 +263,10 @@ impl Module {
         count(&self.counters.frames, 1);
         let start = Instant::now();
         let result = self.step(inside, port, time, layout, frame);
-        count(&self.counters.nanoseconds, start.elapsed().as_nanos() as u64);
+        count(
+            &self.counters.nanoseconds,
+            start.elapsed().as_nanos() as u64,
+        );
         let added = std::mem::take(&mut *lock(&self.shared.emitted));
         match result {
             Ok(verdict) => {
@@ -260,7 +291,14 @@ impl Module {
         }
     }
 
-    fn step(&self, inside: &Running, port: u32, time: Duration, layout: &Layout, frame: &[u8]) -> Result<Verdict, Error> {
+    fn step(
+        &self,
+        inside: &Running,
+        port: u32,
+        time: Duration,
+        layout: &Layout,
+        frame: &[u8],
+    ) -> Result<Verdict, Error> {
         let shown = self.view.shown(layout, frame.len());
         if shown.len() > ROOM {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -271,7 +309,8 @@ impl Module {
             false => std::borrow::Cow::Owned(self.view.show(layout, frame)),
         };
         let place = |at: Option<usize>| {
-            at.filter(|at| shown.contains(at)).map_or(NONE, |at| (at - shown.start) as u32)
+            at.filter(|at| shown.contains(at))
+                .map_or(NONE, |at| (at - shown.start) as u32)
         };
         let packet = layout.packet.as_ref();
         let end = packet.map_or(frame.len(), |packet| packet.bytes.end);
@@ -280,7 +319,9 @@ impl Module {
             original: frame.len() as u32,
             packet: place(packet.map(|packet| packet.bytes.start)),
             payload: place(packet.and_then(|packet| Some(packet.payload.as_ref()?.start))),
-            end: end.clamp(shown.start, shown.end).saturating_sub(shown.start) as u32,
+            end: end
+                .clamp(shown.start, shown.end)
+                .saturating_sub(shown.start) as u32,
             port,
             nanoseconds: time.as_nanos() as u64,
         };
@@ -300,7 +341,13 @@ impl Module {
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
-    fn changed(&self, inside: &Running, layout: &Layout, frame: &[u8], shown: &std::ops::Range<usize>) -> Result<Verdict, Error> {
+    fn changed(
+        &self,
+        inside: &Running,
+        layout: &Layout,
+        frame: &[u8],
+        shown: &std::ops::Range<usize>,
+    ) -> Result<Verdict, Error> {
         let header = inside.header.read(&inside.domain)?;
         let length = header.length as usize;
         let is_whole = *shown == (0..frame.len());
@@ -309,13 +356,22 @@ impl Module {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(Verdict::Pass);
         }
-        let bytes = inside.bytes.slice(&inside.domain, u64::from(header.length))?.to_vec()?;
+        let bytes = inside
+            .bytes
+            .slice(&inside.domain, u64::from(header.length))?
+            .to_vec()?;
         let (mut new, end) = match is_whole {
             true => (bytes, (header.end as usize).min(length)),
             false => {
                 let mut new = frame.to_vec();
                 new[shown.clone()].copy_from_slice(&bytes);
-                (new, layout.packet.as_ref().map_or(frame.len(), |packet| packet.bytes.end))
+                (
+                    new,
+                    layout
+                        .packet
+                        .as_ref()
+                        .map_or(frame.len(), |packet| packet.bytes.end),
+                )
             }
         };
         self.view.put_back(layout, frame, &mut new);

@@ -57,7 +57,8 @@ impl<R: BufRead> Reader<R> {
     /// As [`PcapError`] lists.
     pub fn new(mut from: R) -> Result<Reader<R>, PcapError> {
         let mut header = [0; 24];
-        from.read_exact(&mut header).map_err(|_| PcapError::Format)?;
+        from.read_exact(&mut header)
+            .map_err(|_| PcapError::Format)?;
         let (little, big) = (number(&header, 0, false), number(&header, 0, true));
         let is_big = [MICROSECONDS, NANOSECONDS].contains(&big);
         let magic = if is_big { big } else { little };
@@ -91,7 +92,10 @@ impl<R: BufRead> Reader<R> {
             return Err(damaged);
         }
         let mut bytes = Vec::new();
-        self.from.by_ref().take(u64::from(length)).read_to_end(&mut bytes)?;
+        self.from
+            .by_ref()
+            .take(u64::from(length))
+            .read_to_end(&mut bytes)?;
         if bytes.len() < length as usize {
             return Err(damaged);
         }

@@ -100,7 +100,11 @@ impl Port {
         // SAFETY: it was just made, and nobody else has it.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         switch_off_offloads(&socket, name.as_bytes());
-        set(&socket, libc::PACKET_VERSION, &libc::tpacket_versions::TPACKET_V2)?;
+        set(
+            &socket,
+            libc::PACKET_VERSION,
+            &libc::tpacket_versions::TPACKET_V2,
+        )?;
         // Not what we send ourselves; and not twice through the queues.
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
         let request = libc::tpacket_req {
@@ -235,7 +239,11 @@ impl Port {
                 &raw mut size,
             )
         };
-        if result == 0 { counts.tp_drops.into() } else { 0 }
+        if result == 0 {
+            counts.tp_drops.into()
+        } else {
+            0
+        }
     }
 }
 
@@ -268,7 +276,8 @@ fn switch_off_offloads(socket: &OwnedFd, interface: &[u8]) {
             rest: [0; 2],
         };
         let name = request.name.iter_mut().take(libc::IFNAMSIZ - 1);
-        name.zip(interface).for_each(|(to, from)| *to = *from as libc::c_char);
+        name.zip(interface)
+            .for_each(|(to, from)| *to = *from as libc::c_char);
         // SAFETY: the request and its value are there for the call. What it answers decides nothing.
         unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     }

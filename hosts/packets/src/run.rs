@@ -24,12 +24,20 @@ pub fn live(forwarder: &Forwarder, ports: [Port; 2], stop: &AtomicBool) -> io::R
     std::thread::scope(|scope| {
         let there = scope.spawn(move || one_way(forwarder, 0, left, &right_out, stop));
         let back = one_way(forwarder, 1, right, &left_out, stop);
-        let there = there.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        let there = there
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         there.and(back)
     })
 }
 
-fn one_way(forwarder: &Forwarder, port: u32, mut from: Port, to: &crate::ring::Sender, stop: &AtomicBool) -> io::Result<()> {
+fn one_way(
+    forwarder: &Forwarder,
+    port: u32,
+    mut from: Port,
+    to: &crate::ring::Sender,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     let traffic = &forwarder.traffic[port as usize];
     let result = loop {
         if stop.load(Ordering::Relaxed) {

@@ -64,7 +64,9 @@ impl View {
             }
         };
         let places = self.locked.iter().filter_map(place);
-        places.map(|p| p.start.min(length)..p.end.min(length)).collect()
+        places
+            .map(|p| p.start.min(length)..p.end.min(length))
+            .collect()
     }
 
     /// The bytes that are shown, with zeros where it is locked.

@@ -9,7 +9,16 @@ use std::process::{Command, Output, Stdio};
 fn shell(script: &str, place: &Path) -> Output {
     let here = env!("CARGO_MANIFEST_DIR");
     Command::new("unshare")
-        .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", script])
+        .args([
+            "--net",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "bash",
+            "-euc",
+            script,
+        ])
         .env("MULLION", &*support::MULLION)
         .env("HERE", here)
         .current_dir(place)
@@ -123,12 +132,31 @@ PY
         std::fs::read_to_string(place.path().join("run.txt")).unwrap_or_default()
     );
     assert!(output.status.success(), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("1000 packets, "), "{said}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("1000 packets, "),
+        "{said}"
+    );
     let status = std::fs::read_to_string(place.path().join("status.json")).unwrap();
     let status: mullion_packets::control::Status = serde_json::from_str(&status).unwrap();
-    let names: Vec<&str> = status.modules.iter().map(|module| module.module.name.as_str()).collect();
+    let names: Vec<&str> = status
+        .modules
+        .iter()
+        .map(|module| module.module.name.as_str())
+        .collect();
     assert_eq!(names, ["send", "receive"], "{said}");
-    assert!(status.modules.iter().all(|module| module.stopped.is_none()), "{said}");
-    assert!(status.modules[0].changed >= 200 && status.modules[0].changed == status.modules[1].changed, "{said}");
-    assert!(status.ports.iter().all(|port| port.unsent == 0 && port.lost == 0), "{said}");
+    assert!(
+        status.modules.iter().all(|module| module.stopped.is_none()),
+        "{said}"
+    );
+    assert!(
+        status.modules[0].changed >= 200 && status.modules[0].changed == status.modules[1].changed,
+        "{said}"
+    );
+    assert!(
+        status
+            .ports
+            .iter()
+            .all(|port| port.unsent == 0 && port.lost == 0),
+        "{said}"
+    );
 }

@@ -103,11 +103,17 @@ impl Args {
             Command::File(args) => args.run()?,
             Command::Status(args) => args.run()?,
             Command::Load(args) => args.run()?,
-            Command::Unload(args) => done(args.control.ask(&Question::Unload { name: args.name })?)?,
-            Command::Reports(args) => match args.control.ask(&Question::Reports { name: args.name })? {
-                Answer::Reports(reports) => reports.iter().for_each(|text| print!("{}", printable(text))),
-                other => done(other)?,
-            },
+            Command::Unload(args) => {
+                done(args.control.ask(&Question::Unload { name: args.name })?)?
+            }
+            Command::Reports(args) => {
+                match args.control.ask(&Question::Reports { name: args.name })? {
+                    Answer::Reports(reports) => reports
+                        .iter()
+                        .for_each(|text| print!("{}", printable(text))),
+                    other => done(other)?,
+                }
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -148,10 +154,15 @@ impl RunArgs {
     fn run(self) -> anyhow::Result<()> {
         let (config, forwarder) = forwarder(&self.config)?;
         let [left, right] = config.ports.as_slice() else {
-            bail!("{}: `ports` names two interfaces, as ports = [\"veth0\", \"veth1\"]", self.config.display());
+            bail!(
+                "{}: `ports` names two interfaces, as ports = [\"veth0\", \"veth1\"]",
+                self.config.display()
+            );
         };
         let open = |name: &String| {
-            Port::open(name).with_context(|| format!("interface {name} (raw sockets need root, or setcap cap_net_raw+ep)"))
+            Port::open(name).with_context(|| {
+                format!("interface {name} (raw sockets need root, or setcap cap_net_raw+ep)")
+            })
         };
         let ports = [open(left)?, open(right)?];
         let stop = Arc::new(AtomicBool::new(false));
@@ -162,7 +173,10 @@ impl RunArgs {
             Some(path) => Some(control::listen(path).with_context(|| path.display().to_string())?),
             None => None,
         };
-        eprintln!("mullion packets: forwarding between {left} and {right}, {} modules", config.modules.len());
+        eprintln!(
+            "mullion packets: forwarding between {left} and {right}, {} modules",
+            config.modules.len()
+        );
         let result = std::thread::scope(|scope| {
             if let Some(listener) = &listener {
                 scope.spawn(|| control::serve(listener, &forwarder, &stop));
@@ -251,9 +265,18 @@ fn print(status: &Status) {
 fn print_module(module: &ModuleStatus) {
     println!(
         "{:<16} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9}",
-        module.module.name, module.frames, module.changed, module.dropped, module.added, module.refused, module.nanoseconds
+        module.module.name,
+        module.frames,
+        module.changed,
+        module.dropped,
+        module.added,
+        module.refused,
+        module.nanoseconds
     );
     if let Some(why) = &module.stopped {
-        println!("    taken out: {}", printable(why).trim_end().replace('\n', "\n    "));
+        println!(
+            "    taken out: {}",
+            printable(why).trim_end().replace('\n', "\n    ")
+        );
     }
 }
