@@ -40,7 +40,7 @@ impl<F> Callback<F> {
     /// Calls it with registers for arguments, whatever `F` says.
     ///
     /// # Errors
-    /// As [`Function`]'s `call`, and [`Error::NotAFunction`].
+    /// As [`Function`](crate::Function)'s `call`, and [`Error::NotAFunction`].
     pub fn call_raw(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
         let access = within.access()?;
         let entry = access.entry(self.address)?;
@@ -55,7 +55,7 @@ macro_rules! arities {
             /// what the domain was doing.
             ///
             /// # Errors
-            /// As [`Function`]'s `call`, and [`Error::NotAFunction`].
+            /// As [`Function`](crate::Function)'s `call`, and [`Error::NotAFunction`].
             ///
             /// # Panics
             /// With the panic of a host function that the domain called.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A function of a domain that another domain is to call in the place of a host
 /// function: for [`Imports::link`](crate::Imports::link) and [`Domain::link`]. Made from a
-/// [`Function`], by [`Function`]'s `or`, or from an [`Export`].
+/// [`Function`](crate::Function), by [`Function`](crate::Function)'s `or`, or from an [`Export`].
 ///
 /// Arguments and results pass in registers, and two integers on the stack; nothing is
 /// copied, and nobody looks at them. Pointers are the calling domain's, and mean

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A protection domain. Cheap to clone: every clone is the same domain, which
-/// goes when the last one (and the last [`Function`] of it) does, or earlier, when
+/// goes when the last one (and the last [`Function`](crate::Function) of it) does, or earlier, when
 /// it is unloaded.
 ///
 /// It may be called from several threads at once, and while it is being called.

@@ -8,7 +8,7 @@ use crate::pointer::Data;
 use crate::value::sealed::Sealed;
 use zerocopy::IntoBytes;
 
-/// A domain whose memory is used: a [`Domain`], or a [`Caller`] in a host function.
+/// A domain whose memory is used: a [`Domain`], or a [`Caller`](crate::Caller) in a host function.
 pub trait Within: Sealed {
     #[doc(hidden)]
     fn access(&self) -> Result<Access<'_>, Error>;

@@ -25,7 +25,7 @@ pub struct LinkOptions {
     pub doubles: bool,
     /// Integers beyond those in registers that are passed on, from the calling
     /// domain's stack to the called one's: so many of them, at most
-    /// [`MAX_ARGUMENTS`] with those in registers.
+    /// [`MAX_ARGUMENTS`](crate::MAX_ARGUMENTS) with those in registers.
     pub stacked: usize,
     /// Limits of each call, beside those of the called domain.
     pub limits: Option<CallLimits>,

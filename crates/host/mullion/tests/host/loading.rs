@@ -1,8 +1,11 @@
 //! What is loaded, and what is refused.
 
 use crate::{IMAGE, fault, imports, support};
-use mullion::{BoxedError, Candidate, Error, Host, Image, Imports, Policy};
+use mullion::{
+    BoxedError, Candidate, Cause, Error, Host, Image, Imports, Limits, Policy, ProgramEnd, Streams,
+};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn what_is_no_image_is_refused_with_its_first_violation() {
@@ -62,6 +65,62 @@ fn a_program_is_no_extension() {
     support::build(&source, &image, &["--mullion-kind=program"]);
     let error = Image::open(&image).unwrap_err();
     assert!(matches!(error, Error::NotAnExtension { .. }), "{error}");
+}
+
+const PROGRAM: &str = "
+    #include <stdio.h>
+    #include <stdlib.h>
+    int main(int count, char **arguments) {
+        if (count == 1) abort();
+        printf(\"%s %s\", arguments[1], getenv(\"COLOUR\"));
+        return count;
+    }
+";
+
+#[test]
+fn a_program_runs_to_its_end_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("program.c");
+    std::fs::write(&source, PROGRAM).unwrap();
+    let image = directory.path().join("program.mx");
+    support::build(&source, &image, &["--mullion-kind=program"]);
+    let program = Host::new().program("program.mx", std::fs::read(&image).unwrap());
+    let program = program.unwrap();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let taken = written.clone();
+    let streams = Streams::Taken(Arc::new(move |_, bytes| {
+        taken.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }));
+    let run = program.run().arguments(["program", "blue"]);
+    let run = run.environment(["COLOUR=red"]).streams(streams);
+    let run = run.load().unwrap();
+    let end = run.finish().unwrap();
+    assert!(matches!(end, ProgramEnd::Exit(2)), "{end:?}");
+    assert_eq!(*written.lock().unwrap(), b"blue red");
+    let again = run.finish().unwrap_err();
+    assert!(matches!(again, Error::Ended { .. }), "{again}");
+    assert_eq!(run.domain().metrics().counts.exits, 1);
+
+    let aborted = program.run().arguments(["program"]).load().unwrap();
+    let ProgramEnd::Fault(fault) = aborted.finish().unwrap() else {
+        panic!("it aborts");
+    };
+    assert!(matches!(fault.cause(), Cause::Raised { signal: 6 }));
+
+    let memory = Limits {
+        memory: 4096,
+        ..Limits::default()
+    };
+    let refused = program.run().limits(memory).load().unwrap_err();
+    assert!(matches!(refused, Error::Runtime(_)), "{refused}");
+}
+
+#[test]
+fn an_extension_is_no_program() {
+    let bytes = IMAGE.file().bytes().clone();
+    let error = Host::new().program("extension", bytes).unwrap_err();
+    assert!(matches!(error, Error::NotAProgram { .. }), "{error}");
 }
 
 #[test]
