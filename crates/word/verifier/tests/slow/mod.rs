@@ -279,7 +279,7 @@ impl Reader<'_> {
             && jump.memory_base() == Register::RIP
             && jump.len() == 6
             && jump.memory_displacement64() == module.slots().start + 8 * abi::SLOT_ENTER;
-        (fits && address % 16 == 0).then_some((lea.memory_displacement64(), address + 17))
+        (fits && address.is_multiple_of(16)).then_some((lea.memory_displacement64(), address + 17))
     }
 }
 
