@@ -150,6 +150,7 @@ impl Reader<'_> {
             last.is_none_or(|step: i64| (1..=4).contains(&step))
                 .then_some(())?;
             found.push((displacement(&lea), right));
+            (found.len() <= abi::MAX_POINTS).then_some(())?;
             if let Some((back, end)) = self.jump(jump, Mnemonic::Jne) {
                 at = end;
                 break back;
