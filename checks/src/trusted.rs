@@ -51,6 +51,10 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It has the numbers that the verifier and the run time agree on.",
     },
     Trusted {
+        folder: "crates/word/verifier",
+        reason: "It proves that a module checks each access. A fault in it accepts a module that does not.",
+    },
+    Trusted {
         folder: "crates/word/table",
         reason: "It holds who may do what with each word. A fault in it allows an access that was not granted. Nothing uses it yet.",
     },

@@ -56,6 +56,8 @@ pub const STACK_MARGIN: u64 = 0x8000;
 pub const THREAD_POINTER_SLOT: u64 = STACK_REGION - STACK_MARGIN - 8;
 /// Of the checks in a straight line, so many count: the latest.
 pub const MAX_CHECKS: usize = 32;
+/// A check has so many points at most.
+pub const MAX_POINTS: usize = 64;
 /// Segments of a module end at or below this address of the file.
 pub const MAX_ADDRESS: u64 = 1 << 31;
 
@@ -144,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_probe_that_succeeds_keeps_the_stack_pointer_in_its_region() {
-        assert!(STACK_MARGIN > MAX_DISPLACEMENT.unsigned_abs() + 64);
-        assert_eq!(THREAD_POINTER_SLOT % 8, 0);
+        const { assert!(STACK_MARGIN > MAX_DISPLACEMENT.unsigned_abs() + 64) };
+        const { assert!(THREAD_POINTER_SLOT.is_multiple_of(8)) };
     }
 
     #[test]
@@ -154,6 +156,6 @@ mod tests {
         assert!(last <= u64::from(u32::MAX));
         assert_eq!(MAPS_END, last + 1);
         assert_eq!(MAPS_FIRST, 0xc000_c000);
-        assert!(CLOSED_FIRST >= 6 << 30 && CLOSED_END <= 8 << 30 && CLOSED_FIRST < CLOSED_END);
+        const { assert!(CLOSED_FIRST >= 6 << 30 && CLOSED_END <= 8 << 30 && CLOSED_FIRST < CLOSED_END) };
     }
 }

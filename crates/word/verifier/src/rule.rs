@@ -137,7 +137,7 @@ mullion_decoder::rules! {
         "The points of a check have its operand, but for the displacement."
         "Base, index and scale must be those of the check.";
     ColdPoints "cold-points"
-        "Points ascend, each at most four bytes behind the one before it."
+        "There are at most 64 points, which ascend, each at most four bytes behind the one before it."
         "An access of eight bytes has the points 0, 4 and 7.";
     ColdOwner "cold-owner"
         "The points behind a check belong to this one check: its jne, and nothing else, leads there."

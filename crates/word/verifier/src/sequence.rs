@@ -250,7 +250,11 @@ impl<'a> View<'a> {
         // The longest run of points with the right to write, and the present one.
         let mut run: Range<i64> = 0..0;
         let mut refusals: Option<i64> = None;
-        loop {
+        // Each check reads its points, so that their number must be bounded.
+        for number in 0.. {
+            if number == abi::MAX_POINTS {
+                return Err((at, Rule::ColdPoints));
+            }
             let form = |at| (at, Rule::ColdForm);
             let lea = self.decode(at).map_err(|_| form(at))?;
             if lea.row.kind != Kind::Lea || lea.size != 8 || lea.reg != R11 {

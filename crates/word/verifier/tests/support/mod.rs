@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod generate;
+
 use object::{Object, ObjectSymbol};
 use std::collections::BTreeMap;
 use std::path::Path;

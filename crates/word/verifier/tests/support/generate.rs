@@ -1,0 +1,153 @@
+//! Random functions of the form, as assembler text.
+
+use super::Random;
+use std::fmt::Write;
+
+// Not %rax and %rdx, which `cmpxchg16b` writes.
+const BASES: [&str; 6] = ["rbx", "rcx", "rsi", "rdi", "r8", "r13"];
+
+/// Stores and loads with their bytes; `@` is the operand.
+const STORES: [(&str, i32); 14] = [
+    ("movb %r9b, @", 1),
+    ("movw %r9w, @", 2),
+    ("movl %r9d, @", 4),
+    ("movq %r9, @", 8),
+    ("addl $3, @", 4),
+    ("lock xaddq %r9, @", 8),
+    ("movups %xmm0, @", 16),
+    ("vmovdqu %ymm1, @", 32),
+    ("movsd %xmm0, @", 8),
+    ("fstpt @", 10),
+    ("sete @", 1),
+    ("lock cmpxchg16b @", 16),
+    ("fnstenv @", 28),
+    ("vmaskmovps %xmm0, %xmm1, @", 16),
+];
+const LOADS: [(&str, i32); 8] = [
+    ("movzbl @, %r9d", 1),
+    ("movswq @, %r9", 2),
+    ("cmpl $3, @", 4),
+    ("movq @, %r9", 8),
+    ("movaps @, %xmm2", 16),
+    ("vaddpd @, %ymm2, %ymm3", 32),
+    ("fldt @", 10),
+    ("pmovzxbw @, %xmm4", 8),
+];
+const OTHERS: [&str; 8] = [
+    "leaq 8(%r9,%r10), %r10",
+    "imulq $7, %r9, %r9",
+    "movl variable(%rip), %r9d",
+    "addq %r9, variable+8(%rip)",
+    "movq %r9, 0x18(%r15)",
+    "prefetcht0 (%r9)",
+    "nop",
+    "call stub",
+];
+
+/// So many functions, and what they need.
+pub(crate) fn functions(random: &mut Random, count: usize) -> String {
+    let mut text = String::from("    ret\nstub: jmp *IMPORT(%rip)\n");
+    let mut number = 0;
+    for function in 0..count {
+        let _ = writeln!(
+            text,
+            "    .balign 16, 0xcc\nf{function}: gate g{function}\n    .balign 16, 0xcc\ng{function}:"
+        );
+        let mut cold = String::new();
+        let _ = writeln!(text, "    leaq -64(%r15), %r15\n    movq %rbx, 8(%r15)");
+        for _ in 0..2 + random.below(6) {
+            number += 1;
+            match random.below(9) {
+                0..=4 => checked(random, number, &mut text, &mut cold),
+                5 => {
+                    text += &format!("    enter rbx, away{number}\n    call *%rbx\nback{number}:\n")
+                }
+                6 => text += &format!("    own rcx, trap{number}\n    jmp *%rcx\n    label\n"),
+                7 => {
+                    text += "    movq %rbx, %r11\n    xor %r15, %r11\n    and $0x7fffff, %r11d\n    xor %r11, %r15\n"
+                }
+                _ => text += &format!("    {}\n", random.of(&OTHERS)),
+            }
+            if text.ends_with(&format!("back{number}:\n")) {
+                let _ = writeln!(
+                    cold,
+                    "away{number}: mov %rbx, %r11\n    call *LEAVE(%rip)\n    jmp back{number}"
+                );
+            }
+            if text.contains(&format!("trap{number}\n")) {
+                let _ = writeln!(cold, "trap{number}: ud1 %eax, %eax");
+            }
+            if random.below(5) == 0 {
+                let _ = writeln!(text, "    jne g{function}");
+            }
+        }
+        let _ = writeln!(
+            text,
+            "    addq $64, %r15\n    movq -56(%r15), %rbx\n    ret\n{cold}"
+        );
+    }
+    text
+}
+
+/// A check, and accesses that rely on it.
+fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut String) {
+    let base = random.of(&BASES);
+    let index = random.of(&["", "", ",%r12,4", ",%rbp"]);
+    let near = random.of(&[0, 0, 8, -16, 0x1234]);
+    let writes = random.below(2) == 0;
+    let mut accesses = Vec::new();
+    let mut bytes = 0;
+    for _ in 0..1 + random.below(3) {
+        let offset = random.of(&[0, 0, 1, 4, 7]);
+        let list: &[(&str, i32)] = if writes && random.below(3) > 0 {
+            &STORES
+        } else {
+            &LOADS
+        };
+        let (form, size) = random.of(list);
+        bytes = bytes.max(offset + size);
+        let operand = format!("{}(%{base}{index})", near + offset);
+        accesses.push(format!("    {}\n", form.replace('@', &operand)));
+    }
+    // As many words as the bytes touch, wherever they begin.
+    let mut words = (bytes + 2) / 4 + 1;
+    let _ = writeln!(
+        text,
+        "    lea {near}(%{base}{index}), %r11\n    shr $2, %r11"
+    );
+    let mut distance = 0;
+    while words > 0 {
+        let (register, count) = match words {
+            1 => ("r14w", 1),
+            2 => ("r14d", 2),
+            _ => ("r14", 4),
+        };
+        let _ = writeln!(
+            text,
+            "    cmp %{register}, %gs:{distance}(%r11,%r11)\n    jne cold{number}"
+        );
+        (distance, words) = (distance + 2 * count, words - count);
+    }
+    let _ = writeln!(text, "behind{number}:");
+    accesses.iter().for_each(|access| *text += access);
+    let right = if writes { 2 } else { 1 };
+    let mut point = 0;
+    let _ = write!(cold, "cold{number}:");
+    loop {
+        let _ = writeln!(
+            cold,
+            "    look \"{}(%{base}{index})\", {right}",
+            near + point
+        );
+        if point == bytes - 1 {
+            break;
+        }
+        let _ = writeln!(cold, "    je refuse{number}");
+        point = (point + 4).min(bytes - 1);
+    }
+    let _ = match random.below(2) {
+        0 => writeln!(cold, "    jne behind{number}"),
+        _ => writeln!(cold, "    je refuse{number}\n    jmp behind{number}"),
+    };
+    let _ = writeln!(cold, "refuse{number}: refuse");
+}
