@@ -91,7 +91,7 @@ holds it against the tree: a crate may differ by one line in twenty before the p
     writeln!(page, "| together | {total} | |").expect("text grows");
     page.push_str(
         "
-The walls of language and process trust more. The wall of language trusts `crates/language/sip`, its macros and rustc
+The walls of language and process trust more. The wall of language trusts `crates/language/sip`, the crates below it, its macros and rustc
 ([SECURITY.md](../SECURITY.md)). The wall of process trusts `crates/process/hip` and Linux.
 ",
     );

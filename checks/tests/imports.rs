@@ -131,3 +131,38 @@ fn a_circle_is_all_files_that_reach_each_other() {
     ];
     assert_eq!(found, expected);
 }
+
+/// The layers that ARCHITECTURE.md writes down for the run time: the number of each file's line.
+fn layers() -> BTreeMap<PathBuf, usize> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| layer | files |"));
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    let mut layers = BTreeMap::new();
+    for (number, row) in rows.enumerate() {
+        for name in row.split('`').skip(1).step_by(2) {
+            layers.insert(PathBuf::from(format!("{name}.rs")), number);
+        }
+    }
+    layers
+}
+
+#[test]
+fn the_run_time_s_files_import_no_file_of_a_layer_above_them() {
+    let mut imports = of(&root().join("crates/window/runtime/src/lib.rs"));
+    imports.remove(Path::new("lib.rs"));
+    let layers = layers();
+    let files: BTreeSet<_> = imports.keys().collect();
+    assert_eq!(
+        files,
+        layers.keys().collect(),
+        "the files, and ARCHITECTURE.md's layers"
+    );
+    let upwards: Vec<_> = imports
+        .iter()
+        .flat_map(|(file, all)| all.iter().map(move |other| (file, other)))
+        .filter(|(file, other)| layers[*other] > layers[*file])
+        .collect();
+    assert!(upwards.is_empty(), "against ARCHITECTURE.md: {upwards:?}");
+}

@@ -60,15 +60,26 @@ fn with_statuses(command: clap::Command) -> clap::Command {
     command.after_help(behind.unwrap_or_default() + STATUSES)
 }
 
-/// The command line; started under the name `as` or `ld`, as gcc does, that is the subcommand.
+/// Names under which other programs start this one, and the subcommand that each of them is.
+const NAMES: &[(&str, &str)] = &[
+    ("as", "as"),
+    ("ld", "ld"),
+    ("mullion-cc", "cc"),
+    ("mullion-c++", "c++"),
+    ("mullion-rustc", "rustc-wrapped"),
+    ("mullion-rustc-ld", "rustc-ld"),
+];
+
+/// The command line; started under another name, as gcc and Cargo do, that is the subcommand.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let name = arguments
         .first()
         .and_then(|name| Path::new(name).file_name())
-        .map(OsStr::to_owned);
-    if let Some(name) = name.filter(|name| name == "as" || name == "ld") {
-        arguments.insert(1, name);
+        .and_then(OsStr::to_str);
+    let subcommand = NAMES.iter().find(|(known, _)| Some(*known) == name);
+    if let Some((_, subcommand)) = subcommand {
+        arguments.insert(1, (*subcommand).into());
     }
     arguments
 }

@@ -1,28 +1,28 @@
 //! What a separately built SIP and its host must have in common, as far as the compiler does not know it by
-//! itself: the sources of this crate and of its macros, and the compiler.
+//! itself: the sources of this crate, of its macros and of the crates below, and the compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "the crate's, of which this needs little"
-)]
-#[path = "src/digest.rs"]
-mod digest;
+use mullion_sip_digest::Digest;
 
 fn main() -> io::Result<()> {
     let mut files = vec![PathBuf::from("Cargo.toml"), PathBuf::from("build.rs")];
-    for directory in ["src", "../sip-macros/src"] {
+    for directory in [
+        "src",
+        "../sip-core/src",
+        "../sip-digest/src",
+        "../sip-exchange/src",
+        "../sip-macros/src",
+    ] {
         println!("cargo:rerun-if-changed={directory}");
         collect(Path::new(directory), &mut files)?;
     }
     println!("cargo:rerun-if-changed=Cargo.toml");
     println!("cargo:rerun-if-changed=build.rs");
     files.sort();
-    let mut hasher = digest::Digest::new();
+    let mut hasher = Digest::new();
     for file in &files {
         let bytes = fs::read(file)?;
         hasher = hasher
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
 }
 
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    // Absent where the macros come from elsewhere; the compiler then sees their output in both builds.
+    // Absent where these crates come from elsewhere; the compiler then sees their output in both builds.
     let Ok(entries) = fs::read_dir(directory) else {
         return Ok(());
     };

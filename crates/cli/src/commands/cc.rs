@@ -6,7 +6,7 @@ use crate::output::file;
 use anyhow::{Context as _, bail};
 use mullion_driver::{Arguments, Language, Origin};
 use mullion_trust::module_type::{self, ModuleType, Protection, Verification};
-use mullion_trust::record::{self, Compilation, TypeReference};
+use mullion_trust::record::{self, Compilation, Judged, TypeReference};
 use mullion_trust::{SecretKey, Sha256Digest};
 use mullion_verifier::{structure, verify};
 use std::collections::BTreeMap;
@@ -51,13 +51,13 @@ fn compile(language: Language, arguments: &[OsString]) -> anyhow::Result<ExitCod
     let compiled = mullion_driver::compile(language, &arguments)?;
     if let (Some(signer), Some(origin)) = (signer, compiled.origin) {
         let image = arguments.output.unwrap_or_else(|| PathBuf::from("a.out"));
-        signer.sign(&image, origin)?;
+        signer.sign(&image, origin, None)?;
     }
     Ok(ExitCode::from(compiled.code))
 }
 
 /// Signs what is linked.
-struct Signer {
+pub(super) struct Signer {
     module_type: ModuleType,
     key: SecretKey,
 }
@@ -72,6 +72,12 @@ impl Signer {
             _ => bail!("a record has a type and a signer: give both --type FILE and --key NAME"),
         };
         let module_type = find_type(path)?;
+        if module_type.elastic.is_some() {
+            bail!(
+                "the source of {} must be judged: use mullion compile",
+                module_type.id
+            );
+        }
         let cxx = language == Language::Cxx || arguments.cxx;
         match module_type.language {
             module_type::Language::Rust => bail!("the type {} is of Rust", module_type.id),
@@ -95,7 +101,17 @@ impl Signer {
         Ok(Some(Signer { module_type, key }))
     }
 
-    fn sign(&self, image: &Path, origin: Origin) -> anyhow::Result<()> {
+    /// One of what has been judged.
+    pub(super) fn of(module_type: ModuleType, key: SecretKey) -> Self {
+        Signer { module_type, key }
+    }
+
+    pub(super) fn sign(
+        &self,
+        image: &Path,
+        origin: Origin,
+        elastic: Option<Judged>,
+    ) -> anyhow::Result<()> {
         let output = record_of(image);
         // A record of an earlier image, should this one not be signed.
         let _absent = std::fs::remove_file(&output);
@@ -115,6 +131,7 @@ impl Signer {
             tools: origin.tools,
             flags: origin.flags,
             sources,
+            elastic,
         };
         let name = image.file_name().unwrap_or_default().to_string_lossy();
         let text = record::sign(&name, &digest, &compilation, &self.key);
@@ -140,7 +157,7 @@ impl Signer {
     }
 }
 
-fn in_abi(protection: Protection) -> mullion_abi::Protection {
+pub(super) fn in_abi(protection: Protection) -> mullion_abi::Protection {
     match protection {
         Protection::WriteCall => mullion_abi::Protection::WriteCall,
         Protection::ReadWriteCall => mullion_abi::Protection::ReadWriteCall,
@@ -148,7 +165,7 @@ fn in_abi(protection: Protection) -> mullion_abi::Protection {
     }
 }
 
-fn from_abi(protection: mullion_abi::Protection) -> Protection {
+pub(super) fn from_abi(protection: mullion_abi::Protection) -> Protection {
     match protection {
         mullion_abi::Protection::WriteCall => Protection::WriteCall,
         mullion_abi::Protection::ReadWriteCall => Protection::ReadWriteCall,

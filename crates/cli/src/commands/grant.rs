@@ -13,6 +13,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// The condition under which leave is for the compiler's use alone.
+const USE: &str = "purpose == \"use\"";
+
 /// Grant somebody leave to load, as a signed credential; show and check grants.
 ///
 /// A grant is a signed KeyNote assertion (RFC 2704) that a person can read.
@@ -45,6 +48,10 @@ struct New {
     /// Leave to sign compilation records, instead of to load.
     #[arg(long)]
     compile: bool,
+    /// Leave to have programs of the type compiled by `mullion compile`, instead of to load. It is no
+    /// leave to sign records.
+    #[arg(long, conflicts_with = "compile")]
+    use_compiler: bool,
     /// A condition on the request's attributes, as in 'hour >= "09" && hour < "17"'.
     #[arg(long, value_name = "TEST")]
     when: Option<String>,
@@ -129,11 +136,15 @@ impl Args {
             from: from.clone(),
             to,
             together: new.together,
-            compile: new.compile,
+            compile: new.compile || new.use_compiler,
             types: new.types.clone(),
             imports: (!new.imports.is_empty()).then(|| new.imports.clone()),
             limits,
-            when: new.when.clone(),
+            when: match (new.use_compiler, &new.when) {
+                (false, when) => when.clone(),
+                (true, None) => Some(USE.to_owned()),
+                (true, Some(when)) => Some(format!("{USE} && ({when})")),
+            },
             until: new.until.clone(),
             comment: new.comment.clone(),
         };

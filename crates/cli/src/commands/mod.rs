@@ -5,6 +5,7 @@ mod admit;
 mod bind;
 mod cc;
 mod client;
+mod compile;
 mod fetch;
 mod grant;
 mod inspect;
@@ -23,6 +24,7 @@ mod policy;
 mod provenance;
 mod rewrite;
 mod run;
+mod rust;
 mod sign;
 mod sip;
 mod verify;
@@ -53,6 +55,20 @@ pub(crate) enum Command {
     /// The linker that cc and c++ have gcc call.
     #[command(hide = true)]
     Ld(cc::Args),
+    /// Compile a Rust crate like rustc, for a domain (see mullion rustc --mullion-help).
+    Rustc(rust::Args),
+    /// Run Cargo so that it builds for a domain: build, run, test and the rest.
+    Cargo(rust::Args),
+    /// The wrapper that Cargo calls in the place of rustc.
+    #[command(hide = true)]
+    RustcWrapped(rust::Args),
+    /// The linker that rustc calls.
+    #[command(hide = true)]
+    RustcLd(rust::Args),
+    Compile(compile::Args),
+    /// A step of compile, with limits.
+    #[command(hide = true)]
+    CompileStep(compile::StepArgs),
     Admit(admit::Args),
     Grant(grant::Args),
     Key(key::Args),
@@ -88,6 +104,12 @@ impl Command {
             Command::Cxx(args) => args.cxx(),
             Command::As(args) => args.assemble(),
             Command::Ld(args) => args.link(),
+            Command::Rustc(args) => args.rustc(),
+            Command::Cargo(args) => args.cargo(),
+            Command::RustcWrapped(args) => args.wrapped(),
+            Command::RustcLd(args) => args.link(),
+            Command::Compile(args) => args.run(),
+            Command::CompileStep(args) => args.run(),
             Command::Admit(args) => args.run(),
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),

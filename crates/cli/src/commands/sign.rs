@@ -4,7 +4,7 @@ use super::admission::{module_type as find_type, record_of};
 use super::keys::{KeyringArgs, pair};
 use crate::image_file::whole;
 use crate::output::{file, outln};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use mullion_trust::Sha256Digest;
 use mullion_trust::module_type::Protection;
 use mullion_trust::record::{self, Compilation, TypeReference};
@@ -54,6 +54,12 @@ impl Args {
         let read = |path: &PathBuf| whole(path).with_context(|| path.display().to_string());
         let image = read(&self.image)?;
         let module_type = find_type(&self.module_type)?;
+        if module_type.elastic.is_some() {
+            bail!(
+                "the source of {} must be judged: mullion compile signs what it has compiled",
+                module_type.id
+            );
+        }
         let mut sources = BTreeMap::new();
         for path in &self.sources {
             let digest = Sha256Digest::of(&read(path)?).to_string();
@@ -66,6 +72,7 @@ impl Args {
             tools: self.tools.into_iter().collect(),
             flags: self.flags,
             sources,
+            elastic: None,
         };
         let key = self.keyring.secret(&self.key)?;
         let name = self.image.file_name().unwrap_or_default().to_string_lossy();

@@ -83,7 +83,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        // SAFETY: as above; the shape has every part in it.
+        // SAFETY: all fields are written and read in one order, and the shape, from which the digest follows, has each of them
+        // with its place; so bytes and blocks of one digest are values of one layout.
         #[allow(trivial_bounds, unreachable_patterns, clippy::empty_loop)]
         unsafe impl #implementation ::mullion_sip::Exchange for #name #arguments #clause {
             const SHAPE: ::mullion_sip::exchange::Shape<Self> = #shape;
@@ -161,7 +162,7 @@ fn structure<'a>(input: &DeriveInput, own: &Own, fields: &'a Fields) -> Result<B
             let #place = ::mullion_sip::exchange::Shape::<Self>::place();
             let #at = #place.as_ptr();
             let #shape = ::mullion_sip::exchange::Shape::<Self>::structure(#name, #at);
-            // SAFETY: each is a field of the place.
+            // SAFETY: the pointer is of a field of the type, computed from the place's own address, and is not followed.
             #parts
             #shape.finish()
         }},

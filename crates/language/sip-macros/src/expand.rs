@@ -160,7 +160,8 @@ fn info(contract: &Contract, bounds: Bounds, visibility: &Visibility) -> TokenSt
         #[derive(Debug)]
         #visibility enum Contract {}
 
-        // SAFETY: all of it is said of the state machine that the macro has checked.
+        // SAFETY: names, states, steps and messages are those of one state machine, which the macro has read and checked; the
+        // types of its messages are the ones that it writes here.
         unsafe impl ::mullion_sip::channel::Contract for Contract {
             const NAME: &'static ::core::primitive::str = #name;
             const TEXT: &'static ::core::primitive::str = #text;
@@ -203,7 +204,8 @@ fn messages(contract: &Contract, visibility: &Visibility) -> TokenStream {
                     const _: () = {
                         #markers
 
-                        // SAFETY: the contract has this message here, and the number is its place in the list.
+                        // SAFETY: the state machine has this message between these two states. The number is its place in the list of
+                        // messages, which is written in the same order.
                         unsafe impl ::mullion_sip::__private::Message for #marker {
                             type Contract = Contract;
                             type From = #from;
@@ -244,9 +246,9 @@ fn state_marker(index: u16, state: &State, visibility: &Visibility) -> TokenStre
             const INDEX: ::core::primitive::u16 = #index;
             const SENDER: ::core::primitive::usize = #sender;
         }
-        // SAFETY: as above.
+        // SAFETY: the state machine has this side send in the state; the macro writes no other such line for it.
         unsafe impl ::mullion_sip::__private::Sends<#sender> for #name {}
-        // SAFETY: as above.
+        // SAFETY: the other side than the one that sends; the macro writes no other such line for the state.
         unsafe impl ::mullion_sip::__private::Receives<#receiver> for #name {}
     }
 }
@@ -267,7 +269,7 @@ fn endpoint(side_of: Side) -> TokenStream {
         #[repr(transparent)]
         pub struct #name<S>(::mullion_sip::__private::Endpoint<Contract, #index, S>);
 
-        // SAFETY: it has one field, which is visited.
+        // SAFETY: its one field is the endpoint, and all that is visited; a handle that it holds is the endpoint's.
         unsafe impl<S: 'static> ::mullion_sip::exchange::Handles for #name<S> {
             const HOLDS: ::core::primitive::bool = true;
             fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {

@@ -15,13 +15,15 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering;
 
 use thiserror::Error;
 
-use crate::critical::{self, AsHost, Critical};
-use crate::shared::shared;
-use crate::thread::here;
+use mullion_sip_core::owner::Teardown;
+use mullion_sip_core::{AsHost, Critical};
+#[cfg(not(feature = "separate"))]
+use mullion_sip_core::{DecideError, Decider};
+
+use crate::inner::CORE;
 
 /// The power of the host, on one OS thread. Processes are started, looked at and served through it.
 pub struct Host {
@@ -50,7 +52,7 @@ impl Host {
     /// # Errors
     /// There has been one in this program.
     pub fn begin() -> Result<Host, HostError> {
-        if shared().begun.swap(true, Ordering::AcqRel) {
+        if CORE.has_begun() {
             return Err(HostError::Begun);
         }
         Host::enter()
@@ -58,7 +60,7 @@ impl Host {
 
     /// The one of the OS thread that calls, if it has one.
     pub fn here() -> Option<Host> {
-        here::is_hosts().then(Host::enter)?.ok()
+        CORE.is_hosts().then(Host::enter)?.ok()
     }
 
     /// What gives another OS thread its own.
@@ -67,19 +69,41 @@ impl Host {
     }
 
     fn enter() -> Result<Host, HostError> {
-        if here::worker().is_some() {
+        if CORE.worker().is_some() {
             return Err(HostError::Worker);
         }
-        here::count_host(1);
+        CORE.count_host(1);
         Ok(Host {
             _thread: PhantomData,
         })
     }
 }
 
+impl Host {
+    /// Has `hook` called at the end of every process from now on. The same function is registered once.
+    pub fn on_end(&self, hook: Teardown) {
+        CORE.on_end(hook);
+    }
+
+    /// From here on a process that keeps its worker asleep is ended. Not by itself, since processes that are linked into
+    /// their host may wait for what the host does.
+    pub fn end_sleepers(&self) {
+        CORE.end_sleepers();
+    }
+
+    /// Has `decider` asked from now on, before any process comes to have memory.
+    ///
+    /// # Errors
+    /// Workers run, or there is a decider.
+    #[cfg(not(feature = "separate"))]
+    pub fn decided_by(&self, decider: Box<dyn Decider>) -> Result<(), DecideError> {
+        CORE.decided_by(decider)
+    }
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
-        here::count_host(-1);
+        CORE.count_host(-1);
     }
 }
 
@@ -107,7 +131,7 @@ impl Deputy {
 /// not panic, runs no code of a process, takes less than 16 KiB of stack, and ends soon: nothing else ends it.
 #[inline]
 pub unsafe fn enter_kernel() -> Critical {
-    critical::critical()
+    CORE.critical()
 }
 
 /// [`enter_kernel`], with allocations that are the host's and outlive the process.
@@ -116,5 +140,5 @@ pub unsafe fn enter_kernel() -> Critical {
 /// As for [`enter_kernel`]. What is allocated inside is found again if the process ends without dropping it.
 #[inline]
 pub unsafe fn enter_kernel_as_host() -> AsHost {
-    critical::as_host()
+    CORE.as_host()
 }

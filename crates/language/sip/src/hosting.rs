@@ -1,20 +1,19 @@
 //! What `mullion-sip-hosting` gives out. Not for people, and not there in the copy of a process.
 
-pub use crate::critical::Critical;
-pub use crate::decide::{DecideError, Decider, Refused, Span};
-pub use crate::exchange::parcel::Parcel;
-pub use crate::heap::region::in_use;
 pub use crate::host::{Deputy, Host, HostError, enter_kernel, enter_kernel_as_host};
-pub use crate::process::spawn::end_as;
+pub use crate::process::program::end_as;
 pub use crate::start::{Start, StartError};
 pub use crate::supervised::Supervised;
+pub use mullion_sip_core::{Critical, DecideError, Decider, Refused, Span};
+pub use mullion_sip_exchange::interior::Parcel;
 
-use crate::exchange::{self, Share};
-use crate::owner::Owner;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::owner::Owner;
+use mullion_sip_exchange::exchange::Share;
 
 /// Memory that several OS processes have in common.
 pub mod commons {
-    pub use crate::exchange::commons::*;
+    pub use mullion_sip_exchange::exchange::commons::*;
 }
 
 /// Channels between OS processes, by way of memory that both have mapped.
@@ -25,5 +24,10 @@ pub mod remote {
 /// What an owner holds, from any thread; for [`Owner::HOST`] the calling thread's own share. Nothing, if the owner's process
 /// has ended or has not begun.
 pub fn share(owner: Owner) -> Share {
-    exchange::share_of(owner)
+    EXCHANGE.share_of(owner)
+}
+
+/// Bytes of all processes' heaps together, exact while no process takes or gives any.
+pub fn in_use() -> usize {
+    CORE.in_use()
 }

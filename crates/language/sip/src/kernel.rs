@@ -13,24 +13,24 @@
 //! Code without types names things by numbers, and each number is held against a table before it is used: any number
 //! is harmless. Pointers are the caller's memory; null and misaligned ones are refused, others are believed, as the
 //! language that the caller was compiled from promises. Messages are bytes, in the form of
-//! [`exchange::wire`](crate::exchange::wire), and held against the contract as those of other OS processes are.
+//! [`exchange::wire`](mullion_sip_exchange::exchange::wire), and held against the contract as those of other OS processes are.
 
 mod channels;
-mod ends;
+pub(crate) mod ends;
 mod names;
-mod offered;
+pub(crate) mod offered;
 mod processes;
 mod read;
 mod refusal;
-mod time;
+pub(crate) mod time;
 
 use std::fmt;
 
-use crate::heap;
-use crate::owner;
-use crate::shared::{OWN, Shared, shared};
-use crate::thread::{self, ThreadError};
-use crate::wait::{self, Waiter};
+use crate::inner::CORE;
+use crate::state;
+use mullion_sip_core::owner;
+use mullion_sip_core::thread::{self, ThreadError};
+use mullion_sip_core::wait::{self, Waiter};
 
 pub use channels::{Channel, WAITS};
 pub use ends::{ENDS, number_of};
@@ -38,14 +38,13 @@ pub use offered::Argument;
 pub use processes::{End, Statistics, Wish};
 pub use refusal::Refusal;
 
-pub(crate) use ends::Ends;
-pub(crate) use offered::Offered;
+pub(crate) use ends::{HOOKS, reserve};
 
 /// Major and minor number, 16 bits each. A major number changes when an entry changes.
 pub const VERSION: u32 = 1 << 16 | 2;
 
 /// The table. Times are in nanoseconds since the kernel's first use, and a deadline of `u64::MAX` never comes; numbers of
-/// processes are [`Owner::to_bits`](crate::owner::Owner::to_bits), waiters [`Waiter::to_bits`]. Calls that give a `u32`
+/// processes are [`Owner::to_bits`](mullion_sip_core::owner::Owner::to_bits), waiters [`Waiter::to_bits`]. Calls that give a `u32`
 /// give 0, or the number of a [`Refusal`] and have done nothing then.
 ///
 /// # Safety of calls
@@ -159,7 +158,7 @@ pub struct Kernel {
 /// A reference to what copies of this crate share.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct State(pub(crate) &'static Shared);
+pub struct State(pub(crate) &'static state::State);
 
 impl fmt::Debug for State {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,41 +166,43 @@ impl fmt::Debug for State {
     }
 }
 
-pub(crate) static KERNEL: Kernel = Kernel {
-    version: VERSION,
-    size: size_of::<Kernel>() as u32,
-    process,
-    now: time::now,
-    yield_now,
-    waiter,
-    park: time::park,
-    unpark,
-    allocate_pages,
-    release_pages,
-    create_thread,
-    exit,
-    state: State(&OWN),
-    contract: channels::contract,
-    create_channel: channels::create_channel,
-    channel: channels::channel,
-    send: channels::send,
-    receive: channels::receive,
-    wait_any: channels::wait_any,
-    close: channels::close,
-    bind: names::bind,
-    unbind: names::unbind,
-    accept: names::accept,
-    look_up: names::look_up,
-    program: processes::program,
-    create_process: processes::create_process,
-    kill: processes::kill,
-    wait: processes::wait,
-    statistics: processes::statistics,
-};
+mullion_sip_core::__state!(
+    Kernel = Kernel {
+        version: VERSION,
+        size: size_of::<Kernel>() as u32,
+        process,
+        now: time::now,
+        yield_now,
+        waiter,
+        park: time::park,
+        unpark,
+        allocate_pages,
+        release_pages,
+        create_thread,
+        exit,
+        state: State(&state::OWN),
+        contract: channels::contract,
+        create_channel: channels::create_channel,
+        channel: channels::channel,
+        send: channels::send,
+        receive: channels::receive,
+        wait_any: channels::wait_any,
+        close: channels::close,
+        bind: names::bind,
+        unbind: names::unbind,
+        accept: names::accept,
+        look_up: names::look_up,
+        program: processes::program,
+        create_process: processes::create_process,
+        kill: processes::kill,
+        wait: processes::wait,
+        statistics: processes::statistics,
+    }
+);
 
 /// The table of this program.
 pub fn kernel() -> &'static Kernel {
-    shared().kernel
+    state()
 }
 
 extern "C" fn process() -> u64 {
@@ -221,11 +222,11 @@ extern "C" fn unpark(waiter: u64) {
 }
 
 extern "C" fn allocate_pages(bytes: usize) -> *mut u8 {
-    heap::allocate_pages(bytes).unwrap_or(std::ptr::null_mut())
+    CORE.allocate_pages(bytes).unwrap_or(std::ptr::null_mut())
 }
 
 extern "C" fn release_pages(pages: *mut u8) {
-    heap::release_pages(pages);
+    CORE.release_pages(pages);
 }
 
 extern "C" fn create_thread(body: extern "C" fn(usize), argument: usize) -> u32 {

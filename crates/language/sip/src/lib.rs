@@ -30,32 +30,18 @@
 
 extern crate self as mullion_sip;
 
-pub mod channel;
-mod critical;
-mod decide;
-mod digest;
-pub mod exchange;
 pub mod grant;
-pub mod heap;
 mod host;
+mod inner;
 pub mod kernel;
 pub mod manifest;
-pub mod owner;
 pub mod process;
 mod remote;
 pub mod separate;
-mod shared;
 mod start;
+mod state;
 #[cfg(not(feature = "separate"))]
 mod supervised;
-mod system;
-mod table;
-pub mod thread;
-pub mod wait;
-
-#[doc(hidden)]
-#[path = "private.rs"]
-pub mod __private;
 
 #[cfg(not(feature = "separate"))]
 #[doc(hidden)]
@@ -83,7 +69,10 @@ macro_rules! __no_process_depends_on {
     ($name:literal) => {};
 }
 
-pub use digest::{Digest, Hasher};
-pub(crate) use exchange::Parcel;
-pub use exchange::{ExBox, ExString, ExVec, Exchange};
-pub use mullion_sip_macros::{Exchange, contract};
+#[doc(hidden)]
+pub use mullion_sip_core as __core;
+pub use mullion_sip_core::{heap, owner, thread, wait};
+pub use mullion_sip_digest::{Digest, Hasher};
+#[doc(hidden)]
+pub use mullion_sip_exchange::__private;
+pub use mullion_sip_exchange::{ExBox, ExString, ExVec, Exchange, channel, contract, exchange};

@@ -14,10 +14,16 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::kernel::Kernel;
+use crate::kernel::ends;
+use crate::kernel::offered::Offered;
 use crate::process::Limits;
-use crate::shared::Shared;
-use crate::thread::here::Here;
-use crate::{Digest, channel, exchange, heap, owner, process, thread, wait};
+use crate::process::names::Names;
+use crate::process::survey;
+use crate::state::{self, State};
+use mullion_sip_core::Core;
+use mullion_sip_digest::Digest;
+use mullion_sip_exchange::Interior;
+use mullion_sip_exchange::channel;
 
 /// The section of the file that a manifest is in.
 pub const SECTION: &str = ".mullion.sip";
@@ -282,28 +288,17 @@ macro_rules! sizes {
     };
 }
 
-/// Where the fields of a type are.
-macro_rules! places {
-    ($hasher:expr; $kind:ty: $($field:ident),* $(,)?) => {
-        $hasher$(.number(std::mem::offset_of!($kind, $field) as u64))*
-    };
-}
-
 /// Where the compiler, the standard library and the crates below have put everything. With the same sources and
 /// the same compiler it is the same, unless somebody has asked the compiler for something unusual.
 const fn layout() -> Digest {
-    let hasher = sizes!(Digest::new(); Shared, Here, Kernel, process::Process, process::Tree, process::Exit,
-        thread::worker::Worker, thread::slot::Thread, heap::Heap, heap::State, exchange::State,
-        exchange::worker::Worker, exchange::region::Record, exchange::region::Ledger, owner::Teardown,
-        wait::HostThreads, channel::Info, channel::Place, channel::AnyEndpoint, Limits, process::Rights);
-    let hasher = places!(hasher; Shared: kernel, here, starting, watched, beginning, workers, next_home, processes, tree,
-        names, hooks, stacks, host_threads, signals, heaps, exchange, remote, survey, offered);
-    let hasher = places!(hasher; thread::slot::Thread: slot, state, token, process, heap, fiber, locals, deadline, next, previous);
-    let hasher =
-        places!(hasher; process::Process: start_link, end_link, threads, main, alive, ends, heap);
-    let hasher =
-        places!(hasher; exchange::region::Record: next, previous, holder, work, count, scan);
-    places!(hasher; channel::Info: name, text, digest, states, rings, size, visit).finish()
+    let hasher = Digest::new().digest(Core::LAYOUT).digest(Interior::LAYOUT);
+    let mut hasher = sizes!(hasher; State, Kernel, Names, Offered, ends::State, survey::State);
+    let mut index = 0;
+    while index < state::PLACES.len() {
+        hasher = hasher.number(state::PLACES[index] as u64);
+        index += 1;
+    }
+    hasher.finish()
 }
 
 #[cfg(test)]

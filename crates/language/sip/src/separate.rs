@@ -22,79 +22,18 @@
 //! }
 //! ```
 
-use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 
+pub use mullion_sip_core::locals::Template;
+
+use crate::inner::CORE;
 use crate::kernel::Kernel;
 use crate::process::{self, Cause, Exit, Message};
-
-#[cfg(feature = "separate")]
-mod locals;
-
-/// The initial image of a library's thread-locals, where the loader has put it.
-#[derive(Clone, Copy, Debug)]
-pub struct Template {
-    /// Where it is.
-    pub start: *const u8,
-    /// Bytes that are copied.
-    pub filled: usize,
-    /// Bytes in all; the rest is zero.
-    pub bytes: usize,
-    /// Of the whole, a power of two.
-    pub align: usize,
-}
-
-/// The system's own functions of thread-locals. A library has hidden ones of the same names (`locals`), so it finds the
-/// system's in the state of the program that it is attached to. It needs no way to ask for functions by name.
-#[cfg_attr(
-    not(feature = "separate"),
-    expect(dead_code, reason = "libraries read it")
-)]
-#[derive(Clone, Copy)]
-pub(crate) struct SystemLocals {
-    pub(crate) find: unsafe extern "C" fn(*const c_void) -> *mut u8,
-    pub(crate) at_end:
-        unsafe extern "C" fn(unsafe extern "C" fn(*mut u8), *mut u8, *mut c_void) -> c_int,
-}
-
-impl SystemLocals {
-    #[cfg(not(feature = "separate"))]
-    pub(crate) const OWN: Self = {
-        unsafe extern "C" {
-            fn __tls_get_addr(index: *const c_void) -> *mut u8;
-            fn __cxa_thread_atexit_impl(
-                run: unsafe extern "C" fn(*mut u8),
-                value: *mut u8,
-                library: *mut c_void,
-            ) -> c_int;
-        }
-        Self {
-            find: __tls_get_addr,
-            at_end: __cxa_thread_atexit_impl,
-        }
-    };
-
-    /// A library's own copy of the state, which it uses before it is attached only: nothing has thread-locals then.
-    #[cfg(feature = "separate")]
-    pub(crate) const OWN: Self = {
-        unsafe extern "C" fn find(_: *const c_void) -> *mut u8 {
-            std::process::abort()
-        }
-        unsafe extern "C" fn at_end(
-            _: unsafe extern "C" fn(*mut u8),
-            _: *mut u8,
-            _: *mut c_void,
-        ) -> c_int {
-            std::process::abort()
-        }
-        Self { find, at_end }
-    };
-}
 
 /// From the thread pointer to what an OS thread has in this program, which must be the same on each: libraries that are
 /// attached find it by this.
 pub fn here() -> usize {
-    crate::thread::here::distance()
+    CORE.distance()
 }
 
 /// What a SIP gives its host when it is attached.
@@ -143,9 +82,7 @@ impl<E: std::fmt::Display> Outcome for Result<(), E> {
 #[cfg(feature = "separate")]
 pub use library::{attach, run};
 #[cfg(feature = "separate")]
-pub(crate) use locals::leave;
-#[cfg(feature = "separate")]
-pub use locals::{HERE, Index, LOCALS, THREAD, at_end, find, use_template};
+pub use mullion_sip_core::locals::{HERE, Index, LOCALS, THREAD, at_end, find, use_template};
 
 #[cfg(feature = "separate")]
 mod world;
@@ -155,9 +92,9 @@ mod library {
     use std::io::{self, Write};
 
     use super::{Entry, Outcome};
+    use crate::inner::CORE;
     use crate::kernel::{Kernel, VERSION};
-    use crate::process::panic;
-    use crate::shared;
+    use crate::state;
 
     /// From here on this library's copy of the crate is the host's.
     ///
@@ -169,9 +106,10 @@ mod library {
             return None;
         }
         super::world::link();
-        // SAFETY: by the caller.
-        unsafe { shared::attach(kernel.state.0) };
-        panic::install_alone();
+        // SAFETY: the manifests agree, so the layouts do. Nothing of this library has run but its allocator.
+        unsafe { state::attach(kernel.state.0) };
+        crate::kernel::attach(kernel);
+        CORE.install_panic_hook();
         // Made at its first use, which must not be a process's.
         let _ = io::stdout().flush();
         Some(entry)
@@ -179,7 +117,7 @@ mod library {
 
     /// [`Entry::main`].
     pub fn run<O: Outcome>(main: fn(Vec<String>) -> O, arguments: &[String]) {
-        panic::contain(|| main(arguments.to_vec()).end());
+        CORE.contain(|| main(arguments.to_vec()).end());
     }
 }
 
@@ -198,9 +136,9 @@ macro_rules! sip_main {
         $(,)?
     ) => {
         #[global_allocator]
-        static MULLION_SIP_HEAPS: $crate::heap::ProcessHeaps = $crate::heap::ProcessHeaps;
+        static MULLION_SIP_HEAPS: $mullion_sip_core::heap::ProcessHeaps = $mullion_sip_core::heap::ProcessHeaps;
 
-        $crate::__locals!();
+        $crate::__core::__locals!();
 
         const _: () = {
             const DECLARED: $crate::manifest::Declared = $crate::manifest::Declared {
@@ -210,7 +148,7 @@ macro_rules! sip_main {
                     $($($limit: $value,)*)?
                     ..$crate::process::Limits::DEFAULT
                 },
-                contracts: &[$($(<$($contract)::+::Contract as $crate::channel::Contract>::INFO),*)?],
+                contracts: &[$($(<$($contract)::+::Contract as $mullion_sip_exchange::channel::Contract>::INFO),*)?],
             };
 
             #[used]

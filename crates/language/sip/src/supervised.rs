@@ -8,11 +8,9 @@ use mullion_supervisor::{
     DomainId, Error, GroupId, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,
 };
 
-use crate::critical::as_host;
-use crate::decide::{Decider, Refused, Span};
-use crate::exchange::region::Region;
-use crate::owner::Owner;
-use crate::process;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::owner::Owner;
+use mullion_sip_core::{Decider, Refused, Span};
 
 /// A decider that asks a supervisor, which is the only holder of truth on who has which span.
 ///
@@ -68,7 +66,7 @@ impl Supervised {
 
     /// What the supervisor knows, and which domain is which process.
     pub fn snapshot(&self) -> (Snapshot, Vec<(DomainId, Owner)>) {
-        let _host = as_host();
+        let _host = CORE.as_host();
         let books = self.books();
         let domains = books
             .domains
@@ -90,7 +88,7 @@ impl Books {
         if let Some(group) = self.exchange {
             return Ok(group);
         }
-        let (start, bytes) = Region::get().blocks();
+        let (start, bytes) = EXCHANGE.blocks();
         let range = Range::bytes(start as u64, bytes as u64)?;
         let group = self.supervisor.group_create(&KERNEL)?;
         let all = Permission::ReadWrite;
@@ -102,8 +100,8 @@ impl Books {
 
     /// The word that stands for a process.
     fn word(process: Owner) -> Result<Range, Error> {
-        let place = process::place(process.index()).ok_or(Error::Exhausted)?;
-        Ok(Range::bytes(std::ptr::from_ref(place).addr() as u64, 4)?)
+        let place = CORE.place(process).ok_or(Error::Exhausted)?;
+        Ok(Range::bytes(place as u64, 4)?)
     }
 
     fn domain(&self, process: Owner) -> Result<DomainId, Error> {

@@ -54,6 +54,7 @@ fn honest(image: &[u8], credentials: Vec<String>) -> Load {
         tools: Default::default(),
         flags: Vec::new(),
         sources: Default::default(),
+        elastic: None,
     };
     let record = record::sign("x.mx", &Sha256Digest::of(image), &compilation, &key(2));
     Load {

@@ -31,8 +31,9 @@ use crate::text::shortened;
 use std::time::SystemTime;
 
 /// Attributes that a decision sets itself.
-const OWN: [&str; 14] = [
+const OWN: [&str; 15] = [
     "app_domain",
+    "purpose",
     "type",
     "type_digest",
     "image",
@@ -162,6 +163,11 @@ pub enum Reason {
     /// The type has changed since.
     #[error("the image was compiled for another version of the module type `{0}`")]
     OtherType(String),
+    /// The source was not judged.
+    #[error(
+        "the module type `{0}` has an elastic language, and nobody judged the source of this image"
+    )]
+    NotJudged(String),
     /// The image is confined in less than the type demands.
     #[error("the image was made with the protection {made}, and its type demands {demanded}")]
     Protection {
@@ -196,6 +202,9 @@ pub enum Reason {
     /// The requesters.
     #[error("{0} may not load images of the type `{1}`")]
     NotGranted(String, String),
+    /// The requesters, of the compiler.
+    #[error("{0} may not have programs of the type `{1}` compiled")]
+    NotCompiled(String, String),
     /// The requesters, because of the imports.
     #[error("{0} may load images of the type `{1}`, but not with all imports of this one")]
     Imports(String, String),
@@ -283,6 +292,10 @@ fn check_type<'a>(
             "compile it again with the type's file of today",
         ));
     }
+    if module_type.elastic.is_some() && record.compilation().elastic.is_none() {
+        let reason = Reason::NotJudged(named.id.clone());
+        return Err(refuse(reason, "compile it with `mullion compile`"));
+    }
     let made = record.compilation().protection;
     if made < module_type.protection {
         let reason = Reason::Protection {
@@ -369,6 +382,10 @@ impl Asker<'_> {
             .collect();
         let own = [
             ("app_domain", domain.to_owned()),
+            (
+                "purpose",
+                if domain == COMPILE { "sign" } else { "load" }.to_owned(),
+            ),
             ("type", module_type.id.clone()),
             ("type_digest", module_type.digest.to_string()),
             ("image", self.request.image.to_string()),

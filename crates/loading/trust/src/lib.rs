@@ -9,10 +9,12 @@
 
 pub mod challenge;
 pub mod clock;
+pub mod compile;
 pub mod credentials;
 pub mod decide;
 mod document;
 pub mod dsse;
+pub mod elastic;
 pub mod event;
 pub mod explain;
 pub mod grant;

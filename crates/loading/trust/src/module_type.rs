@@ -5,6 +5,7 @@
 //! SHA-256 digest of the file.
 
 use crate::document::{self, Document, DocumentError};
+use crate::elastic::{self, Elastic, ElasticTable};
 use crate::limits::{Limit, Limits};
 use crate::record::Sha256Digest;
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,8 @@ pub struct ModuleType {
     pub imports: Vec<String>,
     /// What a domain may use.
     pub limits: Limits,
+    /// What its code may say; `None`: whatever the language lets it.
+    pub elastic: Option<Elastic>,
     /// Of the file.
     pub digest: Sha256Digest,
 }
@@ -123,6 +126,7 @@ struct TypeFile {
     imports: Vec<Spanned<String>>,
     #[serde(default)]
     limits: LimitsTable,
+    elastic: Option<Spanned<ElasticTable>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -174,6 +178,15 @@ impl ModuleType {
         }
         imports.sort();
         imports.dedup();
+        let elastic = match file.elastic {
+            None => None,
+            Some(table) => {
+                let span = table.span();
+                let table = table.into_inner();
+                let read = elastic::read(&document, span, table, file.language, &file.mechanism)?;
+                Some(read)
+            }
+        };
         Ok(ModuleType {
             id: file.id.into_inner(),
             description: file.description,
@@ -183,6 +196,7 @@ impl ModuleType {
             verification: file.verification,
             imports,
             limits: limits(&document, file.limits)?,
+            elastic,
             digest: Sha256Digest::of(text.as_bytes()),
         })
     }

@@ -40,6 +40,7 @@ fn world() -> World {
         tools: Default::default(),
         flags: Vec::new(),
         sources: Default::default(),
+        elastic: None,
     };
     World {
         policy: Policy::read(&path).expect("a policy"),
@@ -212,6 +213,7 @@ fn the_compiler_must_have_leave() {
         tools: Default::default(),
         flags: Vec::new(),
         sources: Default::default(),
+        elastic: None,
     };
     let forged = record::sign("x.mx", &Sha256Digest::of(IMAGE), &compilation, &world.root);
     let refusal = world.ask_about(&world.root, &[], IMAGE, &forged, |_| {});

@@ -369,11 +369,18 @@ impl Arguments {
     /// One of our own options, without its prefix.
     fn own(&mut self, option: &str, wishes: &mut Wishes) -> Result<(), DriverError> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        // What a protection is depends on the wall, which may be named behind it.
+        if name == "protection" {
+            wishes.protection = Some(("--mullion-protection", value.to_owned()));
+            return Ok(());
+        }
+        let mut rewriting = self.rewriting();
+        if from_own(option, &mut rewriting)? {
+            (self.base, self.count) = (rewriting.base, rewriting.count);
+            return Ok(());
+        }
         match name {
-            "protection" => wishes.protection = Some(("--mullion-protection", value.to_owned())),
             "wall" => wishes.wall = Some(value.to_owned()),
-            "base" => self.base = base("--mullion-base", value)?,
-            "count" if value.is_empty() => self.count = true,
             "type" if !value.is_empty() => self.module_type = Some(PathBuf::from(value)),
             "key" if !value.is_empty() => self.key = Some(value.to_owned()),
             "kind" => self.kind = kind(value)?,
@@ -389,6 +396,20 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// Whether an option of ours, without its prefix, says how to rewrite; then `options` says it, too.
+///
+/// # Errors
+/// Its value is not known.
+pub(crate) fn from_own(option: &str, options: &mut Options) -> Result<bool, DriverError> {
+    match option.split_once('=').unwrap_or((option, "")) {
+        ("protection", value) => options.protection = protection("--mullion-protection", value)?,
+        ("base", value) => options.base = base("--mullion-base", value)?,
+        ("count", "") => options.count = true,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The options that are also had without their long name: `type`, `key`, `wall` and `protection`, with
@@ -453,6 +474,14 @@ impl Wishes {
             }),
         }
     }
+}
+
+/// The protection of windows that the environment names, if it names one.
+pub(crate) fn protection_from_environment() -> Result<Option<Protection>, DriverError> {
+    let named = from_environment(PROTECTION);
+    named
+        .map(|value| protection(PROTECTION, &value))
+        .transpose()
 }
 
 fn from_environment(name: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
+use crate::arguments::{BASE, COUNT};
 use crate::growth::{self, Original};
 use crate::word;
 use crate::{DriverError, response, tools};
@@ -16,6 +17,17 @@ use std::process::{Command, ExitCode, Stdio};
 pub(crate) const PROTECTION: &str = "MULLION_PROTECTION";
 /// Environment variable that hands `--mullion-keep` from the driver to here.
 pub(crate) const KEEP: &str = "MULLION_KEEP";
+
+/// Tells what a compiler will call how to rewrite.
+pub(crate) fn hand_on(command: &mut Command, options: &Options, keep: Option<&Path>) {
+    command.env(crate::word::WORD, "");
+    command.env(PROTECTION, options.protection.name());
+    command.env(BASE, options.base.name());
+    command.env(COUNT, if options.count { "1" } else { "" });
+    if let Some(directory) = keep {
+        command.env(KEEP, directory);
+    }
+}
 
 /// The assembler's command line, as gcc writes it.
 struct Invocation {
@@ -240,7 +252,12 @@ pub(crate) fn beside(output: &Path) -> PathBuf {
 }
 
 /// Keeps the text before and after rewriting.
-fn keep(directory: &Path, output: &Path, before: &str, after: &str) -> Result<(), DriverError> {
+pub(crate) fn keep(
+    directory: &Path,
+    output: &Path,
+    before: &str,
+    after: &str,
+) -> Result<(), DriverError> {
     fs::create_dir_all(directory).map_err(|cause| DriverError::io(directory, cause))?;
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     for (suffix, text) in [("gcc.s", before), ("mullion.s", after)] {

@@ -1,11 +1,10 @@
 //! Calls gcc or g++ with what a domain needs.
 
-use crate::arguments::{Arguments, BASE, COUNT, Kind, OPTIONS_HELP, Task};
-use crate::assembler::{KEEP, PROTECTION};
+use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, specs, word};
+use crate::{DriverError, assembler, specs, word};
 use mullion_rewriter::Wall;
 use std::ffi::OsString;
 use std::fs;
@@ -112,13 +111,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         gcc.args(TUNING).args(&arguments.forwarded);
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
-        gcc.env(word::WORD, "");
-        gcc.env(PROTECTION, arguments.protection.name());
-        gcc.env(BASE, arguments.base.name());
-        gcc.env(COUNT, if arguments.count { "1" } else { "" });
-        if let Some(directory) = &arguments.keep {
-            gcc.env(KEEP, directory);
-        }
+        assembler::hand_on(&mut gcc, &arguments.rewriting(), arguments.keep.as_deref());
     }
     let code = run(&mut gcc)?;
     if code == 0 && arguments.asks_for_help() {
@@ -159,7 +152,7 @@ fn checked(
     gcc.env(word::WORD, protection.name());
     gcc.env(word::LIBRARY, sysroot.library());
     if let Some(directory) = &arguments.keep {
-        gcc.env(KEEP, directory);
+        gcc.env(assembler::KEEP, directory);
     }
     Ok(Compiled {
         code: u8::try_from(run(&mut gcc)?).unwrap_or(1),

@@ -46,8 +46,19 @@ pub enum DriverError {
         /// What the system said.
         cause: io::Error,
     },
+    /// There is no Rust that can compile for a domain.
+    #[error(
+        "{what} is not there; install it: rustup toolchain install {release} --profile minimal -c rust-src \
+         (or name the directory of such a toolchain in MULLION_RUST)"
+    )]
+    NoRust {
+        /// What is missing.
+        what: String,
+        /// The release that is known to do.
+        release: &'static str,
+    },
     /// A program failed while the sysroot was built.
-    #[error("building the sysroot: {command}\n{said}")]
+    #[error("{command} failed\n{said}")]
     Step {
         /// The command line.
         command: String,

@@ -16,6 +16,8 @@
 //!       collect2, BIN/ld -T mullion.ld crt.o a.o -lc specs.rs, linker.rs, sysroot/
 //! ```
 //!
+//! `mullion rustc` and `mullion cargo` do the same with crates ([`rust`]).
+//!
 //! Nothing here is trusted: what comes out is believed by nobody until the
 //! verifier has read it.
 #![forbid(unsafe_code)]
@@ -28,6 +30,7 @@ mod growth;
 mod linker;
 mod origin;
 mod response;
+pub mod rust;
 mod specs;
 pub mod sysroot;
 mod tools;

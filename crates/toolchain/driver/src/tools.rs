@@ -55,6 +55,7 @@ pub(crate) fn cannot_start(command: &Command, cause: std::io::Error) -> DriverEr
     let package = match program.rsplit('/').next() {
         Some("as" | "ar" | "ld") => "binutils",
         Some("g++" | "g++-12") => "g++",
+        Some("cargo" | "rustc") => "rustup, then a toolchain",
         _ => "gcc",
     };
     DriverError::Start {
@@ -63,6 +64,17 @@ pub(crate) fn cannot_start(command: &Command, cause: std::io::Error) -> DriverEr
         cause,
     }
 }
+
+/// The names under which this program is found by what it runs: each is a subcommand, or this program.
+const NAMES: &[&str] = &[
+    "as",
+    "ld",
+    "mullion",
+    "mullion-cc",
+    "mullion-c++",
+    "mullion-rustc",
+    "mullion-rustc-ld",
+];
 
 /// The directory given to gcc with `-B`, one for each place where this program
 /// is installed: `as`, `ld` and `mullion` lead back to it, `interpreter` is what a
@@ -93,7 +105,7 @@ impl Tools {
 }
 
 fn fill(work: &Path, directory: &Path, program: &Path, overlay: &Path) -> Result<(), DriverError> {
-    for name in ["as", "ld", "mullion"] {
+    for name in NAMES {
         let link = work.join(name);
         std::os::unix::fs::symlink(program, &link)
             .map_err(|cause| DriverError::io(&link, cause))?;

@@ -244,6 +244,12 @@ impl<'a, 'r> Parser<'a, 'r> {
                     return self.assign(line, symbol.trim(), expression.trim());
                 }
             }
+            // LLVM's alignment of a function, as GNU as writes it: the power of two comes first, the
+            // function's end and what to fill with behind it.
+            ".prefalign" => {
+                let power = arguments.split(',').next().unwrap_or_default().trim();
+                return self.directive(line, ".p2align", power);
+            }
             _ if name.starts_with(".cfi_") => {
                 if !self.cfa.apply(name, arguments) {
                     return self.refuse(
@@ -408,6 +414,9 @@ impl<'a, 'r> Parser<'a, 'r> {
             rest = after;
         };
         self.prefixes = 0;
+        if table::names_string_operands(mnemonic, rest) {
+            rest = "";
+        }
         let direct = mnemonic.starts_with('j') || mnemonic.starts_with("call");
         let mut operands = Vec::with_capacity(2);
         for part in split_operands(rest) {

@@ -114,6 +114,31 @@ pub(crate) fn row_for(mnemonic: &str, operands: &[Operand<'_>]) -> Option<&'stat
     })
 }
 
+/// Whether the operands of a string instruction are those that it has anyway, which LLVM writes out.
+pub(crate) fn names_string_operands(mnemonic: &str, operands: &str) -> bool {
+    let Some((stem, width)) = mnemonic.split_at_checked(4) else {
+        return false;
+    };
+    let accumulator = match width {
+        "b" => "%al",
+        "w" => "%ax",
+        "l" => "%eax",
+        "q" => "%rax",
+        _ => return false,
+    };
+    let implied = match stem {
+        "movs" => ["(%rsi)", "%es:(%rdi)"],
+        "cmps" => ["%es:(%rdi)", "(%rsi)"],
+        "stos" => [accumulator, "%es:(%rdi)"],
+        "scas" => ["%es:(%rdi)", accumulator],
+        "lods" => ["(%rsi)", accumulator],
+        _ => return false,
+    };
+    operands
+        .split_once(',')
+        .is_some_and(|(from, to)| [from.trim(), to.trim()] == implied)
+}
+
 /// All names.
 #[cfg(test)]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -335,6 +360,29 @@ mod tests {
         );
         assert_eq!(instruction("cmpsd", 3).expect("vector").class, Class::Plain);
         assert!(instruction("movsd", 0).is_none());
+    }
+
+    #[test]
+    fn string_instructions_with_their_operands_are_told_from_others() {
+        for (mnemonic, operands) in [
+            ("movsb", "(%rsi), %es:(%rdi)"),
+            ("stosq", "%rax, %es:(%rdi)"),
+            ("lodsw", "(%rsi), %ax"),
+            ("scasl", "%es:(%rdi), %eax"),
+            ("cmpsb", "%es:(%rdi), (%rsi)"),
+        ] {
+            assert!(names_string_operands(mnemonic, operands), "{mnemonic}");
+        }
+        for (mnemonic, operands) in [
+            ("movsb", "(%rsi), %eax"),
+            ("movsd", "(%rsi), %xmm0"),
+            ("movsb", "%fs:(%rsi), %es:(%rdi)"),
+            ("stosq", "%eax, %es:(%rdi)"),
+            ("cmpsb", "(%rsi), %es:(%rdi)"),
+            ("movsb", ""),
+        ] {
+            assert!(!names_string_operands(mnemonic, operands), "{operands}");
+        }
     }
 
     #[test]

@@ -76,6 +76,14 @@ impl Marks {
         word.targets & bit != 0
     }
 
+    /// Whether no branch may come here.
+    #[must_use]
+    #[inline]
+    pub fn is_closed(&self, position: usize) -> bool {
+        let (word, bit) = self.at(position);
+        word.closed & bit != 0
+    }
+
     /// Whether a branch comes here that must not.
     #[must_use]
     #[inline]

@@ -35,7 +35,11 @@ struct Check {
     /// What may rely on it, as displacements.
     read: Range<i64>,
     write: Range<i64>,
-    /// Behind its first instruction.
+    /// Address of its first instruction.
+    at: u32,
+    /// Behind its last jump.
+    end: u32,
+    /// Up to here no branch may enter behind that.
     closed: u32,
     /// Behind its first compare.
     looked: u32,
@@ -76,6 +80,8 @@ struct Pass<'a> {
     checks: Vec<Check>,
     /// Addresses at which points were met, in ascending order.
     points: Vec<u32>,
+    /// Those of them into which the code in front runs on.
+    falls: Vec<u32>,
     gates: Vec<Gate>,
     /// Where the table's answer is relied on.
     ranges: Vec<Range<u32>>,
@@ -112,6 +118,7 @@ pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
         dead: None,
         checks: Vec::new(),
         points: Vec::new(),
+        falls: Vec::new(),
         gates: Vec::new(),
         ranges: Vec::new(),
         stats: Stats::default(),
@@ -359,6 +366,8 @@ impl<'a> Pass<'a> {
             operand: compares.operand,
             read: both(&points.read),
             write: both(&points.write),
+            at: self.view.at(position),
+            end: self.view.at(compares.end),
             closed: self.view.at(compares.end),
             looked: self.view.at(compares.looked),
             relied: 0,
@@ -375,10 +384,19 @@ impl<'a> Pass<'a> {
 
     /// Points, in their place.
     fn points_met(&mut self, position: usize, points: &Points) -> Result<usize, Rule> {
-        let dead = self.dead.ok_or(Rule::ColdOwner)?;
+        let at = self.view.at(position);
+        self.settle()?;
+        let from = match self.dead {
+            Some(dead) => self.view.at(dead),
+            // What runs on into them looks at the operand as it is, and goes to the check's end.
+            None => {
+                self.falls.push(at);
+                at
+            }
+        };
         self.mark(position, points.end);
         // Not even the first instruction is a target.
-        self.close(self.view.at(dead), self.view.at(position) + 1);
+        self.close(from, at + 1);
         self.points.push(self.view.at(position));
         // All of them: they may run between another check and its access.
         self.ranges
@@ -756,17 +774,30 @@ impl<'a> Pass<'a> {
     }
 
     /// Each check must have points of its own.
-    fn owners(&self, report: &mut Report) {
-        let mut claims: Vec<(u32, u32)> = self
-            .checks
-            .iter()
-            .map(|check| (check.cold, check.jump))
-            .collect();
+    fn owners(&mut self, report: &mut Report) {
+        let claim = |check: &Check| (check.cold, check.jump, check.at);
+        let mut claims: Vec<_> = self.checks.iter().map(claim).collect();
         claims.sort_unstable();
         let mut broken = Vec::new();
+        // To run into points is to come to the check's first instruction: whatever relies on what is in front of
+        // that forbids it.
+        for fall in std::mem::take(&mut self.falls) {
+            let claim = claims
+                .binary_search_by_key(&fall, |claim| claim.0)
+                .ok()
+                .and_then(|found| claims.get(found));
+            let place = claim.and_then(|(_, _, check)| {
+                let mut codes = self.codes.iter();
+                codes.find_map(|code| Some((code, code.view.position(i64::from(*check))?)))
+            });
+            let open = place.is_some_and(|(code, position)| !code.marks.is_closed(position));
+            if !open {
+                broken.push(fall);
+            }
+        }
         let mut points = self.points.iter().copied().peekable();
         let mut owned = None;
-        for (cold, jump) in claims {
+        for (cold, jump, _) in claims {
             // Points in front of it belong to nobody.
             while let Some(orphan) = points.next_if(|at| *at < cold) {
                 broken.push(orphan);
@@ -796,10 +827,21 @@ impl<'a> Pass<'a> {
         if !self.codes.iter().any(|code| code.marks.has_conflict()) {
             return;
         }
+        let mut checks: Vec<(u32, u32)> = self.checks.iter().map(|c| (c.at, c.end)).collect();
+        checks.sort_unstable();
+        // Checks' own jumps go to their points.
+        let own = |at: u32| {
+            let behind = checks.partition_point(|(start, _)| *start <= at);
+            let last = behind.checked_sub(1).and_then(|last| checks.get(last));
+            last.is_some_and(|(_, end)| at < *end)
+        };
         for code in &self.codes {
             let mut position = 0;
             while let Some(start) = code.marks.next_start(position) {
                 position = start + 1;
+                if own(code.view.at(start)) {
+                    continue;
+                }
                 let Some(target) = leads_to(&code.view, start) else {
                     continue;
                 };

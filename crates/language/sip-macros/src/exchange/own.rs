@@ -80,7 +80,7 @@ impl Own {
         Ok(quote! {{
             struct #marker<X>(X);
 
-            // SAFETY: its field is all it has.
+            // SAFETY: its one field is all that it holds, and is visited.
             unsafe impl<X: ::mullion_sip::Exchange> ::mullion_sip::exchange::Handles for #marker<X> {
                 const HOLDS: ::core::primitive::bool = true;
                 fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {
@@ -88,7 +88,8 @@ impl Own {
                 }
             }
 
-            // SAFETY: as above; the shape is that of the type around it, which is the only type it stands for.
+            // SAFETY: the marker is written inside a constant of the type around it, and stands for that type alone, whose shape
+            // it says. Its one field is written and read as that type is.
             unsafe impl<X: ::mullion_sip::Exchange> ::mullion_sip::Exchange for #marker<X> {
                 const SHAPE: ::mullion_sip::exchange::Shape<Self> =
                     ::mullion_sip::exchange::Shape::<Self>::enclosing();

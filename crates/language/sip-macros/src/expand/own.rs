@@ -119,7 +119,7 @@ fn marker(contract: &Contract, of: Side, marker: &Ident) -> TokenStream {
         #[allow(dead_code)]
         struct #marker<S>(#end<S>);
 
-        // SAFETY: its endpoint is all it has.
+        // SAFETY: its one field is the endpoint, which is visited.
         unsafe impl<S: 'static> ::mullion_sip::exchange::Handles for #marker<S> {
             const HOLDS: bool = true;
             fn visit<V: ::mullion_sip::__private::Visitor + ?Sized>(&self, visitor: &mut V) {

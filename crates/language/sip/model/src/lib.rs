@@ -2,15 +2,15 @@
 
 #[path = "../../src/remote/bell.rs"]
 mod bell;
-#[path = "../../src/exchange/claim.rs"]
+#[path = "../../../sip-exchange/src/exchange/claim.rs"]
 mod claim;
-#[path = "../../src/exchange/credit.rs"]
+#[path = "../../../sip-exchange/src/exchange/credit.rs"]
 mod credit;
 #[path = "../../src/remote/head.rs"]
 mod head;
-#[path = "../../src/thread/inbox.rs"]
+#[path = "../../../sip-core/src/thread/inbox.rs"]
 mod inbox;
-#[path = "../../src/channel/line.rs"]
+#[path = "../../../sip-exchange/src/channel/line.rs"]
 mod line;
 #[path = "../../src/remote/turn.rs"]
 mod turn;

@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use crate::channel::{self, Side};
-use crate::wait;
+use crate::inner::EXCHANGE;
+use mullion_sip_core::wait;
+use mullion_sip_exchange::channel::Side;
 
 use super::ends::{self, Ends};
 use super::read::{Out, slice};
@@ -52,7 +53,7 @@ pub(super) unsafe extern "C" fn create_channel(
         let places = unsafe { (Out::new(client)?, Out::new(server)?) };
         let contract = offered::contract(contract).ok_or(Refusal::Unknown)?;
         let (client, server) = ends::with(|ends| {
-            let [client, server] = channel::untyped(contract)?;
+            let [client, server] = EXCHANGE.channel(contract)?;
             let (mut client, mut server) = (Some(client), Some(server));
             let first = ends.add(&mut client)?;
             match ends.add(&mut server) {
@@ -81,7 +82,7 @@ pub(super) unsafe extern "C" fn channel(channel: u64, about: *mut Channel) -> u3
             Ok(Channel {
                 contract: offered::contract_of(end.info().digest.0).unwrap_or(0),
                 side: (end.side() == Side::Server).into(),
-                state: end.number().into(),
+                state: end.state_number().into(),
                 sends: (!end.receives()).into(),
             })
         })?;
@@ -130,7 +131,7 @@ pub(super) unsafe extern "C" fn receive(
         };
         wait_for(&[channel], deadline)?;
         let (number, written) = ends::with(|ends| {
-            let end = ends.get(channel)?;
+            let mut end = ends.get(channel)?;
             let number = end.poll()?.ok_or(Refusal::Deadline)?;
             let written = end.read_bytes(number, bytes)?;
             end.drop_next(number);

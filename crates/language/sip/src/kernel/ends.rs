@@ -6,12 +6,17 @@
 //! The table is the kernel's and goes with the process; the ends in it are on the process's list like any of its ends,
 //! and are closed from there.
 
+use std::cell::Cell;
+use std::io;
 use std::mem::ManuallyDrop;
+use std::sync::OnceLock;
 
-use crate::channel::AnyEndpoint;
-use crate::critical::as_host;
-use crate::process::Process;
-use crate::thread::here;
+use mullion_sip_core::owner::{self, Owner};
+use mullion_sip_core::{Core, Hooks, Table, Zeroed};
+
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_exchange::channel::AnyEndpoint;
+use mullion_sip_exchange::interior::ByBytes;
 
 use super::Refusal;
 
@@ -20,7 +25,7 @@ pub const ENDS: usize = 1 << 18;
 
 /// One process's.
 #[derive(Default)]
-pub(crate) struct Ends {
+pub(super) struct Ends {
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
@@ -33,20 +38,55 @@ struct Slot {
     waited_for: bool,
 }
 
+/// The place of one process's, by the process's own. All zero is none.
+pub(crate) struct Held(Cell<Option<Box<Ends>>>);
+
+// SAFETY: zero is no box.
+unsafe impl Zeroed for Held {}
+// SAFETY: a place is reached through `held` alone, by threads of its process and by the process's end: all of them run on
+// the OS thread of its home worker.
+unsafe impl Sync for Held {}
+
+/// All of them.
+pub(crate) type State = OnceLock<Table<Held, { Core::PLACES }>>;
+
+mullion_sip_core::__state!(State = OnceLock::new());
+
+/// Reserves the table, once.
+pub(crate) fn reserve() -> io::Result<()> {
+    let table = state();
+    if table.get().is_none() {
+        let _ = table.set(CORE.table()?);
+    }
+    Ok(())
+}
+
+/// The numbers of an ended process are nobody's.
+pub(crate) const HOOKS: Hooks = Hooks {
+    // The ends were on the owner's list, and are closed.
+    process_ended: Some(|owner| drop(held(owner).and_then(|held| held.0.take()))),
+    ..Hooks::NONE
+};
+
+/// The place of a process that lives on the calling worker.
+fn held(owner: Owner) -> Option<&'static Held> {
+    state().get()?.get(owner.index() as usize)
+}
+
 /// Does something with the calling process's ends, in a critical piece and as the host. `body` does not park and does
 /// not call this again.
 pub(super) fn with<R>(body: impl FnOnce(&mut Ends) -> Result<R, Refusal>) -> Result<R, Refusal> {
-    let _host = as_host();
-    let process = process().ok_or(Refusal::NoProcess)?;
-    let mut ends = process.ends.take().unwrap_or_default();
+    let _host = CORE.as_host();
+    let held = process().and_then(held).ok_or(Refusal::NoProcess)?;
+    let mut ends = held.0.take().unwrap_or_default();
     let done = body(&mut ends);
-    process.ends.set(Some(ends));
+    held.0.set(Some(ends));
     done
 }
 
 /// The calling process.
-pub(super) fn process() -> Option<&'static Process> {
-    here::thread()?.process.get()
+pub(super) fn process() -> Option<Owner> {
+    Some(owner::current()).filter(|owner| *owner != Owner::HOST)
 }
 
 /// Gives an end of the calling process a number, by which code that knows no types can use it.
@@ -89,13 +129,13 @@ impl Ends {
     }
 
     /// An end, whoever waits there.
-    pub(super) fn look(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
-        let end = self.slot(number)?.end.as_mut();
-        end.map(|end| &mut **end).ok_or(Refusal::Unknown)
+    pub(super) fn look(&mut self, number: u64) -> Result<ByBytes<'_>, Refusal> {
+        let end = self.slot(number)?.end.as_mut().ok_or(Refusal::Unknown)?;
+        Ok(EXCHANGE.by_bytes(end))
     }
 
     /// An end at which nobody waits.
-    pub(super) fn get(&mut self, number: u64) -> Result<&mut AnyEndpoint, Refusal> {
+    pub(super) fn get(&mut self, number: u64) -> Result<ByBytes<'_>, Refusal> {
         if self.slot(number)?.waited_for {
             return Err(Refusal::Busy);
         }

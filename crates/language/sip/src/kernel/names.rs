@@ -1,7 +1,8 @@
 //! Names, by path.
 
+use crate::inner::EXCHANGE;
 use crate::process::{self, names};
-use crate::wait::{self, Waiter};
+use mullion_sip_core::wait::{self, Waiter};
 
 use super::read::{Out, text};
 use super::refusal::answer;
@@ -53,7 +54,7 @@ pub(super) unsafe extern "C" fn accept(
             let taken = ends::with(|ends| {
                 let end = names::take_own(path, waiter)?;
                 end.map(|end| {
-                    let mut end = Some(end.open());
+                    let mut end = Some(EXCHANGE.open(end));
                     ends.add(&mut end)
                 })
                 .transpose()

@@ -1,14 +1,13 @@
 //! What a host offers to code that knows no types: contracts by digest, programs by name, both then by number.
 
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 
-use crate::channel::{AnyEndpoint, Info};
-use crate::critical::as_host;
-use crate::exchange::sendable::Handles;
-use crate::exchange::walk::Visitor;
 use crate::host::Host;
+use crate::inner::CORE;
 use crate::process::Program;
-use crate::shared::shared;
+use mullion_sip_exchange::__private::Visitor;
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
+use mullion_sip_exchange::exchange::Handles;
 
 /// What a process gets that is made by number.
 #[derive(Debug, Default)]
@@ -34,7 +33,7 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    pub(crate) const fn new() -> Offered {
+    const fn new() -> Offered {
         Offered {
             contracts: Vec::new(),
             programs: Vec::new(),
@@ -42,9 +41,10 @@ impl Offered {
     }
 }
 
+mullion_sip_core::__state!(Mutex<Offered> = Mutex::new(Offered::new()));
+
 fn offered() -> MutexGuard<'static, Offered> {
-    shared()
-        .offered
+    state()
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -67,24 +67,24 @@ impl Host {
 }
 
 pub(super) fn contract_of(digest: [u8; 32]) -> Option<u32> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let of = |contract: &&Info| contract.digest.0 == digest;
     offered().contracts.iter().position(of).map(number)
 }
 
 pub(super) fn contract(number: u32) -> Option<&'static Info> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     offered().contracts.get(index(number)?).copied()
 }
 
 pub(super) fn program_of(name: &str) -> Option<u32> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let of = |program: &Program<Argument>| program.name() == name;
     offered().programs.iter().position(of).map(number)
 }
 
 pub(super) fn program(number: u32) -> Option<Program<Argument>> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     offered().programs.get(index(number)?).copied()
 }
 

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::owner::Owner;
+use mullion_sip_core::owner::Owner;
+use mullion_sip_core::process::Unfinished;
+
+use crate::inner::CORE;
 use crate::process::{self, Cause, Exit, Home, Limits, Options, Rights};
 
 use super::read::{Out, slice, text};
@@ -116,7 +119,7 @@ pub(super) unsafe extern "C" fn create_process(
             number: argument,
             end,
         };
-        child.put(process::spawn(program, argument, &options)?.into_number());
+        child.put(CORE.into_number(process::spawn(program, argument, &options)?));
         Ok(())
     };
     answer(made())
@@ -147,7 +150,7 @@ fn options(wish: Option<&Wish>) -> Result<Options, Refusal> {
     };
     let rights = match wish.rights {
         0 => Rights::none(),
-        1 => process::own_rights(),
+        1 => CORE.own_rights(),
         _ => return Err(Refusal::Malformed),
     };
     Ok(Options {
@@ -158,7 +161,10 @@ fn options(wish: Option<&Wish>) -> Result<Options, Refusal> {
 }
 
 pub(super) extern "C" fn kill(child: u64) -> u32 {
-    answer(process::kill_numbered(Owner::from_bits(child)).ok_or(Refusal::Unknown))
+    answer(
+        CORE.kill_numbered(Owner::from_bits(child))
+            .ok_or(Refusal::Unknown),
+    )
 }
 
 /// # Safety
@@ -167,11 +173,12 @@ pub(super) unsafe extern "C" fn wait(child: u64, deadline: u64, end: *mut End) -
     let ended = || {
         // SAFETY: by the caller.
         let end = unsafe { Out::new(end) }?;
-        let exit = process::wait_numbered(Owner::from_bits(child), time::instant(deadline))
+        let exit = CORE
+            .wait_numbered(Owner::from_bits(child), time::instant(deadline))
             .map_err(|unfinished| match unfinished {
-                process::Unfinished::NoSuchChild => Refusal::Unknown,
-                process::Unfinished::Waited => Refusal::Busy,
-                process::Unfinished::Deadline => Refusal::Deadline,
+                Unfinished::NoSuchChild => Refusal::Unknown,
+                Unfinished::Waited => Refusal::Busy,
+                Unfinished::Deadline => Refusal::Deadline,
             })?;
         end.put(end_of(&exit));
         Ok(())
@@ -208,7 +215,7 @@ pub(super) unsafe extern "C" fn statistics(which: u64, statistics: *mut Statisti
     let told = || {
         // SAFETY: by the caller.
         let place = unsafe { Out::new(statistics) }?;
-        let own = ends::process().ok_or(Refusal::NoProcess)?.owner();
+        let own = ends::process().ok_or(Refusal::NoProcess)?;
         let which = match which {
             0 => own,
             other => Owner::from_bits(other),

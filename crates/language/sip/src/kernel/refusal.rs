@@ -1,10 +1,11 @@
 //! What the calls of the table answer.
 
-use crate::channel::{ChannelClosed, Unsent};
-use crate::exchange::HeapError;
-use crate::exchange::wire::{DecodeError, EncodeError};
 use crate::process::SpawnError;
 use crate::process::names::NameError;
+use mullion_sip_exchange::channel::ChannelClosed;
+use mullion_sip_exchange::exchange::HeapError;
+use mullion_sip_exchange::exchange::wire::{DecodeError, EncodeError};
+use mullion_sip_exchange::interior::Unsent;
 
 /// Why a call of the table did nothing; 0 stands for done. Numbers are never used for anything else later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,13 +1,15 @@
 //! Time, as the table counts it.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::shared::shared;
-use crate::wait;
+use mullion_sip_core::wait;
+
+mullion_sip_core::__state!(OnceLock<Instant> = OnceLock::new());
 
 /// When the kernel was first used.
 fn beginning() -> Instant {
-    *shared().beginning.get_or_init(Instant::now)
+    *state().get_or_init(Instant::now)
 }
 
 pub(super) extern "C" fn now() -> u64 {

@@ -5,128 +5,26 @@
 //! is nobody's. Of such ends, at most [`BACKLOG`] wait at all the names of one process; others are closed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::ops::SubAssign;
-use std::sync::{Arc, MutexGuard};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use thiserror::Error;
-
-use super::tree;
-use crate::Parcel;
-use crate::channel::{AnyEndpoint, Info};
-use crate::critical::as_host;
-use crate::exchange::ledger::{self, Debtor};
+use super::name::well_formed;
+pub use super::name::{NAMES, NameError, PATH};
+use super::upstream::{self, Elsewhere, Place};
 use crate::host::Host;
-use crate::owner::{self, Owner};
-use crate::remote::{self, Elsewhere, Place};
-use crate::shared::shared;
-use crate::wait::{self, Waiter};
-
-/// Bytes of a path at most.
-pub const PATH: usize = 255;
-/// Names that one process may have bound at a time.
-pub const NAMES: usize = 1024;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::owner::{self, Owner};
+use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_core::{Core, Hooks, Table};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
+use mullion_sip_exchange::interior::Debtor;
+use mullion_sip_exchange::interior::Parcel;
 
 /// Clients that may wait for a service to accept them.
 pub const BACKLOG: usize = 64;
-
-/// Which names a process may bind and look up, by the beginnings of paths.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Rights {
-    bind: Vec<Box<str>>,
-    look_up: Vec<Box<str>>,
-}
-
-/// Why a name could not be bound or looked up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum NameError {
-    /// Not `/part/part`, or longer than [`PATH`].
-    #[error("a name is /part/part, of at most {PATH} bytes, without empty parts")]
-    Malformed,
-    /// The process's rights do not cover it.
-    #[error("the process has no right to the name")]
-    NotPermitted,
-    /// Somebody has bound it.
-    #[error("the name is bound already")]
-    Taken,
-    /// The process has bound [`NAMES`] names.
-    #[error("the process has bound too many names")]
-    TooMany,
-    /// Nobody has bound it.
-    #[error("nobody has bound the name")]
-    Unbound,
-    /// The two sides were built with different contracts.
-    #[error("the service speaks another contract, or another version of it")]
-    ContractDiffers,
-    /// The service takes no more ends now.
-    #[error("the service takes no more clients at the moment")]
-    Busy,
-    /// A [`Service`](super::Service) of the process has bound it, which alone can give it up.
-    #[error("a service has the name: drop it to give the name up")]
-    Served,
-    /// The caller is no process's thread, and its OS thread has no [`Host`].
-    #[error("the caller is in no process, and has not the power of the host")]
-    NoProcess,
-}
-
-impl Rights {
-    /// To every name.
-    pub fn all() -> Rights {
-        Rights::none().bind("/").look_up("/")
-    }
-
-    /// To none.
-    pub const fn none() -> Rights {
-        Rights {
-            bind: Vec::new(),
-            look_up: Vec::new(),
-        }
-    }
-
-    /// To bind `prefix` itself and names below it, too.
-    pub fn bind(mut self, prefix: &str) -> Rights {
-        self.bind.push(prefix.into());
-        self
-    }
-
-    /// To look up `prefix` itself and names below it, too.
-    pub fn look_up(mut self, prefix: &str) -> Rights {
-        self.look_up.push(prefix.into());
-        self
-    }
-
-    /// Whether they cover binding this name.
-    pub fn may_bind(&self, path: &str) -> bool {
-        covers(&self.bind, path)
-    }
-
-    /// Whether they cover looking up this name.
-    pub fn may_look_up(&self, path: &str) -> bool {
-        covers(&self.look_up, path)
-    }
-
-    /// Of what is wanted, as much as is covered here.
-    pub(super) fn narrowed(&self, wanted: &Rights) -> Rights {
-        let both = |mine: &[Box<str>], wanted: &[Box<str>]| {
-            wanted
-                .iter()
-                .filter(|prefix| covers(mine, prefix))
-                .cloned()
-                .collect()
-        };
-        Rights {
-            bind: both(&self.bind, &wanted.bind),
-            look_up: both(&self.look_up, &wanted.look_up),
-        }
-    }
-}
-
-fn covers(prefixes: &[Box<str>], path: &str) -> bool {
-    prefixes.iter().any(|prefix| {
-        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-        path.strip_prefix(prefix)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
-}
 
 /// What is bound, and who has given the ends that wait. Allocated as the host.
 pub(crate) struct Names {
@@ -148,7 +46,7 @@ struct Waiting {
 }
 
 impl Names {
-    pub(crate) const fn new() -> Names {
+    const fn new() -> Names {
         Names {
             bound: BTreeMap::new(),
             given: BTreeMap::new(),
@@ -161,8 +59,8 @@ impl Names {
         let Some(bound) = self.bound.get_mut(path) else {
             return;
         };
-        let (end, bytes) = Parcel::pack_counted(end);
-        let book = ledger::of(giver);
+        let (end, bytes) = EXCHANGE.pack_counted(end);
+        let book = EXCHANGE.ledger(giver);
         book.add(bytes);
         bound.ends.push_back(Waiting {
             end,
@@ -178,7 +76,7 @@ impl Names {
 
     /// An end waits no more at a path, which is `owner`'s: whoever has paid for it pays no more.
     fn settle(&mut self, path: &str, owner: Owner, waiting: Waiting) -> Parcel<AnyEndpoint> {
-        waiting.debtor.give_back(waiting.bytes);
+        EXCHANGE.give_back(waiting.debtor, waiting.bytes);
         match waiting.giver {
             Some(Owner::HOST) => {}
             Some(giver) => subtract_one(&mut self.given, (giver, path.into())),
@@ -264,9 +162,10 @@ impl Bound {
     }
 }
 
+mullion_sip_core::__state!(Mutex<Names> = Mutex::new(Names::new()));
+
 fn names() -> MutexGuard<'static, Names> {
-    shared()
-        .names
+    state()
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -302,23 +201,21 @@ fn bind_to(
     served: bool,
     elsewhere: Option<Arc<dyn Elsewhere>>,
 ) -> Result<(), NameError> {
-    let _host = as_host();
-    let owner = owner::caller().ok_or(NameError::NoProcess)?;
+    let _host = CORE.as_host();
+    let owner = CORE.caller().ok_or(NameError::NoProcess)?;
     well_formed(path)?;
-    let mut tree = tree::lock();
-    if !covers(&tree.rights(owner).bind, path) {
+    if !CORE.rights(owner).may_bind(path) {
         return Err(NameError::NotPermitted);
     }
     let mut names = names();
     if names.bound.contains_key(path) {
         return Err(NameError::Taken);
     }
-    if let Some(node) = tree.of(owner) {
-        if node.names >= NAMES {
-            return Err(NameError::TooMany);
-        }
-        node.names += 1;
+    let count = counts::of(owner);
+    if owner != Owner::HOST && count.load(Ordering::Relaxed) as usize >= NAMES {
+        return Err(NameError::TooMany);
     }
+    count.fetch_add(1, Ordering::Relaxed);
     let bound = Bound {
         owner,
         digest,
@@ -346,9 +243,8 @@ pub(super) fn unbind_service(path: &str) -> Result<(), NameError> {
 }
 
 fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
-    let _host = as_host();
-    let owner = owner::caller().ok_or(NameError::NoProcess)?;
-    let mut tree = tree::lock();
+    let _host = CORE.as_host();
+    let owner = CORE.caller().ok_or(NameError::NoProcess)?;
     let mut names = names();
     let gone = match names.bound.get(path) {
         None => return Err(NameError::Unbound),
@@ -358,12 +254,10 @@ fn give_up(path: &str, by_service: bool) -> Result<(), NameError> {
     };
     // Another thread of the process may wait there, by the path.
     let ends = gone.map(|bound| names.empty(path, bound));
-    if let Some(node) = tree.of(owner) {
-        node.names -= 1;
-    }
-    drop((names, tree));
+    counts::of(owner).fetch_sub(1, Ordering::Relaxed);
+    drop(names);
     drop(ends);
-    remote::unbound(path);
+    upstream::unbound(path);
     Ok(())
 }
 
@@ -377,18 +271,13 @@ pub(crate) fn connect(
     digest: [u8; 32],
     end: AnyEndpoint,
 ) -> Result<(), (NameError, AnyEndpoint)> {
-    let _host = as_host();
-    let Some(owner) = owner::caller() else {
+    let _host = CORE.as_host();
+    let Some(owner) = CORE.caller() else {
         return Err((NameError::NoProcess, end));
     };
-    let mut tree = tree::lock();
-    if !covers(&tree.rights(owner).look_up, path) {
+    if !CORE.rights(owner).may_look_up(path) {
         return Err((NameError::NotPermitted, end));
     }
-    if let Some(node) = tree.of(owner) {
-        node.gives = true;
-    }
-    drop(tree);
     let mut names = names();
     match acceptor(&mut names, path, digest) {
         Err(error) => Err((error, end)),
@@ -398,8 +287,8 @@ pub(crate) fn connect(
         }) => {
             let elsewhere = elsewhere.clone();
             drop(names);
-            let connected = elsewhere.connect(path, Parcel::pack(end));
-            connected.map_err(|(error, end)| (error, end.open()))
+            let connected = elsewhere.connect(path, EXCHANGE.pack(end));
+            connected.map_err(|(error, end)| (error, EXCHANGE.open(end)))
         }
         Ok(_) => {
             names.give(path, owner, end);
@@ -461,7 +350,7 @@ pub(crate) fn take_own(
 
 /// Where the service of a name is; `None` if nobody has bound it.
 pub(crate) fn place_of(path: &str) -> Option<Place> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let names = names();
     let bound = names.bound.get(path)?;
     Some(match &bound.elsewhere {
@@ -482,15 +371,50 @@ impl Host {
     }
 }
 
-/// At a process's end: its names are free, and the ends that it has given and nobody has accepted are nobody's.
-pub(super) fn forget(owner: Owner) {
-    let (had, gives) = match tree::lock().of(owner) {
-        Some(node) => (std::mem::take(&mut node.names) > 0, node.gives),
-        None => return,
-    };
+/// How many names a process has bound.
+pub(super) fn count(owner: Owner) -> u32 {
+    counts::of(owner).load(Ordering::Relaxed)
+}
+
+/// How many names each process has bound, by its place: changed under the lock of the names, and read without.
+pub(crate) mod counts {
+    use super::*;
+
+    /// Of all places.
+    pub(crate) type State = OnceLock<Table<AtomicU32, { Core::PLACES }>>;
+
+    mullion_sip_core::__state!(State = OnceLock::new());
+
+    /// Reserves the table, once.
+    pub(crate) fn reserve() -> io::Result<()> {
+        if state().get().is_none() {
+            let _ = state().set(CORE.table()?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn of(owner: Owner) -> &'static AtomicU32 {
+        // Before workers start there is the host alone, whose names nobody counts.
+        static NOBODY: AtomicU32 = AtomicU32::new(0);
+        let places = state().get();
+        places
+            .and_then(|places| places.get(owner.index() as usize))
+            .unwrap_or(&NOBODY)
+    }
+}
+
+/// At a process's end its names are free.
+pub(crate) const HOOKS: Hooks = Hooks {
+    process_ended: Some(forget),
+    ..Hooks::NONE
+};
+
+/// The names of an ended process are free, and the ends that it has given and nobody has accepted are nobody's.
+fn forget(owner: Owner) {
     let (mut paths, mut ends) = (Vec::new(), Vec::new());
-    if had {
-        let mut names = names();
+    let mut names = names();
+    if counts::of(owner).swap(0, Ordering::Relaxed) > 0 {
         let gone: Vec<_> = (names.bound)
             .extract_if(.., |_, bound| bound.owner == owner)
             .collect();
@@ -499,64 +423,8 @@ pub(super) fn forget(owner: Owner) {
             paths.push(path);
         }
     }
-    if gives {
-        ends.append(&mut names().leave(owner));
-    }
-    paths.iter().for_each(|path| remote::unbound(path));
-}
-
-fn well_formed(path: &str) -> Result<(), NameError> {
-    let parts = path.strip_prefix('/').ok_or(NameError::Malformed)?;
-    let good = |part: &str| !part.is_empty() && part != "." && part != "..";
-    if path.len() <= PATH && parts.split('/').all(good) {
-        Ok(())
-    } else {
-        Err(NameError::Malformed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes_end_between_parts() {
-        let prefixes = [Box::from("/net"), Box::from("/disk/")];
-        for inside in ["/net", "/net/tcp", "/disk", "/disk/0"] {
-            assert!(covers(&prefixes, inside), "{inside}");
-        }
-        for outside in ["/network", "/", "", "/dis", "net", "//net"] {
-            assert!(!covers(&prefixes, outside), "{outside}");
-        }
-        assert!(covers(&[Box::from("/")], "/anything"));
-    }
-
-    #[test]
-    fn nobody_gets_more_than_the_parent_has() {
-        let parent = Rights::none().bind("/a").look_up("/");
-        let wanted = Rights::none().bind("/").bind("/a/b").look_up("/c");
-        assert_eq!(
-            parent.narrowed(&wanted),
-            Rights::none().bind("/a/b").look_up("/c")
-        );
-    }
-
-    #[test]
-    fn names_are_paths() {
-        for good in ["/a", "/a/b", "/ä ö"] {
-            assert_eq!(well_formed(good), Ok(()), "{good}");
-        }
-        for bad in [
-            "",
-            "/",
-            "a",
-            "/a/",
-            "//a",
-            "/a/../b",
-            "/.",
-            &format!("/{}", "x".repeat(PATH)),
-        ] {
-            assert_eq!(well_formed(bad), Err(NameError::Malformed), "{bad}");
-        }
-    }
+    ends.append(&mut names.leave(owner));
+    drop(names);
+    drop(ends);
+    paths.iter().for_each(|path| upstream::unbound(path));
 }

@@ -14,10 +14,9 @@ use mullion_supervisor::{
 
 use super::statistics::Statistics;
 use super::survey::{self, Holding, Kind};
-use crate::critical::as_host;
-use crate::heap;
 use crate::host::Host;
-use crate::owner::Owner;
+use crate::inner::CORE;
+use mullion_sip_core::owner::Owner;
 
 /// A supervisor that knows every process, with the domain of each.
 #[derive(Debug)]
@@ -66,8 +65,9 @@ impl Host {
 
 fn memory() -> Memory {
     let surveyed = survey::holdings();
-    let _host = as_host();
-    let heaps = heap::runs()
+    let _host = CORE.as_host();
+    let heaps = CORE
+        .runs()
         .into_iter()
         .map(|(owner, start, bytes)| Holding {
             owner,
@@ -102,7 +102,7 @@ impl Memory {
         supervisor: &mut Supervisor<M, P>,
         kernel: DomainId,
     ) -> Result<Vec<(DomainId, Statistics)>, Error> {
-        let _host = as_host();
+        let _host = CORE.as_host();
         let mut books = Books::new(supervisor, kernel);
         for holding in &self.holdings {
             let holder = (holding.owner != Owner::HOST).then_some(holding.owner);

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::exit::Exit;
-use super::spawn::{Child, SpawnError};
-use crate::wait;
+use mullion_sip_core::process::{Child, Exit, SpawnError};
+use mullion_sip_core::wait;
 
 /// When a parent starts a child again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,8 +77,8 @@ fn sleep(pause: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exit::Cause;
     use super::*;
+    use mullion_sip_core::process::Cause;
 
     #[test]
     fn waits_double_up_to_the_most() {

@@ -6,11 +6,10 @@
 //! ```
 
 use super::names::{self, NameError};
-use crate::Parcel;
-use crate::channel::{AnyEndpoint, Info};
-use crate::critical::as_host;
-use crate::remote;
-use crate::wait::{self, Waiter};
+use super::upstream;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info};
 
 /// A name that the calling process has bound, and who comes by it. Dropping it unbinds the name, and nothing else does
 /// while the process lives: who accepts does not wait at a name that is gone.
@@ -36,7 +35,7 @@ pub(crate) fn bind_service(path: &str, contract: &'static Info) -> Result<(), Na
 
 fn bind_everywhere(path: &str, contract: &'static Info, served: bool) -> Result<(), NameError> {
     names::bind_contract(path, contract, served)?;
-    remote::bound(path, contract).inspect_err(|_| {
+    upstream::bound(path, contract).inspect_err(|_| {
         // Bound just now; who bound it elsewhere keeps it.
         let _ = names::unbind_service(path);
     })
@@ -49,7 +48,7 @@ fn bind_everywhere(path: &str, contract: &'static Info, served: bool) -> Result<
 pub fn open(path: &str, end: AnyEndpoint) -> Result<(), (NameError, AnyEndpoint)> {
     let digest = end.info().digest.0;
     match names::connect(path, digest, end) {
-        Err((NameError::Unbound, end)) => remote::open(path, end),
+        Err((NameError::Unbound, end)) => upstream::open(path, end),
         connected => connected,
     }
 }
@@ -72,8 +71,8 @@ impl Service {
 
     /// Opened in the same critical piece, so that an end belongs to the queue or to the process at any time.
     fn take(&self, waiting: Waiter) -> Option<AnyEndpoint> {
-        let _host = as_host();
-        names::take(&self.path, waiting).map(Parcel::open)
+        let _host = CORE.as_host();
+        names::take(&self.path, waiting).map(|end| EXCHANGE.open(end))
     }
 }
 

@@ -1,12 +1,12 @@
 //! What there is, for people who look.
 
-use super::exit::Exit;
-use super::record;
-use super::tree::{self, Node};
-use crate::critical::as_host;
-use crate::exchange::{self, Share};
+use mullion_sip_core::process::{Exit, Life};
+
+use super::names;
 use crate::host::Host;
-use crate::owner::Owner;
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::owner::Owner;
+use mullion_sip_exchange::exchange::Share;
 
 /// One process, at the moment of asking.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,39 +39,34 @@ pub struct Statistics {
 impl Host {
     /// All processes, the dead included that nobody has asked after.
     pub fn statistics(&self) -> Vec<Statistics> {
-        let _host = as_host();
-        tree::lock().all().filter_map(of).collect()
+        let _host = CORE.as_host();
+        CORE.lives().into_iter().map(of).collect()
     }
 }
 
 /// One process, if it is `asker` or a child of it.
 pub(crate) fn statistics_of(which: Owner, asker: Owner) -> Option<Statistics> {
-    let _host = as_host();
-    let mut tree = tree::lock();
-    let node = tree.of(which)?;
-    (which == asker || node.parent == Some(asker))
-        .then(|| of(node))
-        .flatten()
+    let _host = CORE.as_host();
+    CORE.life(which, asker).map(of)
 }
 
-fn of(node: &Node) -> Option<Statistics> {
-    let owner = node.owner?;
-    let process = record::place(owner.index())?;
-    Some(Statistics {
+fn of(life: Life) -> Statistics {
+    let owner = life.owner;
+    Statistics {
         owner,
-        parent: node.parent?,
-        name: node.name,
-        worker: process.home()?.index(),
-        threads: process.thread_count(),
-        children: node.children,
-        names: node.names as u32,
-        memory: (process.heap.bytes(), node.limits.memory),
+        parent: life.parent,
+        name: life.name,
+        worker: life.worker,
+        threads: life.threads,
+        children: life.children,
+        names: names::count(owner),
+        memory: (life.memory, life.limits.memory),
         // The ledger has the limit only from when the process begins to when it ends.
         exchange: Share {
-            limit: node.limits.exchange,
-            ..exchange::share_of(owner)
+            limit: life.limits.exchange,
+            ..EXCHANGE.share_of(owner)
         },
-        sent: exchange::sent(owner),
-        exit: node.exit,
-    })
+        sent: EXCHANGE.sent(owner),
+        exit: life.exit,
+    }
 }

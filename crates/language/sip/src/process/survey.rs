@@ -9,15 +9,13 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::{record, tree};
-use crate::channel::{Place, Side};
-use crate::critical::as_host;
-use crate::exchange::ledger;
 use crate::host::Host;
-use crate::owner::Owner;
-use crate::shared::shared;
-use crate::thread::worker::{self, Request, Worker};
-use crate::wait::{self, Waiter};
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_core::owner::Owner;
+use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_core::{Hooks, Worker};
+use mullion_sip_exchange::channel::Side;
+use mullion_sip_exchange::interior::Place;
 
 /// One end of a channel that a process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +62,12 @@ pub enum Kind {
     Waiting,
 }
 
+/// Answers when a worker is asked.
+pub(crate) const HOOKS: Hooks = Hooks {
+    survey: Some(answer),
+    ..Hooks::NONE
+};
+
 /// What the workers have answered.
 pub(crate) struct State {
     /// Who asks, one at a time.
@@ -81,7 +85,7 @@ struct Answers {
 }
 
 impl State {
-    pub(crate) const fn new() -> State {
+    const fn new() -> State {
         State {
             asking: Mutex::new(()),
             answers: Mutex::new(Answers {
@@ -93,6 +97,8 @@ impl State {
         }
     }
 }
+
+mullion_sip_core::__state!(State = State::new());
 
 /// Workers answer between two threads: one that is kept by a thread for longer is not waited for.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -110,16 +116,16 @@ pub(super) fn holdings() -> Vec<Holding> {
 }
 
 fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
-    let state = &shared().survey;
+    let state = state();
     let _one = lock(&state.asking);
     *lock(&state.answers) = Answers {
-        open: worker::all().len(),
+        open: CORE.workers().len(),
         ends: Vec::new(),
         holdings,
         waiter: wait::current(),
     };
-    for worker in worker::all() {
-        worker.ask(Request::Survey);
+    for worker in CORE.workers() {
+        worker.survey();
     }
     let deadline = Instant::now() + PATIENCE;
     while lock(&state.answers).open > 0 && Instant::now() < deadline {
@@ -131,19 +137,21 @@ fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
 }
 
 /// On the worker, between two threads.
-pub(crate) fn answer(home: &Worker) {
-    let _host = as_host();
+fn answer(home: &'static Worker) {
+    let _host = CORE.as_host();
     let mut ends = Vec::new();
     let mut holdings = Vec::new();
-    let memory = lock(&shared().survey.answers).holdings.is_some();
-    for owner in living(home) {
+    let memory = lock(&state().answers).holdings.is_some();
+    for owner in CORE.living(home) {
         if memory {
             hold(home, owner, &mut holdings);
         } else {
-            ledger::of(owner).each_endpoint(|place| ends.push(end_of(owner, place)));
+            EXCHANGE
+                .ledger(owner)
+                .each_endpoint(|place| ends.push(end_of(owner, place)));
         }
     }
-    let mut answers = lock(&shared().survey.answers);
+    let mut answers = lock(&state().answers);
     answers.ends.append(&mut ends);
     if let Some(all) = &mut answers.holdings {
         all.append(&mut holdings);
@@ -168,33 +176,16 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
             kind,
         });
     };
-    if let Some(process) = record::place(owner.index()) {
-        home.each_stack(process, |start, bytes| add(Kind::Stack, start, bytes));
-    }
-    let ledger = ledger::of(owner);
+    CORE.each_stack(home, owner, |start, bytes| {
+        add(Kind::Stack, start, bytes);
+    });
+    let ledger = EXCHANGE.ledger(owner);
     ledger.each_block(|start, bytes| add(Kind::Exchange, start, bytes));
     ledger.each_endpoint(|place| {
         let (start, bytes) = place.queues();
         add(Kind::Queues, start, bytes);
         place.each_waiting(|start, bytes| add(Kind::Waiting, start, bytes));
     });
-}
-
-fn living(home: &Worker) -> Vec<Owner> {
-    let tree = tree::lock();
-    let owners = tree
-        .all()
-        .filter(|node| node.exit.is_none())
-        .filter_map(|node| node.owner);
-    let here = |owner: &Owner| {
-        record::place(owner.index()).is_some_and(|process| {
-            process
-                .home()
-                .is_some_and(|worker| worker.index() == home.index())
-                && process.alive.get()
-        })
-    };
-    owners.filter(here).collect()
 }
 
 fn end_of(owner: Owner, place: &Place) -> End {

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::bridge::{Bridge, Way};
-use super::hand::{PENDING, Passage, put_claimed};
-use super::line::refuse;
-use super::{Fault, Link, Path};
-use crate::critical::as_host;
+use super::fault::{Fault, PENDING};
+use super::hand::{Passage, put_claimed};
+use super::link::{Link, Path, refuse};
+use crate::inner::CORE;
 
 /// What comes over a link, to one of its ends.
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl Link {
     /// The host has made a way for an endpoint that comes, or has come, over this link with that number over that line;
     /// or says that there will be none.
     pub fn arrive(self: &Arc<Self>, line: u64, ticket: u32, passage: Passage, way: Option<Path>) {
-        let _host = as_host();
+        let _host = CORE.as_host();
         let mut state = self.arrivals.state();
         if let Some(bridge) = state.waiting.remove(&(line, ticket)) {
             drop(state);
@@ -112,7 +112,7 @@ impl Link {
     /// Whoever had the other end of a line has sent it on, after everything that it has sent itself: the channel goes on
     /// elsewhere, or nowhere.
     pub fn moved(self: &Arc<Self>, line: u64, passage: Passage, way: Option<Path>) {
-        let _host = as_host();
+        let _host = CORE.as_host();
         let known = self
             .arrivals
             .state()
@@ -145,7 +145,7 @@ impl Link {
 
     /// The peer is no more: what it has sent is still received, and then its channels are closed.
     pub fn take_down(self: &Arc<Self>) {
-        let _host = as_host();
+        let _host = CORE.as_host();
         self.down.store(true, Ordering::SeqCst);
         let waiting = std::mem::take(&mut self.arrivals.state().waiting);
         waiting.values().for_each(|bridge| bridge.give_up());

@@ -13,18 +13,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::channel::foreign::{Foreign, Hook};
-use crate::channel::line::order;
-use crate::channel::{AnyEndpoint, Info, Side};
-use crate::critical::as_host;
-use crate::thread::{here, on_large_stack};
+use crate::inner::{CORE, EXCHANGE};
+use mullion_sip_exchange::channel::{AnyEndpoint, Info, Side};
+use mullion_sip_exchange::interior::order;
+use mullion_sip_exchange::interior::{Foreign, Hook};
 
+use super::fault::{Fault, report};
 use super::hand::Handed;
 use super::line::{Line, Watch};
+use super::link::Link;
 use super::memory::Memory;
 use super::post::LineMemory;
 use super::turn::Turn;
-use super::{Fault, Link, report};
 
 /// The middle of a channel between two OS processes.
 #[repr(C)]
@@ -86,9 +86,9 @@ pub enum JoinError {
 /// # Errors
 /// The end is closed then.
 pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
-    let bridge = Bridge::new(Foreign::take(end), worker);
+    let bridge = Bridge::new(EXCHANGE.take(end), worker);
     match bridge.begin(link, memory) {
         true => Ok(()),
         false => Err(JoinError::TooSmall),
@@ -98,19 +98,20 @@ pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), Jo
 /// # Safety
 /// The hook is a bridge's.
 unsafe fn pump(hook: *const Hook) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
     // caller's is.
     let bridge = unsafe { &*hook.cast::<Bridge>() };
     // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
-    on_large_stack(|| bridge.pump());
+    CORE.on_large_stack(|| bridge.pump());
 }
 
 /// # Safety
 /// The hook is a bridge's, and this is the channel's count of it.
 unsafe fn forget(hook: *const Hook) {
-    let _host = as_host();
-    // SAFETY: by the caller.
+    let _host = CORE.as_host();
+    // SAFETY: the caller promises that the hook is a bridge's; this is the count that the channel has had of it,
+    // dropped once.
     drop(unsafe { Arc::from_raw(hook.cast::<Bridge>()) });
 }
 
@@ -179,7 +180,7 @@ impl Bridge {
         let moved = ends.forward().and_then(|sent| {
             if sent && let Some(way) = &ends.way {
                 let processor = way.joint.link.tell(way.line.bell());
-                if let Some(worker) = here::worker() {
+                if let Some(worker) = CORE.worker() {
                     worker.told(processor);
                 }
             }
@@ -188,7 +189,7 @@ impl Bridge {
         if let Some(way) = &ends.way {
             way.joint.watch.follow(&way.line);
             if let Err(fault) = &moved {
-                report(ends.contract, &way.joint.link, *fault);
+                report(ends.contract, way.joint.link.peer(), *fault);
             }
         }
         if moved.is_err() || ended {
@@ -337,9 +338,9 @@ impl Ends {
 ///
 /// # Safety
 /// It lies there.
-unsafe fn drop_unseen(contract: &Info, number: u16, payload: *mut u8) {
-    // SAFETY: by the caller; visited once.
-    crate::exchange::discard(|discard| unsafe { (contract.visit)(number, payload, discard) });
+unsafe fn drop_unseen(contract: &'static Info, number: u16, payload: *mut u8) {
+    // SAFETY: the caller promises that the payload lies there; nobody looks at it again.
+    unsafe { EXCHANGE.discard(contract, number, payload) };
 }
 
 impl std::fmt::Debug for Bridge {

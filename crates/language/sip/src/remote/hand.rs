@@ -14,20 +14,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::bridge::{Bridge, Way};
+use super::fault::{Fault, PENDING};
+use super::link::{Link, Path, refuse};
+use super::post;
 use super::travel::Handover;
-use super::{Fault, Link, Path, post};
-use crate::channel::Side;
-use crate::channel::foreign::Foreign;
-use crate::critical::as_host;
-use crate::exchange::wire::EncodeError;
-use crate::shared::shared;
+use crate::inner::CORE;
+use mullion_sip_exchange::channel::Side;
+use mullion_sip_exchange::exchange::wire::EncodeError;
+use mullion_sip_exchange::interior::Foreign;
 
 /// Endpoints that are offered over a link in one direction, and not answered: messages and descriptors that are in the
 /// sockets of a host at a time.
 pub const WINDOW: u32 = 16;
-/// Endpoints that have been sent over a link in one direction, and whose channels wait for a line.
-pub const PENDING: u32 = 16 << 10;
-
 /// An endpoint as it goes to another OS process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
@@ -114,35 +112,31 @@ enum Task {
 }
 
 /// Where tasks are left.
-pub(crate) struct Desk {
+struct Desk {
     tasks: Mutex<Tasks>,
     more: Condvar,
 }
 
-impl Desk {
-    pub(super) const fn new() -> Desk {
-        Desk {
-            tasks: Mutex::new(Tasks {
-                open: false,
-                list: VecDeque::new(),
-                last: 0,
-                asked: BTreeMap::new(),
-            }),
-            more: Condvar::new(),
-        }
-    }
-}
+/// Endpoints that leave. In the host's copy alone, as bridges are.
+static DESK: Desk = Desk {
+    tasks: Mutex::new(Tasks {
+        open: false,
+        list: VecDeque::new(),
+        last: 0,
+        asked: BTreeMap::new(),
+    }),
+    more: Condvar::new(),
+};
 
 fn tasks() -> MutexGuard<'static, Tasks> {
-    let desk = &shared().remote.desk;
-    desk.tasks
+    DESK.tasks
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn put_task(task: Task) {
     tasks().list.push_back(task);
-    shared().remote.desk.more.notify_one();
+    DESK.more.notify_one();
 }
 
 /// From now on endpoints can be sent to other OS processes: a thread is about to [`carry`] them.
@@ -158,13 +152,13 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
             match tasks.list.pop_front() {
                 Some(task) => break task,
                 None => {
-                    let more = shared().remote.desk.more.wait(tasks);
+                    let more = DESK.more.wait(tasks);
                     tasks = more.unwrap_or_else(|poisoned| poisoned.into_inner());
                 }
             }
         };
         drop(tasks);
-        let _host = as_host();
+        let _host = CORE.as_host();
         match task {
             Task::Offer(link) => link.offer_all(carrier),
             Task::Claimed(link) => carrier.claimed(link.name()),
@@ -174,14 +168,14 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
 
 /// The answer to an [`Offer`] whose peer is here: where it has gone, if it has.
 pub fn given(number: u64, way: Option<Path>) {
-    let _host = as_host();
+    let _host = CORE.as_host();
     let bridge = tasks().asked.remove(&number);
     match (bridge, way) {
         (Some(bridge), Some((link, memory))) => {
             bridge.begin(&link, memory);
         }
         (Some(bridge), None) => bridge.give_up(),
-        (None, Some((link, memory))) => super::line::refuse(&memory, &link),
+        (None, Some((link, memory))) => refuse(&memory, &link),
         (None, None) => {}
     }
 }

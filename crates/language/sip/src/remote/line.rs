@@ -13,12 +13,13 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::channel::line::Word;
-use crate::channel::{Info, Side};
-use crate::exchange::wire::{Arriving, Leaving, Reader, Writer, copy_once};
-use crate::exchange::{NOBODY, lend, recall};
+use crate::inner::EXCHANGE;
+use mullion_sip_exchange::Interior;
+use mullion_sip_exchange::channel::{Info, Side};
+use mullion_sip_exchange::exchange::wire::{Reader, Writer};
+use mullion_sip_exchange::interior::Word;
+use mullion_sip_exchange::interior::{Arriving, Leaving, copy_once};
 
-use super::Link;
 use super::head::Head;
 use super::memory::Memory;
 
@@ -80,7 +81,7 @@ pub fn line_bytes(contract: &Info) -> usize {
 }
 
 fn direction(contract: &Info, to: Side) -> Direction {
-    let slots = |side: Side| contract.rings[side.index()].slots;
+    let slots = |side: Side| EXCHANGE.slots(contract, side);
     let bytes = |side: Side| slots(side) as usize * SLOT;
     let rings = LINES + bytes(Side::Client) + bytes(Side::Server);
     let arenas = rings.next_multiple_of(PAGE);
@@ -104,7 +105,7 @@ pub(super) struct Watch {
 
 // SAFETY: an address in the memory that it keeps mapped, where everything is read atomically.
 unsafe impl Send for Watch {}
-// SAFETY: as above.
+// SAFETY: a shared value reads one atomic word of memory that it keeps mapped, and counts in another.
 unsafe impl Sync for Watch {}
 
 impl Watch {
@@ -128,15 +129,16 @@ impl Watch {
     }
 }
 
-/// Tells whoever has the other half of this memory, over the link, that nobody will ever have this one.
-pub fn refuse(memory: &Memory, link: &Link) {
+/// Writes for whoever has the other half of this memory that nobody will ever have this one. `ring` is called with the bells that
+/// it waits for.
+pub(super) fn refuse(memory: &Memory, ring: impl Fn(u32)) {
     if memory.bytes() < LINES {
         return;
     }
     for side in [0, 1] {
         // SAFETY: the lines are there and aligned, of atomic words.
         let head: &Head = unsafe { memory.at(side * 64).cast().as_ref() };
-        link.ring(head.refuse());
+        ring(head.refuse());
     }
 }
 
@@ -219,17 +221,15 @@ impl Line {
             let inline = (&raw mut (*slot).bytes).cast::<u8>();
             let room = (arena.as_ptr(), ARENA - 64 - self.used);
             let lent = sharer.map(|_| &mut self.lent);
-            let mut writer = Writer::at((inline, INLINE), room)
-                .lending(lent)
-                .leaving(&mut self.leaving);
+            let mut writer = EXCHANGE.writer((inline, INLINE), room, lent, &mut self.leaving);
             let written = write(&mut writer);
-            let padding = writer.padding();
+            let padding = EXCHANGE.padding(&writer);
             let (length, spilled) = writer.finish();
             if let Err(error) = written {
                 let staying = self.leaving.ends.drain(..);
                 staying.for_each(|(_, end)| end.stay());
                 let staying = self.lent.drain(before..);
-                staying.for_each(|number| lend(number, NOBODY));
+                staying.for_each(|number| EXCHANGE.lend(number, Interior::NOBODY));
                 return Err(error);
             }
             let mut claim = length as u64;
@@ -242,7 +242,7 @@ impl Line {
         }
         if let Some(sharer) = sharer {
             let along = self.lent[before..].iter();
-            along.for_each(|number| lend(*number, sharer));
+            along.for_each(|number| EXCHANGE.lend(*number, sharer));
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Line {
         if let Some(sharer) = sharer
             && (down || self.peer_closed())
         {
-            recall(&self.lent, sharer);
+            EXCHANGE.recall(&self.lent, sharer);
         }
     }
 
@@ -320,8 +320,7 @@ impl Line {
             }
         };
         // SAFETY: that many bytes are in the memory, which lives as long as the borrow of this line.
-        let reader = unsafe { Reader::at(start, length) }.lent_by(sharer);
-        Ok(reader.taking(&mut self.arriving))
+        Ok(unsafe { EXCHANGE.reader(start, length, sharer, &mut self.arriving) })
     }
 }
 

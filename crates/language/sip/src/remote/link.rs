@@ -1,13 +1,14 @@
 //! What two OS processes with channels between them share: their bells.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::arrivals::Arrivals;
 use super::bell::Bell;
 use super::hand::Leaving;
+use super::line;
 use super::memory::Memory;
-use crate::system::futex_wake_shared;
+use crate::inner::{CORE, EXCHANGE};
 
 /// Workers of an OS process that can have bridges.
 pub(super) const BELLS: usize = 32;
@@ -73,7 +74,7 @@ impl Link {
     pub(super) fn recall_all(&self) {
         let lent = std::mem::take(&mut *self.lent());
         if let Some(sharer) = self.sharer {
-            crate::exchange::recall(&lent, sharer);
+            EXCHANGE.recall(&lent, sharer);
         }
     }
 
@@ -112,27 +113,38 @@ impl Link {
     /// Tells a worker of the peer's of a message. Gives the processor that it stays on, from 1; 0 for none.
     #[inline]
     pub(super) fn tell(&self, number: u32) -> u32 {
-        self.bell(1 - self.end, number as usize)
-            .tell(futex_wake_shared)
+        self.bell(1 - self.end, number as usize).tell(wake_all)
     }
 
     /// Wakes a worker of this OS process who sleeps on the bell by which it hears.
     pub(super) fn ring_own(&self, worker: u16) {
-        self.heard(worker).ring_own(futex_wake_shared);
+        self.heard(worker).ring_own(wake_all);
     }
 
     /// Has a worker of the peer's look at everything.
     pub(super) fn ring(&self, number: u32) {
-        self.bell(1 - self.end, number as usize)
-            .ring(futex_wake_shared);
+        self.bell(1 - self.end, number as usize).ring(wake_all);
     }
 }
 
 /// With the last channel over it, after the peer has gone.
+/// A link, and the memory of a channel over it.
+pub type Path = (Arc<Link>, Memory);
+
+/// Tells whoever has the other half of this memory, over the link, that nobody will ever have this one.
+pub fn refuse(memory: &Memory, link: &Link) {
+    line::refuse(memory, |bell| link.ring(bell));
+}
+
+/// Wakes all that sleep on a word of shared memory.
+fn wake_all(word: &AtomicU32) {
+    CORE.futex_wake_shared(word);
+}
+
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(sharer) = self.sharer {
-            crate::exchange::commons::link_ended(sharer);
+            EXCHANGE.link_ended(sharer);
         }
     }
 }

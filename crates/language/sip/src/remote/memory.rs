@@ -22,7 +22,7 @@ struct Mapping(usize, usize);
 // SAFETY: an address range that is mapped as long as the value lives; who reads and writes what is the
 // business of who reaches into it.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: a shared value gives out addresses alone, which are mapped as long as it lives.
 unsafe impl Sync for Memory {}
 
 impl Memory {

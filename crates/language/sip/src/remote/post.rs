@@ -1,18 +1,15 @@
 //! What a worker hears: the bells of its bridges.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use super::bell;
 use super::bridge::{Bridge, Joint};
 use super::link::Link;
-use crate::critical::as_host;
-use crate::shared::shared;
-use crate::system::{self, FutexWait};
-use crate::thread::inbox::Bed;
-use crate::thread::worker::{self, Worker};
+use crate::inner::CORE;
+use mullion_sip_core::{Bed, Events, FutexWait, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
 const FEW: usize = 8;
@@ -24,7 +21,7 @@ const NOISE: u32 = 1000;
 
 /// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
 #[derive(Debug, Default)]
-pub(crate) struct Post {
+pub(super) struct Post {
     changed: AtomicU32,
     joined: Mutex<Vec<Joined>>,
     seen: Cell<u32>,
@@ -39,6 +36,12 @@ pub(crate) struct Post {
     /// Room for what it sleeps on. Kept: who sleeps and wakes touches little, and little of it has stayed in any cache.
     words: RefCell<Vec<FutexWait>>,
 }
+
+// SAFETY: other OS threads touch `changed`, `joined` and `only` alone, which are atomic or locked. The cells are reached
+// through the functions of `EVENTS` but `wake`, which the core calls on the worker's own OS thread.
+unsafe impl Sync for Post {}
+// SAFETY: the cells are at their first values, and refer to nothing, when the post is made for its worker.
+unsafe impl Send for Post {}
 
 /// A link, what of it was heard last, and the bridges over it.
 #[derive(Debug)]
@@ -59,14 +62,18 @@ struct Joined {
     joint: Arc<Joint>,
 }
 
+/// The worker of the next bridge. Bridges, and this, are in the host's copy alone.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// One for each worker.
+static POSTS: OnceLock<Box<[Post]>> = OnceLock::new();
+
 /// A worker for a new bridge: the calling one, or each in turn.
 pub(super) fn choose() -> Option<usize> {
-    let all = worker::all();
-    match crate::thread::here::worker() {
+    let all = CORE.workers();
+    match CORE.worker() {
         Some(here) => Some(here.index().into()),
-        None => shared()
-            .remote
-            .next
+        None => NEXT
             .fetch_add(1, Ordering::Relaxed)
             .checked_rem(all.len().min(super::link::BELLS)),
     }
@@ -75,10 +82,9 @@ pub(super) fn choose() -> Option<usize> {
 /// Channels between OS processes that have an end here: the local channel, as `process::survey`
 /// has it, and the number of the memory ([`Memory::numbered`](super::Memory::numbered)). For the host.
 pub fn lines() -> Vec<(usize, u64)> {
-    let _host = as_host();
-    let all = worker::all().iter();
-    let bridges = |worker: &Worker| {
-        let joined = worker.post.joined();
+    let _host = CORE.as_host();
+    let bridges = |post: &Post| {
+        let joined = post.joined();
         let known: Vec<_> = joined
             .iter()
             .filter(|one| !one.joint.is_gone())
@@ -86,7 +92,7 @@ pub fn lines() -> Vec<(usize, u64)> {
             .collect();
         known
     };
-    all.flat_map(bridges).collect()
+    posts().iter().flat_map(bridges).collect()
 }
 
 /// The memory of a channel between OS processes.
@@ -112,37 +118,64 @@ impl LineMemory {
 
 /// Memory of channels between OS processes that have an end here. For the host.
 pub fn line_memory() -> Vec<LineMemory> {
-    let _host = as_host();
-    let bridges = |worker: &Worker| {
-        let joined = worker.post.joined();
+    let _host = CORE.as_host();
+    let bridges = |post: &Post| {
+        let joined = post.joined();
         joined
             .iter()
             .filter(|one| !one.joint.is_gone())
             .map(|one| one.joint.memory)
             .collect::<Vec<_>>()
     };
-    worker::all().iter().flat_map(bridges).collect()
+    posts().iter().flat_map(bridges).collect()
 }
 
 /// From now on the worker hears the bridge's bell.
 pub(super) fn add(worker: usize, bridge: Arc<Bridge>, joint: Arc<Joint>) {
-    if let Some(worker) = worker::all().get(worker) {
-        worker.post.joined().push(Joined { bridge, joint });
+    if let Some(post) = posts().get(worker) {
+        post.joined().push(Joined { bridge, joint });
     }
     change(worker);
 }
 
 /// Has the worker look at all its bridges.
 pub(super) fn change(worker: usize) {
-    if let Some(worker) = worker::all().get(worker) {
-        worker.post.changed.fetch_add(1, Ordering::SeqCst);
+    if let Some((worker, post)) = CORE.workers().get(worker).zip(posts().get(worker)) {
+        post.changed.fetch_add(1, Ordering::SeqCst);
+        worker.look_for(&EVENTS);
         worker.rouse();
     }
 }
 
 /// Has all workers look at all their bridges.
 pub(super) fn change_all() {
-    (0..worker::all().len()).for_each(change);
+    (0..CORE.workers().len()).for_each(change);
+}
+
+/// One for each worker; none before workers run.
+fn posts() -> &'static [Post] {
+    match POSTS.get() {
+        Some(posts) => posts,
+        None if CORE.workers().is_empty() => &[],
+        None => {
+            let _host = CORE.as_host();
+            POSTS.get_or_init(|| CORE.workers().iter().map(|_| Post::default()).collect())
+        }
+    }
+}
+
+/// What a worker looks for that has bridges.
+static EVENTS: Events = Events {
+    pending: |worker| of(worker).rang(worker.index()),
+    handle: |worker| of(worker).answer(worker),
+    bed: |worker| of(worker).bed(),
+    sleep: |worker, bed, limit| of(worker).sleep(worker, bed, limit),
+    wake: |worker| of(worker).ring_own(worker),
+};
+
+#[inline]
+fn of(worker: &Worker) -> &'static Post {
+    &posts()[usize::from(worker.index())]
 }
 
 impl Post {
@@ -152,15 +185,9 @@ impl Post {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Whether there are bells to hear.
-    #[inline]
-    pub(crate) fn is_used(&self) -> bool {
-        self.changed.load(Ordering::Relaxed) != 0
-    }
-
     /// Whether there is anything to do. For the worker alone, as everything that follows.
     #[inline]
-    pub(crate) fn rang(&self, worker: u16) -> bool {
+    fn rang(&self, worker: u16) -> bool {
         let changed = self.changed.load(Ordering::Acquire);
         if changed != self.seen.get() {
             return true;
@@ -182,7 +209,7 @@ impl Post {
     }
 
     /// Does it.
-    pub(crate) fn answer(&self, home: &Worker) {
+    fn answer(&self, home: &Worker) {
         let worker = home.index();
         let changed = self.changed.load(Ordering::Acquire);
         if changed != self.seen.replace(changed) {
@@ -228,7 +255,7 @@ impl Post {
         for heard in &links {
             let bell = heard.link.heard(worker);
             bell.set_looks(self.looks.get());
-            bell.set_processor(home.processor.get());
+            bell.set_processor(home.processor());
         }
         for one in links.iter().flat_map(|heard| &heard.bridges) {
             one.bridge.pump();
@@ -250,7 +277,7 @@ impl Post {
     }
 
     /// What the worker is to sleep on.
-    pub(crate) fn bed(&self) -> Bed {
+    fn bed(&self) -> Bed {
         match self.is_only.get() && !self.is_deaf() {
             true => Bed::Bell,
             false => Bed::Own,
@@ -262,7 +289,7 @@ impl Post {
     }
 
     /// Wakes the worker if it sleeps on its only bell. For every OS thread.
-    pub(crate) fn ring_own(&self, worker: &Worker) {
+    fn ring_own(&self, worker: &Worker) {
         if let Some(link) = &*self.only() {
             link.ring_own(worker.index());
         }
@@ -270,16 +297,16 @@ impl Post {
 
     /// Sleeps while the worker's own word says so and no bell rings. False if it has no bells: then nothing
     /// was done.
-    pub(crate) fn sleep(&self, worker: &Worker, bed: Bed, limit: Option<Duration>) -> bool {
+    fn sleep(&self, worker: &Worker, bed: Bed, limit: Option<Duration>) -> bool {
         let links = self.links.borrow();
         let unchanged = self.changed.load(Ordering::SeqCst) == self.seen.get();
         if links.is_empty() && unchanged {
             return false;
         }
         let blind = || {
-            let (own, asleep) = worker.inbox.word();
+            let (own, asleep) = worker.sleeping_word();
             let limit = limit.map_or(BLIND, |limit| limit.min(BLIND));
-            system::futex_wait(own, asleep, Some(limit));
+            CORE.futex_wait(own, asleep, Some(limit));
         };
         if unchanged && self.is_deaf() {
             if !links.iter().any(Heard::has_message) {
@@ -295,21 +322,21 @@ impl Post {
             bell::sleep(bells.clone(), self.looks.get(), has_message, || {
                 if bed == Bed::Bell {
                     bells.for_each(|(bell, seen)| {
-                        system::futex_wait_shared(bell.word(), seen, limit);
+                        CORE.futex_wait_shared(bell.word(), seen, limit);
                     });
                     return;
                 }
-                let (own, asleep) = worker.inbox.word();
+                let (own, asleep) = worker.sleeping_word();
                 let mut words = self.words.borrow_mut();
                 words.clear();
                 words.push(FutexWait::private(own, asleep));
                 words.extend(bells.map(|(bell, seen)| FutexWait::shared(bell.word(), seen)));
-                if !system::futex_wait_any(&words, limit) {
+                if !CORE.futex_wait_any(&words, limit) {
                     blind();
                 }
             });
         }
-        self.roused.set(worker.inbox.is_roused());
+        self.roused.set(worker.is_roused());
         true
     }
 }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::bridge::{Bridge, Ends, Way};
+use super::fault::{Fault, report};
 use super::hand::Handed;
-use super::line::refuse;
-use super::{Fault, Link, Memory, Passage, Path, post, report};
+use super::link::{Path, refuse};
+use super::{Link, Memory, Passage, post};
 
 /// What has become of a channel that was to be handed over.
 pub(super) enum Handover {
@@ -50,7 +51,7 @@ impl Bridge {
                 self.begin(&link, memory);
             }
             Some((link, memory)) => {
-                report(contract, &link, Fault::Endpoint);
+                report(contract, link.peer(), Fault::Endpoint);
                 refuse(&memory, &link);
                 self.give_up();
             }
@@ -75,7 +76,7 @@ impl Bridge {
             way => {
                 if let Some((link, memory)) = way {
                     if !fits && ends.local.is_some() {
-                        report(ends.contract, &link, Fault::Endpoint);
+                        report(ends.contract, link.peer(), Fault::Endpoint);
                     }
                     refuse(&memory, &link);
                 }
@@ -135,7 +136,7 @@ impl Bridge {
 
 impl Passage {
     /// Whether a channel is what was said.
-    fn fits(&self, ends: &Ends, side: crate::channel::Side) -> bool {
+    fn fits(&self, ends: &Ends, side: mullion_sip_exchange::channel::Side) -> bool {
         self.digest == ends.contract.digest.0 && self.side == side && self.state == ends.state
     }
 }

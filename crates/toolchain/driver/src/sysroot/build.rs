@@ -193,7 +193,7 @@ pub(super) fn file_name(path: &Path) -> String {
 }
 
 /// The entries of a directory, sorted.
-pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
+pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
     let listing = fs::read_dir(directory).map_err(|cause| DriverError::io(directory, cause))?;
     let mut paths = Vec::new();
     for entry in listing {

@@ -23,6 +23,8 @@ mod embedded;
 mod musl;
 mod pure;
 
+pub(crate) use build::entries;
+
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
 use mullion_rewriter::{Base, Options, Wall};
@@ -45,7 +47,7 @@ pub struct Sysroot {
 }
 
 /// The name of the library's directory.
-fn directory_of(options: &Options) -> String {
+pub(crate) fn directory_of(options: &Options) -> String {
     if let Wall::Word(protection) = options.wall {
         return format!("word-{}", protection.name());
     }
@@ -157,7 +159,7 @@ fn find_program(name: &std::ffi::OsStr) -> PathBuf {
 }
 
 /// One builder at a time.
-fn lock(place: &Path) -> Result<File, DriverError> {
+pub(crate) fn lock(place: &Path) -> Result<File, DriverError> {
     fs::create_dir_all(place).map_err(|cause| DriverError::io(place, cause))?;
     let path = place.join("lock");
     let file = File::create(&path).map_err(|cause| DriverError::io(&path, cause))?;

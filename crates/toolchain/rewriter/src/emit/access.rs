@@ -4,7 +4,7 @@ use super::branch::prefix_text;
 use super::facts::Address;
 use super::label::AccessTrap;
 use super::{Emitter, R15, has_high_byte, put};
-use crate::operand::{Gpr, Mem, Operand, Segment, integer, number};
+use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position};
 use crate::{Base, Reason};
@@ -114,8 +114,24 @@ impl<'u> Emitter<'u> {
             self.unspill(register, delta);
         }
         self.give_back();
+        if instruction.mnemonic == "xgetbv" {
+            self.hide_wide_vectors(position, delta);
+        }
         self.step(-lead);
         Ok(())
+    }
+
+    /// No image has AVX-512, so `xgetbv` says that the system does not save its registers: programs
+    /// that choose among functions at run time then leave those alone.
+    fn hide_wide_vectors(&mut self, position: Position, delta: i64) {
+        let flags = self.live.after(position) & FLAGS != 0;
+        if flags {
+            self.save_flags(delta);
+        }
+        put!(self, "andl\t$0xffffff1f, %eax");
+        if flags {
+            self.restore_flags(delta);
+        }
     }
 
     /// `xchgq %rax, %r8` and its like, for which assemblers write a `nop` with a prefix.

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::*;
-use crate::channel::Contract;
 use crate::{ExString, ExVec, Exchange, contract};
+use mullion_sip_exchange::channel::Contract;
 
 contract! {
     mod talk {

@@ -5,7 +5,9 @@ use std::thread;
 
 use super::super::bell;
 use super::*;
-use crate::system::{FutexWait, futex_wait_any};
+use mullion_sip_core::FutexWait;
+
+use crate::inner::CORE;
 
 const MESSAGES: u32 = 20_000;
 
@@ -26,7 +28,7 @@ fn hear(link: &Link, messages: &AtomicU32, looks: bool) {
                     FutexWait::private(&never, 0),
                     FutexWait::shared(bell.word(), seen),
                 ];
-                assert!(futex_wait_any(&words, None));
+                assert!(CORE.futex_wait_any(&words, None));
             });
         }
         heard = now;

@@ -1,0 +1,357 @@
+//! The program on its way from files to an image.
+
+use super::step::{self, Outcome, Told};
+use anyhow::{Context as _, bail};
+use mullion_judge::{Judged, Refusal, Source};
+use mullion_trust::Sha256Digest;
+use mullion_trust::elastic::{Elastic, Rule};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How judged text is compiled: as C reads without what it leaves undefined, and nothing left over on the stack.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-g1",
+    "-w",
+    "-std=gnu11",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fno-delete-null-pointer-checks",
+    "-ftrivial-auto-var-init=zero",
+    "-Werror=vla",
+    "-Werror=int-conversion",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=implicit-function-declaration",
+];
+/// The most bytes of a source file.
+const SOURCE: u64 = 1 << 20;
+
+/// What was made, for its record.
+#[derive(Default)]
+pub(super) struct Built {
+    pub(super) text: String,
+    pub(super) tools: BTreeMap<String, String>,
+    pub(super) flags: Vec<String>,
+    pub(super) sources: Vec<PathBuf>,
+    pub(super) stack: Option<u64>,
+}
+
+/// A program, and where its steps leave what they make.
+pub(super) struct Program<'a> {
+    pub(super) scratch: &'a Path,
+    pub(super) files: &'a [PathBuf],
+    pub(super) include: &'a [PathBuf],
+    pub(super) define: &'a [String],
+    pub(super) protection: &'static str,
+}
+
+impl Program<'_> {
+    /// The environment and the program behind the preprocessor.
+    pub(super) fn read(&self, elastic: &Elastic) -> anyhow::Result<Result<Source, Refusal>> {
+        self.prepare()?;
+        let mut source = Source::default();
+        let macros = self.scratch.join("macros.h");
+        std::fs::write(&macros, "")?;
+        if let Some(environment) = &elastic.environment {
+            let path = environment
+                .path
+                .canonicalize()
+                .with_context(|| environment.path.display().to_string())?;
+            let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            let digest = Sha256Digest::of(&bytes);
+            if digest != environment.digest {
+                bail!(
+                    "{} is not the environment that the type names: its SHA-256 is {digest}, and the type says {}",
+                    path.display(),
+                    environment.digest
+                );
+            }
+            source.environment = self.environment(&path, &macros)?;
+        }
+        let roots = self.roots()?;
+        for given in self.files {
+            match self.preprocessed(given, &macros, &roots, &mut source)? {
+                Ok(()) => {}
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        Ok(Ok(source))
+    }
+
+    /// The sysroot is built when it is first needed, which no limit may hinder.
+    fn prepare(&self) -> anyhow::Result<()> {
+        let empty = self.scratch.join("empty.c");
+        std::fs::write(&empty, "int main(void) { return 0; }\n")?;
+        let mut cc = Command::new(std::env::current_exe()?);
+        cc.args(["cc", "-c"])
+            .arg(format!("--mullion-protection={}", self.protection));
+        let done = cc
+            .arg(&empty)
+            .arg("-o")
+            .arg(self.scratch.join("empty.o"))
+            .status()?;
+        match done.success() {
+            true => Ok(()),
+            false => bail!(
+                "the compiler does not compile an empty program; see mullion cc --mullion-help"
+            ),
+        }
+    }
+
+    /// The environment's text; its macros go to a file.
+    fn environment(&self, path: &Path, macros: &Path) -> anyhow::Result<String> {
+        let out = self.scratch.join("environment.i");
+        for (dump, to) in [(false, &out), (true, &macros.to_owned())] {
+            let mut words: Vec<OsString> = vec!["cc".into(), "-E".into(), "-std=gnu11".into()];
+            if dump {
+                words.push("-dM".into());
+            }
+            words.extend([path.into(), "-o".into(), to.into()]);
+            match step::run(self.scratch, &words)? {
+                Outcome::Done => {}
+                Outcome::Failed(said) => bail!("the environment {}: {said}", path.display()),
+                Outcome::Lost(refusal) => {
+                    bail!("the environment {}: {}", path.display(), refusal.construct)
+                }
+            }
+        }
+        // What begins with `_` is the compiler's, or private.
+        let all = std::fs::read_to_string(macros)?;
+        let own = |line: &&str| {
+            line.strip_prefix("#define ")
+                .is_some_and(|rest| !rest.starts_with('_'))
+        };
+        let own: Vec<&str> = all.lines().filter(own).collect();
+        std::fs::write(macros, own.join("\n") + "\n")?;
+        Ok(std::fs::read_to_string(&out)?)
+    }
+
+    /// The directories that the program's files may lie in.
+    fn roots(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut roots = Vec::new();
+        for file in self.files {
+            let file = file
+                .canonicalize()
+                .with_context(|| file.display().to_string())?;
+            roots.extend(file.parent().map(Path::to_owned));
+        }
+        for directory in self.include {
+            roots.push(
+                directory
+                    .canonicalize()
+                    .with_context(|| directory.display().to_string())?,
+            );
+        }
+        Ok(roots)
+    }
+
+    fn preprocessed(
+        &self,
+        given: &Path,
+        macros: &Path,
+        roots: &[PathBuf],
+        source: &mut Source,
+    ) -> anyhow::Result<Result<(), Refusal>> {
+        let (out, rules) = (
+            self.scratch.join("program.i"),
+            self.scratch.join("program.d"),
+        );
+        // The name that was given is the one that is told.
+        let name = std::path::absolute(given)?;
+        let mut words: Vec<OsString> = vec![
+            "cc".into(),
+            "-E".into(),
+            "-std=gnu11".into(),
+            "-nostdinc".into(),
+        ];
+        words.extend(["-imacros".into(), macros.into()]);
+        for directory in self.include {
+            words.extend(["-I".into(), directory.canonicalize()?.into()]);
+        }
+        for define in self.define {
+            words.extend(["-D".into(), define.into()]);
+        }
+        words.extend([
+            "-MD".into(),
+            "-MT".into(),
+            "program".into(),
+            "-MF".into(),
+            rules.clone().into(),
+        ]);
+        words.extend([name.into(), "-o".into(), out.clone().into()]);
+        match step::run(self.scratch, &words)? {
+            Outcome::Done => {}
+            Outcome::Lost(refusal) => return Ok(Err(refusal)),
+            Outcome::Failed(said) => {
+                let mut refusal =
+                    Refusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
+                refusal.note = Some(said.lines().take(8).collect::<Vec<_>>().join(" | "));
+                return Ok(Err(refusal));
+            }
+        }
+        let read = prerequisites(&std::fs::read_to_string(&rules)?);
+        for path in read.iter().filter(|path| path.as_path() != macros) {
+            let place = path.canonicalize().unwrap_or_default();
+            if !roots.iter().any(|root| place.starts_with(root)) {
+                let construct = format!("`{}`", path.display());
+                return Ok(Err(Refusal::nowhere(Rule::Includes, construct)));
+            }
+            if std::fs::metadata(&place)?.len() > SOURCE {
+                let construct = format!("`{}`, a file of more than 1 MiB", path.display());
+                return Ok(Err(Refusal::nowhere(Rule::Bounds, construct)));
+            }
+            let bytes = std::fs::read(&place)?;
+            source.files.insert(
+                path.display().to_string(),
+                String::from_utf8_lossy(&bytes).into_owned(),
+            );
+        }
+        let Ok(text) = String::from_utf8(std::fs::read(&out)?) else {
+            return Ok(Err(Refusal::nowhere(
+                Rule::Syntax,
+                "text that is not UTF-8",
+            )));
+        };
+        source.program.push_str(&text);
+        source.program.push('\n');
+        Ok(Ok(()))
+    }
+
+    /// Judges the program in a process of its own.
+    pub(super) fn judge(
+        &self,
+        module_type: &str,
+        path: &Path,
+        source: &Source,
+    ) -> anyhow::Result<Result<Judged, Vec<Refusal>>> {
+        let told = Told {
+            path: std::path::absolute(path)?,
+            module_type: module_type.to_owned(),
+            environment: source.environment.clone(),
+            program: source.program.clone(),
+            files: HashMap::clone(&source.files),
+        };
+        let (from, to) = (
+            self.scratch.join("told.json"),
+            self.scratch.join("judged.json"),
+        );
+        std::fs::write(&from, serde_json::to_vec(&told)?)?;
+        match step::run(
+            self.scratch,
+            &["judge".into(), from.into(), to.clone().into()],
+        )? {
+            Outcome::Done => Ok(serde_json::from_slice(&std::fs::read(&to)?)?),
+            Outcome::Failed(said) => bail!("the judge: {said}"),
+            Outcome::Lost(refusal) => Ok(Err(vec![refusal])),
+        }
+    }
+
+    /// Compiles judged text; gives the graph of its calls.
+    pub(super) fn compile(
+        &self,
+        elastic: &Elastic,
+        text: &str,
+    ) -> anyhow::Result<Result<String, Refusal>> {
+        let (whole, object) = (self.scratch.join("whole.i"), self.scratch.join("whole.o"));
+        std::fs::write(&whole, text)?;
+        let mut words: Vec<OsString> = vec!["cc".into(), "-c".into()];
+        words.push(format!("--mullion-protection={}", self.protection).into());
+        words.extend(FLAGS.iter().map(OsString::from));
+        if elastic.stack.is_some() {
+            words.push("-fcallgraph-info=su".into());
+        }
+        words.extend([whole.into(), "-o".into(), object.into()]);
+        match step::run(self.scratch, &words)? {
+            Outcome::Done => {}
+            Outcome::Lost(refusal) => return Ok(Err(refusal)),
+            Outcome::Failed(said) => {
+                let mut refusal = Refusal::nowhere(Rule::Types, "a program that gcc refuses");
+                refusal.note = Some(said.lines().take(12).collect::<Vec<_>>().join(" | "));
+                return Ok(Err(refusal));
+            }
+        }
+        Ok(Ok(match elastic.stack {
+            Some(_) => std::fs::read_to_string(self.scratch.join("whole.ci"))?,
+            None => String::new(),
+        }))
+    }
+
+    /// Links what was compiled; gives the image.
+    pub(super) fn link(&self, elastic: &Elastic) -> anyhow::Result<Vec<u8>> {
+        let image = self.scratch.join("image.mx");
+        let mut words: Vec<OsString> = vec!["cc".into()];
+        words.push(format!("--mullion-protection={}", self.protection).into());
+        if !elastic.exports.iter().any(|export| export == "main") {
+            words.push("--mullion-kind=extension".into());
+            words.push(format!("--mullion-export={}", elastic.exports.join(",")).into());
+        }
+        words.extend([
+            self.scratch.join("whole.o").into(),
+            "-o".into(),
+            image.clone().into(),
+        ]);
+        match step::run(self.scratch, &words)? {
+            Outcome::Done => Ok(std::fs::read(&image)?),
+            Outcome::Failed(said) => bail!("linking: {said}"),
+            Outcome::Lost(refusal) => bail!("linking: {}", refusal.construct),
+        }
+    }
+
+    /// What is recorded of it.
+    pub(super) fn built(&self, text: &str) -> anyhow::Result<Built> {
+        let version = Command::new("gcc")
+            .arg("--version")
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .output();
+        let version = version
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .unwrap_or_default();
+        let mut tools = BTreeMap::new();
+        tools.insert(
+            "compiler".to_owned(),
+            version.lines().next().unwrap_or_default().to_owned(),
+        );
+        tools.insert(
+            "judge".to_owned(),
+            concat!("mullion ", env!("CARGO_PKG_VERSION")).to_owned(),
+        );
+        let mut sources: Vec<PathBuf> =
+            prerequisites(&std::fs::read_to_string(self.scratch.join("program.d"))?);
+        sources.retain(|path| !path.starts_with(self.scratch));
+        for file in self.files {
+            sources.push(std::path::absolute(file)?);
+        }
+        sources.sort();
+        sources.dedup();
+        Ok(Built {
+            text: text.to_owned(),
+            tools,
+            flags: FLAGS.iter().map(|flag| (*flag).to_owned()).collect(),
+            sources,
+            stack: None,
+        })
+    }
+}
+
+/// What stands behind the target of make's rules.
+fn prerequisites(rules: &str) -> Vec<PathBuf> {
+    let rules = rules.replace("\\\n", " ");
+    let list = rules
+        .lines()
+        .filter_map(|rule| rule.split_once(": "))
+        .map(|(_, list)| list);
+    let names = list.flat_map(|list| {
+        let list = list
+            .replace("\\ ", "\0")
+            .replace("$$", "$")
+            .replace("\\#", "#");
+        let names: Vec<String> = list
+            .split_whitespace()
+            .map(|name| name.replace('\0', " "))
+            .collect();
+        names
+    });
+    names.map(PathBuf::from).collect()
+}

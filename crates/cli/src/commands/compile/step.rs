@@ -1,0 +1,153 @@
+//! A step of `mullion compile` that meets hostile text: a process of its own, with limits. Whatever becomes of it but
+//! success is a refusal.
+
+use anyhow::Context as _;
+use mullion_driver::{Arguments, Language};
+use mullion_judge::{Judged, Refusal, Source, judge};
+use mullion_trust::ModuleType;
+use mullion_trust::elastic::Rule;
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Seconds of processor time, and of the clock.
+const PROCESSOR: u64 = 30;
+const CLOCK: Duration = Duration::from_secs(600);
+/// Bytes of address space, and of each file.
+const MEMORY: u64 = 4 << 30;
+const FILE: u64 = 64 << 20;
+
+/// Limits, then what is to be done.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct StepArgs {
+    /// `judge IN OUT`, or `cc` and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    words: Vec<OsString>,
+}
+
+/// What the judge of the child process is told.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) path: PathBuf,
+    pub(super) module_type: String,
+    pub(super) environment: String,
+    pub(super) program: String,
+    pub(super) files: HashMap<String, String>,
+}
+
+impl StepArgs {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let limits = [
+            (Resource::Cpu, PROCESSOR),
+            (Resource::As, MEMORY),
+            (Resource::Fsize, FILE),
+            (Resource::Core, 0),
+        ];
+        for (resource, most) in limits {
+            let limit = Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            };
+            setrlimit(resource, limit).context("the limits of the compiler")?;
+        }
+        match self.words.split_first() {
+            Some((word, rest)) if word == "cc" => {
+                let compiled = mullion_driver::compile(Language::C, &Arguments::parse(rest)?)?;
+                Ok(ExitCode::from(compiled.code))
+            }
+            Some((word, [from, to])) if word == "judge" => {
+                let told: Told = serde_json::from_slice(&std::fs::read(from)?)?;
+                let module_type = ModuleType::parse(&told.module_type, &told.path)?;
+                let elastic = module_type.elastic.context("no elastic language")?;
+                let source = Source {
+                    environment: told.environment,
+                    program: told.program,
+                    files: told.files,
+                };
+                let answer: Result<Judged, Vec<Refusal>> = judge(&elastic, &source);
+                std::fs::write(to, serde_json::to_vec(&answer)?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            _ => Ok(ExitCode::from(2)),
+        }
+    }
+}
+
+/// What became of a step.
+pub(super) enum Outcome {
+    Done,
+    /// It ended with a status, and said this.
+    Failed(String),
+    /// It met a limit, or crashed.
+    Lost(Refusal),
+}
+
+/// Runs a step in `directory`. Nothing of the environment variables decides which compiler it is, or how it compiles.
+pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcome> {
+    let said = directory.join("said");
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("compile-step")
+        .arg("--")
+        .args(words)
+        .env_clear();
+    for name in ["HOME", "XDG_CACHE_HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        .env("TMPDIR", directory);
+    command.current_dir(directory).process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&said)?);
+    let mut child = command.spawn()?;
+    let end = Instant::now() + CLOCK;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() > end {
+            if let Ok(id) = i32::try_from(child.id())
+                && let Some(group) = rustix::process::Pid::from_raw(id)
+            {
+                let _gone = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+            child.wait()?;
+            return Ok(Outcome::Lost(Refusal::nowhere(
+                Rule::Bounds,
+                "a program that takes too long to compile",
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let text = std::fs::read(&said)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Ok(match status.code() {
+        Some(0) => Outcome::Done,
+        // gcc tells of a crash of its parts by an exit status.
+        Some(code)
+            if code < 128
+                && !text.contains("internal compiler error")
+                && !text.contains("Killed signal") =>
+        {
+            Outcome::Failed(text)
+        }
+        _ => {
+            let mut refusal =
+                Refusal::nowhere(Rule::Bounds, "a program that the compiler does not survive");
+            refusal.note = text.lines().next().map(str::to_owned);
+            Outcome::Lost(refusal)
+        }
+    })
+}

@@ -1,0 +1,380 @@
+//! `mullion compile`: who may have what compiled, what is refused, and what runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/elastic")
+}
+
+/// Keys, a policy and a place.
+struct Office {
+    directory: tempfile::TempDir,
+}
+
+impl Office {
+    fn new() -> Self {
+        let office = Office {
+            directory: tempfile::tempdir().expect("a directory"),
+        };
+        for name in ["root", "compiler", "alice", "bob"] {
+            office.must(&["key", "new", name]);
+        }
+        let key = |name: &str| {
+            let text = fs::read_to_string(office.at(&format!("keys/{name}.pub"))).expect("a key");
+            text.trim().to_owned()
+        };
+        let types = ["student", "staff", "system-programmer", "monitor"];
+        let types: Vec<String> = types
+            .iter()
+            .map(|name| {
+                format!(
+                    "{:?}",
+                    examples()
+                        .join(format!("types/{name}.toml"))
+                        .display()
+                        .to_string()
+                )
+            })
+            .collect();
+        let policy = format!(
+            "version = 1\ntypes = [{}]\n[keys]\nroot = \"{}\"\ncompiler = \"{}\"\n[allow]\nload = [\"root\"]\n\
+             compile = [\"root\", \"compiler\"]\n",
+            types.join(", "),
+            key("root"),
+            key("compiler"),
+        );
+        fs::write(office.at("policy.toml"), policy).expect("room");
+        office
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn run(&self, words: &[&str], input: Option<&Path>) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        command.args(words).current_dir(self.directory.path());
+        command
+            .env("MULLION_KEYS", self.at("keys"))
+            .env("MULLION_POLICY", self.at("policy.toml"));
+        command.stdin(input.map_or(Stdio::null(), |path| {
+            fs::File::open(path).expect("a file").into()
+        }));
+        command.output().expect("it starts")
+    }
+
+    fn must(&self, words: &[&str]) -> String {
+        let output = self.run(words, None);
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn compile(&self, id: &str, who: &str, file: &str, more: &[&str]) -> (Option<i32>, String) {
+        let module_type = examples()
+            .join(format!("types/{id}.toml"))
+            .display()
+            .to_string();
+        let file = examples().join(file).display().to_string();
+        let mut words = vec![
+            "compile",
+            "--type",
+            &module_type,
+            "--as",
+            who,
+            "--key",
+            "compiler",
+            "-o",
+            "out.mx",
+        ];
+        words.extend(more);
+        words.push(&file);
+        let output = self.run(&words, None);
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    }
+}
+
+/// A packet in the form that the environment of the monitors reads.
+fn packet(protocol: u8, fragment: u16, port: u16) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0, 0, 40, 0, 1];
+    bytes.extend(fragment.to_be_bytes());
+    bytes.extend([64, protocol, 0, 0, 10, 0, 0, 7, 10, 0, 0, 9]);
+    bytes.extend(4000u16.to_be_bytes());
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0; 16]);
+    let mut whole = u16::try_from(bytes.len())
+        .expect("short")
+        .to_be_bytes()
+        .to_vec();
+    whole.extend(bytes);
+    whole
+}
+
+#[test]
+fn a_monitor_counts_fragments_and_cannot_see_the_source() {
+    let office = Office::new();
+    let compile = [
+        "grant",
+        "--from",
+        "root",
+        "--to",
+        "alice",
+        "--type",
+        "oke-monitor",
+        "--use-compiler",
+        "-o",
+        "use.kn",
+    ];
+    let load = [
+        "grant",
+        "--from",
+        "root",
+        "--to",
+        "alice",
+        "--type",
+        "oke-monitor",
+        "-o",
+        "load.kn",
+    ];
+    let (status, said) = office.compile("monitor", "alice", "monitor.c", &[]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("alice may not have programs of the type `oke-monitor` compiled"),
+        "{said}"
+    );
+    office.must(&compile);
+    office.must(&load);
+    let (status, said) = office.compile(
+        "monitor",
+        "alice",
+        "monitor.c",
+        &["--credentials", "use.kn"],
+    );
+    assert_eq!(status, Some(0), "{said}");
+    let record = office.must(&["inspect", "out.mx"]);
+    assert!(record.contains("of type oke-monitor"), "{record}");
+
+    let packets = [
+        packet(17, 0, 53),
+        packet(17, 0x2000, 53),
+        packet(17, 3, 9),
+        packet(6, 0, 53),
+        packet(17, 0, 54),
+    ];
+    fs::write(office.at("packets"), packets.concat()).expect("room");
+    let words = ["run", "--as", "alice", "--credentials", "load.kn", "out.mx"];
+    let output = office.run(&words, Some(&office.at("packets")));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = "3 packets seen, of which 2 were fragments; the last came from 0a000007; 3 locks given back\n";
+    assert_eq!(
+        said,
+        expected,
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+
+    // What alice may use she may not sign herself.
+    let own = ["sign", "out.mx", "--type", "oke-monitor", "--key", "alice"];
+    assert!(!office.run(&own, None).status.success());
+}
+
+#[test]
+fn a_monitor_that_looks_is_refused_line_by_line() {
+    let office = Office::new();
+    let (status, said) = office.compile("monitor", "root", "nosy.c", &[]);
+    assert_eq!(status, Some(1), "{said}");
+    for (line, rule) in [
+        (6, "locked"),
+        (9, "pointer-casts"),
+        (10, "hidden-name"),
+        (11, "inline-assembly"),
+        (17, "locked"),
+    ] {
+        let found = said
+            .split("error[")
+            .any(|part| part.starts_with(rule) && part.contains(&format!("nosy.c:{line}:")));
+        assert!(found, "{rule} at line {line}:\n{said}");
+    }
+    assert!(
+        said.contains("the module type `oke-monitor` forbids it"),
+        "{said}"
+    );
+    assert!(said.contains("help: use the pointer's own type"), "{said}");
+    assert!(!office.at("out.mx").exists() && !office.at("out.mx.record").exists());
+}
+
+#[test]
+fn three_roles_have_three_policies_of_processor_time() {
+    let office = Office::new();
+    let (status, said) = office.compile("student", "root", "spin.c", &[]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("error[loops]") && said.contains("spin.c:5:"),
+        "{said}"
+    );
+    let (status, said) = office.compile("student", "root", "straight.c", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        office
+            .must(&["admit", "out.mx", "--as", "root"])
+            .contains("time=10ms")
+    );
+    assert!(
+        office
+            .run(&["run", "--as", "root", "out.mx"], None)
+            .status
+            .success()
+    );
+    let (status, said) = office.compile("staff", "root", "spin.c", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        office
+            .must(&["admit", "out.mx", "--as", "root"])
+            .contains("time=30s")
+    );
+    let (status, said) = office.compile("system-programmer", "root", "spin.c", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        !office
+            .must(&["admit", "out.mx", "--as", "root"])
+            .contains("time=30s")
+    );
+    assert!(
+        office
+            .run(&["run", "--as", "root", "out.mx"], None)
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn nothing_else_makes_an_image_of_a_type_with_a_language() {
+    let office = Office::new();
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    fs::write(office.at("x.c"), "int main(void) { return 0; }").expect("room");
+    let words = [
+        "cc",
+        "--type",
+        &module_type,
+        "--key",
+        "root",
+        "x.c",
+        "-o",
+        "x.mx",
+    ];
+    let output = office.run(&words, None);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("use mullion compile"));
+}
+
+#[test]
+fn files_of_others_are_not_read_into_a_program() {
+    let office = Office::new();
+    fs::create_dir(office.at("own")).expect("room");
+    fs::write(office.at("secret.h"), "int secret = 42;\n").expect("room");
+    fs::write(
+        office.at("own/x.c"),
+        "#include \"../secret.h\"\nint main(void) { return secret; }\n",
+    )
+    .expect("room");
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    let output = office.run(
+        &["compile", "--check", "--type", &module_type, "own/x.c"],
+        None,
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error[includes]") && !said.contains("42"),
+        "{said}"
+    );
+}
+
+#[test]
+fn stack_is_bounded_by_the_compilers_own_frames() {
+    let office = Office::new();
+    let deep = "static int f(int n) { int a[400] = {n}; a[n & 1] += n; return n == 0 ? a[0] : a[1] + f(n - 1); }\n\
+                int main(void) { return f(public_seed()) == 3; }\n";
+    let environment =
+        "int public_seed(void) { static volatile int seed = 100; return seed; }\nint main(void);\n";
+    fs::write(office.at("environment.c"), environment).expect("room");
+    let digest = mullion_digest(environment);
+    let module_type = |stack: &str, more: &str| {
+        format!(
+            "version = 1\nid = \"bounded\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\nmechanism = [\"window\"]\n\
+             imports = [\"__mullion_system\"]\n[elastic]\nstack = \"{stack}\"\nentries = [\"main\"]\n{more}\n\
+             [elastic.environment]\nfile = \"environment.c\"\nsha256 = \"{digest}\"\npublic = [\"public_seed\"]\n"
+        )
+    };
+    let key = |name: &str| {
+        fs::read_to_string(office.at(&format!("keys/{name}.pub")))
+            .expect("a key")
+            .trim()
+            .to_owned()
+    };
+    let policy = format!(
+        "version = 1\ntypes = [\"bounded.toml\"]\n[keys]\nroot = \"{}\"\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
+        key("root")
+    );
+    fs::write(office.at("policy.toml"), policy).expect("room");
+    let words = [
+        "compile",
+        "--type",
+        "bounded.toml",
+        "--as",
+        "root",
+        "--key",
+        "root",
+        "-o",
+        "x.mx",
+        "x.c",
+    ];
+    let compile = |program: &str, stack: &str| {
+        fs::write(office.at("bounded.toml"), module_type(stack, "")).expect("room");
+        fs::write(office.at("x.c"), program).expect("room");
+        let output = office.run(&words, None);
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let wide = "int main(void) { int a[1000] = {0}; a[public_seed() & 511] = 1; return a[public_seed() & 255]; }\n";
+    let (good, said) = compile(wide, "2K");
+    assert!(!good && said.contains("error[stack-bound]"), "{said}");
+    let (good, said) = compile(wide, "8K");
+    assert!(good, "{said}");
+    // Recursion is checked when it runs: 100 frames of 1.6 KB do not fit in 16 KiB.
+    let (good, said) = compile(deep, "16K");
+    assert!(good, "{said}");
+    let output = office.run(&["run", "--as", "root", "x.mx"], None);
+    assert!(!output.status.success());
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("fault"),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let (good, said) = compile(
+        &deep.replace("return f(public_seed())", "return f(public_seed() / 50)"),
+        "16K",
+    );
+    assert!(good, "{said}");
+    let output = office.run(&["run", "--as", "root", "x.mx"], None);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn mullion_digest(text: &str) -> String {
+    mullion_trust::Sha256Digest::of(text.as_bytes()).to_string()
+}

@@ -1,0 +1,57 @@
+//! Programs that must be refused: each with the rule that it breaks, and the place.
+
+mod programs;
+
+use programs::{cases, judged};
+
+#[test]
+fn each_program_is_refused_by_its_rule_at_its_place() {
+    let mut wrong = Vec::new();
+    for case in cases("refused.txt") {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [rule, place] = &case.expected[..] else {
+            panic!("{}: a rule and a place belong there", case.name);
+        };
+        match judged(directory.path(), &case) {
+            Ok(_) => wrong.push(format!(
+                "{}: it was accepted, and {rule} at {place} was expected",
+                case.name
+            )),
+            Err(refusals) => {
+                let found: Vec<String> = refusals
+                    .iter()
+                    .map(|refusal| match &refusal.place {
+                        Some(place) => format!("{} {}:{}", refusal.rule, place.line, place.column),
+                        None => format!("{} -", refusal.rule),
+                    })
+                    .collect();
+                if !found.contains(&format!("{rule} {place}")) {
+                    wrong.push(format!(
+                        "{}: expected {rule} {place}, found {found:?}",
+                        case.name
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn there_are_as_many_as_were_promised() {
+    let names: std::collections::BTreeSet<String> = cases("refused.txt")
+        .into_iter()
+        .map(|case| case.name)
+        .collect();
+    assert_eq!(
+        names.len(),
+        cases("refused.txt").len(),
+        "a name is there twice"
+    );
+    assert!(names.len() >= 75, "{}", names.len());
+}

@@ -1,0 +1,103 @@
+//! Threads of processes: coroutines with stacks of their own, on one worker (an OS thread) per core.
+//!
+//! ```text
+//!   other workers, host --inbox--> worker: run queue -> resume -> suspended: parked, ready or over -> ...
+//!                                          timers         |
+//!                     signals: endless loop, fault ------> the process ends, nothing of it runs again
+//! ```
+//! A thread stays on the worker where it was started: compilers keep addresses of thread-local variables
+//! across calls, so a coroutine that has run must not move to another OS thread.
+
+mod begin;
+mod calls;
+pub(crate) mod fiber;
+pub(crate) mod here;
+pub(crate) mod inbox;
+mod large_stack;
+pub(crate) mod run_queue;
+pub(crate) mod schedule;
+pub(crate) mod signals;
+pub(crate) mod slot;
+pub(crate) mod stacks;
+pub(crate) mod switch;
+pub(crate) mod timers;
+pub(crate) mod watch;
+pub(crate) mod worker;
+
+pub(crate) use large_stack::on_large_stack;
+pub(crate) use stacks::Room;
+pub use stacks::STACK;
+pub use watch::{ASLEEP, TICK};
+
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::critical::as_host_moving;
+use crate::process::panic;
+use crate::wait;
+use fiber::NewFiber;
+
+/// Why there is no new thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ThreadError {
+    /// Only processes have such threads; the host has the standard library's.
+    #[error("the caller is in no process")]
+    NoProcess,
+    /// As many as the process may have, or the worker can.
+    #[error("the process may have no more threads")]
+    TooMany,
+    /// No memory for a stack.
+    #[error("no memory for a stack")]
+    NoStack,
+}
+
+/// A new thread of the calling process, which runs once the calling one waits or yields. It ends when `body`
+/// returns, or with the process.
+#[inline]
+pub fn spawn<F: FnOnce() + 'static>(body: F) -> Result<(), ThreadError> {
+    let (worker, thread) = here::running().ok_or(ThreadError::NoProcess)?;
+    let process = thread.process.get().ok_or(ThreadError::NoProcess)?;
+    let _host = as_host_moving::<F>();
+    if !process.may_start_thread() {
+        return Err(ThreadError::TooMany);
+    }
+    let stack = worker.stacks.take().map_err(|_| ThreadError::NoStack)?;
+    // SAFETY: the process's worker is the calling OS thread.
+    let fiber = unsafe { NewFiber::new(stack, move || run(body)) };
+    match worker.add(process, fiber) {
+        Ok(_) => Ok(()),
+        Err(fiber) => {
+            worker.stacks.give(fiber.into_stack());
+            Err(ThreadError::TooMany)
+        }
+    }
+}
+
+/// A thread from its beginning to its return.
+fn run(body: impl FnOnce()) {
+    panic::contain(body);
+    #[cfg(feature = "separate")]
+    panic::contain(crate::locals::leave);
+}
+
+/// Lets the other threads of the worker run; for a plain OS thread, of the system.
+#[inline]
+pub fn yield_now() {
+    match here::running() {
+        Some((worker, thread)) => worker.yield_now(thread),
+        None => std::thread::yield_now(),
+    }
+}
+
+/// Waits for a time to come.
+pub fn sleep_until(deadline: Instant) {
+    while Instant::now() < deadline {
+        wait::park_until(deadline);
+    }
+}
+
+/// Waits for a time to pass.
+pub fn sleep(pause: Duration) {
+    sleep_until(Instant::now() + pause);
+}

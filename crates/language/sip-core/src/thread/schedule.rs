@@ -1,0 +1,367 @@
+//! How a worker goes from one thread to the next.
+//!
+//! ```text
+//!   thread --suspend, switch--> the next thread that is ready
+//!                    |  nobody is, or something else is to be done
+//!                    v
+//!                  scheduler, on the worker's own stack: inbox, timers, ends, sleep
+//! ```
+//! A thread that waits goes on with the next one by itself. While it decides, no thread runs (`here::thread`), so
+//! that no signal ends it half-way; the scheduler does what may take longer, or allocates.
+
+use std::convert::Infallible;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use super::inbox::Bed;
+use super::slot::{State, Thread};
+use super::worker::{Request, Worker};
+use super::{here, signals, switch};
+use crate::critical;
+use crate::hooks;
+use crate::process::{self, Cause, Exit, Message, Process};
+use crate::system;
+
+/// How long a worker looks for work before it sleeps: about as long as waking it would take.
+const SPIN: Duration = Duration::from_micros(30);
+/// How long it looks before it offers its processor to others, and again: longer than a peer that is awake takes.
+const PATIENCE: Duration = Duration::from_micros(2);
+/// A processor that is away for longer has been with somebody else than a peer that answers.
+const SLICE: Duration = Duration::from_micros(50);
+/// Clocks are read every so many switches while timers run.
+const CLOCK_EVERY: u64 = 64;
+
+// On threads' stacks.
+impl Worker {
+    /// Suspends the running thread, whose state says for what, and goes on with the next.
+    // Inlined, so that each place that waits has a jump of its own, which a processor learns to predict: one jump
+    // for all costs two wrong guesses there and back.
+    #[inline(always)]
+    pub(super) fn suspend(&'static self, thread: &'static Thread) {
+        here::suspend();
+        let next = if self.is_asked() { None } else { self.next() };
+        let to = match next {
+            Some(next) if ptr::eq(next, thread) => return,
+            Some(next) => next.fiber.top(),
+            None => self.top.get(),
+        };
+        // SAFETY: the running thread's top is kept in its place until somebody takes it from the queue. What is gone
+        // on with is a thread that was suspended, and taken from the queue just now; or the scheduler, which has
+        // switched to the first of the threads that ran since.
+        unsafe { switch::switch(thread.fiber.suspended(), to) };
+    }
+
+    /// The running thread never runs again, and its process ends if there is a cause.
+    pub(super) fn leave_for_good(&self, thread: &'static Thread, cause: Option<Cause>) -> ! {
+        self.fate.set(Some((thread, cause)));
+        // SAFETY: a thread runs, so the scheduler is suspended.
+        unsafe { switch::jump(self.top.get()) }
+    }
+
+    /// The same for a signal handler that has interrupted the thread: where it is to return to, and the stack
+    /// pointer there.
+    pub(super) fn abandon(&self, thread: &'static Thread, cause: Cause) -> (usize, usize) {
+        self.fate.set(Some((thread, Some(cause))));
+        // SAFETY: as above; the handler returns to what this gives.
+        unsafe { switch::registers(self.top.get()) }
+    }
+
+    /// Runs something small on the scheduler's stack, which has room.
+    ///
+    /// # Safety
+    /// A thread of this worker runs, and calls this.
+    #[inline]
+    pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
+        // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
+        unsafe { switch::call_on(self.top.get(), body) };
+    }
+}
+
+// For processes' threads that run on it.
+impl Worker {
+    pub(crate) fn park_until(&'static self, thread: &'static Thread, deadline: Instant) {
+        let host = critical::as_host();
+        self.timers.add(deadline, thread.slot.get());
+        thread.deadline.set(Some(deadline));
+        drop(host);
+        self.park(thread);
+        let _host = critical::as_host();
+        self.forget_deadline(thread);
+    }
+}
+
+// Everywhere on the worker.
+impl Worker {
+    /// Whether the scheduler has something to do.
+    #[inline]
+    fn is_asked(&self) -> bool {
+        !self.inbox.is_empty() || self.is_time()
+    }
+
+    /// Whether it is time to read the clock, and to look for events.
+    #[inline]
+    fn is_time(&self) -> bool {
+        let switches = self.switches.load(Ordering::Relaxed);
+        if !switches.is_multiple_of(CLOCK_EVERY) {
+            return false;
+        }
+        self.run.rewind();
+        !self.timers.is_empty() || self.events().is_some()
+    }
+
+    /// The next thread, as the one that runs; `None` if there is none, or an entry that is for the scheduler.
+    #[inline]
+    fn next(&self) -> Option<&'static Thread> {
+        let thread = self.run.first()?;
+        if thread.state.get() != State::Ready {
+            return None;
+        }
+        self.run.pop();
+        thread.state.set(State::Running);
+        let switches = self.switches.load(Ordering::Relaxed);
+        self.switches.store(switches + 1, Ordering::Relaxed);
+        here::enter(thread);
+        Some(thread)
+    }
+}
+
+// The scheduler.
+impl Worker {
+    /// Lets go of `starting` when it has asked the system for everything that only a thread that starts asks for.
+    pub(super) fn main(&'static self, core: Option<usize>, starting: Sender<Infallible>) {
+        if let Some(core) = core {
+            system::pin(core);
+            self.processor.set(core as u32 + 1);
+        }
+        signals::prepare_thread();
+        // What crates above make here is the host's: no process has run yet.
+        hooks::worker_begins();
+        drop(starting);
+        here::become_worker(self);
+        self.os_thread
+            .store(signals::os_thread(), Ordering::Relaxed);
+        loop {
+            if !self.inbox.is_empty() {
+                here::leave();
+                self.inbox.drain(self, |entry| self.answer(entry));
+            }
+            if self.is_time() {
+                here::leave();
+                self.ring();
+            }
+            if let Some(events) = self.events()
+                && (events.pending)(self)
+            {
+                here::leave();
+                (events.handle)(self);
+            }
+            match self.next() {
+                Some(thread) => self.run(thread),
+                None => match self.run.pop() {
+                    Some(thread) if thread.state.get() == State::Gone => self.release(thread),
+                    // A second entry for one that the first has woken.
+                    Some(_) => {}
+                    None => {
+                        here::leave();
+                        self.idle();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Runs a thread, and others, until one needs the scheduler.
+    #[inline]
+    fn run(&self, thread: &'static Thread) {
+        // SAFETY: the thread has been suspended, and was taken from the queue just now.
+        unsafe { switch::switch(&self.top, thread.fiber.top()) };
+        if let Some((thread, cause)) = self.fate.take() {
+            self.over(thread, cause);
+        }
+    }
+
+    fn answer(&'static self, entry: u32) {
+        match Request::from_entry(entry) {
+            Some(Request::Unpark(slot)) => {
+                if let Some(thread) = self.threads.get(slot as usize) {
+                    self.wake(thread);
+                }
+            }
+            Some(Request::Start(place)) => process::begin(self, place),
+            Some(Request::End(place)) => process::end_asked(self, place),
+            Some(Request::Survey) => hooks::survey(self),
+            None => {}
+        }
+    }
+
+    /// Wakes whom it is time for.
+    fn ring(&self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(slot) = self.timers.due(now) {
+            if let Some(thread) = self.threads.get(slot as usize) {
+                thread.deadline.set(None);
+                self.wake(thread);
+            }
+        }
+    }
+
+    /// Looks for work a while, then sleeps until there is some.
+    ///
+    /// An OS process that waits for another must not keep the processor from whom that one in turn waits for: the three
+    /// of a chain may share two processors. So it offers the processor to others from time to time while it looks, and
+    /// at once where the peer wants that very one to answer; to look for the answer meanwhile would be in vain.
+    fn idle(&self) {
+        let begin = Instant::now();
+        let among_others = self.events().is_some();
+        let mut offers = among_others && self.keeps_what_it_offers();
+        let (spin, patience) = match self.neighbour.get() {
+            true => (Duration::ZERO, Duration::ZERO),
+            false if among_others && !offers => (PATIENCE, PATIENCE),
+            false => (SPIN, PATIENCE),
+        };
+        let (mut now, mut offer) = (begin, begin + patience);
+        loop {
+            if offers && now >= offer {
+                (offers, now) = self.let_neighbour_run(now);
+                offer = now + PATIENCE;
+            }
+            if self.is_wanted() {
+                return;
+            }
+            if self.timers.next().is_some_and(|deadline| deadline <= now) {
+                return self.ring();
+            }
+            if now - begin >= spin {
+                break;
+            }
+            for _ in 0..64 {
+                if self.is_wanted() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            now = Instant::now();
+        }
+        let limit = self
+            .timers
+            .next()
+            .map(|deadline| deadline.saturating_duration_since(now));
+        let bed = self.events().map_or(Bed::Own, |events| (events.bed)(self));
+        if self.inbox.settle(bed) {
+            if !self
+                .events()
+                .is_some_and(|events| (events.sleep)(self, bed, limit))
+            {
+                let (word, asleep) = self.inbox.word();
+                system::futex_wait(word, asleep, limit);
+            }
+            self.inbox.rise();
+            self.ring();
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.inbox.is_empty() || self.has_events()
+    }
+
+    /// Whether the processor may be offered in this wait: not for a while after a loss.
+    fn keeps_what_it_offers(&self) -> bool {
+        let (rest, last) = self.stolen.get();
+        if rest > 0 {
+            self.stolen.set((rest - 1, last));
+        }
+        rest == 0
+    }
+
+    /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
+    /// they would take all of their time. After such a loss (false) the worker keeps it, for twice as many waits each time.
+    /// Gives the time afterwards, too.
+    fn let_neighbour_run(&self, begin: Instant) -> (bool, Instant) {
+        system::yield_now();
+        let mut now = Instant::now();
+        // Who gives it away ranks behind others for a while (from Linux 6.18 on), and the peer may have been the last to
+        // do so: then this one goes on at once, and the second time the peer is before it.
+        if self.neighbour.get() && now - begin < PATIENCE && !self.is_wanted() {
+            system::yield_now();
+            now = Instant::now();
+        }
+        let (_, last) = self.stolen.get();
+        let lost = now - begin > SLICE && self.is_wanted();
+        self.stolen.set(if lost {
+            let next = (last * 2).clamp(8, 4096);
+            (next, next)
+        } else {
+            (0, last - last / 16)
+        });
+        (!lost, now)
+    }
+
+    /// A peer in another OS process, who stays on that processor (from 1), was told something.
+    #[inline]
+    pub fn told(&self, processor: u32) {
+        self.neighbour
+            .set(processor != 0 && processor == self.processor.get());
+    }
+
+    /// A thread has returned, or its process is to end.
+    #[cold]
+    fn over(&self, thread: &'static Thread, cause: Option<Cause>) {
+        here::leave();
+        here::close_all();
+        let Some(process) = thread.process.get() else {
+            return;
+        };
+        match cause {
+            Some(cause) => {
+                process::panic::settle();
+                let message = self.message.replace(Message::EMPTY);
+                self.end(process, Exit { cause, message });
+            }
+            None if process.main.get() == thread.slot.get() + 1 => {
+                self.end(process, Cause::Returned.into());
+            }
+            None => {
+                self.part(process, thread);
+                self.vacate(thread);
+                self.release(thread);
+            }
+        }
+    }
+
+    /// Ends a process of this worker: its threads here, the rest in [`process::bury`].
+    pub(crate) fn end(&self, process: &'static Process, exit: Exit) {
+        while let Some(thread) = self.numbered(process.threads.get()) {
+            self.part(process, thread);
+            self.forget_deadline(thread);
+            let ready = thread.state.get() == State::Ready;
+            self.vacate(thread);
+            if ready {
+                thread.state.set(State::Gone);
+            } else {
+                self.release(thread);
+            }
+        }
+        process::bury(process, exit);
+    }
+
+    /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
+    fn vacate(&self, thread: &Thread) {
+        thread.renew(self.index());
+        thread.process.set(None);
+        thread.heap.set(None);
+        if let Some(stack) = thread.fiber.empty() {
+            self.stacks.give(stack);
+        }
+    }
+
+    /// The place is free for another thread.
+    fn release(&self, thread: &Thread) {
+        thread.state.set(State::Free);
+        thread.next.set(self.free.replace(thread.slot.get() + 1));
+    }
+}

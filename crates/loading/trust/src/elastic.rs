@@ -1,0 +1,419 @@
+//! Elastic languages: what code of a module type may say, as data of the type's file.
+//!
+//! The table `[elastic]` of a type's file takes constructs away from the mother language that `language` names, or
+//! bounds them (the OKE paper, section III-B). `crates/elastic/judge` holds source against it; this file only knows
+//! what can be written down.
+
+use crate::document::{Document, DocumentError};
+use crate::limits::Limit;
+use crate::module_type::{Language, Mechanism, is_symbol};
+use crate::record::Sha256Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use toml::Spanned;
+
+/// Which wall stands around code of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wall {
+    /// The language alone. No type of C can have this: C is no wall.
+    Language,
+    /// The language, and behind it a window.
+    #[default]
+    LanguageAndWindow,
+    /// The language, and behind it a process of its own.
+    LanguageAndProcess,
+}
+
+impl Wall {
+    /// What may put this wall up.
+    #[must_use]
+    pub fn mechanism(self) -> Mechanism {
+        match self {
+            Wall::Language => Mechanism::Language,
+            Wall::LanguageAndWindow => Mechanism::Window,
+            Wall::LanguageAndProcess => Mechanism::Process,
+        }
+    }
+}
+
+/// What is known of the memory that code reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Whatever lies within the wall.
+    #[default]
+    Wall,
+    /// Only the objects that it names: indices are checked, and what makes pointers out of other things is refused.
+    Checked,
+}
+
+macro_rules! rules {
+    ($($rule:ident $name:literal $optional:literal $what:literal $instead:literal;)*) => {
+        /// A rule of elastic C.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Rule {
+            $(#[doc = $what] #[serde(rename = $name)] $rule,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &'static [Rule] = &[$(Rule::$rule),*];
+
+            /// Its name in files and refusals.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Rule::$rule => $name,)* }
+            }
+
+            /// Whether a type decides about it. The others hold for every type.
+            #[must_use]
+            pub fn is_optional(self) -> bool {
+                match self { $(Rule::$rule => $optional,)* }
+            }
+
+            /// The construct that it is about.
+            #[must_use]
+            pub fn what(self) -> &'static str {
+                match self { $(Rule::$rule => $what,)* }
+            }
+
+            /// What to write instead.
+            #[must_use]
+            pub fn instead(self) -> &'static str {
+                match self { $(Rule::$rule => $instead,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    Recursion "recursion" true "recursion" "write a loop, or keep what is pending in an array";
+    Loops "loops" true "loops" "handle a fixed number of cases one by one, or ask for a type that bounds loops instead";
+    LoopDepth "loop-depth" true "nested loops" "move the inner loop's work into one pass";
+    Goto "goto" true "goto" "use if, while, break, continue or return";
+    BackwardGoto "backward-goto" true "goto backwards" "use a loop, which the type can count";
+    FloatingPoint "floating-point" true "floating point" "use integers, scaled if need be";
+    IndirectCalls "indirect-calls" true "calls by pointers to functions" "call functions by name, chosen by a switch";
+    Statics "statics" true "variables that outlive a call" "keep state in what the environment offers; constants can be `static const`";
+    Unions "unions" true "unions" "use a structure, and shifts to take values apart";
+    PointerArithmetic "pointer-arithmetic" true "arithmetic on pointers" "index an array of known length";
+    UncheckedIndex "unchecked-index" true "an index whose array has no known length" "index an array of known length, alone or as a member of a structure";
+    PointerCasts "pointer-casts" true "pointers taken for another type" "use the pointer's own type";
+    IntegerToPointer "integer-to-pointer" true "pointers made of integers" "keep the pointer itself; 0 alone is the null pointer";
+    PointerToInteger "pointer-to-integer" true "integers made of pointers" "compare pointers with == and !=";
+    AddressOfLocal "address-of-local" true "the address of a local variable" "pass it in a call, and nowhere else";
+    KeptPointers "kept-pointers" true "pointers kept beyond the call" "keep an index or a copy of the data";
+    VariadicCalls "variadic-calls" true "calls with a variable number of arguments" "call a function with a fixed number of parameters";
+    Allocation "allocation" true "dynamic memory" "use a variable of fixed size";
+    Division "division" true "division by what is not a constant" "divide by a constant other than 0, or shift";
+    BitFields "bit-fields" true "bit-fields" "use shifts and masks";
+    Volatile "volatile" true "volatile" "leave it out";
+
+    InlineAssembly "inline-assembly" false "inline assembly" "call a function of the environment";
+    ComputedGoto "computed-goto" false "addresses of labels" "use a switch";
+    StatementExpressions "statement-expressions" false "statements within expressions" "write a static function";
+    Attributes "attributes" false "attributes" "leave it out: the compiler decides";
+    Pragmas "pragmas" false "pragmas" "leave it out: the compiler's options are the type's";
+    TypeOf "typeof" false "typeof" "name the type";
+    Builtins "compiler-builtins" false "the compiler's own functions" "call a function of the environment";
+    VariableArrays "variable-arrays" false "memory of variable size on the stack" "give the array a constant length";
+    Setjmp "setjmp" false "jumps out of functions" "return a value that says what happened";
+    NestedFunctions "nested-functions" false "functions within functions" "move it out, in front of the function that calls it";
+    OldStyle "old-style-functions" false "functions without a prototype" "write the types of the parameters between the parentheses, or `(void)`";
+    Variadic "variadic-functions" false "functions with a variable number of parameters" "give it a fixed number of parameters";
+    ExternalLinkage "external-linkage" false "names of other files" "use what the environment offers";
+    UnknownName "unknown-name" false "a name that is not declared" "declare it in front of its use, or look for it in the environment";
+    HiddenName "hidden-name" false "a name that is private to the environment" "use what the environment offers";
+    ReservedName "reserved-name" false "a name that belongs to the compiler" "choose a name that neither begins with two underscores nor with one and a capital letter";
+    Atomics "atomics" false "atomic types" "leave it out: a call into a domain runs on one thread";
+    ThreadLocal "thread-local" false "thread-local variables" "leave it out, or use `static`";
+    Generic "generic-selection" false "_Generic" "call the function that is meant";
+    Alignment "alignment" false "alignment specifiers" "leave it out";
+    Extension "extensions" false "an extension of the compiler's" "write it in ISO C11";
+    Locked "locked" false "a locked value" "copy it to where it may go; it cannot be looked at";
+    ReadOnly "read-only" false "a read-only member" "copy it to a variable of your own";
+    Entry "entry-point" false "an entry point" "define it with the parameters and the result that the environment declares";
+    Stack "stack-bound" false "stack beyond the type's bound" "make arrays smaller, or calls less deep";
+    Includes "includes" false "a file outside the program" "include files from the directories of the program only";
+    Bounds "compiler-bounds" false "source beyond the compiler's bounds" "make it smaller or less deep";
+    Types "types" false "types that do not fit" "write what ISO C11 allows";
+    Syntax "syntax" false "what is not C" "write it in ISO C11";
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Rules that hold where memory is checked.
+const CHECKED: [Rule; 12] = [
+    Rule::PointerArithmetic,
+    Rule::UncheckedIndex,
+    Rule::PointerCasts,
+    Rule::IntegerToPointer,
+    Rule::PointerToInteger,
+    Rule::AddressOfLocal,
+    Rule::KeptPointers,
+    Rule::Unions,
+    Rule::Goto,
+    Rule::IndirectCalls,
+    Rule::VariadicCalls,
+    Rule::Allocation,
+];
+
+/// Text in trusted source in front of a module, and which names of it the module sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// Its file.
+    pub path: PathBuf,
+    /// SHA-256 of the file.
+    pub digest: Sha256Digest,
+    /// The names that the module sees: `function`, `struct tag`, `union tag`, `enum tag`, types, constants, variables.
+    pub public: BTreeSet<String>,
+}
+
+/// What a type lets its code say.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Elastic {
+    /// The wall that the type wants.
+    pub wall: Wall,
+    /// What is known of memory.
+    pub memory: Memory,
+    /// The optional rules that the type names.
+    pub forbid: BTreeSet<Rule>,
+    /// The most loops of a program.
+    pub loops: Option<u32>,
+    /// The deepest that loops may be nested, within a function and through the functions that it calls.
+    pub loop_depth: Option<u32>,
+    /// The most bytes of stack that a call of an entry point takes.
+    pub stack: Option<u64>,
+    /// Bytes of stack of functions that are not compiled with the module.
+    pub known_stack: BTreeMap<String, u64>,
+    /// The functions that the module defines for others to call, declared in the environment.
+    pub entries: Vec<String>,
+    /// The functions that the image exports; the entry points if nothing is said.
+    pub exports: Vec<String>,
+    /// The API that the module sees.
+    pub environment: Option<Environment>,
+    /// A function of the environment that runs before each entry point.
+    pub before: Option<String>,
+    /// A function of the environment that runs after each entry point.
+    pub after: Option<String>,
+    /// Members (`struct tag.member`) and types whose values can be copied and not looked at.
+    pub locked: BTreeSet<String>,
+    /// Members that cannot be written.
+    pub read_only: BTreeSet<String>,
+}
+
+impl Elastic {
+    /// Whether code of this type may not break this rule.
+    #[must_use]
+    pub fn forbids(&self, rule: Rule) -> bool {
+        !rule.is_optional()
+            || self.forbid.contains(&rule)
+            || (self.memory == Memory::Checked && CHECKED.contains(&rule))
+            || (rule == Rule::IndirectCalls
+                && (self.forbid.contains(&Rule::Recursion) || self.bounds_loops()))
+            || (rule == Rule::IndirectCalls && self.stack.is_some())
+            || (rule == Rule::BackwardGoto && self.bounds_loops())
+    }
+
+    /// Whether loops are counted: then each way back in the text, and each call, must be seen.
+    fn bounds_loops(&self) -> bool {
+        self.forbid.contains(&Rule::Loops) || self.loops.is_some() || self.loop_depth.is_some()
+    }
+
+    /// Every optional rule that holds, for records and people.
+    pub fn rules(&self) -> impl Iterator<Item = Rule> {
+        let optional = Rule::ALL.iter().copied().filter(|rule| rule.is_optional());
+        optional.filter(|rule| self.forbids(*rule))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ElasticTable {
+    #[serde(default)]
+    wall: Option<Spanned<Wall>>,
+    #[serde(default)]
+    memory: Memory,
+    #[serde(default)]
+    forbid: Vec<Spanned<Rule>>,
+    loops: Option<u32>,
+    loop_depth: Option<u32>,
+    stack: Option<Spanned<String>>,
+    #[serde(default)]
+    known_stack: BTreeMap<String, u64>,
+    #[serde(default)]
+    entries: Vec<Spanned<String>>,
+    #[serde(default)]
+    exports: Vec<Spanned<String>>,
+    environment: Option<EnvironmentTable>,
+    #[serde(default)]
+    wrap: WrapTable,
+    #[serde(default)]
+    locked: Vec<Spanned<String>>,
+    #[serde(default)]
+    read_only: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnvironmentTable {
+    file: Spanned<String>,
+    sha256: Spanned<String>,
+    #[serde(default)]
+    public: Vec<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrapTable {
+    before: Option<Spanned<String>>,
+    after: Option<Spanned<String>>,
+}
+
+/// Reads the table `[elastic]` of a type of this language, which names these mechanisms.
+pub(crate) fn read(
+    document: &Document<'_>,
+    span: std::ops::Range<usize>,
+    table: ElasticTable,
+    language: Language,
+    mechanisms: &Spanned<Vec<Mechanism>>,
+) -> Result<Elastic, DocumentError> {
+    if language != Language::C {
+        let problem = format!("there is no elastic language for `{language}`");
+        let hint = "language = \"c\"; without the table [elastic] a type's language is not judged";
+        return Err(document.error(Some(span), problem, hint));
+    }
+    let wall = wall(document, table.wall, mechanisms)?;
+    let mut forbid = BTreeSet::new();
+    for rule in table.forbid {
+        forbid.insert(rule.into_inner());
+    }
+    let entries = symbols(document, table.entries)?;
+    let exports = match table.exports.is_empty() {
+        true => entries.clone(),
+        false => symbols(document, table.exports)?,
+    };
+    let stack = match table.stack {
+        None => None,
+        Some(text) => Some(Limit::Stack.parse(text.get_ref()).map_err(|error| {
+            document.error(Some(text.span()), error.to_string(), "as in \"16K\"")
+        })?),
+    };
+    let closed = table.locked.first().or(table.read_only.first());
+    if let Some(closed) = closed
+        && table.memory != Memory::Checked
+    {
+        let problem =
+            "where memory is not checked, any pointer can look past `locked` and `read-only`";
+        let hint = "add memory = \"checked\" to [elastic]";
+        return Err(document.error(Some(closed.span()), problem, hint));
+    }
+    Ok(Elastic {
+        wall,
+        memory: table.memory,
+        forbid,
+        loops: table.loops,
+        loop_depth: table.loop_depth,
+        stack,
+        known_stack: table.known_stack,
+        entries,
+        exports,
+        environment: match table.environment {
+            None => None,
+            Some(found) => Some(environment(document, found)?),
+        },
+        before: symbol(document, table.wrap.before)?,
+        after: symbol(document, table.wrap.after)?,
+        locked: names(document, table.locked)?,
+        read_only: names(document, table.read_only)?,
+    })
+}
+
+fn wall(
+    document: &Document<'_>,
+    wall: Option<Spanned<Wall>>,
+    mechanisms: &Spanned<Vec<Mechanism>>,
+) -> Result<Wall, DocumentError> {
+    let at = wall.as_ref().map(Spanned::span);
+    let wall = wall.map(Spanned::into_inner).unwrap_or_default();
+    if wall == Wall::Language {
+        let problem = "C is no wall: code in it can reach whatever its process can";
+        let hint = "language-and-window, or language-and-process";
+        return Err(document.error(at, problem, hint));
+    }
+    let wanted = wall.mechanism();
+    if mechanisms.get_ref().iter().any(|named| *named != wanted) {
+        let problem = format!("the table [elastic] wants the mechanism `{wanted}` and no other");
+        let hint = format!("mechanism = [\"{wanted}\"], or another `wall` in [elastic]");
+        return Err(document.error(Some(mechanisms.span()), problem, hint));
+    }
+    Ok(wall)
+}
+
+fn environment(
+    document: &Document<'_>,
+    table: EnvironmentTable,
+) -> Result<Environment, DocumentError> {
+    let directory = document.path.parent().unwrap_or(std::path::Path::new(""));
+    let Some(digest) = Sha256Digest::from_hex(table.sha256.get_ref()) else {
+        let hint = "`sha256sum FILE` prints it: 64 digits in lower case";
+        let problem = "this is no SHA-256 digest";
+        return Err(document.error(Some(table.sha256.span()), problem, hint));
+    };
+    Ok(Environment {
+        path: directory.join(table.file.get_ref()),
+        digest,
+        public: names(document, table.public)?,
+    })
+}
+
+fn symbols(
+    document: &Document<'_>,
+    list: Vec<Spanned<String>>,
+) -> Result<Vec<String>, DocumentError> {
+    let mut found = Vec::new();
+    for name in list {
+        found.extend(symbol(document, Some(name))?);
+    }
+    Ok(found)
+}
+
+fn symbol(
+    document: &Document<'_>,
+    name: Option<Spanned<String>>,
+) -> Result<Option<String>, DocumentError> {
+    let Some(name) = name else { return Ok(None) };
+    let digit = |byte: u8| byte.is_ascii_digit();
+    if !is_symbol(name.get_ref()) || name.get_ref().bytes().next().is_some_and(digit) {
+        let problem = format!("`{}` is no name of a function", name.get_ref());
+        let hint = "letters, digits and `_`, at most 63 bytes";
+        return Err(document.error(Some(name.span()), problem, hint));
+    }
+    Ok(Some(name.into_inner()))
+}
+
+/// Names as C has them: `name`, `struct tag`, `struct tag.member`.
+fn names(
+    document: &Document<'_>,
+    list: Vec<Spanned<String>>,
+) -> Result<BTreeSet<String>, DocumentError> {
+    let mut found = BTreeSet::new();
+    for name in list {
+        let text = name.get_ref();
+        let kinds = ["struct ", "union ", "enum "];
+        let rest = kinds.iter().find_map(|kind| text.strip_prefix(kind));
+        if !rest.unwrap_or(text).split('.').all(is_symbol) {
+            let problem = format!("`{text}` is no name");
+            let hint = "as in `count`, `struct packet`, `struct packet.source`";
+            return Err(document.error(Some(name.span()), problem, hint));
+        }
+        found.insert(name.into_inner());
+    }
+    Ok(found)
+}

@@ -1,0 +1,160 @@
+//! One crate: rustc, then the rewriter in the place of what rustc assembled.
+
+use super::arguments::Arguments;
+use super::library::Library;
+use super::toolchain::Toolchain;
+use super::{CODE, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use crate::tools::{self, Tools};
+use crate::{DriverError, sysroot::Sysroot};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufReader, IsTerminal, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// `mullion rustc`: compiles for a domain; rustc's exit status.
+///
+/// # Errors
+/// What is refused, what is missing; an error of rustc is an exit status.
+pub fn rustc(arguments: &[OsString]) -> Result<u8, DriverError> {
+    let arguments = Arguments::parse(arguments)?;
+    if arguments.help {
+        let written = std::io::stdout().write_all(RUST_HELP.as_bytes());
+        return written
+            .map(|()| 0)
+            .map_err(|cause| DriverError::io(Path::new("standard output"), cause));
+    }
+    if let Some(target) = &arguments.target
+        && !arguments.is_for_domain()
+    {
+        return Err(DriverError::Refused {
+            option: target.clone(),
+            reason: "the code of a domain is for x86_64-unknown-linux-musl; leave --target out",
+        });
+    }
+    compile(&Toolchain::find()?, &arguments)
+}
+
+/// What Cargo calls as its wrapper, with the compiler's path first: for the target of a domain as
+/// `mullion rustc`, otherwise (build scripts, procedural macros) the compiler as it is.
+///
+/// # Errors
+/// As of [`rustc`].
+pub fn wrapped(arguments: &[OsString]) -> Result<u8, DriverError> {
+    let toolchain = Toolchain::find()?;
+    let rest = arguments.get(1..).unwrap_or_default();
+    let sorted = Arguments::parse(rest)?;
+    if sorted.is_for_domain() {
+        return compile(&toolchain, &sorted);
+    }
+    let mut command = Command::new(toolchain.rustc());
+    let status = command.args(rest).status();
+    let status = status.map_err(|cause| tools::cannot_start(&command, cause))?;
+    Ok(code(status))
+}
+
+fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8, DriverError> {
+    let library = Library::prepare(toolchain, &arguments.options)?;
+    let mut command = Command::new(toolchain.rustc());
+    command.args(&arguments.forwarded);
+    command.args(["--target", TARGET, "--sysroot"]);
+    command.arg(library.sysroot()).args(CODE);
+    if arguments.names_processor {
+        command.arg(NARROWED);
+    }
+    if let Some(directory) = &arguments.directory {
+        command.arg("--out-dir").arg(directory);
+    }
+    if arguments.test {
+        // The only way to tell rustc that tests may end their program by a panic.
+        command
+            .arg("-Zpanic-abort-tests")
+            .env("RUSTC_BOOTSTRAP", "1");
+    }
+    if !arguments.makes_code() {
+        if !arguments.emit.is_empty() {
+            command
+                .arg("--emit")
+                .arg(arguments.emit.join(OsStr::new(",")));
+        }
+        if let Some(output) = &arguments.output {
+            command.arg("-o").arg(output);
+        }
+        return run(&mut command).map(code);
+    }
+    let archives = archives(&command, arguments)?;
+    let scratch =
+        tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
+    let text = scratch.path().join("crate.s");
+    let options = &arguments.options;
+    let tools = Tools::prepare(&Sysroot::prepare(options)?.overlay())?;
+    let mut linker = OsString::from("-Clinker=");
+    linker.push(tools.directory.join("mullion-rustc-ld"));
+    command.arg(arguments.emit_with(&text));
+    command.arg(linker);
+    command.args(["-Clinker-flavor=gcc", "-Clink-self-contained=no"]);
+    command.env(TEXT, &text);
+    crate::assembler::hand_on(&mut command, options, arguments.keep.as_deref());
+    let status = run(&mut command)?;
+    if !status.success() {
+        return Ok(code(status));
+    }
+    for archive in archives {
+        object::replace(
+            &archive,
+            &text,
+            options,
+            arguments.keep.as_deref(),
+            scratch.path(),
+        )?;
+    }
+    Ok(0)
+}
+
+/// The libraries that rustc will write.
+fn archives(command: &Command, arguments: &Arguments) -> Result<Vec<PathBuf>, DriverError> {
+    let mut asked = Command::new(command.get_program());
+    asked.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            asked.env(name, value);
+        }
+    }
+    let said = tools::output(asked.args(["--print", "file-names"]).stderr(Stdio::null()))?;
+    // If it fails, rustc will say why.
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let directory = arguments.directory.clone().unwrap_or_default();
+    let archive = |name: &&str| name.ends_with(".rlib") || name.ends_with(".a");
+    let found = said.lines().filter(archive).map(|name| {
+        let named = arguments.named_output();
+        named.unwrap_or_else(|| directory.join(name))
+    });
+    Ok(found.collect())
+}
+
+/// Runs rustc, and leaves out what it says about the registers.
+fn run(command: &mut Command) -> Result<ExitStatus, DriverError> {
+    let colours = |argument: &OsStr| {
+        let text = argument.to_string_lossy();
+        text.starts_with("--color") || text.starts_with("--error-format")
+    };
+    if std::io::stderr().is_terminal() && !command.get_args().any(colours) {
+        command.args(["--color", "always"]);
+    }
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|cause| tools::cannot_start(command, cause))?;
+    if let Some(said) = child.stderr.take() {
+        // Nobody to read is no reason to fail.
+        let _unread = warnings::copy(BufReader::new(said), std::io::stderr().lock());
+    }
+    let status = child.wait();
+    status.map_err(|cause| DriverError::io(Path::new("rustc"), cause))
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code();
+    let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}
