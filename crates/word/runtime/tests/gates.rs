@@ -112,7 +112,7 @@ const SIMPLE: &str = "
 2:  add     $24, %r15
     ret
     gate    bump
-    checked 2, counter(%rip), incl counter(%rip)
+    incl    counter(%rip)
     mov     counter(%rip), %eax
     ret
     .data
@@ -216,14 +216,14 @@ fn modules_call_each_other_without_the_host() {
 fn memory_is_granted_for_the_length_of_a_call() {
     let reader = "
     gate    peek
-    checked 1, (%rdi), mov (%rdi), %eax
+    checked 1, 0, (%rdi), mov (%rdi), %eax
     ret
     gate    poke
-    checked 2, (%rdi), mov %esi, (%rdi)
+    checked 2, 0, (%rdi), mov %esi, (%rdi)
     mov     $1, %eax
     ret
     gate    poke_some
-    checked 2, (%rdi), mov %esi, (%rdi)
+    checked 2, 0, (%rdi), mov %esi, (%rdi)
     mov     $1, %eax
     ret
     ";
@@ -286,7 +286,7 @@ fn thousands_of_domains_and_threads() {
     let host = Host::new().unwrap();
     let text = "
     gate    bump
-    checked 2, counter(%rip), incl counter(%rip)
+    incl    counter(%rip)
     mov     counter(%rip), %eax
     ret
     .data

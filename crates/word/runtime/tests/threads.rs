@@ -12,7 +12,7 @@ type Fn0 = extern "C" fn() -> u64;
 fn threads_come_and_go() {
     let text = "
     gate    bump
-    checked 2, counter(%rip), incl counter(%rip)
+    incl    counter(%rip)
     mov     counter(%rip), %eax
     ret
     .data
