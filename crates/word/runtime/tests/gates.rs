@@ -248,6 +248,9 @@ fn memory_is_granted_for_the_length_of_a_call() {
     // SAFETY: it reads what the module wrote.
     assert_eq!(unsafe { (at(8) as *const u32).read_volatile() }, 6);
     let poke: Fn2 = function(&domain, "poke");
+    assert_eq!(poke(at(8), 7) as i64, -9, "so did the right to write");
+    assert_eq!(domain.take_reports().len(), 1);
+    domain.restart().unwrap();
     assert_eq!(poke(at(3), 9) as i64, -9, "the right went with the call");
     let report = domain.take_reports().remove(0);
     assert_eq!(report.kind, mullion_word_runtime::FaultKind::Access);
