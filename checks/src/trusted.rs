@@ -56,7 +56,11 @@ pub const TRUSTED: &[Trusted] = &[
     },
     Trusted {
         folder: "crates/word/table",
-        reason: "It holds who may do what with each word. A fault in it allows an access that was not granted. Nothing uses it yet.",
+        reason: "It holds who may do what with each word. A fault in it allows an access that was not granted.",
+    },
+    Trusted {
+        folder: "crates/word/runtime",
+        reason: "It maps modules of checked code, and has their gates, stacks, rights and faults. A fault in it allows what a check would refuse.",
     },
 ];
 

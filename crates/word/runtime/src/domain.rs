@@ -1,19 +1,20 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::fault::Report;
-use crate::gates::{Import, Inner, Registers, Seat, state};
-use crate::host::{Prepared, ROOT, lock, world};
-use crate::memory::Reserved;
+use crate::core::{Core, Held};
+use crate::gates::{Registers, state};
+use crate::load;
+use crate::memory::lock;
 use crate::module::{Access, Module};
-use crate::policy::{ErrorValue, FunctionPolicy, Limits};
+use crate::policy::Policy;
+use crate::report::Report;
+use crate::rights::ROOT;
+use crate::world::world;
 use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
-use mullion_word_table::{Loaded, View};
-use std::collections::{BTreeMap, HashMap};
+use mullion_word_table::View;
 use std::ffi::c_void;
-use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use thiserror::Error;
 
 /// Why a domain cannot be ended or restarted now.
@@ -33,70 +34,7 @@ pub enum EndError {
     Memory(#[from] std::io::Error),
 }
 
-/// A block that an allocator has given a domain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) bytes: u64,
-}
-
-#[derive(Default)]
-pub(crate) struct Life {
-    pub(crate) code: Option<Loaded>,
-    pub(crate) is_gone: bool,
-}
-
-/// A seat of a thread that lives. The thread takes it off the list before it goes.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SeatAt(pub(crate) *const Seat);
-
-// SAFETY: the list it is on is locked, and only the atomic depth of a seat is read through it.
-unsafe impl Send for SeatAt {}
-
-/// All that is known of a domain. It is never freed: gates have its address.
-pub(crate) struct Core {
-    pub(crate) inner: Inner,
-    pub(crate) id: DomainId,
-    pub(crate) view: View,
-    pub(crate) module: Arc<Module>,
-    pub(crate) memory: Reserved,
-    pub(crate) base: u64,
-    pub(crate) text: Range<u64>,
-    pub(crate) imports: Box<[Import]>,
-    pub(crate) symbols: Vec<u64>,
-    pub(crate) limits: Limits,
-    pub(crate) error: ErrorValue,
-    /// By the body's address in the file.
-    pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
-    pub(crate) life: Mutex<Life>,
-    pub(crate) prepared: Mutex<Prepared>,
-    /// What allocators have given it, by address.
-    pub(crate) held: Mutex<HashMap<u64, Held>>,
-    pub(crate) seats: Mutex<Vec<SeatAt>>,
-    /// Regions that threads of it have left.
-    pub(crate) stacks: Mutex<Vec<u64>>,
-    pub(crate) reports: Mutex<Vec<Report>>,
-}
-
-// SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
-unsafe impl Sync for Core {}
-// SAFETY: as above.
-unsafe impl Send for Core {}
-
 impl Core {
-    pub(crate) fn is_ended(&self) -> bool {
-        self.inner.state.load(Ordering::Acquire) & state::ENDED != 0
-    }
-
-    /// The policy of the export with this body.
-    pub(crate) fn export(&self, body: u64) -> Option<&FunctionPolicy> {
-        self.exports.get(&body.wrapping_sub(self.base))
-    }
-
-    /// What an ended call of the export with this body returns.
-    pub(crate) fn error_of(&self, body: u64) -> ErrorValue {
-        self.export(body).map_or(self.error, |policy| policy.error)
-    }
-
     /// Calls the functions behind these gates, if the domain takes calls.
     pub(crate) fn call_all<'a>(&self, gates: impl Iterator<Item = &'a u64>) {
         for at in gates {
@@ -165,6 +103,17 @@ impl std::fmt::Debug for Domain {
 }
 
 impl Domain {
+    /// Loads a module, and calls what it wants called first.
+    pub(crate) fn load(
+        module: &Arc<Module>,
+        policy: Policy,
+        resolve: &mut dyn FnMut(&str) -> Option<usize>,
+    ) -> Result<Domain, load::LoadError> {
+        let core = load::load(module, policy, resolve)?;
+        core.call_all(core.module.parts.init.iter());
+        Ok(Domain { core })
+    }
+
     /// The function's address: for the host, for other modules and for pointers. It stays callable for the life of
     /// the process. When the domain has ended, calls return the export's error value.
     #[must_use]

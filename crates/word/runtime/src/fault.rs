@@ -3,106 +3,20 @@
 //! The signal's handler takes the newest frame down and notes what it has seen. It allocates nothing and takes no lock.
 //! `mullion_word_faulted` goes on from there on the host's stack, where the report is made.
 
-use crate::domain::Core;
+use crate::core::{Core, Record};
 use crate::gates::{self, Frame, Here, here, state};
-use crate::host::{lock, world};
-use crate::memory::PAGE;
+use crate::memory::{PAGE, lock};
 use crate::operand;
 use crate::policy::ErrorValue;
-use crate::thread;
-use crate::watchdog;
+use crate::report::{FaultKind, Report};
+use crate::thread::{self, Thread};
+use crate::world::world;
 use mullion_supervisor::DomainId;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
-use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
-
-/// What ended a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// A check refused an access.
-    Access,
-    /// An access that no check refused met no memory.
-    NoMapping,
-    /// An indirect jump to what has no label.
-    Label,
-    /// A call by address of what the domain may neither enter nor call.
-    Call,
-    /// A call whose policy, or the lack of one, refuses it.
-    Policy,
-    /// The module gave up: `ud2`.
-    Abort,
-    /// An instruction that a process may not run.
-    Illegal,
-    /// Division by zero, or a floating-point exception that was asked for.
-    Arithmetic,
-    /// A trap for a debugger.
-    Trap,
-    /// The data stack is full.
-    DataStack,
-    /// Calls are nested too deeply.
-    ControlStack,
-    /// The call's time is over.
-    Time,
-    /// There is no memory for the thread's stacks.
-    NoMemory,
-}
-
-/// What went wrong in a domain, and what would have allowed it.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// What it was.
-    pub kind: FaultKind,
-    /// Which module.
-    pub module: String,
-    /// The export whose call was ended.
-    pub export: String,
-    /// The function of the module where it was, and how far in.
-    pub function: String,
-    /// The instruction's address in the module's file, for `addr2line`; 0 if it was not in the module.
-    pub instruction: u64,
-    /// The address that was refused.
-    pub address: Option<u64>,
-    /// What is there, and whose it is.
-    pub object: String,
-    /// The line of policy that would allow it.
-    pub allow: Option<String>,
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind;
-        write!(
-            f,
-            "{}: {kind:?} in {} ({:#x}), called by {}",
-            self.module, self.function, self.instruction, self.export
-        )?;
-        if let Some(address) = self.address {
-            write!(f, ", address {address:#x}")?;
-        }
-        if !self.object.is_empty() {
-            write!(f, ": {}", self.object)?;
-        }
-        match &self.allow {
-            Some(allow) => write!(f, "; allowed by: {allow}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// What a handler saw.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Record {
-    /// None: the domain had ended before.
-    kind: Option<FaultKind>,
-    core: Option<&'static Core>,
-    body: u64,
-    at: u64,
-    address: u64,
-    registers: [u64; 16],
-}
 
 type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
@@ -171,7 +85,7 @@ pub(crate) fn end_late(context: &mut libc::ucontext_t) -> bool {
             return false;
         };
         let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
-        if !(*inner.core).text.contains(&at) || here.thread.is_null() {
+        if !inner.core().text.contains(&at) || here.thread.is_null() {
             return false;
         }
         take_down(here, Some(FaultKind::Time), 0, context);
@@ -189,7 +103,7 @@ unsafe fn classify(
 ) -> Option<FaultKind> {
     let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
     // SAFETY: a domain runs, so both are there.
-    let (thread, core) = unsafe { (&*here.thread, &*(*here.domain).core) };
+    let (thread, core) = unsafe { (&*here.thread.cast::<Thread>(), (*here.domain).core()) };
     if at == gates::address(gates::mullion_word_ended_trap) {
         return None;
     }
@@ -267,11 +181,11 @@ unsafe fn take_down(
             false => (*frame).caller,
         };
         here.domain = std::ptr::null();
-        let thread = &mut *here.thread;
+        let thread = &mut *here.thread.cast::<Thread>();
         thread.ended += 1;
         thread.record = Record {
             kind,
-            core: Some(&*(*inner).core),
+            core: Some((*inner).core()),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
             address,
@@ -317,6 +231,8 @@ fn general(registers: &[i64; 23]) -> [u64; 16] {
 }
 
 /// Behind a fault, as the host, with the frame taken down: the report, and what the call returns.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_after_fault")]
 pub(crate) extern "C" fn after_fault() -> ErrorValue {
     let Ok(thread) = thread::this() else {
         return ErrorValue::default();
@@ -328,7 +244,7 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
     let refusal = thread.refusal.take();
     if let Some(kind) = record.kind {
         if kind == FaultKind::Time {
-            watchdog::is_over(thread);
+            thread.is_over();
         }
         let report = report(core, kind, &record, refusal);
         deliver(core, report);

@@ -1,8 +1,6 @@
 //! The assembly of `gates.s`, with the places that it takes from Rust.
 
-use crate::domain::Core;
 use crate::policy::FunctionPolicy;
-use crate::thread::Thread;
 use core::mem::offset_of;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
@@ -20,7 +18,8 @@ pub(crate) struct Here {
     pub(crate) limit: u64,
     /// Not 0: the call has run out of time.
     pub(crate) pending: AtomicU64,
-    pub(crate) thread: *mut Thread,
+    /// The thread's `Thread`.
+    pub(crate) thread: *mut c_void,
     /// The lowest address of the thread's own stack, the host's.
     pub(crate) host_low: u64,
 }
@@ -49,7 +48,8 @@ pub(crate) struct Inner {
     pub(crate) state: AtomicU32,
     /// The functions of the host that may be called by address.
     pub(crate) allowed: AtomicPtr<u64>,
-    pub(crate) core: *const Core,
+    /// The domain's `Core`.
+    pub(crate) core: *const c_void,
 }
 
 /// Bits of a domain's state. Any of them sends an entry the slow way.
@@ -119,16 +119,9 @@ core::arch::global_asm!(
     ALLOWED = const offset_of!(Inner, allowed),
     IMPORT_SLOW = const offset_of!(Import, slow),
     REGS_SIZE = const size_of::<Registers>(),
-    enter_slowly = sym crate::slow::enter_slowly,
-    leave_slowly = sym crate::slow::leave_slowly,
-    after_fault = sym crate::fault::after_fault,
     options(att_syntax)
 );
 
-#[expect(
-    improper_ctypes,
-    reason = "the assembly only hands on the pointers in these structures"
-)]
 unsafe extern "C" {
     pub(crate) fn mullion_word_gates();
     pub(crate) fn mullion_word_gates_end();

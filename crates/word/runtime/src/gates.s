@@ -212,7 +212,7 @@ mullion_word_slow:
     mov     %r11, %rsi
     mov     %rsp, %rdx
     mov     %r12, %rcx
-    call    {enter_slowly}
+    call    mullion_word_enter_slowly
     mov     0(%rsp), %rax
     mov     8(%rsp), %rdx
     movups  64(%rsp), %xmm0
@@ -283,7 +283,7 @@ mullion_word_leave:
     movups  %xmm7, 176(%rsp)
     mov     %r10, %rdi
     mov     %rsp, %rsi
-    call    {leave_slowly}
+    call    mullion_word_leave_slowly
     mov     0(%rsp), %rax
     mov     8(%rsp), %rdx
     movups  64(%rsp), %xmm0
@@ -326,7 +326,7 @@ mullion_word_faulted:
     fnstcw  (%rsp)
     fninit
     fldcw   (%rsp)
-    call    {after_fault}
+    call    mullion_word_after_fault
     add     $16, %rsp
     xor     %edx, %edx
     pxor    %xmm1, %xmm1

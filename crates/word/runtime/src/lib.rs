@@ -16,6 +16,7 @@
     target_pointer_width = "64"
 ))]
 
+mod core;
 mod domain;
 mod fault;
 mod gates;
@@ -25,17 +26,22 @@ mod memory;
 mod module;
 mod operand;
 mod policy;
+mod report;
+mod rights;
 mod slow;
 mod thread;
 mod unchecked;
 mod verified;
 mod watchdog;
+mod world;
 
 pub use domain::{Domain, EndError};
-pub use fault::{FaultKind, Report};
-pub use host::{GrantError, Granted, Host, SetupError};
+pub use host::{Granted, Host};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
+pub use report::{FaultKind, Report};
+pub use rights::GrantError;
+pub use world::SetupError;

@@ -7,12 +7,13 @@
 //!   a thunk:  movabs $Inner or $Import, %r10;  jmp *target(%rip)
 //! ```
 
-use crate::domain::{Core, Domain, Life};
+use crate::core::{Core, Life};
 use crate::gates::{self, Import, Inner, state};
-use crate::host::{self, GrantError, NOT_FURTHER, ROOT, lock, world};
-use crate::memory::{self, PAGE, Reserved};
+use crate::memory::{self, PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::policy::{FunctionPolicy, Policy};
+use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
+use crate::world::world;
 use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
@@ -72,7 +73,7 @@ pub(crate) fn load(
     module: &Arc<Module>,
     policy: Policy,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
-) -> Result<Domain, LoadError> {
+) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;
     let thunks = (SLOT_FIRST_IMPORT as usize + parts.imports.len()) * THUNK + 64;
     let memory = Reserved::new(module.bytes + (thunks as u64).next_multiple_of(PAGE))?;
@@ -139,7 +140,7 @@ pub(crate) fn load(
         stacks: Mutex::default(),
         reports: Mutex::default(),
     }));
-    core.inner.core = core;
+    core.inner.core = (&raw const *core).cast();
     let core: &'static Core = core;
     let allowed = allowed(core.imports.iter());
     core.inner.allowed.store(allowed, Ordering::Release);
@@ -153,9 +154,7 @@ pub(crate) fn load(
         return undo(error);
     }
     lock(&world().domains).insert(id, core);
-    let domain = Domain { core };
-    core.call_all(core.module.parts.init.iter());
-    Ok(domain)
+    Ok(core)
 }
 
 /// A domain that owns `range`. Collects what ended domains have left, if there is no number for it.
@@ -425,7 +424,7 @@ fn tell(core: &Core) -> Result<(), GrantError> {
         match owner_of_gate(import.target) {
             Some(callee) => export_gate(&mut supervisor, id, callee.id, import.target)?,
             None => {
-                let word = host::words(import.target, 1)?;
+                let word = rights::words(import.target, 1)?;
                 // A host without rights to its own function cannot give one on.
                 supervisor.mprot_export(&ROOT, id, word, Permission::ReturnGate)?;
             }

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) const PAGE: u64 = 4096;
 
@@ -142,4 +143,9 @@ pub(crate) fn sealed(name: &CStr, bytes: u64, pieces: &[(u64, &[u8])]) -> io::Re
         0 => Ok(file.into()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Locks what no panic leaves half done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

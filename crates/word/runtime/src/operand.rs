@@ -6,7 +6,7 @@
 //!
 //! This is for people: a wrong answer is a wrong report, and nothing else.
 
-use crate::domain::Core;
+use crate::core::Core;
 use mullion_word_table::Access;
 
 const SHIFT: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];

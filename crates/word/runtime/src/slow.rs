@@ -1,10 +1,13 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
-use crate::domain::{Core, Held};
-use crate::fault::{self, FaultKind};
+use crate::core::{Core, Held};
+use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::host::{GrantError, Prepared, Raised, lock, lower, raise, words, world};
+use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy, Size};
+use crate::report::FaultKind;
+use crate::rights::{GrantError, Prepared, Raised, lower, raise, words};
+use crate::world::world;
 use crate::{thread, watchdog};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
@@ -43,6 +46,8 @@ impl Registers {
 }
 
 /// Into a domain, from gates.s or from the host's own code. `from` is the domain that calls, or null.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_enter_slowly")]
 pub(crate) extern "C" fn enter_slowly(
     inner: *const Inner,
     body: u64,
@@ -50,9 +55,9 @@ pub(crate) extern "C" fn enter_slowly(
     from: *const Inner,
 ) {
     // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
-    let (core, registers) = unsafe { (&*(*inner).core, &mut *registers) };
+    let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null.
-    let from = unsafe { from.as_ref().map(|from| &*from.core) };
+    let from = unsafe { from.as_ref().map(Inner::core) };
     let error = core.error_of(body);
     let refuse = |registers: &mut Registers, report: Option<(FaultKind, String)>| {
         if let Some((kind, what)) = report {
@@ -296,12 +301,14 @@ fn check(core: &Core, address: u64, bytes: u64, right: Access) -> Result<(), Lac
 }
 
 /// Out of a domain, from gates.s. The thread is the host's, and on the host's stack.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_leave_slowly")]
 pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Registers) {
     // SAFETY: gates give an import, which lives for ever, and their own frame's registers. The newest frame is the
     // caller's.
     let (import, registers, core) = unsafe {
         let seat = (*(*here()).frame).seat;
-        (&*import, &mut *registers, &*(*(*seat).inner).core)
+        (&*import, &mut *registers, (*(*seat).inner).core())
     };
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),

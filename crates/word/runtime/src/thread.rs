@@ -5,11 +5,11 @@
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
-use crate::domain::{Core, SeatAt};
-use crate::fault::Record;
+use crate::core::{Core, Record, SeatAt};
 use crate::gates::{Here, Inner, Seat, here};
-use crate::host::{ROOT, lock, world};
-use crate::memory::{PAGE, Reserved};
+use crate::memory::{PAGE, Reserved, lock};
+use crate::rights::ROOT;
+use crate::world::world;
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
 use mullion_word_table::Visit;
@@ -105,9 +105,9 @@ pub(crate) fn this() -> io::Result<&'static mut Thread> {
     unsafe {
         let here = here();
         if (*here).thread.is_null() {
-            (*here).thread = make(here)?;
+            (*here).thread = make(here)?.cast();
         }
-        Ok(&mut *(*here).thread)
+        Ok(&mut *(*here).thread.cast::<Thread>())
     }
 }
 
@@ -319,6 +319,11 @@ impl Thread {
 
     pub(crate) fn deadline(&self) -> &AtomicU64 {
         &self.clock.deadline
+    }
+
+    /// The call was ended: no more signals for it.
+    pub(crate) fn is_over(&self) {
+        self.deadline().store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn has_refusal(&self) -> bool {

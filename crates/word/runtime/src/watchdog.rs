@@ -2,7 +2,7 @@
 
 use crate::fault;
 use crate::gates::here;
-use crate::host::lock;
+use crate::memory::lock;
 use crate::thread::{self, CLOCKS, Thread};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,11 +73,6 @@ pub(crate) fn end(timed: Timed) {
     }
 }
 
-/// The call was ended: no more signals for it.
-pub(crate) fn is_over(thread: &Thread) {
-    thread.deadline().store(0, Ordering::Relaxed);
-}
-
 fn watch() {
     loop {
         let mut turn = lock(&WAKE.0);
@@ -104,7 +99,7 @@ extern "C" fn on_late(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     let here = here();
     // SAFETY: the kernel gives a handler its context; `here` is the thread's own.
     unsafe {
-        if (*here).thread.is_null() || !(*(*here).thread).is_late(now()) {
+        if (*here).thread.is_null() || !(*(*here).thread.cast::<Thread>()).is_late(now()) {
             return;
         }
         if !fault::end_late(&mut *context.cast()) && !(*here).frame.is_null() {

@@ -14,9 +14,9 @@ type Fn2 = extern "C" fn(u64, u64) -> u64;
 
 /// Every line is a function `f`, and how its call ends.
 const KINDS: &[(&str, FaultKind)] = &[
-    ("checked 2, (%rdi), mov %esi, (%rdi)", FaultKind::Access),
+    ("checked 2, 0, (%rdi), mov %esi, (%rdi)", FaultKind::Access),
     (
-        "checked 1, \"4(%rdi,%rsi,8)\", mov 4(%rdi,%rsi,8), %eax",
+        "checked 1, 4, \"(%rdi,%rsi,8)\", mov 4(%rdi,%rsi,8), %eax",
         FaultKind::Access,
     ),
     ("mov (%rdi), %eax", FaultKind::NoMapping),
@@ -42,7 +42,7 @@ const KINDS: &[(&str, FaultKind)] = &[
     ("movb $0, f(%rip)", FaultKind::NoMapping),
     // What has no address.
     (
-        "movabs $0x4000000000000000, %rax\n checked 1, (%rax), mov (%rax), %eax",
+        "movabs $0x4000000000000000, %rax\n checked 1, 0, (%rax), mov (%rax), %eax",
         FaultKind::NoMapping,
     ),
 ];
@@ -84,7 +84,7 @@ fn every_kind_of_fault_ends_the_call_and_is_told() {
 
 #[test]
 fn a_report_says_where_what_and_what_would_allow_it() {
-    let text = "gate f\n nop\n checked 2, \"16(%rdi,%rsi,4)\", movl $1, 16(%rdi,%rsi,4)\n ret";
+    let text = "gate f\n nop\n checked 2, 16, \"(%rdi,%rsi,4)\", movl $1, 16(%rdi,%rsi,4)\n ret";
     let (_host, domain) = load("culprit", text, Policy::new());
     let cells = [0u32; 16];
     let f: Fn2 = function(&domain, "f");
@@ -357,7 +357,7 @@ const ALLOCATES: &str = "
     call_import malloc
     ret
     gate put
-    checked 2, (%rdi), mov %esi, (%rdi)
+    checked 2, 0, (%rdi), mov %esi, (%rdi)
     mov $1, %eax
     ret
     gate drop
@@ -490,10 +490,10 @@ fn a_fault_in_one_thread_ends_the_others_calls_when_they_come_back() {
 fn no_store_comes_behind_its_revocation() {
     let text = "
     gate hammer                     # where, and when to stop
-    1: checked 1, (%rsi), mov (%rsi), %eax
+    1: checked 1, 0, (%rsi), mov (%rsi), %eax
     test %eax, %eax
     jne 2f
-    checked 2, (%rdi), movl $1, (%rdi)
+    checked 2, 0, (%rdi), movl $1, (%rdi)
     jmp 1b
     2: mov $2, %eax
     ret";

@@ -29,26 +29,31 @@ __mullion_call.\name:
     call    *slot.\name(%rip)
 .endm
 
-# A checked access of one word: RIGHT is 1 or 2, then the operand, then the instruction.
-.macro checked right, operand, access:vararg
-    lea     \operand, %r11
+# A checked access of at most four bytes: RIGHT is 1 or 2, then the operand in two parts, its displacement and the
+# rest, then the instruction. Two words are compared, because the address need not be a multiple of four.
+.macro checked right, displacement, operand, access:vararg
+    lea     \displacement\operand, %r11
     shr     $2, %r11
-    cmp     %r14w, %gs:(%r11,%r11)
+    cmp     %r14d, %gs:(%r11,%r11)
 81: jne     82f
 83: \access
 84:
     .pushsection .text.cold, "ax", @progbits
-82: lea     \operand, %r11
+82: lea     \displacement\operand, %r11
+    shr     $2, %r11
+    movzwl  %gs:(%r11,%r11), %r11d
+    testb   $\right, %gs:(%r14d,%r11d)
+    je      85f
+    lea     \displacement+3\operand, %r11
     shr     $2, %r11
     movzwl  %gs:(%r11,%r11), %r11d
     testb   $\right, %gs:(%r14d,%r11d)
     je      85f
     jmp     83b
 85: ud1     %ecx, %eax
-86:
     .popsection
     .pushsection .mullion.checked, "", @progbits
-    .quad   81b, 84b, 82b, 86b
+    .quad   81b, 84b, 82b, 85b
     .popsection
 .endm
 

@@ -1,0 +1,99 @@
+//! What is known of a domain, for its gates, its threads and its handles.
+
+use crate::gates::{Import, Inner, Seat, state};
+use crate::memory::Reserved;
+use crate::module::Module;
+use crate::policy::{ErrorValue, FunctionPolicy, Limits};
+use crate::report::Report;
+use crate::rights::Prepared;
+use mullion_supervisor::DomainId;
+use mullion_word_table::{Loaded, View};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// All that is known of a domain. It is never freed: gates have its address.
+pub(crate) struct Core {
+    pub(crate) inner: Inner,
+    pub(crate) id: DomainId,
+    pub(crate) view: View,
+    pub(crate) module: Arc<Module>,
+    pub(crate) memory: Reserved,
+    pub(crate) base: u64,
+    pub(crate) text: Range<u64>,
+    pub(crate) imports: Box<[Import]>,
+    pub(crate) symbols: Vec<u64>,
+    pub(crate) limits: Limits,
+    pub(crate) error: ErrorValue,
+    /// By the body's address in the file.
+    pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
+    pub(crate) life: Mutex<Life>,
+    pub(crate) prepared: Mutex<Prepared>,
+    /// What allocators have given it, by address.
+    pub(crate) held: Mutex<HashMap<u64, Held>>,
+    pub(crate) seats: Mutex<Vec<SeatAt>>,
+    /// Regions that threads of it have left.
+    pub(crate) stacks: Mutex<Vec<u64>>,
+    pub(crate) reports: Mutex<Vec<Report>>,
+}
+
+// SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
+unsafe impl Sync for Core {}
+// SAFETY: as above.
+unsafe impl Send for Core {}
+
+/// A block that an allocator has given a domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) bytes: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Life {
+    pub(crate) code: Option<Loaded>,
+    pub(crate) is_gone: bool,
+}
+
+/// A seat of a thread that lives. The thread takes it off the list before it goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SeatAt(pub(crate) *const Seat);
+
+// SAFETY: the list it is on is locked, and only the atomic depth of a seat is read through it.
+unsafe impl Send for SeatAt {}
+
+impl Core {
+    pub(crate) fn is_ended(&self) -> bool {
+        self.inner.state.load(Ordering::Acquire) & state::ENDED != 0
+    }
+
+    /// The policy of the export with this body.
+    pub(crate) fn export(&self, body: u64) -> Option<&FunctionPolicy> {
+        self.exports.get(&body.wrapping_sub(self.base))
+    }
+
+    /// What an ended call of the export with this body returns.
+    pub(crate) fn error_of(&self, body: u64) -> ErrorValue {
+        self.export(body).map_or(self.error, |policy| policy.error)
+    }
+}
+
+/// The domain that gates have.
+impl Inner {
+    pub(crate) fn core(&self) -> &'static Core {
+        // SAFETY: the loader puts it there before any gate leads here, and a `Core` is never freed.
+        unsafe { &*self.core.cast::<Core>() }
+    }
+}
+
+/// What a handler saw.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Record {
+    /// None: the domain had ended before.
+    pub(crate) kind: Option<crate::report::FaultKind>,
+    pub(crate) core: Option<&'static Core>,
+    pub(crate) body: u64,
+    pub(crate) at: u64,
+    pub(crate) address: u64,
+    pub(crate) registers: [u64; 16],
+}

@@ -1,0 +1,142 @@
+//! What the process has once: the supervisor with its table, and addresses for stacks.
+
+use crate::core::Core;
+use crate::gates;
+use crate::memory::{Reserved, lock};
+use crate::report::Report;
+use mullion_supervisor::{DomainId, Range, Supervisor};
+use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
+use mullion_word_table::{self as table, Code, Inside, Table};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use thiserror::Error;
+
+/// Addresses for data stacks: every second region of so many.
+const STACKS: u64 = 1 << 16;
+
+/// Why there is no word wall in this process.
+#[derive(Clone, Debug, Error)]
+pub enum SetupError {
+    /// There is no table.
+    #[error("{0}")]
+    Table(Arc<table::SpaceError>),
+    /// Threads cannot be waited for.
+    #[error("{0}")]
+    Inside(#[from] table::SetupError),
+    /// The system refuses something.
+    #[error("the word wall cannot have {what}: {source}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// What it said.
+        source: Arc<std::io::Error>,
+    },
+}
+
+/// The process's own.
+pub(crate) struct World {
+    supervisor: Mutex<Supervisor<Table>>,
+    pub(crate) inside: Arc<Inside>,
+    pub(crate) stacks: Stacks,
+    /// By the supervisor's number; for reports.
+    pub(crate) domains: Mutex<HashMap<DomainId, &'static Core>>,
+    pub(crate) hook: Mutex<Option<Hook>>,
+    _gates: table::Loaded,
+}
+
+type Hook = Arc<dyn Fn(&Report) + Send + Sync>;
+
+/// Regions for data stacks.
+pub(crate) struct Stacks {
+    pub(crate) memory: Reserved,
+    first: u64,
+    free: Mutex<(u64, Vec<u64>)>,
+}
+
+impl Stacks {
+    fn new() -> std::io::Result<Stacks> {
+        let memory = Reserved::new((2 * STACKS + 2) * STACK_REGION)?;
+        let first = (memory.base() + STACK_REGION).next_multiple_of(STACK_REGION);
+        Ok(Stacks {
+            memory,
+            first,
+            free: Mutex::new((0, Vec::new())),
+        })
+    }
+
+    /// A region between two that are never mapped.
+    pub(crate) fn take(&self) -> Option<u64> {
+        let mut free = lock(&self.free);
+        free.1.pop().or_else(|| {
+            free.0 += 1;
+            (free.0 < STACKS).then(|| self.first + (free.0 - 1) * 2 * STACK_REGION)
+        })
+    }
+
+    pub(crate) fn give(&self, region: u64) {
+        // Without access and memory again.
+        if self
+            .memory
+            .map(region, STACK_REGION, libc::PROT_NONE)
+            .is_ok()
+        {
+            lock(&self.free).1.push(region);
+        }
+    }
+
+    /// The region that an address is in, if it is a stack's, or next to one.
+    pub(crate) fn is_near(&self, address: u64) -> bool {
+        (self.memory.base()..self.memory.base() + self.memory.bytes()).contains(&address)
+    }
+}
+
+static WORLD: OnceLock<Result<World, SetupError>> = OnceLock::new();
+
+/// Makes the world if there is none; `install` installs handlers.
+pub(crate) fn open(install: fn() -> std::io::Result<()>) -> Result<(), SetupError> {
+    match WORLD.get_or_init(|| World::new(install)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// The world, behind the first `Host::new` that did not fail.
+pub(crate) fn world() -> &'static World {
+    match WORLD.get() {
+        Some(Ok(world)) => world,
+        _ => unreachable!("domains and their gates are made by a host"),
+    }
+}
+
+impl World {
+    fn new(install: fn() -> std::io::Result<()>) -> Result<World, SetupError> {
+        let system = |what| {
+            move |source| SetupError::System {
+                what,
+                source: Arc::new(source),
+            }
+        };
+        let inside = Inside::new()?;
+        let table = Table::reserve(table::Limits::default(), Arc::clone(&inside))
+            .map_err(|error| SetupError::Table(Arc::new(error)))?;
+        let space = Range::bytes(0, 1 << ADDRESS_BITS).expect("whole words");
+        let text = gates::address(gates::mullion_word_gates) as usize
+            ..gates::address(gates::mullion_word_gates_end) as usize;
+        let gates = Code::new(text, Vec::new())
+            .expect("no range is wrong")
+            .load();
+        install().map_err(system("handlers for faults and limits"))?;
+        Ok(World {
+            supervisor: Mutex::new(Supervisor::new(space, table)),
+            inside,
+            stacks: Stacks::new().map_err(system("addresses for stacks"))?,
+            domains: Mutex::new(HashMap::new()),
+            hook: Mutex::new(None),
+            _gates: gates,
+        })
+    }
+
+    pub(crate) fn supervisor(&self) -> MutexGuard<'_, Supervisor<Table>> {
+        lock(&self.supervisor)
+    }
+}
