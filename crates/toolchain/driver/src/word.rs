@@ -106,10 +106,14 @@ pub(crate) fn link(
     let script = work.path().join("word.ld");
     common.push(script.clone().into());
     if let Some(library) = std::env::var_os(LIBRARY).filter(|l| !l.is_empty()) {
-        for option in ["--exclude-libs", "libc.a:libgcc.a", "--start-group"] {
+        for option in [
+            "--exclude-libs",
+            "libword.a:libc.a:libgcc.a",
+            "--start-group",
+        ] {
             common.push(option.into());
         }
-        for archive in ["libc.a", "libgcc.a"] {
+        for archive in ["libword.a", "libc.a", "libgcc.a"] {
             common.push(Path::new(&library).join(archive).into());
         }
         common.push("--end-group".into());

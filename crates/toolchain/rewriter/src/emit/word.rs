@@ -572,9 +572,8 @@ impl<'u> Emitter<'u> {
     fn goes(&self, position: Position) -> Goes {
         let unit = self.unit;
         let plan = &self.plans[position];
-        if unit.instructions[position].row.class == Class::Call {
-            Goes::Away
-        } else if !self.live.has_targets(unit, position) {
+        let calls = unit.instructions[position].row.class == Class::Call;
+        if calls || !self.live.has_targets(unit, position) {
             Goes::Away
         } else if self.live.is_switch(position) || (!plan.unsettled && plan.delta != 8) {
             Goes::Within
@@ -881,17 +880,11 @@ fn ends_line(instruction: &Instruction<'_>) -> bool {
 
 /// The bytes around an access that others of the same straight line touch in the same way, without a gap of a word.
 fn adjoining(access: Covered, others: &[Covered]) -> Covered {
-    let around = |writes_only: bool| {
+    let around = |write: bool| {
         let mut range = access;
         loop {
             let before = range;
-            let suits =
-                |other: &&Covered| other.write == writes_only || (!writes_only && !access.write);
-            for other in others
-                .iter()
-                .filter(suits)
-                .filter(|o| o.write == writes_only)
-            {
+            for other in others.iter().filter(|other| other.write == write) {
                 let near = other.first <= range.end + 3 && range.first <= other.end + 3;
                 let (first, end) = (range.first.min(other.first), range.end.max(other.end));
                 if near && end - first <= MOST {
@@ -936,7 +929,7 @@ fn cold(
             operand(*point)
         );
         if last {
-            let _ = write!(text, "jne\t.Lmullion{back}\n");
+            let _ = writeln!(text, "jne\t.Lmullion{back}");
         } else {
             let _ = write!(text, "je\t.Lmullion{refuse}\n\t");
         }
