@@ -1,7 +1,7 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
+use crate::checked;
 use crate::growth::{self, Original};
-use crate::word;
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
 use mullion_rewriter::{Options, Wall};
@@ -72,7 +72,7 @@ impl Invocation {
 /// What the rewriter refuses, with its place; files; the real assembler missing.
 pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let invocation = Invocation::parse(arguments);
-    let word = word::from_environment()?;
+    let word = checked::from_environment()?;
     let protection = match std::env::var(PROTECTION) {
         _ if word.is_some() => Protection::ReadWriteCall,
         Ok(name) => crate::arguments::protection(PROTECTION, &name)?,

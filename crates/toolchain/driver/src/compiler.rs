@@ -5,7 +5,7 @@ use crate::assembler::{KEEP, PROTECTION};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, specs, word};
+use crate::{DriverError, checked, specs};
 use mullion_rewriter::Wall;
 use std::ffi::OsString;
 use std::fs;
@@ -98,7 +98,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         let sysroot = Sysroot::prepare(&arguments.rewriting())?;
         let tools = Tools::prepare(&sysroot.overlay())?;
         if let Wall::Word(protection) = arguments.wall {
-            return checked(gcc, arguments, protection, &sysroot, &tools);
+            return module(gcc, arguments, protection, &sysroot, &tools);
         }
         scratch =
             tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -112,7 +112,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         gcc.args(TUNING).args(&arguments.forwarded);
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
-        gcc.env(word::WORD, "");
+        gcc.env(checked::WORD, "");
         gcc.env(PROTECTION, arguments.protection.name());
         gcc.env(BASE, arguments.base.name());
         gcc.env(COUNT, if arguments.count { "1" } else { "" });
@@ -142,7 +142,7 @@ fn run(gcc: &mut Command) -> Result<i32, DriverError> {
 }
 
 /// A module of checked code: the host's headers, and a link of our own (`word.rs`).
-fn checked(
+fn module(
     mut gcc: Command,
     arguments: &Arguments,
     protection: mullion_rewriter::WordProtection,
@@ -151,13 +151,13 @@ fn checked(
 ) -> Result<Compiled, DriverError> {
     gcc.arg("-B").arg(&tools.directory);
     gcc.arg("-D__mullion_word__=1");
-    gcc.args(word::TUNING).args(&arguments.forwarded);
-    gcc.args(word::CODE);
+    gcc.args(checked::TUNING).args(&arguments.forwarded);
+    gcc.args(checked::CODE);
     if arguments.task == Task::Link {
-        gcc.args(word::LINK);
+        gcc.args(checked::LINK);
     }
-    gcc.env(word::WORD, protection.name());
-    gcc.env(word::LIBRARY, sysroot.library());
+    gcc.env(checked::WORD, protection.name());
+    gcc.env(checked::LIBRARY, sysroot.library());
     if let Some(directory) = &arguments.keep {
         gcc.env(KEEP, directory);
     }
