@@ -349,7 +349,7 @@ impl Arguments {
             };
         }
         let checked = match &wishes.protection {
-            Some((option, value)) => crate::word::protection(option, value)?,
+            Some((option, value)) => crate::checked::protection(option, value)?,
             None => WordProtection::default(),
         };
         self.wall = Wall::Word(checked);

@@ -1,8 +1,8 @@
 //! What gcc calls as its assembler: rewrites, then runs the real one.
 
 use crate::arguments::{BASE, COUNT};
+use crate::checked;
 use crate::growth::{self, Original};
-use crate::word;
 use crate::{DriverError, response, tools};
 use mullion_abi::Protection;
 use mullion_rewriter::{Options, Wall};
@@ -20,7 +20,7 @@ pub(crate) const KEEP: &str = "MULLION_KEEP";
 
 /// Tells what a compiler will call how to rewrite.
 pub(crate) fn hand_on(command: &mut Command, options: &Options, keep: Option<&Path>) {
-    command.env(crate::word::WORD, "");
+    command.env(checked::WORD, "");
     command.env(PROTECTION, options.protection.name());
     command.env(BASE, options.base.name());
     command.env(COUNT, if options.count { "1" } else { "" });
@@ -84,7 +84,7 @@ impl Invocation {
 /// What the rewriter refuses, with its place; files; the real assembler missing.
 pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let invocation = Invocation::parse(arguments);
-    let word = word::from_environment()?;
+    let word = checked::from_environment()?;
     let protection = match std::env::var(PROTECTION) {
         _ if word.is_some() => Protection::ReadWriteCall,
         Ok(name) => crate::arguments::protection(PROTECTION, &name)?,

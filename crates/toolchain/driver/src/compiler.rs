@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, assembler, specs, word};
+use crate::{DriverError, assembler, checked, specs};
 use mullion_rewriter::Wall;
 use std::ffi::OsString;
 use std::fs;
@@ -97,7 +97,7 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         let sysroot = Sysroot::prepare(&arguments.rewriting())?;
         let tools = Tools::prepare(&sysroot.overlay())?;
         if let Wall::Word(protection) = arguments.wall {
-            return checked(gcc, arguments, protection, &sysroot, &tools);
+            return module(gcc, arguments, protection, &sysroot, &tools);
         }
         scratch =
             tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -135,7 +135,7 @@ fn run(gcc: &mut Command) -> Result<i32, DriverError> {
 }
 
 /// A module of checked code: the host's headers, and a link of our own (`word.rs`).
-fn checked(
+fn module(
     mut gcc: Command,
     arguments: &Arguments,
     protection: mullion_rewriter::WordProtection,
@@ -144,13 +144,13 @@ fn checked(
 ) -> Result<Compiled, DriverError> {
     gcc.arg("-B").arg(&tools.directory);
     gcc.arg("-D__mullion_word__=1");
-    gcc.args(word::TUNING).args(&arguments.forwarded);
-    gcc.args(word::CODE);
+    gcc.args(checked::TUNING).args(&arguments.forwarded);
+    gcc.args(checked::CODE);
     if arguments.task == Task::Link {
-        gcc.args(word::LINK);
+        gcc.args(checked::LINK);
     }
-    gcc.env(word::WORD, protection.name());
-    gcc.env(word::LIBRARY, sysroot.library());
+    gcc.env(checked::WORD, protection.name());
+    gcc.env(checked::LIBRARY, sysroot.library());
     if let Some(directory) = &arguments.keep {
         gcc.env(assembler::KEEP, directory);
     }

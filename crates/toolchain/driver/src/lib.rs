@@ -24,6 +24,7 @@
 
 mod arguments;
 mod assembler;
+mod checked;
 mod compiler;
 mod error;
 mod growth;

@@ -1,7 +1,7 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
 use crate::tools;
-use crate::{DriverError, arguments, assembler, growth, response, word};
+use crate::{DriverError, arguments, assembler, checked, growth, response, word};
 use mullion_rewriter::Base;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let mut arguments = response::expand(arguments);
     let output = output_of(&mut arguments);
-    if let Some(protection) = word::from_environment()? {
+    if let Some(protection) = checked::from_environment()? {
         return word::link(arguments, &output, protection);
     }
     let special = assembler::is_special(&output);

@@ -5,6 +5,7 @@
 //! name, and links again.
 
 use crate::assembler::{beside, is_special};
+use crate::checked::LIBRARY;
 use crate::{DriverError, growth, response, tools};
 use mullion_rewriter::WordProtection;
 use mullion_word_abi::{CALL_PREFIX, MAX_IMPORTS, RECORD_SIZE, SLOT_FIRST_IMPORT};
@@ -13,68 +14,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-
-/// Environment variable that tells assembler and linker what is checked, from the driver.
-pub(crate) const WORD: &str = "MULLION_WORD";
-/// Environment variable with the directory of the functions of the C library that modules bring along.
-pub(crate) const LIBRARY: &str = "MULLION_WORD_LIBRARY";
-
-/// Options that every compilation of checked code gets, after the user's own.
-///
-/// Calls between the module's functions are direct, and nothing replaces them when it is loaded.
-pub(crate) const CODE: &[&str] = &[
-    "-ffixed-r11",
-    "-ffixed-r14",
-    "-ffixed-r15",
-    "-fPIC",
-    "-fno-semantic-interposition",
-    "-mno-tls-direct-seg-refs",
-    "-ftls-model=initial-exec",
-    "-fno-stack-protector",
-    "-fno-stack-clash-protection",
-    "-fcf-protection=none",
-    "-fno-exceptions",
-    "-fno-ipa-ra",
-    "-masm=att",
-    "-fno-lto",
-    "-mno-avx512f",
-    "-mno-avxvnni",
-    "-mno-fma4",
-    "-mno-xop",
-    "-mno-tbm",
-];
-
-/// Options that every compilation of checked code starts with. A repeated string instruction becomes a loop of
-/// single ones: a function is faster.
-pub(crate) const TUNING: &[&str] = &[
-    "--param=case-values-threshold=20",
-    "-mmemcpy-strategy=libcall:-1:align",
-    "-mmemset-strategy=libcall:-1:align",
-];
-
-/// What the links of modules get. The template of the linker script is the sysroot's.
-pub(crate) const LINK: &[&str] = &["-shared", "-nostartfiles", "-nodefaultlibs"];
-
-/// The protection that the driver has told, if this is its assembler or linker for checked code.
-pub(crate) fn from_environment() -> Result<Option<WordProtection>, DriverError> {
-    match std::env::var(WORD) {
-        Ok(name) if !name.is_empty() => protection(WORD, &name).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// Reads a protection's name.
-pub(crate) fn protection(option: &'static str, value: &str) -> Result<WordProtection, DriverError> {
-    let known = WordProtection::ALL.into_iter();
-    known
-        .clone()
-        .find(|protection| protection.name() == value)
-        .ok_or_else(|| DriverError::Value {
-            option,
-            value: value.to_owned(),
-            known: "write, read-write",
-        })
-}
 
 /// The linker's command line in, a module out, whole or not at all.
 pub(crate) fn link(
@@ -106,10 +45,14 @@ pub(crate) fn link(
     let script = work.path().join("word.ld");
     common.push(script.clone().into());
     if let Some(library) = std::env::var_os(LIBRARY).filter(|l| !l.is_empty()) {
-        for option in ["--exclude-libs", "libc.a:libgcc.a", "--start-group"] {
+        for option in [
+            "--exclude-libs",
+            "libword.a:libc.a:libgcc.a",
+            "--start-group",
+        ] {
             common.push(option.into());
         }
-        for archive in ["libc.a", "libgcc.a"] {
+        for archive in ["libword.a", "libc.a", "libgcc.a"] {
             common.push(Path::new(&library).join(archive).into());
         }
         common.push("--end-group".into());

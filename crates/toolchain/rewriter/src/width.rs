@@ -77,7 +77,7 @@ fn integer(instruction: &Instruction<'_>) -> Option<u8> {
             _ => None,
         });
     // `shldl %cl, %eax, (%rdx)`: the register in front of the memory counts.
-    let register = register.last();
+    let register = register.reduce(|_, later| later);
     if name.starts_with("cmov") || STEMS.contains(&name) {
         return register;
     }

@@ -6,7 +6,9 @@
 
 /* Copies of at least this many bytes that do not overlap go to `rep movsb`,
  * which then beats 16-byte stores (measured, see ARCHITECTURE.md). */
+#ifndef BLOCK_COPY
 #define BLOCK_COPY 1024
+#endif
 
 static inline void small(unsigned char *d, const unsigned char *s, size_t n)
 {

@@ -2,7 +2,9 @@
 #include "mullion_vector.h"
 
 /* Blocks of at least this many bytes go to `rep stosb`. */
+#ifndef BLOCK_SET
 #define BLOCK_SET 2048
+#endif
 
 void *memset(void *destination, int value, size_t n)
 {

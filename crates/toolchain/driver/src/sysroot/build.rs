@@ -113,6 +113,8 @@ pub(super) fn library(
     }
     if options.wall != Wall::Window {
         texts.retain(|(product, text)| pure::is(product, text));
+    } else {
+        texts.retain(|(product, _)| product != pure::PRODUCT);
     }
     let bar = progress(
         &format!(

@@ -67,6 +67,17 @@ pub(super) fn units(library: &Path, overlay: &Path, work: &Path) -> Result<Vec<U
             options: options.clone(),
         })
         .collect();
+    for source in entries(&overlay.join("word"))?
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|name| name == "c"))
+    {
+        units.push(Unit {
+            product: super::pure::PRODUCT,
+            name: format!("string-{}", stem(&source)),
+            source,
+            options: options.clone(),
+        });
+    }
     for (product, file) in [
         ("program.o", "crt/program.c"),
         ("extension.o", "crt/extension.c"),

@@ -4,6 +4,10 @@
 
 use std::path::Path;
 
+/// The archive of what is written for modules of checked code alone: it stands in the place of what reads whole
+/// blocks, beyond what it was given, or uses repeated string instructions.
+pub(super) const PRODUCT: &str = "libword.a";
+
 /// Parts of which everything counts, but for what follows.
 const PARTS: &[&str] = &["string", "ctype", "math", "complex"];
 /// What allocates, what asks for the locale or the thread, and what keeps something between calls.
@@ -45,5 +49,15 @@ pub(super) fn is(product: &str, text: &Path) -> bool {
     let name = text.file_stem().unwrap_or_default().to_string_lossy();
     let part = name.split('-').next().unwrap_or_default();
     let computes = PARTS.contains(&part) && !LEFT_OUT.contains(&name.as_ref());
-    product == "libgcc.a" || (product == "libc.a" && (computes || SINGLE.contains(&name.as_ref())))
+    match product {
+        "libgcc.a" | PRODUCT => true,
+        "libc.a" => {
+            let own = text
+                .with_file_name("..")
+                .join(PRODUCT)
+                .join(format!("{name}.s"));
+            !own.exists() && (computes || SINGLE.contains(&name.as_ref()))
+        }
+        _ => false,
+    }
 }

@@ -26,7 +26,7 @@
 #define OWN 0xc000ull
 #define REGION (8ull << 20)
 #define MARGIN 0x8000ull
-enum { NUMBER_TEXT = 1, NUMBER_GATE, NUMBER_READ };
+enum { NUMBER_TEXT = 1, NUMBER_GATE };
 enum { READ = 1, WRITE = 2, EXECUTE = 4, ENTER = 8 };
 
 static uint8_t *shadow, *base;
@@ -137,7 +137,7 @@ int main(int count, char **arguments, char **environment) {
     uint8_t *map = shadow + OWN * 65537;
     map[0] = strict ? 0 : READ | WRITE;
     map[OWN] = READ | WRITE;
-    map[NUMBER_TEXT] = READ | EXECUTE, map[NUMBER_GATE] = READ | EXECUTE | ENTER, map[NUMBER_READ] = READ;
+    map[NUMBER_TEXT] = READ | EXECUTE, map[NUMBER_GATE] = READ | EXECUTE | ENTER;
 
     int file = open(arguments[0], O_RDONLY);
     struct stat status;
@@ -181,7 +181,12 @@ int main(int count, char **arguments, char **environment) {
             value = symbol->st_shndx ? (uint64_t)base + symbol->st_value : (uint64_t)find(names + symbol->st_name);
         switch (ELF64_R_TYPE(r->r_info)) {
         case R_X86_64_RELATIVE: *place = (uint64_t)base + (uint64_t)r->r_addend; break;
-        case R_X86_64_GLOB_DAT: *place = value; break;
+        case R_X86_64_GLOB_DAT:
+            *place = value;
+            /* A variable of the host that the module names. */
+            if (!symbol->st_shndx)
+                number((void *)value, 8, OWN);
+            break;
         case R_X86_64_64: *place = value + (uint64_t)r->r_addend; break;
         default: die("an unknown relocation");
         }
@@ -193,12 +198,13 @@ int main(int count, char **arguments, char **environment) {
         void *target = find((char *)base + note[4] + 64 * i);
         slots[16 + i] = thunk_to((uint64_t)(target ? target : (void *)no_such_function));
     }
+    /* Constants have the own number, too: their pages are closed to writes. */
     for (Elf64_Phdr *s = segments; s < end; s++) {
         if (s->p_type != PT_LOAD)
             continue;
         uint8_t *from = base + s->p_vaddr;
         uint64_t bytes = (s->p_memsz + 4095) & ~4095ull;
-        number(from, bytes, s->p_flags & PF_W ? OWN : s->p_flags & PF_X ? NUMBER_TEXT : NUMBER_READ);
+        number(from, bytes, s->p_flags & PF_X ? NUMBER_TEXT : OWN);
         for (uint8_t *at = from; s->p_flags & PF_X && at < from + s->p_filesz; at += 16)
             if (!memcmp(at, "\xf3\x0f\x1e\xfa\x4c\x8d\x1d", 7))
                 number(at, 4, NUMBER_GATE);
@@ -206,10 +212,8 @@ int main(int count, char **arguments, char **environment) {
             mprotect(from, bytes, s->p_flags & PF_X ? PROT_READ | PROT_EXEC : PROT_READ);
     }
     for (Elf64_Phdr *s = segments; s < end; s++)
-        if (s->p_type == PT_GNU_RELRO) {
-            number(base + s->p_vaddr, s->p_memsz, NUMBER_READ);
+        if (s->p_type == PT_GNU_RELRO)
             mprotect(base + s->p_vaddr, s->p_memsz, PROT_READ);
-        }
 
     uint64_t reserved = (uint64_t)mmap(0, 4 * REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     uint8_t *stack = (uint8_t *)((reserved + 2 * REGION - 1) & ~(REGION - 1));

@@ -4,6 +4,7 @@ mod access;
 mod branch;
 mod conditional;
 mod facts;
+mod gate;
 mod label;
 mod lines;
 mod stack;

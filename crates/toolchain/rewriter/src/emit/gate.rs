@@ -1,0 +1,321 @@
+//! Calls, jumps and switch gates of the word wall (`docs/word-form.md`, "Control flow" and "Gates").
+
+use super::branch::RETURNS_TWICE;
+use super::{Emitter, put};
+use crate::Reason;
+use crate::operand::{FLAGS, Gpr, Operand, number};
+use crate::table::{Class, Role};
+use crate::unit::{Label, LabelId, Position};
+use mullion_word_abi::{CALL_PREFIX, LABEL, SLOT_ENTER, SLOT_LEAVE, right};
+use std::fmt::Write;
+
+/// The slots of the module: the driver defines them.
+const SLOTS: &str = "__mullion_slots";
+
+/// Where an indirect branch may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goes {
+    /// To a function: a call, or a jump that ends its own.
+    Away,
+    /// To a label of its own function.
+    Within,
+    /// One of the two.
+    Either,
+}
+
+impl<'u> Emitter<'u> {
+    /// Whether a switch gate stands in front of what this names.
+    fn has_gate(&self, label: &Label<'_>) -> bool {
+        let code = label
+            .section
+            .is_some_and(|s| self.unit.sections[s].executable);
+        code && label.is_indirect_target() && (label.function || !label.name.starts_with(".L"))
+    }
+
+    /// What a direct branch names.
+    fn callee(&self, target: &str, label: Option<LabelId>) -> String {
+        let name = target.trim_end_matches("@PLT");
+        let Some(label) = label else {
+            return name.to_owned();
+        };
+        let at = &self.unit.labels[self.unit.resolve(label)];
+        let label = &self.unit.labels[label];
+        let numeric = name.starts_with(|c: char| c.is_ascii_digit());
+        if !numeric && ((at.section.is_none() && label.section.is_none()) || self.has_gate(at)) {
+            format!("{CALL_PREFIX}{name}")
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Calls, jumps and returns.
+    pub(super) fn word_branch(&mut self, position: Position) -> Result<(), Reason> {
+        let unit = self.unit;
+        let instruction = &unit.instructions[position];
+        let mnemonic = instruction.mnemonic;
+        let plan = self.plans[position];
+        self.step(plan.leave);
+        let delta = plan.delta + plan.leave;
+        self.probe();
+        match (instruction.row.class, instruction.operands.first()) {
+            (Class::Ret, _) => put!(self, "ret"),
+            (Class::Call | Class::Jmp, Some(Operand::Target(target)))
+                if unit.may_go_nowhere(position) =>
+            {
+                let symbol = target.trim_end_matches("@PLT");
+                let register = self.branch_register(position)?;
+                put!(self, "movq\t{symbol}@GOTPCREL(%rip), {register}");
+                self.word_indirect(position, register, delta)?;
+            }
+            (_, Some(Operand::Target(target))) => {
+                if RETURNS_TWICE.contains(&target.trim_end_matches("@PLT")) {
+                    return Err(Reason::ReturnsTwice);
+                }
+                let callee = self.callee(target, instruction.target);
+                put!(self, "{mnemonic}\t{callee}");
+            }
+            (_, Some(Operand::ThroughGpr(register))) => {
+                self.word_indirect(position, *register, delta)?;
+            }
+            (_, Some(Operand::ThroughMem(mem))) => {
+                let symbol = mem.got_symbol();
+                if let Some(symbol) = symbol.filter(|symbol| !unit.may_be_absent(symbol)) {
+                    let label = unit.labels.iter().position(|l| l.name == symbol);
+                    let callee = self.callee(symbol, label);
+                    put!(self, "{mnemonic}\t{callee}");
+                } else {
+                    let register = self.branch_register(position)?;
+                    let place = self.word_confined(position, mem, Role::Read, delta)?;
+                    put!(self, "movq\t{place}, {register}");
+                    if self.spilled.is_some() {
+                        return Err(Reason::Scratch);
+                    }
+                    self.word_indirect(position, register, delta)?;
+                }
+            }
+            _ => return Err(Reason::BranchTarget),
+        }
+        if instruction.row.class == Class::Jcc {
+            self.step(-plan.leave);
+        } else if plan.leave != 0 {
+            self.cfi.stepped(&mut self.out, -plan.leave);
+        }
+        Ok(())
+    }
+
+    /// A register for the target of an indirect branch, which nobody wants behind it.
+    fn branch_register(&self, position: Position) -> Result<Gpr, Reason> {
+        let free = |r: &u8| self.live.is_free_for_target(self.unit, position, *r);
+        let mut registers = [number::R10, number::RAX, 2, 1, 6, 7, 8, 9].into_iter();
+        let register = registers.find(free).ok_or(Reason::Scratch)?;
+        Ok(Gpr::new(register, 8))
+    }
+
+    fn goes(&self, position: Position) -> Goes {
+        let unit = self.unit;
+        let plan = &self.plans[position];
+        let calls = unit.instructions[position].row.class == Class::Call;
+        if calls || !self.live.has_targets(unit, position) {
+            Goes::Away
+        } else if self.live.is_switch(position) || (!plan.unsettled && plan.delta != 8) {
+            Goes::Within
+        } else {
+            Goes::Either
+        }
+    }
+
+    /// An indirect branch: to a gate that may be entered, to a function of the host, or to a label of its own function.
+    fn word_indirect(
+        &mut self,
+        position: Position,
+        register: Gpr,
+        delta: i64,
+    ) -> Result<(), Reason> {
+        let mnemonic = self.unit.instructions[position]
+            .mnemonic
+            .trim_end_matches('q');
+        let goes = self.goes(position);
+        let mut register = register;
+        let flags = goes != Goes::Away && self.live.after(position) & FLAGS != 0;
+        if flags {
+            if register.number == number::RAX {
+                let other = self.branch_register(position)?;
+                if other.number == number::RAX {
+                    return Err(Reason::Scratch);
+                }
+                put!(self, "movq\t{register}, {other}");
+                register = other;
+            }
+            self.save_flags(delta);
+        }
+        if goes != Goes::Within {
+            let away = self.away(position, register, mnemonic);
+            let otherwise = if goes == Goes::Away {
+                away.0
+            } else {
+                self.labels += 1;
+                self.labels
+            };
+            self.look_up(register, right::ENTER);
+            put!(self, "je\t.Lmullion{otherwise}");
+            put!(self, "{mnemonic}\t*{register}");
+            if let Some(back) = away.1 {
+                let _ = writeln!(self.out, ".Lmullion{back}:");
+            }
+            self.stats.checks += 1;
+            if goes == Goes::Away {
+                return Ok(());
+            }
+            let _ = writeln!(self.out, ".Lmullion{otherwise}:");
+            // Nothing of its own: then it may be a function of the host.
+            self.look_up(register, right::EXECUTE);
+            put!(self, "je\t.Lmullion{}", away.0);
+        } else {
+            self.look_up(register, right::EXECUTE);
+            let trap = self.label_trap(position);
+            put!(self, "je\t.Lmullion{trap}");
+        }
+        let trap = self.label_trap(position);
+        put!(self, "movl\t${:#x}, %r11d", LABEL.wrapping_neg());
+        put!(self, "addl\t-4({register}), %r11d");
+        put!(self, "jne\t.Lmullion{trap}");
+        if flags {
+            self.restore_flags(delta);
+        }
+        put!(self, "jmp\t*{register}");
+        self.stats.checks += 1;
+        Ok(())
+    }
+
+    /// Looks up what the word at the address in a register is to this domain.
+    fn look_up(&mut self, register: Gpr, right: u8) {
+        put!(self, "movq\t{register}, %r11");
+        put!(self, "shrq\t$2, %r11");
+        put!(self, "movzwl\t%gs:(%r11,%r11), %r11d");
+        put!(self, "testb\t${right}, %gs:(%r14d,%r11d)");
+    }
+
+    /// The place where a branch goes that leaves the domain for a function of the host: its label, and for a call
+    /// that of what is behind the call.
+    fn away(
+        &mut self,
+        position: Position,
+        register: Gpr,
+        mnemonic: &str,
+    ) -> (usize, Option<usize>) {
+        let slot = 8 * SLOT_LEAVE;
+        let mut text = format!("movq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip)");
+        let mut back = None;
+        if mnemonic == "call" {
+            self.labels += 1;
+            back = Some(self.labels);
+            let _ = write!(text, "\n\tjmp\t.Lmullion{}", self.labels);
+        }
+        (self.trap_of(position, text), back)
+    }
+
+    fn label_trap(&mut self, position: Position) -> usize {
+        let section = self.unit.instructions[position].section;
+        match self.traps[section] {
+            Some(trap) => trap,
+            None => *self.traps[section].insert({
+                self.labels += 1;
+                self.labels
+            }),
+        }
+    }
+
+    /// A label in code: a function whose address leaves its file begins with a switch gate.
+    pub(super) fn word_label(&mut self, index: usize, id: LabelId, section: usize) {
+        let label = &self.unit.labels[id];
+        self.mark_start(section);
+        if label.is_target() {
+            self.probe();
+            self.facts.join();
+        }
+        let opening = self.opening(index, label.function);
+        if self.has_gate(label) {
+            self.gate(label, section, opening);
+            return;
+        }
+        if label.is_indirect_target() && !self.labelled {
+            self.begin_line_early(opening);
+            self.put_label();
+        } else if opening.is_some() && !self.labelled {
+            self.begin_line_early(opening);
+            put!(self, "nop");
+        }
+        let _ = writeln!(self.out, "{}:", label.name);
+    }
+
+    fn gate(&mut self, label: &Label<'_>, section: usize, opening: Option<Vec<usize>>) {
+        let name = label.name;
+        if self.body || (self.last[section].is_some() && !self.stops(section)) {
+            put!(self, "jmp\t{CALL_PREFIX}{name}");
+        }
+        put!(self, ".balign\t16, 0xcc");
+        let _ = writeln!(self.out, "{name}:");
+        put!(self, "endbr64");
+        put!(self, "leaq\t{CALL_PREFIX}{name}(%rip), %r11");
+        put!(self, "jmp\t*{SLOTS}+{}(%rip)", 8 * SLOT_ENTER);
+        // A line's first instruction for debuggers, which nobody runs.
+        let early = opening.is_some();
+        put!(self, ".skip\t{}, 0xcc", 15 - i32::from(early));
+        if early {
+            self.begin_line_early(opening);
+            put!(self, "nop");
+        }
+        self.bind_body(label);
+        let _ = writeln!(self.out, "{CALL_PREFIX}{name}:");
+        self.body = true;
+        self.labelled = true;
+        self.facts.forget_all();
+        self.stats.labels += 1;
+    }
+
+    /// A body is seen where its gate is seen, within the module.
+    fn bind_body(&mut self, label: &Label<'_>) {
+        let name = label.name;
+        if label.global {
+            let binding = if label.weak { ".weak" } else { ".globl" };
+            put!(self, "{binding}\t{CALL_PREFIX}{name}");
+            put!(self, ".hidden\t{CALL_PREFIX}{name}");
+        }
+        if label.function {
+            put!(self, ".type\t{CALL_PREFIX}{name}, @function");
+        }
+    }
+
+    /// Another name of a function is another name of its body, too.
+    pub(super) fn assign_body(&mut self, name: &str) {
+        let unit = self.unit;
+        let Some(label) = unit.labels.iter().find(|label| label.name == name) else {
+            return;
+        };
+        if let Some(of) = label.alias_of
+            && self.word().is_some()
+        {
+            let target = &unit.labels[unit.resolve(of)];
+            if self.has_gate(target) {
+                self.bind_body(label);
+                let (prefix, target) = (CALL_PREFIX, target.name);
+                put!(self, "{prefix}{name} = {prefix}{target}");
+            }
+        }
+    }
+
+    /// `.size f, .-f` is the size of the body, too.
+    pub(super) fn size_of_body(&mut self, arguments: &str) {
+        let Some((name, size)) = arguments.split_once(',') else {
+            return;
+        };
+        let (name, unit) = (name.trim(), self.unit);
+        let label = unit.labels.iter().find(|label| label.name == name);
+        if self.word().is_some()
+            && label.is_some_and(|label| self.has_gate(label))
+            && size.trim().replace(' ', "") == format!(".-{name}")
+        {
+            put!(self, ".size\t{CALL_PREFIX}{name}, .-{CALL_PREFIX}{name}");
+        }
+    }
+}

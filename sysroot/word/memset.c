@@ -1,0 +1,3 @@
+/* Without repeated string instructions: behind the word wall each of their steps has its checks. */
+#define BLOCK_SET ((size_t)-1)
+#include "../musl/src/string/memset.c"
