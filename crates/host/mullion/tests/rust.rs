@@ -132,6 +132,12 @@ fn main() {
 fn adds() {
     assert_eq!(2 + 2, 4);
 }
+
+#[test]
+#[should_panic]
+fn panics() {
+    panic!();
+}
 "#;
 
 /// A package with a build script, which runs on the host, and a program that uses `std`.
@@ -178,14 +184,7 @@ fn a_package_with_std_is_built_run_and_tested_by_cargo() {
         root.join("target/mullion/x86_64-unknown-linux-musl/debug/words")
             .is_file()
     );
-    let line = [
-        "cargo",
-        "test",
-        "--quiet",
-        "--offline",
-        "--",
-        "--test-threads=1",
-    ];
+    let line = ["cargo", "test", "--quiet", "--offline"];
     let output = mullion(&line, &root);
     done(&output);
     let said = String::from_utf8_lossy(&output.stdout);
