@@ -14,6 +14,7 @@ mod expect;
 mod pool;
 mod process;
 mod progress;
+mod rust;
 mod suites;
 mod torture;
 
@@ -38,6 +39,8 @@ enum Suite {
     Csmith(csmith::Options),
     /// Test suites of real libraries, built by their own build systems.
     Suites(suites::Options),
+    /// Ten crates from crates.io, built and timed natively and in a domain.
+    Rust(rust::Options),
 }
 
 /// What is tested.
@@ -91,6 +94,7 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Torture(options) => &mut options.common.tested,
         Suite::Csmith(options) => &mut options.common.tested,
         Suite::Suites(options) => &mut options.tested,
+        Suite::Rust(options) => &mut options.tested,
     };
     // Programs run in directories of their own, from where a relative path would not lead back.
     tested.mullion = std::fs::canonicalize(&tested.mullion)
@@ -99,5 +103,6 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Torture(options) => torture::run(&options),
         Suite::Csmith(options) => csmith::run(&options),
         Suite::Suites(options) => suites::run(&options),
+        Suite::Rust(options) => rust::run(&options),
     }
 }

@@ -28,7 +28,13 @@ pub fn cargo(arguments: &[OsString]) -> Result<u8, DriverError> {
     let _library = super::library::Library::prepare(&toolchain, &options)?;
     let tools = Tools::prepare(&Sysroot::prepare(&options)?.overlay())?;
     let mut command = Command::new(toolchain.cargo());
-    command.args(arguments);
+    if runs_tests(arguments) {
+        command.args(with_test_options(arguments));
+        let given = std::env::var(RUN).unwrap_or_default();
+        command.env(RUN, format!("{given} {TEST_GRANTS}"));
+    } else {
+        command.args(arguments);
+    }
     let own = |name: &str| tools.directory.join(name);
     let suffix = TARGET.replace('-', "_");
     command
@@ -49,6 +55,39 @@ pub fn cargo(arguments: &[OsString]) -> Result<u8, DriverError> {
     let code = status.code();
     let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(u8::try_from(code).unwrap_or(1))
+}
+
+/// Options for `mullion run`, where a program is started by its own name.
+const RUN: &str = "MULLION_RUN";
+
+/// The harness measures time, and takes the options below from programs that say this.
+const TEST_GRANTS: &str = "--clock --env RUSTC_BOOTSTRAP=1";
+
+/// Tests run one by one, in the program itself: a domain starts no threads and no processes. What must
+/// panic would end the program, so it is left out.
+const TEST_OPTIONS: &[&str] = &[
+    "-Zunstable-options",
+    "--force-run-in-process",
+    "--exclude-should-panic",
+    "--test-threads=1",
+];
+
+/// Whether Cargo is to run tests: its first argument that is no option says so.
+fn runs_tests(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter().map(|argument| argument.to_string_lossy());
+    let command = words.find(|word| !word.starts_with(['-', '+']));
+    command.is_some_and(|word| word == "test" || word == "t")
+}
+
+/// The command line with options for the harness, behind `--`, in front of the user's.
+fn with_test_options(arguments: &[OsString]) -> Vec<OsString> {
+    let mut line = arguments.to_vec();
+    let end = line.iter().position(|argument| argument == "--");
+    let place = end.map_or(line.len(), |end| end + 1);
+    let dashes = end.is_none().then_some("--");
+    let options = dashes.into_iter().chain(TEST_OPTIONS.iter().copied());
+    line.splice(place..place, options.map(OsString::from));
+    line
 }
 
 /// A directory of its own for each way to rewrite: `target/mullion`, `target/mullion-trap`. None
@@ -78,4 +117,29 @@ fn target_directory(
         other => format!("mullion-{other}"),
     };
     Some(PathBuf::from(directory.replace("\\\\", "\\")).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_harness_gets_its_options() {
+        assert!(runs_tests(&words("--offline test --lib")));
+        assert!(runs_tests(&words("t")));
+        assert!(!runs_tests(&words("build --bin test")));
+        let options = TEST_OPTIONS.join(" ");
+        assert_eq!(
+            with_test_options(&words("test --lib")),
+            words(&format!("test --lib -- {options}"))
+        );
+        assert_eq!(
+            with_test_options(&words("test -- adds")),
+            words(&format!("test -- {options} adds"))
+        );
+    }
 }

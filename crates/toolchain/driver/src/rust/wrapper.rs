@@ -50,6 +50,12 @@ pub fn wrapped(arguments: &[OsString]) -> Result<u8, DriverError> {
     let mut command = Command::new(toolchain.rustc());
     let status = command.args(rest).status();
     let status = status.map_err(|cause| tools::cannot_start(&command, cause))?;
+    if rest == ["-vV"] {
+        // Cargo compiles everything again when this changes.
+        let line = concat!("mullion: ", env!("MULLION_SYSROOT_KEY"), "\n");
+        let written = std::io::stdout().write_all(line.as_bytes());
+        written.map_err(|cause| DriverError::io(Path::new("standard output"), cause))?;
+    }
     Ok(code(status))
 }
 

@@ -42,6 +42,7 @@ const FEATURES: &[CpuidFeature] = {
         F::SSE4_2,
         F::AES,
         F::PCLMULQDQ,
+        F::VPCLMULQDQ,
         F::SHA,
         F::AVX,
         F::AVX2,
