@@ -121,7 +121,11 @@ impl Judge<'_> {
         };
         // A poisoned type stands for something that was refused; of an environment, for what is not understood.
         if !value.q.ty.is_understood() && self.refusals.is_empty() {
-            self.refuse(span, Rule::Types, "something of the environment whose type is not understood");
+            self.refuse(
+                span,
+                Rule::Types,
+                "something of the environment whose type is not understood",
+            );
         }
         if matches!(value.q.ty, Type::Float(_)) {
             self.unless_free(span, Rule::FloatingPoint, "a floating-point value");
@@ -969,7 +973,11 @@ impl Judge<'_> {
             return index.text.clone();
         }
         if array.text.len() > LONGEST {
-            self.refuse(span, Rule::Bounds, "an index whose array is that long to write");
+            self.refuse(
+                span,
+                Rule::Bounds,
+                "an index whose array is that long to write",
+            );
             return index.text.clone();
         }
         let bound = match length {

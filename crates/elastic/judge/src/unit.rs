@@ -551,9 +551,15 @@ impl Judge<'_> {
         }
         if self.elastic.memory == Memory::Checked {
             // As for the module's own: a null pointer with the offset of a member is nowhere.
-            for record in self.records.iter().filter(|record| record.environment && record.members.is_some()) {
+            for record in self
+                .records
+                .iter()
+                .filter(|record| record.environment && record.members.is_some())
+            {
                 if let Some(name) = &record.text {
-                    text.push_str(&format!("_Static_assert(sizeof({name}) <= {LARGEST}, \"\");\n"));
+                    text.push_str(&format!(
+                        "_Static_assert(sizeof({name}) <= {LARGEST}, \"\");\n"
+                    ));
                 }
             }
         }

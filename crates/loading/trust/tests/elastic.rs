@@ -9,28 +9,41 @@ use mullion_trust::record::{self, Compilation, TypeReference};
 use mullion_trust::{ModuleType, Policy, Reason, Request, SecretKey, Sha256Digest, decide};
 use std::path::Path;
 
-const HEAD: &str = "version = 1\nid = \"student\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\n";
+const HEAD: &str =
+    "version = 1\nid = \"student\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\n";
 
 fn parsed(text: &str) -> Result<ModuleType, String> {
     ModuleType::parse(text, Path::new("types/student.toml")).map_err(|error| error.to_string())
 }
 
 fn with(table: &str) -> Result<ModuleType, String> {
-    parsed(&format!("{HEAD}mechanism = [\"window\"]\n[elastic]\n{table}"))
+    parsed(&format!(
+        "{HEAD}mechanism = [\"window\"]\n[elastic]\n{table}"
+    ))
 }
 
 #[test]
 fn a_table_is_read() {
-    let read = with("forbid = [\"loops\"]\nstack = \"16K\"\nloop-depth = 2\nentries = [\"f\"]").expect("good");
+    let read = with("forbid = [\"loops\"]\nstack = \"16K\"\nloop-depth = 2\nentries = [\"f\"]")
+        .expect("good");
     let elastic = read.elastic.expect("a table");
-    assert_eq!((elastic.wall, elastic.memory), (Wall::LanguageAndWindow, Memory::Wall));
+    assert_eq!(
+        (elastic.wall, elastic.memory),
+        (Wall::LanguageAndWindow, Memory::Wall)
+    );
     assert_eq!((elastic.stack, elastic.loop_depth), (Some(16384), Some(2)));
     assert_eq!(elastic.exports, ["f"]);
     assert!(elastic.forbids(Rule::Loops) && elastic.forbids(Rule::BackwardGoto));
-    assert!(elastic.forbids(Rule::IndirectCalls), "loops are not counted behind pointers");
+    assert!(
+        elastic.forbids(Rule::IndirectCalls),
+        "loops are not counted behind pointers"
+    );
     assert!(!elastic.forbids(Rule::Statics));
     assert!(elastic.forbids(Rule::InlineAssembly), "no type has it");
-    let checked = with("memory = \"checked\"").expect("good").elastic.expect("a table");
+    let checked = with("memory = \"checked\"")
+        .expect("good")
+        .elastic
+        .expect("a table");
     assert!(checked.forbids(Rule::Unions) && checked.forbids(Rule::KeptPointers));
 }
 
@@ -41,15 +54,35 @@ fn a_table_that_promises_too_much_is_an_error() {
         assert!(error.contains(expected), "{error}");
     };
     wrong("wall = \"language\"", "C is no wall");
-    wrong("wall = \"language-and-process\"", "wants the mechanism `process` and no other");
-    wrong("locked = [\"struct packet.source\"]", "any pointer can look past");
+    wrong(
+        "wall = \"language-and-process\"",
+        "wants the mechanism `process` and no other",
+    );
+    wrong(
+        "locked = [\"struct packet.source\"]",
+        "any pointer can look past",
+    );
     wrong("forbid = [\"loop\"]", "loop");
     wrong("entries = [\"1f\"]", "is no name of a function");
-    wrong("[elastic.environment]\nfile = \"e.c\"\nsha256 = \"12\"", "this is no SHA-256 digest");
-    let rust = format!("{}mechanism = [\"window\"]\n[elastic]\n", HEAD.replace("\"c\"", "\"rust\""));
-    assert!(parsed(&rust).expect_err("no Rust yet").contains("no elastic language for `rust`"));
+    wrong(
+        "[elastic.environment]\nfile = \"e.c\"\nsha256 = \"12\"",
+        "this is no SHA-256 digest",
+    );
+    let rust = format!(
+        "{}mechanism = [\"window\"]\n[elastic]\n",
+        HEAD.replace("\"c\"", "\"rust\"")
+    );
+    assert!(
+        parsed(&rust)
+            .expect_err("no Rust yet")
+            .contains("no elastic language for `rust`")
+    );
     let both = format!("{HEAD}mechanism = [\"window\", \"process\"]\n[elastic]\n");
-    assert!(parsed(&both).expect_err("two walls").contains("and no other"));
+    assert!(
+        parsed(&both)
+            .expect_err("two walls")
+            .contains("and no other")
+    );
 }
 
 #[test]
@@ -84,11 +117,22 @@ fn leave_to_use_the_compiler_is_none_to_sign() {
     let ask = |store: &Store, compiler: &SecretKey| {
         let requesters = [alice.public()];
         let mut work = Work::unbounded();
-        may_compile(&policy, store, &module_type, &requesters, &compiler.public(), &Names::default(), &mut work)
+        may_compile(
+            &policy,
+            store,
+            &module_type,
+            &requesters,
+            &compiler.public(),
+            &Names::default(),
+            &mut work,
+        )
     };
     assert!(ask(&store, &compiler).is_ok());
     let refusal = ask(&policy.store(), &compiler).expect_err("no grant");
-    assert!(matches!(refusal.reason, Reason::NotCompiled(..)), "{refusal}");
+    assert!(
+        matches!(refusal.reason, Reason::NotCompiled(..)),
+        "{refusal}"
+    );
     // Her own key may not sign, neither in the compiler nor by itself.
     let refusal = ask(&store, &alice).expect_err("not her key");
     assert!(matches!(refusal.reason, Reason::Compiler(..)), "{refusal}");
@@ -116,11 +160,15 @@ fn leave_to_use_the_compiler_is_none_to_sign() {
     };
     let load = |record: &str| {
         let request = Request::new(vec![root.public()], image);
-        decide(&policy, &store, record, &request, &mut Work::unbounded()).map_err(|refusal| refusal.reason)
+        decide(&policy, &store, record, &request, &mut Work::unbounded())
+            .map_err(|refusal| refusal.reason)
     };
     assert!(load(&record(Some(judged.clone()), &compiler)).is_ok());
     let forged = load(&record(Some(judged), &alice)).map(drop);
     assert!(matches!(forged, Err(Reason::Compiler(..))), "{forged:?}");
     let unjudged = load(&record(None, &compiler)).map(drop);
-    assert!(matches!(unjudged, Err(Reason::NotJudged(..))), "{unjudged:?}");
+    assert!(
+        matches!(unjudged, Err(Reason::NotJudged(..))),
+        "{unjudged:?}"
+    );
 }

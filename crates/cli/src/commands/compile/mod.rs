@@ -18,6 +18,7 @@ use mullion_trust::elastic::{Elastic, Rule};
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
+use program::Built;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -98,8 +99,8 @@ impl Args {
                 ExitCode::from(1)
             }
             (Ok(_), None) => ExitCode::SUCCESS,
-            (Ok((built, image)), Some((key, policy))) => {
-                let (Some(image), Some(output)) = (image, &self.output) else {
+            (Ok(built), Some((key, policy))) => {
+                let (Some(image), Some(output)) = (&built.image, &self.output) else {
                     bail!("there is no image");
                 };
                 file(output, image)?;
@@ -199,7 +200,7 @@ impl Args {
         &self,
         module_type: &ModuleType,
         elastic: &Elastic,
-    ) -> anyhow::Result<Result<(program::Built, Option<Vec<u8>>), Refused>> {
+    ) -> anyhow::Result<Result<Built, Refused>> {
         let scratch = tempfile::tempdir()?;
         let program = program::Program {
             scratch: scratch.path(),
@@ -209,7 +210,8 @@ impl Args {
             protection: in_abi(module_type.protection).name(),
         };
         let text = std::fs::read_to_string(&self.module_type);
-        let text = text.with_context(|| format!("{}: name the type's file", self.module_type.display()))?;
+        let text =
+            text.with_context(|| format!("{}: name the type's file", self.module_type.display()))?;
         if Sha256Digest::of(text.as_bytes()) != module_type.digest {
             bail!("{} has changed meanwhile", self.module_type.display());
         }
@@ -227,7 +229,7 @@ impl Args {
             file(path, &text)?;
         }
         if self.check {
-            return Ok(Ok((program::Built::default(), None)));
+            return Ok(Ok(Built::default()));
         }
         let files = source.files.keys().map(PathBuf::from).collect();
         self.compiled(module_type, elastic, &program, (&judged, files), text)
@@ -240,7 +242,7 @@ impl Args {
         program: &program::Program<'_>,
         (judged, files): (&Judged, Vec<PathBuf>),
         text: String,
-    ) -> anyhow::Result<Result<(program::Built, Option<Vec<u8>>), Refused>> {
+    ) -> anyhow::Result<Result<Built, Refused>> {
         let graph = match program.compile(elastic, &text)? {
             Ok(graph) => graph,
             Err(refusal) => return Ok(Err(tell(module_type, &[refusal]))),
@@ -264,10 +266,10 @@ impl Args {
                 }
             },
         };
-        let image = program.link(elastic)?;
         let mut built = program::Program::built(&text, files);
+        built.image = Some(program.link(elastic)?);
         built.stack = stack;
-        Ok(Ok((built, Some(image))))
+        Ok(Ok(built))
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) struct Built {
     pub(super) flags: Vec<String>,
     pub(super) sources: Vec<PathBuf>,
     pub(super) stack: Option<u64>,
+    pub(super) image: Option<Vec<u8>>,
 }
 
 /// A program, and where its steps leave what they make.
@@ -324,6 +325,7 @@ impl Program<'_> {
             flags: FLAGS.iter().map(|flag| (*flag).to_owned()).collect(),
             sources,
             stack: None,
+            image: None,
         }
     }
 }
