@@ -380,3 +380,35 @@ fn stack_is_bounded_by_the_compilers_own_frames() {
 fn mullion_digest(text: &str) -> String {
     mullion_trust::Sha256Digest::of(text.as_bytes()).to_string()
 }
+
+#[test]
+fn hostile_source_ends_in_a_refusal() {
+    let office = Office::new();
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    let end = "int main(void) { return 0; }\n";
+    let programs = [
+        ("syntax", format!("#include \"x.c\"\n{end}")),
+        ("includes", format!("#include \"/etc/passwd\"\n{end}")),
+        (
+            "compiler-bounds",
+            format!("int {}p; {end}", "*".repeat(3000)),
+        ),
+        ("compiler-bounds", format!("{end}{}", " ".repeat(1 << 20))),
+        (
+            "compiler-bounds",
+            format!(
+                "int f(int x) {{ {} return x; }} {end}",
+                "if (x == 1) x = 2; else ".repeat(3000)
+            ),
+        ),
+        ("syntax", format!("int x = {}; {end}", "\"".repeat(3001))),
+    ];
+    for (rule, text) in programs {
+        fs::write(office.at("x.c"), &text).expect("room");
+        let output = office.run(&["compile", "--check", "--type", &module_type, "x.c"], None);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let shown: String = text.chars().take(60).collect();
+        assert_eq!(output.status.code(), Some(1), "{shown}: {said}");
+        assert!(said.contains(&format!("error[{rule}]")), "{shown}: {said}");
+    }
+}

@@ -85,6 +85,7 @@ impl Refusal {
         let why = match self.rule {
             rule if rule.is_optional() => format!("the module type `{by}` forbids it"),
             rule if of_type.contains(&rule) => format!("the module type `{by}` says so"),
+            Rule::Bounds => format!("it holds for every module type, as for `{by}`"),
             _ => format!("no elastic C has it, so neither has the module type `{by}`"),
         };
         group = group.element(Level::NOTE.message(why));
