@@ -47,6 +47,10 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It lays out verified images only. A fault in it maps what was not verified.",
     },
     Trusted {
+        folder: "crates/elastic/judge",
+        reason: "It decides what programs of a type may say. A fault in it lets them say more, behind the type's wall.",
+    },
+    Trusted {
         folder: "crates/window/abi",
         reason: "It has the numbers that the verifier and the run time agree on.",
     },

@@ -1,7 +1,7 @@
 //! Declaration specifiers and declarators: what type a declaration gives to which name.
 
 use crate::scope::{Entity, Judge, Tag};
-use crate::types::{Function, INT, INTS, Length, Member, Qualified, Record, Type};
+use crate::types::{Function, INT, INTS, LARGEST, Length, Member, Qualified, Record, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use mullion_trust::elastic::Rule;
@@ -440,6 +440,7 @@ impl Judge<'_> {
             name,
             text,
             union,
+            environment: self.trusted,
             members: None,
         });
         if let Some(tag) = tag {
@@ -492,7 +493,7 @@ impl Judge<'_> {
             if self.checked() {
                 // A null pointer with the offset of a member must stay where nothing is mapped.
                 self.out.push_str(&format!(
-                    "_Static_assert(sizeof({name}) <= 32768, \"a structure has at most 32 KiB\");\n"
+                    "_Static_assert(sizeof({name}) <= {LARGEST}, \"a structure has at most 32 KiB\");\n"
                 ));
             }
         }

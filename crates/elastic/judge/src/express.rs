@@ -10,6 +10,9 @@ use std::rc::Rc;
 /// A function that checks an index; it is in front of what is written.
 pub(crate) const INDEX: &str = "__mullion_index";
 
+/// The most bytes of an expression that is written more than once.
+const LONGEST: usize = 4096;
+
 /// An expression that was judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
@@ -116,6 +119,14 @@ impl Judge<'_> {
                 Value::poison()
             }
         };
+        // A poisoned type stands for something that was refused; of an environment, for what is not understood.
+        if !value.q.ty.is_understood() && self.refusals.is_empty() {
+            self.refuse(
+                span,
+                Rule::Types,
+                "something of the environment whose type is not understood",
+            );
+        }
         if matches!(value.q.ty, Type::Float(_)) {
             self.unless_free(span, Rule::FloatingPoint, "a floating-point value");
         }
@@ -661,6 +672,9 @@ impl Judge<'_> {
             (to, Type::Pointer(_)) if to.is_integer() => {
                 self.unless_free(span, Rule::PointerToInteger, "a pointer as a number");
             }
+            (Type::Pointer(left), Type::Pointer(right)) if left.locked != right.locked => {
+                self.refuse(span, Rule::Locked, "a pointer to a locked value as another");
+            }
             (Type::Pointer(left), Type::Pointer(right)) => {
                 if left.ty != right.ty || (right.constant && !left.constant) {
                     let construct =
@@ -694,7 +708,7 @@ impl Judge<'_> {
             (a, b) if a.is_arithmetic() && b.is_arithmetic() => a.with(b).into(),
             (Type::Pointer(_), _) if right.is_null() => left.q.clone(),
             (_, Type::Pointer(_)) if left.is_null() => right.q.clone(),
-            (Type::Pointer(a), Type::Pointer(b)) if a.ty == b.ty => {
+            (Type::Pointer(a), Type::Pointer(b)) if a.ty == b.ty && a.locked == b.locked => {
                 let mut to = (**a).clone();
                 to.constant |= b.constant;
                 Type::pointer_to(to).into()
@@ -956,6 +970,14 @@ impl Judge<'_> {
         span: Span,
     ) -> String {
         if !self.elastic.forbids(Rule::UncheckedIndex) {
+            return index.text.clone();
+        }
+        if array.text.len() > LONGEST {
+            self.refuse(
+                span,
+                Rule::Bounds,
+                "an index whose array is that long to write",
+            );
             return index.text.clone();
         }
         let bound = match length {

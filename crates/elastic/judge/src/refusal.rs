@@ -75,9 +75,18 @@ impl Refusal {
                 group.element(snippet.annotation(mark))
             }
         };
-        let why = match self.rule.is_optional() {
-            true => format!("the module type `{by}` forbids it"),
-            false => format!("no elastic C has it, so neither has the module type `{by}`"),
+        let of_type = [
+            Rule::Locked,
+            Rule::ReadOnly,
+            Rule::HiddenName,
+            Rule::Entry,
+            Rule::Stack,
+        ];
+        let why = match self.rule {
+            rule if rule.is_optional() => format!("the module type `{by}` forbids it"),
+            rule if of_type.contains(&rule) => format!("the module type `{by}` says so"),
+            Rule::Bounds => format!("it holds for every module type, as for `{by}`"),
+            _ => format!("no elastic C has it, so neither has the module type `{by}`"),
         };
         group = group.element(Level::NOTE.message(why));
         let expanded = self

@@ -110,7 +110,7 @@ impl<'a> Judge<'a> {
         let taken: HashSet<String> = names.names().map(str::to_owned).collect();
         let mut suffix = "_m".to_owned();
         while taken.iter().any(|name| name.contains(&suffix))
-            || tokens.names().any(|name| name.ends_with(&suffix))
+            || tokens.names().any(|name| name.contains(&suffix))
         {
             suffix.push('m');
         }

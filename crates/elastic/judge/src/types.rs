@@ -2,6 +2,9 @@
 
 use std::rc::Rc;
 
+/// The most bytes of a structure where memory is checked.
+pub(crate) const LARGEST: usize = 32768;
+
 /// A type without qualifiers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
@@ -95,6 +98,7 @@ pub(crate) struct Record {
     /// What names it in the text that is written.
     pub(crate) text: Option<String>,
     pub(crate) union: bool,
+    pub(crate) environment: bool,
     /// `None`: not defined yet.
     pub(crate) members: Option<Vec<Member>>,
 }
@@ -136,6 +140,19 @@ impl Type {
 
     pub(crate) fn is_pointer(&self) -> bool {
         matches!(self, Type::Pointer(_))
+    }
+
+    /// Whether nothing in it is poisoned.
+    pub(crate) fn is_understood(&self) -> bool {
+        match self {
+            Type::Poison => false,
+            Type::Void | Type::Int(_) | Type::Float(_) | Type::Enum(_) | Type::Record(_) => true,
+            Type::Pointer(of) | Type::Array(of, _) => of.ty.is_understood(),
+            Type::Function(function) => {
+                let mut all = std::iter::once(&function.result).chain(&function.parameters);
+                all.all(|q| q.ty.is_understood())
+            }
+        }
     }
 
     pub(crate) fn is_scalar(&self) -> bool {

@@ -5,10 +5,10 @@ use crate::declare::Storage;
 use crate::express::INDEX;
 use crate::refusal::Refusal;
 use crate::scope::{Current, Defined, Entity, Judge, Scope, first};
-use crate::types::{Function, Qualified, Type};
+use crate::types::{Function, LARGEST, Qualified, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_trust::elastic::Rule;
+use mullion_trust::elastic::{Memory, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -548,6 +548,20 @@ impl Judge<'_> {
                  unused)) void {DEPTH}(void) {{ if ((unsigned long)({DEPTH}_first - (char \
                  *)__builtin_frame_address(0)) > {stack}ul) __builtin_trap(); }}\n"
             ));
+        }
+        if self.elastic.memory == Memory::Checked {
+            // As for the module's own: a null pointer with the offset of a member is nowhere.
+            for record in self
+                .records
+                .iter()
+                .filter(|record| record.environment && record.members.is_some())
+            {
+                if let Some(name) = &record.text {
+                    text.push_str(&format!(
+                        "_Static_assert(sizeof({name}) <= {LARGEST}, \"\");\n"
+                    ));
+                }
+            }
         }
         text.push_str(&self.out);
         let checks = self.elastic.stack.is_some();

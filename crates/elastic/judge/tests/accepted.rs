@@ -1,5 +1,6 @@
 //! Programs that must be accepted, and that do what gcc's own reading of their source does.
 
+#[allow(dead_code, reason = "each test uses a part of it")]
 mod programs;
 
 use programs::{cases, judged, source};
@@ -70,7 +71,8 @@ fn each_program_is_accepted_and_does_what_its_source_does() {
             true,
         );
         let expected: Option<i32> = case.expected.first().and_then(|word| word.parse().ok());
-        if written != Ok(expected) || given != written {
+        let alone = case.expected.iter().any(|word| word == "alone");
+        if written != Ok(expected) || (given != written && !alone) {
             wrong.push(format!(
                 "{}: expected {expected:?}; source {given:?}, judged {written:?}\n{}",
                 case.name, judged.text

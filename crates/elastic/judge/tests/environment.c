@@ -19,5 +19,6 @@ int public_apply(int (*f)(int), int x) { return f(x); }
 static void take_back(void) { private_count = 0; }
 static void begin(void) { private_count = 0; }
 static byte public_buffer[16];
+address_t *public_address(void) { static address_t a = 5; return &a; }
 int handle(const struct packet *p);
 int main(void);

@@ -1,6 +1,7 @@
 //! Accepted programs with one token changed: whatever becomes of them, the judge ends, and what it lets pass holds
 //! nothing that elastic C does not have.
 
+#[allow(dead_code, reason = "each test uses a part of it")]
 mod programs;
 
 use mullion_judge::{Source, judge};
@@ -59,7 +60,7 @@ fn one_token_changes_and_nothing_forbidden_passes() {
     };
     for case in cases("accepted.txt")
         .iter()
-        .filter(|case| !case.text.contains('#'))
+        .filter(|case| !case.text.contains(['#', '\'', '"']))
     {
         let module_type = module_type(&case.table);
         let elastic = module_type.elastic.as_ref().expect("a table");

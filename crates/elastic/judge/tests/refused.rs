@@ -1,5 +1,6 @@
 //! Programs that must be refused: each with the rule that it breaks, and the place.
 
+#[allow(dead_code, reason = "each test uses a part of it")]
 mod programs;
 
 use programs::{cases, judged};

@@ -72,7 +72,7 @@ impl Loader {
             tools: Default::default(),
             flags: Vec::new(),
             sources: Default::default(),
-        elastic: None,
+            elastic: None,
         };
         let record = record::sign("x", &Sha256Digest::of(IMAGE), &compilation, &key(2));
         let load = Load {

@@ -1,6 +1,7 @@
 //! The example files are good, the schemas name every field, and errors say
 //! where.
 
+use mullion_trust::elastic::Rule;
 use mullion_trust::{ModuleType, Policy};
 use std::path::{Path, PathBuf};
 
@@ -26,15 +27,32 @@ fn the_examples_are_good_and_complete() {
     let policy = Policy::read(&examples().join("policy.toml")).expect("the example policy");
     assert_eq!(policy.store().len(), 2);
     assert!(policy.module_type("packet-monitor").is_some());
-    for (schema, file) in [
-        ("policy.schema.json", "policy.toml"),
-        ("module-type.schema.json", "types/packet-monitor.toml"),
+    let types: &[&str] = &["types/packet-monitor.toml", "../elastic/types/monitor.toml"];
+    for (schema, files) in [
+        ("policy.schema.json", &["policy.toml"] as &[&str]),
+        ("module-type.schema.json", types),
     ] {
-        let (mut properties, mut fields) = (properties(schema), fields(file));
+        let mut properties = properties(schema);
+        let mut fields: Vec<String> = files.iter().flat_map(|file| fields(file)).collect();
         properties.sort();
         fields.sort();
-        assert_eq!(properties, fields, "{schema} and {file}");
+        fields.dedup();
+        assert_eq!(properties, fields, "{schema} and {files:?}");
     }
+}
+
+#[test]
+fn the_schema_has_every_rule_of_elastic_languages() {
+    let text =
+        std::fs::read_to_string(examples().join("module-type.schema.json")).expect("a schema");
+    let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let elastic = &schema["properties"]["elastic"]["properties"];
+    let listed = elastic["forbid"]["items"]["enum"]
+        .as_array()
+        .expect("a list");
+    let listed: Vec<&str> = listed.iter().filter_map(|rule| rule.as_str()).collect();
+    let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    assert_eq!(listed, rules);
 }
 
 #[test]

@@ -18,8 +18,9 @@ use mullion_trust::elastic::{Elastic, Rule};
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
+use program::Built;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Compile C of a module type with an elastic language, and sign the record.
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// The program's files: one translation unit together.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The module type: its file, or its identifier in the policy that is configured.
+    /// The module type's file.
     #[arg(long = "type", value_name = "FILE")]
     module_type: PathBuf,
     /// The image to write.
@@ -98,8 +99,8 @@ impl Args {
                 ExitCode::from(1)
             }
             (Ok(_), None) => ExitCode::SUCCESS,
-            (Ok((built, image)), Some((key, policy))) => {
-                let (Some(image), Some(output)) = (image, &self.output) else {
+            (Ok(built), Some((key, policy))) => {
+                let (Some(image), Some(output)) = (&built.image, &self.output) else {
                     bail!("there is no image");
                 };
                 file(output, image)?;
@@ -199,20 +200,21 @@ impl Args {
         &self,
         module_type: &ModuleType,
         elastic: &Elastic,
-    ) -> anyhow::Result<Result<(program::Built, Option<Vec<u8>>), Refused>> {
+    ) -> anyhow::Result<Result<Built, Refused>> {
         let scratch = tempfile::tempdir()?;
-        let mut program = program::Program {
+        let program = program::Program {
             scratch: scratch.path(),
             files: &self.files,
             include: &self.include,
             define: &self.define,
             protection: in_abi(module_type.protection).name(),
         };
-        let text = std::fs::read_to_string(type_file(
-            &self.module_type,
-            self.policy.as_deref(),
-            module_type,
-        )?)?;
+        let text = std::fs::read_to_string(&self.module_type);
+        let text =
+            text.with_context(|| format!("{}: name the type's file", self.module_type.display()))?;
+        if Sha256Digest::of(text.as_bytes()) != module_type.digest {
+            bail!("{} has changed meanwhile", self.module_type.display());
+        }
         let outcome = program.read(elastic)?;
         let source = match outcome {
             Ok(source) => source,
@@ -227,19 +229,20 @@ impl Args {
             file(path, &text)?;
         }
         if self.check {
-            return Ok(Ok((program::Built::default(), None)));
+            return Ok(Ok(Built::default()));
         }
-        self.compiled(module_type, elastic, &mut program, &judged, text)
+        let files = source.files.keys().map(PathBuf::from).collect();
+        self.compiled(module_type, elastic, &program, (&judged, files), text)
     }
 
     fn compiled(
         &self,
         module_type: &ModuleType,
         elastic: &Elastic,
-        program: &mut program::Program<'_>,
-        judged: &Judged,
+        program: &program::Program<'_>,
+        (judged, files): (&Judged, Vec<PathBuf>),
         text: String,
-    ) -> anyhow::Result<Result<(program::Built, Option<Vec<u8>>), Refused>> {
+    ) -> anyhow::Result<Result<Built, Refused>> {
         let graph = match program.compile(elastic, &text)? {
             Ok(graph) => graph,
             Err(refusal) => return Ok(Err(tell(module_type, &[refusal]))),
@@ -263,29 +266,11 @@ impl Args {
                 }
             },
         };
-        let image = program.link(elastic)?;
-        let mut built = program.built(&text)?;
+        let mut built = program::Program::built(&text, files);
+        built.image = Some(program.link(elastic)?);
         built.stack = stack;
-        Ok(Ok((built, Some(image))))
+        Ok(Ok(built))
     }
-}
-
-/// The file that a type was read from.
-fn type_file(
-    named: &Path,
-    policy: Option<&Path>,
-    module_type: &ModuleType,
-) -> anyhow::Result<PathBuf> {
-    if named.exists() {
-        return Ok(named.to_owned());
-    }
-    // Its identifier, in a policy: the judge of the child process reads it again.
-    let policy = configured_policy(policy).context("no policy is configured")?;
-    bail!(
-        "name the file of the type {}: the policy {} names it in `types`",
-        module_type.id,
-        policy.display()
-    )
 }
 
 /// Tells refusals, one below the other.

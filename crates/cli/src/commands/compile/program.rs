@@ -36,6 +36,7 @@ pub(super) struct Built {
     pub(super) flags: Vec<String>,
     pub(super) sources: Vec<PathBuf>,
     pub(super) stack: Option<u64>,
+    pub(super) image: Option<Vec<u8>>,
 }
 
 /// A program, and where its steps leave what they make.
@@ -300,7 +301,7 @@ impl Program<'_> {
     }
 
     /// What is recorded of it.
-    pub(super) fn built(&self, text: &str) -> anyhow::Result<Built> {
+    pub(super) fn built(text: &str, mut sources: Vec<PathBuf>) -> Built {
         let version = Command::new("gcc")
             .arg("--version")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -317,21 +318,15 @@ impl Program<'_> {
             "judge".to_owned(),
             concat!("mullion ", env!("CARGO_PKG_VERSION")).to_owned(),
         );
-        let mut sources: Vec<PathBuf> =
-            prerequisites(&std::fs::read_to_string(self.scratch.join("program.d"))?);
-        sources.retain(|path| !path.starts_with(self.scratch));
-        for file in self.files {
-            sources.push(std::path::absolute(file)?);
-        }
         sources.sort();
-        sources.dedup();
-        Ok(Built {
+        Built {
             text: text.to_owned(),
             tools,
             flags: FLAGS.iter().map(|flag| (*flag).to_owned()).collect(),
             sources,
             stack: None,
-        })
+            image: None,
+        }
     }
 }
 

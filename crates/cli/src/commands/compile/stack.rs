@@ -94,7 +94,7 @@ impl<'a> Graph<'a> {
         if let Some(start) = path.iter().position(|other| *other == name) {
             // A circle of the module's own functions checks its depth when it runs.
             let own = |name: &&str| judged.functions.iter().any(|function| function == *name);
-            return match path[start..].iter().any(|name| own(&name)) {
+            return match path[start..].iter().any(own) {
                 true => Ok(0),
                 false => Err(format!(
                     "`{name}` of the environment, which comes to itself again"

@@ -40,7 +40,7 @@ pub(crate) fn cases(file: &str) -> Vec<Case> {
 /// What the module sees of the environment.
 const PUBLIC: &str = "public = [\"byte\", \"address_t\", \"struct packet\", \"union word\", \"enum verdict\", \"PASS\", \
      \"DROP\", \"LIMIT\", \"public_add\", \"public_bump\", \"public_fill\", \"public_any\", \"public_sum\", \
-     \"public_print\", \"public_half\", \"public_apply\", \"public_buffer\"]";
+     \"public_print\", \"public_half\", \"public_apply\", \"public_buffer\", \"public_address\"]";
 
 /// A module type with these lines in `[elastic]`.
 pub(crate) fn module_type(table: &str) -> ModuleType {
