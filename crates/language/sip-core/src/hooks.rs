@@ -37,11 +37,13 @@ impl Hooks {
     };
 }
 
+type Begins = fn(Owner, &Limits);
+
 /// The hooks of all parts, each kind in the order of the parts.
 #[derive(Default)]
 pub(crate) struct Registered {
     worker_begins: Box<[fn()]>,
-    process_begins: Box<[fn(Owner, &Limits)]>,
+    process_begins: Box<[Begins]>,
     process_ended: Box<[fn(Owner)]>,
     survey: Box<[fn(&'static Worker)]>,
 }

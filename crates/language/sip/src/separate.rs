@@ -136,7 +136,7 @@ macro_rules! sip_main {
         $(,)?
     ) => {
         #[global_allocator]
-        static MULLION_SIP_HEAPS: $mullion_sip_core::heap::ProcessHeaps = $mullion_sip_core::heap::ProcessHeaps;
+        static MULLION_SIP_HEAPS: $crate::heap::ProcessHeaps = $crate::heap::ProcessHeaps;
 
         $crate::__core::__locals!();
 
@@ -148,7 +148,7 @@ macro_rules! sip_main {
                     $($($limit: $value,)*)?
                     ..$crate::process::Limits::DEFAULT
                 },
-                contracts: &[$($(<$($contract)::+::Contract as $mullion_sip_exchange::channel::Contract>::INFO),*)?],
+                contracts: &[$($(<$($contract)::+::Contract as $crate::channel::Contract>::INFO),*)?],
             };
 
             #[used]

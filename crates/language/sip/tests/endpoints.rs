@@ -17,8 +17,8 @@ use mullion_sip::exchange::census;
 use mullion_sip::{ExVec, contract};
 use mullion_sip_hosting::Start;
 use mullion_sip_hosting::remote::{
-    Carrier, Fault, LINK_BYTES, Link, Memory, Offer, PENDING, Passage, Peer, carry, given, join,
-    line_bytes, open_desk,
+    Carrier, Fault, LINK_BYTES, Link, Memory, Offer, PENDING, Passage, Peer, begin_hand_over,
+    carry, given, join, line_bytes,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -58,7 +58,7 @@ fn alone() -> MutexGuard<'static, ()> {
             })
             .expect("workers");
         host().on_fault(|_, _, fault| FAULTS.lock().expect("whole").push(fault));
-        open_desk();
+        begin_hand_over();
         std::thread::spawn(|| carry(&Host));
     });
     FAULTS.lock().expect("whole").clear();
@@ -166,7 +166,7 @@ impl Pair {
     }
 }
 
-/// Waits for what workers and the desk do.
+/// Waits for what workers and the hand-over do.
 fn until(what: &str, done: impl Fn() -> bool) {
     let begin = Instant::now();
     while !done() {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
 use mullion_sip_hosting::remote::{
-    self, Carrier, LINK_BYTES, Link, Memory, Offer, Path, WINDOW, carry, open_desk,
+    self, Carrier, LINK_BYTES, Link, Memory, Offer, Path, WINDOW, begin_hand_over, carry,
 };
 
 use crate::message::{End, Linked, Passing, ToDomain};
@@ -43,9 +43,9 @@ pub(crate) struct Handed {
 }
 
 /// The host's own endpoints.
-struct Desk;
+struct HandOver;
 
-impl Carrier for Desk {
+impl Carrier for HandOver {
     fn offer(&self, offer: &Offer) {
         let handed = Handed {
             over: End::of(offer.link),
@@ -84,8 +84,8 @@ pub(crate) fn serve() -> io::Result<()> {
     let _starting = STARTING.lock();
     if SERVED.get().is_none() {
         let thread = thread::Builder::new().name("endpoints".into());
-        thread.spawn(|| carry(&Desk))?;
-        open_desk();
+        thread.spawn(|| carry(&HandOver))?;
+        begin_hand_over();
         let _ = SERVED.set(());
     }
     Ok(())

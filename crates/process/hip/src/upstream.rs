@@ -14,8 +14,8 @@ use mullion_sip::process::names::{NameError, PATH};
 use mullion_sip::wait::{self, Waiter};
 use mullion_sip_hosting::Parcel;
 use mullion_sip_hosting::remote::{
-    Carrier, LINK_BYTES, Link, Memory, Offer, Path, Peer, Upstream, accept, carry, given, join,
-    line_bytes, open_desk, refuse,
+    Carrier, LINK_BYTES, Link, Memory, Offer, Path, Peer, Upstream, accept, begin_hand_over, carry,
+    given, join, line_bytes, refuse,
 };
 use mullion_sip_hosting::{Deputy, enter_kernel_as_host};
 
@@ -81,7 +81,7 @@ pub(crate) fn serve(host: &'static Host, deputy: Deputy) -> io::Result<()> {
             }
             crate::system::end_now(1)
         })?;
-    open_desk();
+    begin_hand_over();
     thread::Builder::new()
         .name("endpoints".into())
         .spawn(move || {

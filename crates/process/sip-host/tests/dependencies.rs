@@ -154,14 +154,15 @@ fn what_hosts_have_is_not_there() {
         "host::Host",
         "host::enter_kernel",
         "remote::join",
-        "exchange::commons::share",
         "exchange::share",
         "exchange::parcel::Parcel",
         "heap::in_use",
         "process::end_as",
         "process::spawn::end_as",
         "critical::critical",
-        "shared::shared",
+        "state::OWN",
+        "__core::hooks::register",
+        "exchange::commons::share",
     ] {
         let source = format!("use mullion_sip::{name} as _;");
         let (compiled, said) = judged(&separate(), &source);
@@ -172,4 +173,38 @@ fn what_hosts_have_is_not_there() {
             "{name}: {said}"
         );
     }
+}
+
+/// What the kernel alone may call is a method of a value that only `unsafe` code makes, and a library has none.
+#[test]
+fn a_library_that_depends_on_the_crates_below_reaches_nothing_in_them() {
+    let own = separate()
+        + &ours("below", "mullion-sip-core", "")
+        + &ours("exchange", "mullion-sip-exchange", "");
+    let (compiled, said) = judged(&own, "pub use below::thread::spawn;");
+    assert!(compiled, "{said}");
+    let made =
+        "pub fn critical() { let core = UNSAFE { below::Core::new() }; drop(core.critical()); }";
+    is_refused(&own, &made.replace("UNSAFE", ""), "E0133");
+    is_refused(
+        &own,
+        &made.replace("UNSAFE", "unsafe"),
+        "usage of an `unsafe` block",
+    );
+    let made = "pub fn own() { exchange::Interior::new(); }";
+    is_refused(&own, made, "E0133");
+    for name in [
+        "below::critical::critical",
+        "below::process::Process",
+        "below::hooks::register",
+        "below::state::OWN",
+        "exchange::exchange::commons::share",
+        "exchange::exchange::ledger::Book",
+        "exchange::channel::foreign::Foreign",
+    ] {
+        let (compiled, said) = judged(&own, &format!("use {name} as _;"));
+        assert!(!compiled, "{name} is there: {said}");
+    }
+    let pack = "pub fn pack() { exchange::interior::Parcel::pack(1u32); }";
+    is_refused(&own, pack, "E0599");
 }

@@ -16,7 +16,7 @@ use super::place::{self, Place};
 /// An endpoint of some contract, on some side, in some state. `Client::from_any` and `Server::from_any` of a
 /// contract's module make it typed again, if digest, side and state are theirs.
 ///
-/// It cannot be sent, since nobody knows whether it is to send; a [`Parcel`](crate::exchange::Parcel) can hold it.
+/// It cannot be sent, since nobody knows whether it is to send; a [`Parcel`](crate::interior::Parcel) can hold it.
 pub struct AnyEndpoint(NonNull<Place>);
 
 /// The endpoint was of another contract, side or state: here it is again.

@@ -6,7 +6,7 @@ use super::error::{HeapError, Share};
 use super::region::{Holder, Ledger, Record, Region};
 use super::sizes::{Id, PLACE_BITS, SMALLEST};
 
-/// An owner's ledger and list. Only its worker changes them, apart from [`Book::give_back`].
+/// An owner's ledger and list. Only its worker changes them, apart from what a debtor gives back.
 #[derive(Clone, Copy, Debug)]
 pub struct Book {
     region: Region,

@@ -70,6 +70,7 @@ impl Names {
         });
         bound.wake();
         if giver != Owner::HOST {
+            counts::of(giver).fetch_or(counts::GIVES, Ordering::Relaxed);
             *self.given.entry((giver, path.into())).or_default() += 1;
         }
     }
@@ -212,7 +213,7 @@ fn bind_to(
         return Err(NameError::Taken);
     }
     let count = counts::of(owner);
-    if owner != Owner::HOST && count.load(Ordering::Relaxed) as usize >= NAMES {
+    if owner != Owner::HOST && counts::names(count) as usize >= NAMES {
         return Err(NameError::TooMany);
     }
     count.fetch_add(1, Ordering::Relaxed);
@@ -373,10 +374,11 @@ impl Host {
 
 /// How many names a process has bound.
 pub(super) fn count(owner: Owner) -> u32 {
-    counts::of(owner).load(Ordering::Relaxed)
+    counts::names(counts::of(owner))
 }
 
-/// How many names each process has bound, by its place: changed under the lock of the names, and read without.
+/// How many names each process has bound, by its place, and whether it has given ends to services: changed under the lock of
+/// the names, and read without.
 pub(crate) mod counts {
     use super::*;
 
@@ -384,6 +386,14 @@ pub(crate) mod counts {
     pub(crate) type State = OnceLock<Table<AtomicU32, { Core::PLACES }>>;
 
     mullion_sip_core::__state!(State = OnceLock::new());
+
+    /// The process has given ends to services, which may still wait at their names.
+    pub(super) const GIVES: u32 = 1 << 31;
+
+    /// The names alone.
+    pub(super) fn names(count: &AtomicU32) -> u32 {
+        count.load(Ordering::Relaxed) & !GIVES
+    }
 
     /// Reserves the table, once.
     pub(crate) fn reserve() -> io::Result<()> {
@@ -413,8 +423,12 @@ pub(crate) const HOOKS: Hooks = Hooks {
 /// The names of an ended process are free, and the ends that it has given and nobody has accepted are nobody's.
 fn forget(owner: Owner) {
     let (mut paths, mut ends) = (Vec::new(), Vec::new());
+    let had = counts::of(owner).swap(0, Ordering::Relaxed);
+    if had == 0 {
+        return;
+    }
     let mut names = names();
-    if counts::of(owner).swap(0, Ordering::Relaxed) > 0 {
+    if had & !counts::GIVES > 0 {
         let gone: Vec<_> = (names.bound)
             .extract_if(.., |_, bound| bound.owner == owner)
             .collect();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::bridge::{Bridge, Way};
 use super::fault::{Fault, PENDING};
-use super::hand::{Passage, put_claimed};
+use super::hand_over::{Passage, put_claimed};
 use super::link::{Link, Path, refuse};
 use crate::inner::CORE;
 
@@ -151,7 +151,7 @@ impl Link {
         waiting.values().for_each(|bridge| bridge.give_up());
         self.drop_offers();
         self.recall_all();
-        super::post::change_all();
+        super::worker_lines::change_all();
     }
 }
 

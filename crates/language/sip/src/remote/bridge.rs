@@ -19,12 +19,12 @@ use mullion_sip_exchange::interior::order;
 use mullion_sip_exchange::interior::{Foreign, Hook};
 
 use super::fault::{Fault, report};
-use super::hand::Handed;
+use super::hand_over::Handed;
 use super::line::{Line, Watch};
 use super::link::Link;
 use super::memory::Memory;
-use super::post::LineMemory;
 use super::turn::Turn;
+use super::worker_lines::LineMemory;
 
 /// The middle of a channel between two OS processes.
 #[repr(C)]
@@ -87,7 +87,7 @@ pub enum JoinError {
 /// The end is closed then.
 pub fn join(end: AnyEndpoint, link: &Arc<Link>, memory: Memory) -> Result<(), JoinError> {
     let _host = CORE.as_host();
-    let worker = super::post::choose().ok_or(JoinError::NotStarted)?;
+    let worker = super::worker_lines::choose().ok_or(JoinError::NotStarted)?;
     let bridge = Bridge::new(EXCHANGE.take(end), worker);
     match bridge.begin(link, memory) {
         true => Ok(()),
@@ -219,9 +219,9 @@ impl Bridge {
         }
         local.close();
         if let Some(heir) = ends.heir.take() {
-            super::hand::put(heir);
+            super::hand_over::put(heir);
         }
-        super::post::change(self.worker);
+        super::worker_lines::change(self.worker);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::arrivals::Arrivals;
 use super::bell::Bell;
-use super::hand::Leaving;
+use super::hand_over::Leaving;
 use super::line;
 use super::memory::Memory;
 use crate::inner::{CORE, EXCHANGE};

@@ -14,9 +14,9 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::bridge::{Bridge, Ends, Way};
 use super::fault::{Fault, report};
-use super::hand::Handed;
+use super::hand_over::Handed;
 use super::link::{Path, refuse};
-use super::{Link, Memory, Passage, post};
+use super::{Link, Memory, Passage, worker_lines};
 
 /// What has become of a channel that was to be handed over.
 pub(super) enum Handover {
@@ -36,7 +36,7 @@ impl Bridge {
         let heir = ends.heir.take();
         drop(ends);
         self.pump();
-        heir.into_iter().for_each(super::hand::put);
+        heir.into_iter().for_each(super::hand_over::put);
         begun
     }
 
@@ -101,7 +101,7 @@ impl Bridge {
         // Whoever has closed in between is seen when this is pumped.
         fence(Ordering::SeqCst);
         if let Some(joint) = joint {
-            post::add(self.worker(), self.clone(), joint);
+            worker_lines::add(self.worker(), self.clone(), joint);
         }
         true
     }
@@ -122,7 +122,7 @@ impl Bridge {
         drop(ends);
         endpoint.end.close();
         local.into_iter().for_each(|local| local.close());
-        post::change(self.worker());
+        worker_lines::change(self.worker());
         match way {
             Some(mut way) => {
                 let lent = way.line.take_lent();

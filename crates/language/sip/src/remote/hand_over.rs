@@ -1,12 +1,12 @@
 //! Endpoints that leave for another OS process.
 //!
 //! ```text
-//!   A: forward: the message goes, with a number for each endpoint; the endpoints go to the desk
-//!   A: desk:    "host, number 7 over line 3 is a client of that contract in that state; its peer is with me"
+//!   A: forward: the message goes, with a number for each endpoint; the endpoints go to the queue
+//!   A: thread:  "host, number 7 over line 3 is a client of that contract in that state; its peer is with me"
 //!               or "...; its peer is behind line 1"; the host makes a line, and tells both sides
 //!   B: deliver: number 7 has come; its channel waits for the line (see `arrivals`)
 //! ```
-//! The desk is a thread, so that nobody who sends waits, and no lock of a bridge is held while another one is taken.
+//! The thread of the hand-over takes from the queue, so that nobody who sends waits, and no lock of a bridge is held while another one is taken.
 //! Over each link so many endpoints are offered at a time as the other side may leave without an answer.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use super::bridge::{Bridge, Way};
 use super::fault::{Fault, PENDING};
 use super::link::{Link, Path, refuse};
-use super::post;
 use super::travel::Handover;
+use super::worker_lines;
 use crate::inner::CORE;
 use mullion_sip_exchange::channel::Side;
 use mullion_sip_exchange::exchange::wire::EncodeError;
@@ -112,13 +112,13 @@ enum Task {
 }
 
 /// Where tasks are left.
-struct Desk {
+struct ToDo {
     tasks: Mutex<Tasks>,
     more: Condvar,
 }
 
 /// Endpoints that leave. In the host's copy alone, as bridges are.
-static DESK: Desk = Desk {
+static TO_DO: ToDo = ToDo {
     tasks: Mutex::new(Tasks {
         open: false,
         list: VecDeque::new(),
@@ -129,18 +129,19 @@ static DESK: Desk = Desk {
 };
 
 fn tasks() -> MutexGuard<'static, Tasks> {
-    DESK.tasks
+    TO_DO
+        .tasks
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn put_task(task: Task) {
     tasks().list.push_back(task);
-    DESK.more.notify_one();
+    TO_DO.more.notify_one();
 }
 
 /// From now on endpoints can be sent to other OS processes: a thread is about to [`carry`] them.
-pub fn open_desk() {
+pub fn begin_hand_over() {
     tasks().open = true;
 }
 
@@ -152,7 +153,7 @@ pub fn carry(carrier: &dyn Carrier) -> ! {
             match tasks.list.pop_front() {
                 Some(task) => break task,
                 None => {
-                    let more = DESK.more.wait(tasks);
+                    let more = TO_DO.more.wait(tasks);
                     tasks = more.unwrap_or_else(|poisoned| poisoned.into_inner());
                 }
             }
@@ -311,7 +312,7 @@ impl Handed {
 
     /// Its peer is here: from now on a bridge is in its place, which waits for its line by a number.
     fn wait(self) -> u64 {
-        let bridge = Bridge::new(self.end, post::choose().unwrap_or_default());
+        let bridge = Bridge::new(self.end, worker_lines::choose().unwrap_or_default());
         let mut tasks = tasks();
         tasks.last += 1;
         let number = tasks.last;

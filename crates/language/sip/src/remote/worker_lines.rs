@@ -21,7 +21,7 @@ const NOISE: u32 = 1000;
 
 /// A worker's part. `changed` and `joined` are for every OS thread, the rest for the worker's own.
 #[derive(Debug, Default)]
-pub(super) struct Post {
+pub(super) struct WorkerLines {
     changed: AtomicU32,
     joined: Mutex<Vec<Joined>>,
     seen: Cell<u32>,
@@ -39,9 +39,9 @@ pub(super) struct Post {
 
 // SAFETY: other OS threads touch `changed`, `joined` and `only` alone, which are atomic or locked. The cells are reached
 // through the functions of `EVENTS` but `wake`, which the core calls on the worker's own OS thread.
-unsafe impl Sync for Post {}
-// SAFETY: the cells are at their first values, and refer to nothing, when the post is made for its worker.
-unsafe impl Send for Post {}
+unsafe impl Sync for WorkerLines {}
+// SAFETY: the cells are at their first values, and refer to nothing, when the value is made for its worker.
+unsafe impl Send for WorkerLines {}
 
 /// A link, what of it was heard last, and the bridges over it.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ struct Joined {
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// One for each worker.
-static POSTS: OnceLock<Box<[Post]>> = OnceLock::new();
+static ALL: OnceLock<Box<[WorkerLines]>> = OnceLock::new();
 
 /// A worker for a new bridge: the calling one, or each in turn.
 pub(super) fn choose() -> Option<usize> {
@@ -83,8 +83,8 @@ pub(super) fn choose() -> Option<usize> {
 /// has it, and the number of the memory ([`Memory::numbered`](super::Memory::numbered)). For the host.
 pub fn lines() -> Vec<(usize, u64)> {
     let _host = CORE.as_host();
-    let bridges = |post: &Post| {
-        let joined = post.joined();
+    let bridges = |own: &WorkerLines| {
+        let joined = own.joined();
         let known: Vec<_> = joined
             .iter()
             .filter(|one| !one.joint.is_gone())
@@ -92,7 +92,7 @@ pub fn lines() -> Vec<(usize, u64)> {
             .collect();
         known
     };
-    posts().iter().flat_map(bridges).collect()
+    all().iter().flat_map(bridges).collect()
 }
 
 /// The memory of a channel between OS processes.
@@ -119,29 +119,29 @@ impl LineMemory {
 /// Memory of channels between OS processes that have an end here. For the host.
 pub fn line_memory() -> Vec<LineMemory> {
     let _host = CORE.as_host();
-    let bridges = |post: &Post| {
-        let joined = post.joined();
+    let bridges = |own: &WorkerLines| {
+        let joined = own.joined();
         joined
             .iter()
             .filter(|one| !one.joint.is_gone())
             .map(|one| one.joint.memory)
             .collect::<Vec<_>>()
     };
-    posts().iter().flat_map(bridges).collect()
+    all().iter().flat_map(bridges).collect()
 }
 
 /// From now on the worker hears the bridge's bell.
 pub(super) fn add(worker: usize, bridge: Arc<Bridge>, joint: Arc<Joint>) {
-    if let Some(post) = posts().get(worker) {
-        post.joined().push(Joined { bridge, joint });
+    if let Some(own) = all().get(worker) {
+        own.joined().push(Joined { bridge, joint });
     }
     change(worker);
 }
 
 /// Has the worker look at all its bridges.
 pub(super) fn change(worker: usize) {
-    if let Some((worker, post)) = CORE.workers().get(worker).zip(posts().get(worker)) {
-        post.changed.fetch_add(1, Ordering::SeqCst);
+    if let Some((worker, own)) = CORE.workers().get(worker).zip(all().get(worker)) {
+        own.changed.fetch_add(1, Ordering::SeqCst);
         worker.look_for(&EVENTS);
         worker.rouse();
     }
@@ -153,13 +153,18 @@ pub(super) fn change_all() {
 }
 
 /// One for each worker; none before workers run.
-fn posts() -> &'static [Post] {
-    match POSTS.get() {
+fn all() -> &'static [WorkerLines] {
+    match ALL.get() {
         Some(posts) => posts,
         None if CORE.workers().is_empty() => &[],
         None => {
             let _host = CORE.as_host();
-            POSTS.get_or_init(|| CORE.workers().iter().map(|_| Post::default()).collect())
+            ALL.get_or_init(|| {
+                CORE.workers()
+                    .iter()
+                    .map(|_| WorkerLines::default())
+                    .collect()
+            })
         }
     }
 }
@@ -174,11 +179,11 @@ static EVENTS: Events = Events {
 };
 
 #[inline]
-fn of(worker: &Worker) -> &'static Post {
-    &posts()[usize::from(worker.index())]
+fn of(worker: &Worker) -> &'static WorkerLines {
+    &all()[usize::from(worker.index())]
 }
 
-impl Post {
+impl WorkerLines {
     fn joined(&self) -> MutexGuard<'_, Vec<Joined>> {
         self.joined
             .lock()
