@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// match run.finish()? {
 ///     ProgramEnd::Exit(status) => println!("it ended with {status}"),
 ///     ProgramEnd::Fault(fault) => println!("{fault}"),
-///     ProgramEnd::Returned => println!("its entry returned"),
+///     _ => println!("its entry returned"),
 /// }
 /// # Ok(()) }
 /// ```
