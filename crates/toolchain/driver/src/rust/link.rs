@@ -157,6 +157,20 @@ _Unwind_GetIP:
 \txorl\t%eax, %eax
 \tret
 \t.size\t_Unwind_GetIP, .-_Unwind_GetIP
+\t.section\t.text._Unwind_GetCFA,\"ax\",@progbits
+\t.weak\t_Unwind_GetCFA
+\t.type\t_Unwind_GetCFA,@function
+_Unwind_GetCFA:
+\txorl\t%eax, %eax
+\tret
+\t.size\t_Unwind_GetCFA, .-_Unwind_GetCFA
+\t.section\t.text._Unwind_FindEnclosingFunction,\"ax\",@progbits
+\t.weak\t_Unwind_FindEnclosingFunction
+\t.type\t_Unwind_FindEnclosingFunction,@function
+_Unwind_FindEnclosingFunction:
+\txorl\t%eax, %eax
+\tret
+\t.size\t_Unwind_FindEnclosingFunction, .-_Unwind_FindEnclosingFunction
 \t.section\t.note.GNU-stack,\"\",@progbits
 ";
 
