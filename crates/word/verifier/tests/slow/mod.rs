@@ -189,7 +189,8 @@ impl Reader<'_> {
             let from = near + 2 * displacement(&compare);
             let (to, next) = self.jump(compare.next_ip(), Mnemonic::Jne)?;
             let even = displacement(&compare) % 2 == 0;
-            let first = *start.get_or_insert(from) == from;
+            let first = start.is_none();
+            start.get_or_insert(from);
             (even && (first || from == end) && *cold.get_or_insert(to) == to).then_some(())?;
             end = from + 2 * compare.op1_register().size() as i64;
             at = next;
