@@ -63,8 +63,9 @@ def modules():
     """Name and path of each modelled file, and the crate."""
     for model, crate in MODELS.items():
         text = (model / "src/lib.rs").read_text()
-        found = re.findall(r'#\[path = "\.\./\.\./(src/[^"]+)"\]\s*mod (\w+);', text)
-        yield from ((name, crate / path, crate) for path, name in found)
+        found = re.findall(r'#\[path = "([^"]+)"\]\s*mod (\w+);', text)
+        place = lambda path: (model / "src" / path).resolve().relative_to(ROOT)
+        yield from ((name, place(path), crate) for path, name in found)
 
 
 def mutants(text):
@@ -131,7 +132,7 @@ def main():
             line = text.splitlines()[number - 1].strip()
             known = KNOWN.get((name, line, weaker))
             verdict = said or ("known: " + known if known else "SURVIVES")
-            print(f"{path.relative_to(crate / 'src')}:{number}  {ordering.strip()} -> {weaker.strip()}  {verdict}", flush=True)
+            print(f"{path.as_posix().split('/src/', 1)[1]}:{number}  {ordering.strip()} -> {weaker.strip()}  {verdict}", flush=True)
             if not said and not known:
                 left.append((path, number, line))
         (tree / path).write_text(text)
