@@ -77,7 +77,7 @@ fn that_matter(options: &[OsString]) -> Vec<&OsString> {
                 kept.extend(options.next());
             }
             "--MD" | "--debug-prefix-map" => drop(options.next()),
-            text if ["-I", "-m", "--64", "--gdwarf-"]
+            text if ["-I", "-m", "--64"]
                 .iter()
                 .any(|kind| text.starts_with(kind)) =>
             {

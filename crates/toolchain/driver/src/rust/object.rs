@@ -38,11 +38,15 @@ pub(super) fn assemble(
     }
 }
 
-/// The text as GNU as reads it, to be measured.
+/// The text as GNU as reads it, to be measured: without lines of its source.
 fn known_to_gas(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
-        if !line.trim_start().starts_with(".prefalign") {
+        let bare = line.trim_start();
+        if ![".prefalign", ".file\t", ".loc\t"]
+            .iter()
+            .any(|name| bare.starts_with(name))
+        {
             out.push_str(line);
         }
         out.push('\n');
