@@ -296,11 +296,12 @@ fn modules_come_and_go_while_frames_flow() {
 #[test]
 fn a_capture_goes_through_and_tcpdump_reads_it() {
     let place = tempfile::tempdir().unwrap();
-    let fragments = module(
+    let mut fragments = module(
         "fragments",
         build("fragments", None, place.path()),
         Kind::Monitor,
     );
+    fragments.sees = Some(20);
     let forwarder = Forwarder::new(Host::new(), &[fragments]).unwrap();
     let mut capture = pcap::Writer::new(Vec::new()).unwrap();
     for n in 0..100u8 {
