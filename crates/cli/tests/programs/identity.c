@@ -1,4 +1,5 @@
-/* `cpuid` and `xgetbv` touch no memory: rewriter and verifier both let them through. */
+/* `cpuid` and `xgetbv` touch no memory: rewriter and verifier both let them through. What `xgetbv` says of AVX-512
+ * (bits 5 to 7) is hidden in a domain, which has no such instructions. */
 #include <cpuid.h>
 #include <stdio.h>
 
@@ -12,7 +13,7 @@ int main(void) {
     printf("%x %x\n", a, d & bit_SSE2);
     if (c & bit_OSXSAVE) {
         __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-        printf("%x %x\n", low, high);
+        printf("%x %x\n", low & ~0xe0u, high);
     }
     return 0;
 }
