@@ -352,7 +352,7 @@ impl Module {
         let length = header.length as usize;
         let is_whole = *shown == (0..frame.len());
         // A part can be changed, and not made longer or shorter.
-        if length > ROOM || length < frame::ETHERNET || !is_whole && length != shown.len() {
+        if !(frame::ETHERNET..=ROOM).contains(&length) || !is_whole && length != shown.len() {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(Verdict::Pass);
         }

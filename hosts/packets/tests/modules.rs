@@ -129,9 +129,9 @@ fn errors_of_single_bits_are_repaired_and_others_counted() {
         for coded in &mut coded {
             assert!(frame::is_sound(coded) && coded.len() <= 1514, "{length}");
             // One wrong bit in every eighth byte or so; two in one, sometimes.
-            for at in 42..coded.len() {
+            for byte in &mut coded[42..] {
                 if random(&mut state).is_multiple_of(8) {
-                    coded[at] ^= 1 << (random(&mut state) % 8);
+                    *byte ^= 1 << (random(&mut state) % 8);
                     repaired += 1;
                 }
             }

@@ -1,5 +1,6 @@
 //! `mullion packets`: a forwarder with users' modules, and what it is asked while it runs.
 
+use crate::output::{self, outln, sayln};
 use anyhow::{Context, bail};
 use mullion_host::Host;
 use mullion_packets::config::{Config, Description};
@@ -108,9 +109,7 @@ impl Args {
             }
             Command::Reports(args) => {
                 match args.control.ask(&Question::Reports { name: args.name })? {
-                    Answer::Reports(reports) => reports
-                        .iter()
-                        .for_each(|text| print!("{}", printable(text))),
+                    Answer::Reports(reports) => output::print(&printable(&reports.concat()))?,
                     other => done(other)?,
                 }
             }
@@ -173,7 +172,7 @@ impl RunArgs {
             Some(path) => Some(control::listen(path).with_context(|| path.display().to_string())?),
             None => None,
         };
-        eprintln!(
+        sayln!(
             "mullion packets: forwarding between {left} and {right}, {} modules",
             config.modules.len()
         );
@@ -186,7 +185,7 @@ impl RunArgs {
         if let Some(path) = &self.control {
             let _ = std::fs::remove_file(path);
         }
-        print(&control::status(&forwarder));
+        print(&control::status(&forwarder))?;
         Ok(result?)
     }
 }
@@ -200,10 +199,10 @@ impl FileArgs {
             .with_context(|| self.from.display().to_string())?;
         for module in forwarder.modules().iter() {
             for report in module.take_reports() {
-                print!("{}", printable(&String::from_utf8_lossy(&report)));
+                output::print(&printable(&String::from_utf8_lossy(&report)))?;
             }
         }
-        print(&control::status(&forwarder));
+        print(&control::status(&forwarder))?;
         Ok(())
     }
 }
@@ -215,13 +214,13 @@ impl StatusArgs {
                 bail!("the forwarder answers something else");
             };
             if self.json {
-                println!("{}", serde_json::to_string_pretty(&status)?);
+                outln!("{}", serde_json::to_string_pretty(&status)?)?;
                 return Ok(());
             }
             if self.watch {
-                print!("\x1b[H\x1b[J");
+                output::print("\x1b[H\x1b[J")?;
             }
-            print(&status);
+            print(&status)?;
             if !self.watch {
                 return Ok(());
             }
@@ -245,25 +244,31 @@ impl LoadArgs {
     }
 }
 
-fn print(status: &Status) {
-    println!("port  received      bytes       sent    dropped     unsent       lost");
+fn print(status: &Status) -> anyhow::Result<()> {
+    outln!("port  received      bytes       sent    dropped     unsent       lost")?;
     for (number, port) in status.ports.iter().enumerate() {
-        println!(
+        outln!(
             "{number:<4} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10}",
-            port.received, port.received_bytes, port.sent, port.dropped, port.unsent, port.lost
-        );
+            port.received,
+            port.received_bytes,
+            port.sent,
+            port.dropped,
+            port.unsent,
+            port.lost
+        )?;
     }
     if status.modules.is_empty() {
-        return;
+        return Ok(());
     }
-    println!("\nmodule              frames    changed    dropped      added    refused   ns each");
+    outln!("\nmodule              frames    changed    dropped      added    refused   ns each")?;
     for module in &status.modules {
-        print_module(module);
+        print_module(module)?;
     }
+    Ok(())
 }
 
-fn print_module(module: &ModuleStatus) {
-    println!(
+fn print_module(module: &ModuleStatus) -> anyhow::Result<()> {
+    outln!(
         "{:<16} {:>9} {:>10} {:>10} {:>10} {:>10} {:>9}",
         module.module.name,
         module.frames,
@@ -272,11 +277,12 @@ fn print_module(module: &ModuleStatus) {
         module.added,
         module.refused,
         module.nanoseconds
-    );
+    )?;
     if let Some(why) = &module.stopped {
-        println!(
+        outln!(
             "    taken out: {}",
             printable(why).trim_end().replace('\n', "\n    ")
-        );
+        )?;
     }
+    Ok(())
 }

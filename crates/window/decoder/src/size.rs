@@ -1,7 +1,7 @@
 //! How many bytes an operand in memory has.
 //!
 //! A window's guards take what is wide, so its verifier does not ask. The word wall's does: there a store of 16 bytes
-//! needs the right to all of them. A later line of [`SIZES`] is right where an earlier one says something else. The tests hold
+//! needs the right to all of them. A later line of `SIZES` is right where an earlier one says something else. The tests hold
 //! every opcode of every row against iced-x86.
 
 use crate::decode::Instruction;
