@@ -1,6 +1,7 @@
 //! SHA-256 at compile time, so that contracts and layouts have digests that are constants.
 //!
 //! No maintained crate computes it in a `const fn`; this one is held against `sha2` by its tests.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 
