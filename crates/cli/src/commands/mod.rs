@@ -13,6 +13,7 @@ mod key;
 mod keynote;
 mod keynote_bench;
 mod keys;
+mod legislate;
 mod load;
 mod loader;
 mod log;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Grant(grant::Args),
     Key(key::Args),
     Keynote(keynote::Args),
+    Legislate(legislate::Args),
     Load(Box<load::Args>),
     Loader(loader::Args),
     Log(log::Args),
@@ -116,6 +118,7 @@ impl Command {
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),
             Command::Keynote(args) => args.run(),
+            Command::Legislate(args) => args.run(),
             Command::Load(args) => args.run(),
             Command::Loader(args) => args.run(),
             Command::Log(args) => args.run(),
