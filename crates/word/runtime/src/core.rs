@@ -1,11 +1,12 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
 use crate::gates::{Import, Inner, Seat, state};
+use crate::keep::Keep;
 use crate::memory::Reserved;
 use crate::module::Module;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Prepared;
+use crate::rights::Grants;
 use crate::{learn, operand};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
@@ -30,7 +31,8 @@ pub(crate) struct Core {
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
-    pub(crate) prepared: Mutex<Prepared>,
+    pub(crate) grants: Mutex<Grants>,
+    pub(crate) keep: Keep,
     /// What allocators have given it, by address.
     pub(crate) held: Mutex<HashMap<u64, Held>>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,

@@ -21,6 +21,7 @@ mod domain;
 mod fault;
 mod gates;
 mod host;
+mod keep;
 mod learn;
 mod load;
 mod memory;

@@ -9,6 +9,7 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{self, Import, Inner, state};
+use crate::keep::Keep;
 use crate::learn;
 use crate::memory::{self, PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
@@ -138,7 +139,8 @@ pub(crate) fn load(
         exports,
         life: Mutex::new(Life::default()),
         held: Mutex::default(),
-        prepared: Mutex::default(),
+        grants: Mutex::default(),
+        keep: Keep::default(),
         seats: Mutex::default(),
         stacks: Mutex::default(),
         reports: Mutex::default(),
