@@ -1,17 +1,19 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
 use crate::gates::{Import, Inner, Seat, state};
+use crate::keep::Keep;
 use crate::memory::Reserved;
 use crate::module::Module;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Prepared;
+use crate::rights::Grants;
+use crate::{learn, operand};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// All that is known of a domain. It is never freed: gates have its address.
 pub(crate) struct Core {
@@ -29,13 +31,20 @@ pub(crate) struct Core {
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
-    pub(crate) prepared: Mutex<Prepared>,
+    pub(crate) grants: Mutex<Grants>,
+    pub(crate) keep: Keep,
     /// What allocators have given it, by address.
     pub(crate) held: Mutex<HashMap<u64, Held>>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
     /// Regions that threads of it have left.
     pub(crate) stacks: Mutex<Vec<u64>>,
     pub(crate) reports: Mutex<Vec<Report>>,
+    /// A domain that has it is not confined: what is refused is told, and done.
+    pub(crate) learning: Option<learn::Hook>,
+    /// Functions that a learning domain has called by address without leave.
+    pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
+    /// For reports, made when first needed.
+    pub(crate) points: OnceLock<operand::Points>,
 }
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.

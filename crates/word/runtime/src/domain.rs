@@ -2,6 +2,8 @@
 
 use crate::core::{Core, Held};
 use crate::gates::{Registers, state};
+use crate::keep::barrier;
+use crate::learn;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
@@ -58,10 +60,9 @@ impl Core {
     /// No call begins from now on; how many have not returned. Those end when they next come back.
     fn stop(&self) -> u64 {
         self.inner.state.fetch_or(state::ENDED, Ordering::SeqCst);
-        let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-        // SAFETY: it has no effect but order. A gate counts its entry first and reads the state then: behind this
-        // barrier either its count is seen here, or it sees the state. It was registered by `Inside::new`.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+        // A gate counts its entry first and reads the state then: behind this barrier either its count is seen here,
+        // or it sees the state.
+        barrier();
         let seats = lock(&self.seats);
         // SAFETY: a seat on the list lives, and its depth is atomic.
         seats
@@ -78,7 +79,7 @@ impl Core {
             .find(|import| import.name == "free" && import.target != 0);
         let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
         for (address, block) in held {
-            slow::take_away(self.id, address, block.bytes);
+            slow::take_away(self, address, block.bytes);
             if let Some(free) = free {
                 let mut registers = slow::no_arguments();
                 registers.integers[0] = address;
@@ -107,9 +108,10 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
+        learning: Option<learn::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
-        let core = load::load(module, policy, resolve)?;
+        let core = load::load(module, policy, learning, resolve)?;
         core.call_all(core.module.parts.init.iter());
         Ok(Domain { core })
     }
@@ -141,9 +143,11 @@ impl Domain {
         self.core.id
     }
 
-    /// The table as the domain's code reads it.
+    /// The table as the domain's code reads it. While none of its code runs, what was granted for its latest call may
+    /// still be there; this call takes that away.
     #[must_use]
     pub fn view(&self) -> &View {
+        self.core.keep.settle(self.core);
         &self.core.view
     }
 
@@ -170,6 +174,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         core.map_data()?;
         thread::fresh_seats(core);
@@ -194,6 +199,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         world().supervisor().pd_free(&ROOT, core.id)?;
         life.is_gone = true;
@@ -220,6 +226,7 @@ impl Domain {
     /// What the domain may do with a word, as the supervisor has it.
     #[must_use]
     pub fn permission(&self, address: usize) -> Permission {
+        self.core.keep.settle(self.core);
         world()
             .supervisor()
             .permission(self.core.id, address as u64 / 4)

@@ -37,6 +37,11 @@ pub(crate) struct Seat {
     /// The data stack as the thread found it, and its lowest mapped address.
     pub(crate) top: u64,
     pub(crate) low: u64,
+    /// Calls in a row for which something was granted (`keep.rs`).
+    pub(crate) streak: u64,
+    /// The body of the export that was entered last, and its `FunctionPolicy` or null.
+    pub(crate) latest: u64,
+    pub(crate) policy: *const c_void,
 }
 
 /// The part of a domain that gates read.
@@ -83,6 +88,8 @@ pub(crate) struct Import {
     pub(crate) slow: u32,
     pub(crate) policy: Option<FunctionPolicy>,
     pub(crate) name: String,
+    /// It is not offered: calls of it are told by a domain that learns.
+    pub(crate) is_learned: bool,
 }
 
 /// The registers of a call, and of its result.

@@ -23,7 +23,8 @@ const CONTROL: u64 = 1 << 20;
 const GUARD: u64 = 64 << 10;
 /// What an entry from the host leaves of the control stack at least.
 const RESERVE: u64 = 16 << 10;
-const ALTERNATE: u64 = 64 << 10;
+/// Notes of learning domains run there, too.
+const ALTERNATE: u64 = 256 << 10;
 
 /// What handlers and the watchdog know of a thread.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Thread {
     pub(crate) refusal: Option<String>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
+    /// Integer arguments of the calls of learning domains that have not returned.
+    pub(crate) calls: Vec<[u64; 6]>,
     pub(crate) control: Reserved,
     seats: Vec<Place>,
     table: Reserved,
@@ -89,6 +92,7 @@ impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
     fn leave(self) {
         let at = SeatAt(&raw const *self.seat);
+        self.core.keep.forget((&raw const *self.seat).cast_mut());
         lock(&self.core.seats).retain(|seat| *seat != at);
         let life = lock(&self.core.life);
         match life.is_gone {
@@ -135,6 +139,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         record: Record::default(),
         refusal: None,
         ended: 0,
+        calls: Vec::new(),
         control,
         seats: Vec::new(),
         table,
@@ -192,6 +197,21 @@ fn alternate_off(memory: &Reserved) {
             now.ss_flags = libc::SS_DISABLE;
             libc::sigaltstack(&now, std::ptr::null_mut());
         }
+    }
+}
+
+/// The calling thread's seat in a domain, if it has one.
+#[inline]
+pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
+    // SAFETY: `here` is the thread's own; its table has a slot for each index, and a seat in the table lives.
+    unsafe {
+        let seats = (*here()).seats;
+        let seat = match seats.is_null() {
+            true => std::ptr::null_mut(),
+            false => *seats.add(core.inner.index as usize),
+        };
+        let is_it = !seat.is_null() && (*seat).inner == &raw const core.inner;
+        is_it.then_some(seat)
     }
 }
 
@@ -264,6 +284,9 @@ impl Place {
             depth: AtomicU64::new(0),
             top,
             low: region + STACK_REGION - STACK_MARGIN - bytes,
+            streak: 0,
+            latest: 0,
+            policy: std::ptr::null(),
         });
         Ok(Place {
             seat,
