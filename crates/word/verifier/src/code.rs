@@ -35,6 +35,8 @@ struct Check {
     /// What may rely on it, as displacements.
     read: Range<i64>,
     write: Range<i64>,
+    /// Ends of both for an access of an aligned address.
+    aligned: (i64, i64),
     /// Address of its first instruction.
     at: u32,
     /// Behind its last jump.
@@ -62,6 +64,8 @@ struct Access {
     write: bool,
     /// It may not happen although the instruction completes.
     lazy: bool,
+    /// It faults, and touches nothing, if its address is not a multiple of four.
+    aligned: bool,
     at: u32,
     end: u32,
 }
@@ -358,14 +362,21 @@ impl<'a> Pass<'a> {
         let both = |range: &Range<i64>| {
             range.start.max(compares.covered.start)..range.end.min(compares.covered.end)
         };
+        // Whole words, if the operand's address is a multiple of four.
+        let words = compares.covered.end + 3;
+        let aligned = (points.read.end.min(words), points.write.end.min(words));
         self.mark(position, compares.end);
         self.line.forget(R11);
-        let Operand { base, index, .. } = compares.operand;
-        self.line.check(self.checks.len() as u32, base, index);
+        let Operand {
+            base, index, scale, ..
+        } = compares.operand;
+        self.line
+            .check(self.checks.len() as u32, base, index, scale);
         self.checks.push(Check {
             operand: compares.operand,
             read: both(&points.read),
             write: both(&points.write),
+            aligned,
             at: self.view.at(position),
             end: self.view.at(compares.end),
             closed: self.view.at(compares.end),
@@ -444,6 +455,7 @@ impl<'a> Pass<'a> {
                 bytes: instruction.memory_bytes(),
                 write: row.has(row::RM_WRITE),
                 lazy: row.has(row::LAZY),
+                aligned: is_aligned(instruction),
                 at,
                 end,
             };
@@ -466,6 +478,10 @@ impl<'a> Pass<'a> {
             }
             Kind::Arithmetic | Kind::Lea => {
                 if self.stack_step(instruction, position)? {
+                    return Ok(());
+                }
+                if let Some((register, by)) = self.constant_step(instruction, position) {
+                    self.line.step(register, by);
                     return Ok(());
                 }
             }
@@ -543,6 +559,33 @@ impl<'a> Pass<'a> {
         self.ranges.push(made.looked..end);
         self.stats.indirect += 1;
         Ok(())
+    }
+
+    /// A number added to all of a register, if that is what the instruction does.
+    fn constant_step(&self, instruction: &Instruction, position: usize) -> Option<(u8, i64)> {
+        if instruction.size != 8 {
+            return None;
+        }
+        let Instruction {
+            reg,
+            base,
+            index,
+            displacement,
+            ..
+        } = *instruction;
+        match instruction.row.kind {
+            Kind::Lea => (reg == base && index == NONE && !instruction.narrow)
+                .then_some((reg, i64::from(displacement))),
+            Kind::Arithmetic if !instruction.memory => {
+                let immediate = instruction.immediate(self.view.rest(position));
+                match reg & 7 {
+                    0 => Some((instruction.rm, immediate)),
+                    5 => Some((instruction.rm, -immediate)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// A constant step of `%r15`, if it is one.
@@ -624,6 +667,7 @@ impl<'a> Pass<'a> {
                 bytes,
                 write,
                 lazy: false,
+                aligned: false,
                 at,
                 end,
             })?;
@@ -661,22 +705,26 @@ impl<'a> Pass<'a> {
             self.stats.free += 1;
             return Ok(());
         }
-        let near = i64::from(displacement);
-        let bytes = near..near + i64::from(access.bytes);
-        let covers = |number: &u32| {
+        let covers = |(number, shift): &(u32, i64)| {
             let check = self.checks.get(*number as usize);
             check.is_some_and(|check| {
-                let range = if access.write {
-                    &check.write
-                } else {
-                    &check.read
+                // Where the access is, by the registers as the check found them.
+                let near = i64::from(displacement) + shift;
+                let (range, whole) = match access.write {
+                    true => (&check.write, check.aligned.1),
+                    false => (&check.read, check.aligned.0),
+                };
+                let distance = near - i64::from(check.operand.displacement);
+                let end = match access.aligned && distance % abi::WORD as i64 == 0 {
+                    true => whole,
+                    false => range.end,
                 };
                 check.operand.is_beside(&access.operand)
-                    && range.start <= bytes.start
-                    && bytes.end <= range.end
+                    && range.start <= near
+                    && near + i64::from(access.bytes) <= end
             })
         };
-        let Some(number) = self.line.checks(base, index).find(covers) else {
+        let Some((number, _)) = self.line.checks(base, index).find(covers) else {
             return Err(match (stack, access.write) {
                 (true, _) => Rule::Displacement,
                 (_, true) => Rule::WriteUnchecked,
@@ -953,6 +1001,25 @@ fn is_scratch_set(instruction: &Instruction) -> bool {
             instruction.reg == R11 && instruction.size == 8 && !instruction.memory
         }
         Kind::Move => instruction.rm == R11 && instruction.size == 8 && !instruction.memory,
+        _ => false,
+    }
+}
+
+/// Moves of whole vectors that fault unless their address is a multiple of 16 at least, whatever `%mxcsr` says.
+fn is_aligned(instruction: &Instruction) -> bool {
+    let plane = usize::from(instruction.plane);
+    let floats = [
+        row::plane(1, 0),
+        row::plane(1, 1),
+        row::plane(4, 0),
+        row::plane(4, 1),
+    ];
+    let integers = [row::plane(1, 1), row::plane(4, 1)];
+    match instruction.opcode {
+        // movaps, movapd, movntps, movntpd
+        0x28 | 0x29 | 0x2b => floats.contains(&plane),
+        // movdqa, movntdq
+        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
         _ => false,
     }
 }

@@ -22,6 +22,9 @@ enum Kind {
         registers: Registers,
         read: (i64, i64),
         write: (i64, i64),
+        /// The ends of both where addresses are multiples of four.
+        whole: (i64, i64),
+        near: i64,
         cold: u64,
     },
     Points {
@@ -210,12 +213,15 @@ impl Reader<'_> {
                     best = (*first, last + 1);
                 }
             }
-            (best.0.max(start.unwrap_or(0)), best.1.min(end - 3))
+            (best.0.max(start.unwrap_or(0)), best.1)
         };
+        let (read, write) = (covered(&[1, 2]), covered(&[2]));
         let kind = Kind::Check {
             registers: registers(&lea),
-            read: covered(&[1, 2]),
-            write: covered(&[2]),
+            read: (read.0, read.1.min(end - 3)),
+            write: (write.0, write.1.min(end - 3)),
+            whole: (read.1.min(end), write.1.min(end)),
+            near,
             cold: cold?,
         };
         Some((kind, at))
@@ -477,6 +483,18 @@ impl Judge<'_> {
         registers: &[Register],
         mut wanted: impl FnMut(&Item) -> Option<T>,
     ) -> Option<T> {
+        self.back_over(number, registers, |item, _| wanted(item), false)
+    }
+
+    /// The same; with `steps`, constant steps of the registers keep them, and `wanted` is told their sum for each.
+    fn back_over<T>(
+        &self,
+        number: usize,
+        registers: &[Register],
+        mut wanted: impl FnMut(&Item, &BTreeMap<Register, i64>) -> Option<T>,
+        steps: bool,
+    ) -> Option<T> {
+        let mut sums = BTreeMap::new();
         let mut at = number;
         loop {
             if self.targets.contains(&self.items[at].at) {
@@ -487,8 +505,15 @@ impl Judge<'_> {
             if self.ends_line(item) {
                 return None;
             }
-            if let Some(found) = wanted(item) {
+            if let Some(found) = wanted(item, &sums) {
                 return Some(found);
+            }
+            if steps
+                && matches!(item.kind, Kind::Plain)
+                && let Some((register, by)) = constant(&item.first)
+            {
+                *sums.entry(register).or_default() += by;
+                continue;
             }
             if registers
                 .iter()
@@ -646,26 +671,72 @@ impl Judge<'_> {
         }
         let mut passed = 0;
         let scale = if index == Register::None { 1 } else { scale };
-        self.back(number, &[base, index], |item| {
+        let is_aligned = aligned(instruction);
+        let wanted = |item: &Item, sums: &BTreeMap<Register, i64>| {
             let Kind::Check {
                 registers,
                 read,
                 write: writes,
+                whole,
+                near: operand,
                 ..
             } = &item.kind
             else {
                 return None;
             };
             passed += 1;
-            let (start, end) = if write { *writes } else { *read };
+            let moved = |register| sums.get(&register).copied().unwrap_or(0);
+            let near = near + moved(base) + i64::from(scale) * moved(index);
+            let ((start, mut end), whole) = match write {
+                true => (*writes, whole.1),
+                false => (*read, whole.0),
+            };
+            if is_aligned && (near - operand) % 4 == 0 {
+                end = whole;
+            }
             let covers = *registers == (base, index, scale) && start <= near && near + size <= end;
             (covers && passed <= abi::MAX_CHECKS).then_some(())
-        })
+        };
+        self.back_over(number, &[base, index], wanted, true)
     }
 }
 
 fn is_padding(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Nop
+}
+
+/// A number added to a register other than the data stack pointer, and which one.
+fn constant(instruction: &Instruction) -> Option<(Register, i64)> {
+    let to = instruction.op0_register();
+    let by = match instruction.code() {
+        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 => immediate(instruction)?,
+        Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 => -immediate(instruction)?,
+        Code::Lea_r64_m if registers(instruction) == (to, Register::None, 1) => {
+            displacement(instruction)
+        }
+        _ => return None,
+    };
+    (instruction.op0_kind() == OpKind::Register && to != Register::R15).then_some((to, by))
+}
+
+/// Whether an access faults unless its address is a multiple of 16.
+fn aligned(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(
+        instruction.mnemonic(),
+        Movaps
+            | Movapd
+            | Movdqa
+            | Movntps
+            | Movntpd
+            | Movntdq
+            | Vmovaps
+            | Vmovapd
+            | Vmovdqa
+            | Vmovntps
+            | Vmovntpd
+            | Vmovntdq
+    )
 }
 
 /// A constant step of the data stack pointer.
