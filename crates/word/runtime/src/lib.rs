@@ -26,6 +26,7 @@ mod memory;
 mod module;
 mod operand;
 mod policy;
+mod refuse;
 mod report;
 mod rights;
 mod slow;
@@ -42,6 +43,7 @@ pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
+pub use refuse::refuse;
 pub use report::{FaultKind, Report};
 pub use rights::GrantError;
 pub use world::SetupError;
