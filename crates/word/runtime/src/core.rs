@@ -6,12 +6,13 @@ use crate::module::Module;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
 use crate::rights::Prepared;
+use crate::{learn, operand};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// All that is known of a domain. It is never freed: gates have its address.
 pub(crate) struct Core {
@@ -36,6 +37,12 @@ pub(crate) struct Core {
     /// Regions that threads of it have left.
     pub(crate) stacks: Mutex<Vec<u64>>,
     pub(crate) reports: Mutex<Vec<Report>>,
+    /// A domain that has it is not confined: what is refused is told, and done.
+    pub(crate) learning: Option<learn::Hook>,
+    /// Functions that a learning domain has called by address without leave.
+    pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
+    /// For reports, made when first needed.
+    pub(crate) points: OnceLock<operand::Points>,
 }
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.

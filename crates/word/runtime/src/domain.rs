@@ -2,6 +2,7 @@
 
 use crate::core::{Core, Held};
 use crate::gates::{Registers, state};
+use crate::learn;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
@@ -107,9 +108,10 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
+        learning: Option<learn::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
-        let core = load::load(module, policy, resolve)?;
+        let core = load::load(module, policy, learning, resolve)?;
         core.call_all(core.module.parts.init.iter());
         Ok(Domain { core })
     }

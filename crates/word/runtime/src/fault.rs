@@ -5,13 +5,14 @@
 
 use crate::core::{Core, Record};
 use crate::gates::{self, Frame, Here, here, state};
+use crate::learn;
 use crate::memory::{PAGE, lock};
+use crate::object::object;
 use crate::operand;
 use crate::policy::ErrorValue;
 use crate::report::{FaultKind, Report};
 use crate::thread::{self, Thread};
 use crate::world::world;
-use mullion_supervisor::DomainId;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
 use std::io;
 use std::mem::MaybeUninit;
@@ -72,6 +73,10 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             return pass_on(signal, info, context);
         }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
+        let registers = general(&context.uc_mcontext.gregs);
+        if learn::go_on(&mut *here, kind, &registers, context) {
+            return;
+        }
         take_down(&mut *here, kind, (*info).si_addr() as u64, context);
     }
 }
@@ -286,7 +291,8 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
         place(record.at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
     let export = place(record.body).map_or_else(String::new, |(name, _)| name.to_owned());
     let address = match kind {
-        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        FaultKind::Access => operand::refused(core, record.at, &record.registers)
+            .map(|found| (found.address, found.right)),
         FaultKind::Call => Some((record.registers[11], 0)),
         FaultKind::NoMapping | FaultKind::DataStack | FaultKind::ControlStack if record.at != 0 => {
             Some((record.address, 0))
@@ -296,8 +302,8 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
     let (object, allow) = match (kind, address) {
         (_, Some((address, right))) => {
             let object = object(core, address);
-            let symbol = symbol_at(address);
-            let name = symbol.clone().unwrap_or_else(|| "FUNCTION".to_owned());
+            let symbol = object.symbol.clone();
+            let name = symbol.map_or_else(|| "FUNCTION".to_owned(), |(name, _)| name);
             let allow = match (kind, right) {
                 (FaultKind::Access, 2) => Some(format!(
                     "{export}: inout(argument, bytes), or grant {address:#x} to {} for writing",
@@ -310,7 +316,7 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
                 (FaultKind::Call, _) => Some(format!("allow {name} to {}", core.module.name)),
                 _ => None,
             };
-            (object, allow)
+            (object.to_string(), allow)
         }
         _ => (refusal.unwrap_or_default(), None),
     };
@@ -327,55 +333,6 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
         object,
         allow,
     }
-}
-
-/// What is at an address: whose words, which block, which symbol.
-fn object(core: &Core, address: u64) -> String {
-    let mut parts = Vec::new();
-    let owner = world().supervisor().owner(address / 4);
-    let domains = lock(&world().domains);
-    match owner {
-        Some(DomainId::SUPERVISOR) => parts.push("memory of the host".to_owned()),
-        Some(owner) if owner == core.id => parts.push("the module's own".to_owned()),
-        Some(owner) => {
-            let name = domains
-                .get(&owner)
-                .map_or("an ended module", |core| core.module.name());
-            parts.push(format!("memory of {name}"));
-        }
-        None => parts.push("no address that memory can have".to_owned()),
-    }
-    for other in domains.values() {
-        let held = lock(&other.held);
-        let block = held
-            .iter()
-            .find(|(at, held)| (**at..**at + held.bytes).contains(&address));
-        if let Some((at, held)) = block {
-            let name = other.module.name();
-            parts.push(format!(
-                "a block of {} bytes at {at:#x} that was given to {name}",
-                held.bytes
-            ));
-        }
-    }
-    drop(domains);
-    parts.extend(symbol_at(address));
-    parts.join(", ")
-}
-
-/// The host's symbol at an address, by its dynamic linker.
-fn symbol_at(address: u64) -> Option<String> {
-    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: it looks an address up, and fills the structure in.
-    let found = unsafe { libc::dladdr(address as *const _, info.as_mut_ptr()) };
-    // SAFETY: all zeros are a description without names.
-    let info = unsafe { info.assume_init() };
-    if found == 0 || info.dli_sname.is_null() {
-        return None;
-    }
-    // SAFETY: the dynamic linker's names end with a zero, and stay.
-    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_sname) };
-    Some(name.to_string_lossy().into_owned())
 }
 
 /// A signal that is not ours.

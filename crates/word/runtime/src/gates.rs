@@ -83,6 +83,8 @@ pub(crate) struct Import {
     pub(crate) slow: u32,
     pub(crate) policy: Option<FunctionPolicy>,
     pub(crate) name: String,
+    /// It is not offered: calls of it are told by a domain that learns.
+    pub(crate) is_learned: bool,
 }
 
 /// The registers of a call, and of its result.

@@ -1,6 +1,7 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::domain::Domain;
+use crate::learn::Note;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
@@ -42,7 +43,41 @@ impl Host {
         policy: Policy,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, LoadError> {
-        Domain::load(module, policy, resolve)
+        Domain::load(module, policy, None, resolve)
+    }
+
+    /// Makes a domain that *learns*: what would be refused is told to `hook`, and done. So it is **not confined**, and
+    /// this is for runs that find out what a policy must allow. What `policy` allows is not told.
+    ///
+    /// Other faults (an address without memory, a jump to no label, limits) end calls as in any domain. Each refused
+    /// access traps again: a loop of a million of them takes seconds.
+    ///
+    /// `hook` may run in the handler of a signal, on a stack of 256 KiB. A call of a domain from there is refused.
+    ///
+    /// # Safety
+    /// The host bears whatever the module does.
+    pub unsafe fn learn_with(
+        &self,
+        module: &Arc<Module>,
+        policy: Policy,
+        resolve: &mut dyn FnMut(&str) -> Option<usize>,
+        hook: impl Fn(&Note<'_>) + Send + Sync + 'static,
+    ) -> Result<Domain, LoadError> {
+        Domain::load(module, policy, Some(Arc::new(hook)), resolve)
+    }
+
+    /// As [`learn_with`](Self::learn_with); functions of the host are found by `dlsym`.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn learn(
+        &self,
+        module: &Arc<Module>,
+        policy: Policy,
+        hook: impl Fn(&Note<'_>) + Send + Sync + 'static,
+    ) -> Result<Domain, LoadError> {
+        // SAFETY: by the caller.
+        unsafe { self.learn_with(module, policy, &mut load::dlsym, hook) }
     }
 
     /// Lets a domain read, or read and write, memory of the host until [`revoke`](Self::revoke).

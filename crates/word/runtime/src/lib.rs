@@ -21,9 +21,11 @@ mod domain;
 mod fault;
 mod gates;
 mod host;
+mod learn;
 mod load;
 mod memory;
 mod module;
+mod object;
 mod operand;
 mod policy;
 mod refuse;
@@ -38,10 +40,12 @@ mod world;
 
 pub use domain::{Domain, EndError};
 pub use host::{Granted, Host};
+pub use learn::{Note, Want};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
+pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
 pub use refuse::refuse;
 pub use report::{FaultKind, Report};

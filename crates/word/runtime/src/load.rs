@@ -9,6 +9,7 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{self, Import, Inner, state};
+use crate::learn;
 use crate::memory::{self, PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::policy::{FunctionPolicy, Policy};
@@ -20,7 +21,7 @@ use mullion_word_table::{Code, CodeError, Table};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
 
 const THUNK: usize = 16;
@@ -72,6 +73,7 @@ pub(crate) fn dlsym(name: &str) -> Option<usize> {
 pub(crate) fn load(
     module: &Arc<Module>,
     policy: Policy,
+    learning: Option<learn::Hook>,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;
@@ -80,7 +82,7 @@ pub(crate) fn load(
     let base = memory.base();
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;
-    let imports = imports(module, &policy, resolve)?;
+    let imports = imports(module, &policy, learning.is_some(), resolve)?;
 
     let whole = Range::bytes(base, memory.bytes()).map_err(Error::Range)?;
     let id = subdivide(whole)?;
@@ -92,7 +94,8 @@ pub(crate) fn load(
         return undo(Error::NoRoom { words: 0 }.into());
     };
     let mut bits = 0;
-    if !exports.is_empty() || policy.limits.time.is_some() {
+    // A learning domain keeps the arguments of its calls.
+    if !exports.is_empty() || policy.limits.time.is_some() || learning.is_some() {
         bits |= state::POLICY;
     }
     if parts.control_words {
@@ -139,6 +142,9 @@ pub(crate) fn load(
         seats: Mutex::default(),
         stacks: Mutex::default(),
         reports: Mutex::default(),
+        learning,
+        learned: Mutex::default(),
+        points: OnceLock::new(),
     }));
     core.inner.core = (&raw const *core).cast();
     let core: &'static Core = core;
@@ -221,12 +227,17 @@ fn symbols(
 fn imports(
     module: &Module,
     policy: &Policy,
+    learns: bool,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<Box<[Import]>, LoadError> {
     let mut found: Vec<Import> = Vec::new();
     for name in &module.parts.imports {
         let Some(offer) = policy.offers.get(name) else {
-            found.push(Import::refused(name));
+            let address = learns.then(|| resolve(name)).flatten();
+            found.push(match address {
+                Some(address) => Import::learned(name, address as u64),
+                None => Import::refused(name),
+            });
             continue;
         };
         let address = offer.address.or_else(|| resolve(name).map(|at| at as u64));
@@ -253,6 +264,18 @@ impl Import {
             slow: policy.is_some().into(),
             policy,
             name: name.to_owned(),
+            is_learned: false,
+        }
+    }
+
+    /// It is not offered: calls of it are told, and made.
+    pub(crate) fn learned(name: &str, target: u64) -> Import {
+        Import {
+            target,
+            slow: 1,
+            policy: None,
+            name: name.to_owned(),
+            is_learned: true,
         }
     }
 
@@ -263,6 +286,7 @@ impl Import {
             slow: 1,
             policy: None,
             name: name.to_owned(),
+            is_learned: false,
         }
     }
 }
@@ -420,7 +444,8 @@ fn tell(core: &Core) -> Result<(), GrantError> {
             Permission::SwitchGate { to: id },
         )?;
     }
-    for import in core.imports.iter().filter(|import| import.target != 0) {
+    let offered = |import: &&Import| import.target != 0 && !import.is_learned;
+    for import in core.imports.iter().filter(offered) {
         match owner_of_gate(import.target) {
             Some(callee) => export_gate(&mut supervisor, id, callee.id, import.target)?,
             None => {

@@ -3,6 +3,7 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
+use crate::learn::{self, Want};
 use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
@@ -109,12 +110,12 @@ fn enter_by_policy(
     let none = FunctionPolicy::default();
     let policy = core.export(body).unwrap_or(&none);
     let mut raised = Vec::new();
-    let granted = grant_arguments(core, policy, registers, from, &mut raised);
+    let granted = grant_arguments(core, body, policy, registers, from, &mut raised);
     let result = granted.and_then(|()| {
         // SAFETY: the seat is the thread's own.
         let before = unsafe { (*seat).stack };
         push_stacked(policy, registers, seat, from)?;
-        invoke(core, body, registers, seat);
+        invoke_noting(core, body, registers, seat);
         // SAFETY: as above; a call that ends leaves the seat as it found it.
         unsafe { (*seat).stack = before };
         Ok(())
@@ -132,6 +133,7 @@ fn enter_by_policy(
 /// What the callee gets for the length of the call.
 fn grant_arguments(
     core: &'static Core,
+    body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
     from: Option<&'static Core>,
@@ -155,8 +157,10 @@ fn grant_arguments(
         }
         // A module cannot give what it does not have.
         if let Some(caller) = from {
+            let export = core.module.function_at(body.wrapping_sub(core.base));
+            let export = export.map_or("", |(name, _)| name);
             check(caller, address, bytes, access(permission))
-                .map_err(|wrong| wrong.describe(argument))?;
+                .or_else(|wrong| wrong.judge(caller, export, argument))?;
         }
         let range = words(address, bytes).map_err(|error| error.to_string())?;
         let mut supervisor = world().supervisor();
@@ -244,6 +248,22 @@ fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stack
     Ok(arguments)
 }
 
+/// A domain that learns has the arguments of its calls kept.
+fn invoke_noting(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut Seat) {
+    let thread = match core.learning {
+        Some(_) => thread::this().ok(),
+        None => None,
+    };
+    let depth = thread.map(|thread| {
+        thread.calls.push(registers.integers);
+        thread.calls.len()
+    });
+    invoke(core, body, registers, seat);
+    if let (Some(depth), Ok(thread)) = (depth, thread::this()) {
+        thread.calls.truncate(depth - 1);
+    }
+}
+
 fn invoke(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut Seat) {
     let words = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
     let (mut mxcsr, mut control) = (0u32, 0u16);
@@ -277,15 +297,26 @@ struct Lacks {
 }
 
 impl Lacks {
-    fn describe(&self, argument: u8) -> String {
+    /// A refusal, unless the module learns: then it is told.
+    fn judge(self, core: &'static Core, function: &str, argument: u8) -> Result<(), String> {
         let Lacks {
             address,
             bytes,
             right,
         } = self;
-        format!(
-            "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
-        )
+        let want = Want::Argument {
+            function,
+            argument,
+            address,
+            bytes,
+            write: right.covers(Access::WRITE),
+        };
+        match learn::note(core, 0, want) {
+            true => Ok(()),
+            false => Err(format!(
+                "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
+            )),
+        }
     }
 }
 
@@ -312,6 +343,10 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     };
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
+        _ if import.is_learned => {
+            leave_learning(core, import, registers);
+            Ok(())
+        }
         Some(policy) => leave_by_policy(core, import, policy, registers),
         None => Ok(()),
     };
@@ -326,6 +361,24 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     }
 }
 
+/// A function that is not offered: told, and called with whatever lies on the stack.
+fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
+    // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
+    let from = unsafe { (((*here()).control + 16) as *const u64).read() };
+    let want = Want::Call {
+        function: &import.name,
+        address: import.target,
+        arguments: registers.integers,
+    };
+    learn::note(core, from, want);
+    let end = (registers.stacked & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
+    let room = end.saturating_sub(registers.stacked) / 8;
+    let count = room.min(16) as u8;
+    let stacked = read_stacked(count, registers.stacked, Some(core)).unwrap_or([0; 16]);
+    // SAFETY: the host bears what a learning module does.
+    unsafe { gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), 16) };
+}
+
 fn leave_by_policy(
     core: &'static Core,
     import: &Import,
@@ -334,7 +387,7 @@ fn leave_by_policy(
 ) -> Result<(), String> {
     let mut moved = None;
     for effect in &policy.effects {
-        if !before_call(core, *effect, registers, &mut moved)? {
+        if !before_call(core, import, *effect, registers, &mut moved)? {
             registers.answer(0, 0.0);
             return Ok(());
         }
@@ -365,7 +418,8 @@ fn leave_by_policy(
 
 /// Whether the call is to be made; if not, it answers 0.
 fn before_call(
-    core: &Core,
+    core: &'static Core,
+    import: &Import,
     effect: Effect,
     registers: &Registers,
     moved: &mut Option<(u64, u64)>,
@@ -377,7 +431,7 @@ fn before_call(
             (address, Some(bytes)) => check(core, address, bytes, right),
             (address, None) => check_text(core, address),
         }
-        .map_err(|lacks| lacks.describe(argument))
+        .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };
     match effect {
         Effect::In(at, size) => demand(at, size, Access::READ)?,
@@ -392,19 +446,24 @@ fn before_call(
         }
         Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
         Effect::Frees(at) => {
-            free(core, registers.argument(at))?;
+            free(core, import, registers.argument(at))?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, registers.bytes(size)) {
                 return Ok(false);
             }
             let address = registers.argument(at);
-            *moved = free(core, address)?.map(|bytes| (address, bytes));
+            *moved = free(core, import, address)?.map(|bytes| (address, bytes));
         }
         Effect::Callback(at) => {
             let function = registers.argument(at);
             let may = core.view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
-            if function != 0 && !may {
+            let want = Want::Callback {
+                function: &import.name,
+                argument: at,
+                address: function,
+            };
+            if function != 0 && !may && !learn::note(core, 0, want) {
                 return Err(format!(
                     "argument {at} is {function:#x}, which the module may not call"
                 ));
@@ -449,15 +508,25 @@ fn give(core: &Core, address: u64, bytes: u64) -> Result<(), GrantError> {
 }
 
 /// A block that was given goes back; how large it was. Null is nothing.
-fn free(core: &Core, address: u64) -> Result<Option<u64>, String> {
+fn free(core: &'static Core, import: &Import, address: u64) -> Result<Option<u64>, String> {
     if address == 0 {
         return Ok(None);
     }
     let held = lock(&core.held).remove(&address);
-    let held =
-        held.ok_or_else(|| format!("{address:#x} is no block that was given to the module"))?;
-    take_away(core.id, address, held.bytes);
-    Ok(Some(held.bytes))
+    let want = Want::Free {
+        function: &import.name,
+        address,
+    };
+    match held {
+        Some(held) => {
+            take_away(core.id, address, held.bytes);
+            Ok(Some(held.bytes))
+        }
+        None if learn::note(core, 0, want) => Ok(None),
+        None => Err(format!(
+            "{address:#x} is no block that was given to the module"
+        )),
+    }
 }
 
 /// Takes memory of the host away from a domain, on all threads.

@@ -23,7 +23,8 @@ const CONTROL: u64 = 1 << 20;
 const GUARD: u64 = 64 << 10;
 /// What an entry from the host leaves of the control stack at least.
 const RESERVE: u64 = 16 << 10;
-const ALTERNATE: u64 = 64 << 10;
+/// Notes of learning domains run there, too.
+const ALTERNATE: u64 = 256 << 10;
 
 /// What handlers and the watchdog know of a thread.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Thread {
     pub(crate) refusal: Option<String>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
+    /// Integer arguments of the calls of learning domains that have not returned.
+    pub(crate) calls: Vec<[u64; 6]>,
     pub(crate) control: Reserved,
     seats: Vec<Place>,
     table: Reserved,
@@ -135,6 +138,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         record: Record::default(),
         refusal: None,
         ended: 0,
+        calls: Vec::new(),
         control,
         seats: Vec::new(),
         table,
