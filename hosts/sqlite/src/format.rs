@@ -168,12 +168,17 @@ impl Reader<'_> {
                 b'-' | b'+' | b' ' | b'#' | b'0' | b',' | b'l' => {}
                 b'!' => is_characters = true,
                 b'1'..=b'9' => {
-                    let digits = rest.iter().take_while(|digit| digit.is_ascii_digit()).count();
+                    let digits = rest
+                        .iter()
+                        .take_while(|digit| digit.is_ascii_digit())
+                        .count();
                     let (more, behind) = rest.split_at(digits);
-                    let number = more.iter().try_fold(i64::from(letter - b'0'), |number, digit| {
-                        let number = number * 10 + i64::from(digit - b'0');
-                        (number <= WIDEST).then_some(number)
-                    });
+                    let number = more
+                        .iter()
+                        .try_fold(i64::from(letter - b'0'), |number, digit| {
+                            let number = number * 10 + i64::from(digit - b'0');
+                            (number <= WIDEST).then_some(number)
+                        });
                     let Some(number) = number else {
                         return refused("a format has a field that is too wide");
                     };
@@ -233,7 +238,8 @@ impl Reader<'_> {
         let text = CString::new(text).unwrap_or_default();
         // SQLite frees what `%z` names: here, the module's block goes, and SQLite gets a copy to free.
         if letter == b'z' {
-            self.integers.push(crate::memory::allocated(text.as_bytes()) as u64);
+            self.integers
+                .push(crate::memory::allocated(text.as_bytes()) as u64);
             self.freed.push(at);
         } else {
             self.integers.push(text.as_ptr() as u64);
@@ -248,14 +254,35 @@ fn print(checked: &Checked) -> *mut c_char {
     const MPRINTF: usize = api::place("mprintf");
     type Mprintf = unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
     // SAFETY: this is `sqlite3_mprintf`'s type.
-    let mprintf = unsafe { std::mem::transmute::<*const std::ffi::c_void, Mprintf>(api::at(MPRINTF)) };
+    let mprintf =
+        unsafe { std::mem::transmute::<*const std::ffi::c_void, Mprintf>(api::at(MPRINTF)) };
     let (i, f) = (&checked.integers, &checked.floats);
     // SAFETY: `check` has seen that the format asks for no more than these, and each is what it says.
     unsafe {
         mprintf(
             checked.format.as_ptr(),
-            i[0], i[1], i[2], i[3], i[4], f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7],
-            i[5], i[6], i[7], i[8], i[9], i[10], i[11], i[12], i[13],
+            i[0],
+            i[1],
+            i[2],
+            i[3],
+            i[4],
+            f[0],
+            f[1],
+            f[2],
+            f[3],
+            f[4],
+            f[5],
+            f[6],
+            f[7],
+            i[5],
+            i[6],
+            i[7],
+            i[8],
+            i[9],
+            i[10],
+            i[11],
+            i[12],
+            i[13],
         )
     }
 }
@@ -275,7 +302,9 @@ fn to_buffer(frame: &Frame, room: c_int, buffer: u64, text: *mut c_char) -> Answ
     let all = match text.is_null() {
         true => Vec::new(),
         // SAFETY: SQLite's strings end with a zero.
-        false => unsafe { std::ffi::CStr::from_ptr(text) }.to_bytes().to_vec(),
+        false => unsafe { std::ffi::CStr::from_ptr(text) }
+            .to_bytes()
+            .to_vec(),
     };
     api::host!(free: fn(*mut c_char))(text);
     let room = usize::try_from(room).unwrap_or(0);

@@ -133,7 +133,13 @@ fn create(frame: &Frame, wanted: Wanted) -> Answer<c_int> {
     let walled = frame.walled;
     let name = walled.c_string(wanted.name)?;
     let function = &wanted.function;
-    for at in [function.step, function.last, function.value, function.inverse, function.destroy] {
+    for at in [
+        function.step,
+        function.last,
+        function.value,
+        function.inverse,
+        function.destroy,
+    ] {
         walled.function(at)?;
     }
     let has = |at: u64, callback: Last| (at != 0).then_some(callback);
@@ -148,12 +154,28 @@ fn create(frame: &Frame, wanted: Wanted) -> Answer<c_int> {
     Ok(match wanted.is_window {
         true => host!(create_window_function: fn(Handle, *const c_char, c_int, c_int, *mut c_void,
             Option<Step>, Option<Last>, Option<Last>, Option<Step>, Destroy) -> c_int)(
-            db, name.as_ptr(), arity, flags, data, step, last_step, value_step, inverse_step, destroy,
+            db,
+            name.as_ptr(),
+            arity,
+            flags,
+            data,
+            step,
+            last_step,
+            value_step,
+            inverse_step,
+            destroy,
         ),
         false => host!(create_function_v2: fn(Handle, *const c_char, c_int, c_int, *mut c_void,
             Option<Step>, Option<Step>, Option<Last>, Destroy) -> c_int)(
-            db, name.as_ptr(), arity, flags, data, wanted.step, if last_step.is_some() { step } else { None },
-            last_step, destroy,
+            db,
+            name.as_ptr(),
+            arity,
+            flags,
+            data,
+            wanted.step,
+            if last_step.is_some() { step } else { None },
+            last_step,
+            destroy,
         ),
     })
 }
@@ -325,11 +347,13 @@ pub(crate) extern "C" fn create_collation(
 pub(crate) extern "C" fn overload_function(db: Handle, name: u64, arity: c_int) -> c_int {
     mediate(|frame| {
         let (db, name) = (frame.db(db)?, frame.walled.c_string(name)?);
-        Ok(host!(overload_function: fn(Handle, *const c_char, c_int) -> c_int)(
-            db,
-            name.as_ptr(),
-            arity,
-        ))
+        Ok(
+            host!(overload_function: fn(Handle, *const c_char, c_int) -> c_int)(
+                db,
+                name.as_ptr(),
+                arity,
+            ),
+        )
     })
 }
 

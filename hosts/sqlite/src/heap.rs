@@ -87,7 +87,9 @@ impl Heap {
             Some(at) => at,
             None => {
                 let at = self.next;
-                let end = at.checked_add(size(class)).filter(|end| *end <= self.bytes)?;
+                let end = at
+                    .checked_add(size(class))
+                    .filter(|end| *end <= self.bytes)?;
                 if end > self.granted {
                     let more = (end - self.granted).next_multiple_of(STEP);
                     let from = (self.base + self.granted) as usize;
@@ -106,7 +108,9 @@ impl Heap {
 
     /// How large the block at an address is, if there is one.
     pub(crate) fn size(&self, address: u64) -> Option<u64> {
-        let at = address.checked_sub(self.base).filter(|at| at % GRAIN == 0)?;
+        let at = address
+            .checked_sub(self.base)
+            .filter(|at| at % GRAIN == 0)?;
         match *self.used.get((at / GRAIN) as usize)? {
             0 => None,
             class => Some(size(usize::from(class) - 1)),

@@ -147,7 +147,10 @@ extern "C" fn status(context: Handle, _: c_int, _: *const Handle) {
             false => "runs".to_owned(),
         };
         let bytes = walled.heap.borrow().total;
-        lines.push_str(&format!("{}: {bytes} bytes of heap, {state}\n", walled.name));
+        lines.push_str(&format!(
+            "{}: {bytes} bytes of heap, {state}\n",
+            walled.name
+        ));
     }
     answer(context, lines.trim_end());
 }

@@ -52,7 +52,9 @@ pub(crate) enum Error {
     Grant(#[from] mullion_word_runtime::GrantError),
     #[error("no memory for SQLite's table: {0}")]
     Table(std::io::Error),
-    #[error("{0} has no entry: a function `sqlite3_NAME_init`, or the one that its policy names by `entry`")]
+    #[error(
+        "{0} has no entry: a function `sqlite3_NAME_init`, or the one that its policy names by `entry`"
+    )]
     Entry(String),
     #[error("{0}")]
     Started(String),
@@ -146,7 +148,9 @@ fn entry_of(file: &File, verified: &mullion_word_verifier::Verified) -> Option<S
         return Some(entry.clone());
     }
     let is_entry = |name: &str| name.starts_with("sqlite3_") && name.ends_with("_init");
-    let defined = verified.symbols().filter(|(_, symbol)| symbol.address.is_some());
+    let defined = verified
+        .symbols()
+        .filter(|(_, symbol)| symbol.address.is_some());
     let mut entries = defined.filter(|(_, symbol)| is_entry(symbol.name));
     let first = entries.next()?.1.name.to_owned();
     entries.next().is_none().then_some(first)
@@ -174,7 +178,9 @@ impl Extension {
                 let said = said.map(|said| format!(": {}", said.to_string_lossy()));
                 let said = said.unwrap_or_default();
                 let name = &walled.name;
-                Err(Error::Started(format!("{name}'s entry answers with error {code}{said}")))
+                Err(Error::Started(format!(
+                    "{name}'s entry answers with error {code}{said}"
+                )))
             }
             None => Err(Error::Started(walled.fault())),
         }

@@ -33,7 +33,11 @@ pub(crate) extern "C" fn realloc64(at: u64, bytes: u64) -> u64 {
         let walled = frame.walled;
         if at == 0 || bytes == 0 {
             walled.free(at)?;
-            return Ok(if bytes == 0 { 0 } else { walled.take(bytes).unwrap_or(0) });
+            return Ok(if bytes == 0 {
+                0
+            } else {
+                walled.take(bytes).unwrap_or(0)
+            });
         }
         let old = walled.heap.borrow().size(at);
         match old {
@@ -164,7 +168,11 @@ pub(crate) extern "C" fn aggregate_context(context: Handle, bytes: c_int) -> u64
     mediate(|frame| {
         let context = frame.context(context)?;
         let walled = frame.walled;
-        let wanted = if bytes > 0 { size_of::<State>() as c_int } else { 0 };
+        let wanted = if bytes > 0 {
+            size_of::<State>() as c_int
+        } else {
+            0
+        };
         // SAFETY: null, or what SQLite keeps for this aggregate, zero at first.
         let Some(state) = (unsafe { state(context, wanted).as_mut() }) else {
             return Ok(0);
@@ -177,7 +185,10 @@ pub(crate) extern "C" fn aggregate_context(context: Handle, bytes: c_int) -> u64
             return Ok(0);
         };
         walled.write(at, &vec![0; bytes as usize])?;
-        *state = State { at, life: walled.life.get() };
+        *state = State {
+            at,
+            life: walled.life.get(),
+        };
         Ok(at)
     })
 }

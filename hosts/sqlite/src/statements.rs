@@ -26,7 +26,12 @@ impl Statement {
 
 /// It must be one that the module has prepared.
 fn known(frame: &Frame, statement: Handle) -> Answer<Handle> {
-    match frame.walled.statements.borrow().contains_key(&(statement as usize)) {
+    let known = frame
+        .walled
+        .statements
+        .borrow()
+        .contains_key(&(statement as usize));
+    match known {
         true => Ok(statement),
         false => refused(format!("{statement:p} is no statement of the module's")),
     }
@@ -47,7 +52,15 @@ fn next_row(frame: &Frame, statement: Handle) {
     lent.into_iter().for_each(|lent| walled.take_back(lent));
 }
 
-fn prepare_any(frame: &Frame, db: Handle, sql: u64, bytes: c_int, flags: u32, to: u64, tail: u64) -> Answer<c_int> {
+fn prepare_any(
+    frame: &Frame,
+    db: Handle,
+    sql: u64,
+    bytes: c_int,
+    flags: u32,
+    to: u64,
+    tail: u64,
+) -> Answer<c_int> {
     let (db, walled) = (frame.db(db)?, frame.walled);
     let text = match u64::try_from(bytes) {
         Ok(bytes) => walled.text_up_to(sql, bytes)?,
@@ -57,18 +70,28 @@ fn prepare_any(frame: &Frame, db: Handle, sql: u64, bytes: c_int, flags: u32, to
     copy.push(0);
     let mut made: Handle = std::ptr::null_mut();
     let mut rest: *const u8 = copy.as_ptr();
-    let prepare = host!(prepare_v3: fn(Handle, *const u8, c_int, u32, *mut Handle, *mut *const u8) -> c_int);
+    let prepare =
+        host!(prepare_v3: fn(Handle, *const u8, c_int, u32, *mut Handle, *mut *const u8) -> c_int);
     let code = prepare(db, copy.as_ptr(), -1, flags, &raw mut made, &raw mut rest);
     let offset = (rest as u64).wrapping_sub(copy.as_ptr() as u64);
     if !made.is_null() {
-        walled.statements.borrow_mut().insert(made as usize, Statement::default());
+        walled
+            .statements
+            .borrow_mut()
+            .insert(made as usize, Statement::default());
     }
     walled.write_pointer(to, made as u64)?;
     walled.write_pointer(tail, sql.wrapping_add(offset))?;
     Ok(code)
 }
 
-pub(crate) extern "C" fn prepare_v2(db: Handle, sql: u64, bytes: c_int, to: u64, tail: u64) -> c_int {
+pub(crate) extern "C" fn prepare_v2(
+    db: Handle,
+    sql: u64,
+    bytes: c_int,
+    to: u64,
+    tail: u64,
+) -> c_int {
     mediate(|frame| prepare_any(frame, db, sql, bytes, 0, to, tail))
 }
 
@@ -109,7 +132,11 @@ pub(crate) extern "C" fn finalize(statement: Handle) -> c_int {
         }
         let statement = known(frame, statement)?;
         next_row(frame, statement);
-        frame.walled.statements.borrow_mut().remove(&(statement as usize));
+        frame
+            .walled
+            .statements
+            .borrow_mut()
+            .remove(&(statement as usize));
         Ok(host!(finalize: fn(Handle) -> c_int)(statement))
     })
 }
@@ -222,10 +249,16 @@ pub(crate) extern "C" fn bind_text(
     mediate(|frame| {
         let statement = known(frame, statement)?;
         if at == 0 {
-            return Ok(host!(bind_null: fn(Handle, c_int) -> c_int)(statement, number));
+            return Ok(host!(bind_null: fn(Handle, c_int) -> c_int)(
+                statement, number,
+            ));
         }
         let text = counted(frame, at, bytes)?;
-        let from = if text.is_empty() { c"".as_ptr().cast() } else { text.as_ptr() };
+        let from = if text.is_empty() {
+            c"".as_ptr().cast()
+        } else {
+            text.as_ptr()
+        };
         let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
         let bind = host!(bind_text: fn(Handle, c_int, *const u8, c_int, isize) -> c_int);
         let code = bind(statement, number, from, length, TRANSIENT);
@@ -244,10 +277,16 @@ pub(crate) extern "C" fn bind_blob(
     mediate(|frame| {
         let statement = known(frame, statement)?;
         if at == 0 {
-            return Ok(host!(bind_null: fn(Handle, c_int) -> c_int)(statement, number));
+            return Ok(host!(bind_null: fn(Handle, c_int) -> c_int)(
+                statement, number,
+            ));
         }
         let blob = frame.walled.bytes(at, u64::try_from(bytes).unwrap_or(0))?;
-        let from = if blob.is_empty() { c"".as_ptr().cast() } else { blob.as_ptr() };
+        let from = if blob.is_empty() {
+            c"".as_ptr().cast()
+        } else {
+            blob.as_ptr()
+        };
         let bind = host!(bind_blob: fn(Handle, c_int, *const u8, c_int, isize) -> c_int);
         let code = bind(statement, number, from, blob.len() as c_int, TRANSIENT);
         dispose(frame.walled, destructor, at)?;
@@ -258,7 +297,9 @@ pub(crate) extern "C" fn bind_blob(
 pub(crate) extern "C" fn bind_value(statement: Handle, number: c_int, value: Handle) -> c_int {
     mediate(|frame| {
         let (statement, value) = (known(frame, statement)?, frame.value(value)?);
-        Ok(host!(bind_value: fn(Handle, c_int, Handle) -> c_int)(statement, number, value))
+        Ok(host!(bind_value: fn(Handle, c_int, Handle) -> c_int)(
+            statement, number, value,
+        ))
     })
 }
 
@@ -286,7 +327,9 @@ extern "C" fn on_row(
             frame.walled.lend_words(&texts.collect::<Vec<_>>())
         };
         let (texts, names) = (lend(texts)?, lend(names)?);
-        Some(gate!(row.at, fn(u64, c_int, u64, u64) -> c_int)(row.user, count, texts, names))
+        Some(gate!(row.at, fn(u64, c_int, u64, u64) -> c_int)(
+            row.user, count, texts, names,
+        ))
     });
     answer.unwrap_or(1)
 }
@@ -312,7 +355,11 @@ pub(crate) extern "C" fn exec(db: Handle, sql: u64, at: u64, user: u64, message:
 }
 
 pub(crate) extern "C" fn db_handle(statement: Handle) -> Handle {
-    mediate(|frame| Ok(host!(db_handle: fn(Handle) -> Handle)(known(frame, statement)?)))
+    mediate(|frame| {
+        Ok(host!(db_handle: fn(Handle) -> Handle)(known(
+            frame, statement,
+        )?))
+    })
 }
 
 /// Functions of a connection that answer with a number.
@@ -346,11 +393,19 @@ pub(crate) extern "C" fn errmsg(db: Handle) -> u64 {
 }
 
 pub(crate) extern "C" fn errstr(code: c_int) -> u64 {
-    mediate(|frame| Ok(frame.walled.lend_text(host!(errstr: fn(c_int) -> *const c_char)(code))))
+    mediate(|frame| {
+        Ok(frame
+            .walled
+            .lend_text(host!(errstr: fn(c_int) -> *const c_char)(code)))
+    })
 }
 
 pub(crate) extern "C" fn libversion() -> u64 {
-    mediate(|frame| Ok(frame.walled.lend_text(host!(libversion: fn() -> *const c_char)())))
+    mediate(|frame| {
+        Ok(frame
+            .walled
+            .lend_text(host!(libversion: fn() -> *const c_char)()))
+    })
 }
 
 pub(crate) extern "C" fn complete(sql: u64) -> c_int {

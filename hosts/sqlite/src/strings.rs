@@ -13,7 +13,8 @@ pub(crate) fn drop_string(text: Handle) {
 
 /// It must be one that the module has.
 pub(crate) fn known(frame: &Frame, text: Handle) -> Answer<Handle> {
-    match frame.walled.strings.borrow().contains(&(text as usize)) {
+    let known = frame.walled.strings.borrow().contains(&(text as usize));
+    match known {
         true => Ok(text),
         false => refused(format!("{text:p} is no sqlite3_str of the module's")),
     }
@@ -41,7 +42,11 @@ pub(crate) extern "C" fn str_append(text: Handle, at: u64, bytes: c_int) {
     mediate(|frame| {
         let (text, more) = (known(frame, text)?, counted(frame, at, bytes)?);
         let append = host!(str_append: fn(Handle, *const u8, c_int));
-        append(text, more.as_ptr(), c_int::try_from(more.len()).unwrap_or(0));
+        append(
+            text,
+            more.as_ptr(),
+            c_int::try_from(more.len()).unwrap_or(0),
+        );
         Ok(())
     });
 }

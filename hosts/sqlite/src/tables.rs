@@ -133,7 +133,10 @@ impl Table {
     ) -> c_int {
         let walled = self.kind().walled;
         if self.life != walled.life.get() {
-            self.say(&format!("{} was restarted since this table was opened", walled.name));
+            self.say(&format!(
+                "{} was restarted since this table was opened",
+                walled.name
+            ));
             return ERROR;
         }
         match walled.enter(context, values, act) {
@@ -394,7 +397,9 @@ extern "C" fn filter(
 extern "C" fn next(at: *mut c_void) -> c_int {
     let (at, table) = cursor(at);
     let method = table.method(Method::Next);
-    table.enter(std::ptr::null_mut(), &[], |_| Some(gate!(method, fn(u64) -> c_int)(at.inner)))
+    table.enter(std::ptr::null_mut(), &[], |_| {
+        Some(gate!(method, fn(u64) -> c_int)(at.inner))
+    })
 }
 
 extern "C" fn eof(at: *mut c_void) -> c_int {
@@ -404,7 +409,9 @@ extern "C" fn eof(at: *mut c_void) -> c_int {
     // With a module that has ended there are no more rows; SQLite hears of the error by the next method that has one.
     let is_same = table.life == walled.life.get();
     let answer = is_same.then(|| {
-        walled.enter(std::ptr::null_mut(), &[], |_| Some(gate!(method, fn(u64) -> c_int)(at.inner)))
+        walled.enter(std::ptr::null_mut(), &[], |_| {
+            Some(gate!(method, fn(u64) -> c_int)(at.inner))
+        })
     });
     answer.flatten().unwrap_or(1)
 }
@@ -413,7 +420,9 @@ extern "C" fn column(at: *mut c_void, context: Handle, number: c_int) -> c_int {
     let (at, table) = cursor(at);
     let method = table.method(Method::Column);
     table.enter(context, &[], |_| {
-        Some(gate!(method, fn(u64, Handle, c_int) -> c_int)(at.inner, context, number))
+        Some(gate!(method, fn(u64, Handle, c_int) -> c_int)(
+            at.inner, context, number,
+        ))
     })
 }
 
@@ -539,19 +548,27 @@ fn index(frame: &Frame, info: u64) -> Answer<Handle> {
     let (real, copy) = frame.index.get();
     match info == copy && copy != 0 {
         true => Ok(real),
-        false => refused(format!("{info:#x} is not the sqlite3_index_info of this call")),
+        false => refused(format!(
+            "{info:#x} is not the sqlite3_index_info of this call"
+        )),
     }
 }
 
 pub(crate) extern "C" fn vtab_collation(info: u64, number: c_int) -> u64 {
     mediate(|frame| {
         let collation = host!(vtab_collation: fn(Handle, c_int) -> *const c_char);
-        Ok(frame.walled.lend_text(collation(index(frame, info)?, number)))
+        Ok(frame
+            .walled
+            .lend_text(collation(index(frame, info)?, number)))
     })
 }
 
 pub(crate) extern "C" fn vtab_distinct(info: u64) -> c_int {
-    mediate(|frame| Ok(host!(vtab_distinct: fn(Handle) -> c_int)(index(frame, info)?)))
+    mediate(|frame| {
+        Ok(host!(vtab_distinct: fn(Handle) -> c_int)(index(
+            frame, info,
+        )?))
+    })
 }
 
 pub(crate) extern "C" fn vtab_in(info: u64, number: c_int, how: c_int) -> c_int {
@@ -670,9 +687,25 @@ pub(crate) extern "C" fn create_module_v2(
         for (number, method) in theirs.iter_mut().enumerate().take(count) {
             *method = walled.function(walled.read(at + 8 + 8 * number as u64)?)?;
         }
-        let needed = [Method::Connect, Method::BestIndex, Method::Disconnect, Method::Open, Method::Close];
-        let rows = [Method::Filter, Method::Next, Method::Eof, Method::Column, Method::Rowid];
-        if needed.iter().chain(&rows).any(|method| theirs[*method as usize] == 0) {
+        let needed = [
+            Method::Connect,
+            Method::BestIndex,
+            Method::Disconnect,
+            Method::Open,
+            Method::Close,
+        ];
+        let rows = [
+            Method::Filter,
+            Method::Next,
+            Method::Eof,
+            Method::Column,
+            Method::Rowid,
+        ];
+        if needed
+            .iter()
+            .chain(&rows)
+            .any(|method| theirs[*method as usize] == 0)
+        {
             return refused("a module of tables lacks a method that SQLite always calls");
         }
         let ours = Box::new(methods(&theirs, version.clamp(1, 2)));
@@ -686,7 +719,13 @@ pub(crate) extern "C" fn create_module_v2(
             destroy: walled.function(destroy)?,
             life: walled.life.get(),
         });
-        Ok(create(db, name.as_ptr(), methods, Box::into_raw(kind), Some(drop_kind)))
+        Ok(create(
+            db,
+            name.as_ptr(),
+            methods,
+            Box::into_raw(kind),
+            Some(drop_kind),
+        ))
     })
 }
 
@@ -697,7 +736,10 @@ pub(crate) extern "C" fn create_module(db: Handle, name: u64, at: u64, user: u64
 pub(crate) extern "C" fn declare_vtab(db: Handle, sql: u64) -> c_int {
     mediate(|frame| {
         let (db, sql) = (frame.db(db)?, frame.walled.c_string(sql)?);
-        Ok(host!(declare_vtab: fn(Handle, *const c_char) -> c_int)(db, sql.as_ptr()))
+        Ok(host!(declare_vtab: fn(Handle, *const c_char) -> c_int)(
+            db,
+            sql.as_ptr(),
+        ))
     })
 }
 
@@ -719,4 +761,3 @@ pub(crate) extern "C" fn vtab_config(db: Handle, what: c_int, value: c_int) -> c
 pub(crate) extern "C" fn vtab_on_conflict(db: Handle) -> c_int {
     mediate(|frame| Ok(host!(vtab_on_conflict: fn(Handle) -> c_int)(frame.db(db)?)))
 }
-

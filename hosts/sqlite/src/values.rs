@@ -190,7 +190,11 @@ pub(crate) extern "C" fn result_blob64(context: Handle, at: u64, bytes: u64, des
             return Ok(());
         }
         let blob = frame.walled.bytes(at, bytes)?;
-        let from = if blob.is_empty() { c"".as_ptr().cast() } else { blob.as_ptr() };
+        let from = if blob.is_empty() {
+            c"".as_ptr().cast()
+        } else {
+            blob.as_ptr()
+        };
         host!(result_blob64: fn(Handle, *const u8, u64, isize))(context, from, bytes, TRANSIENT);
         dispose(frame.walled, destructor, at)
     });
@@ -210,7 +214,11 @@ pub(crate) extern "C" fn result_text64(
             return Ok(());
         }
         let text = frame.walled.bytes(at, bytes)?;
-        let from = if text.is_empty() { c"".as_ptr().cast() } else { text.as_ptr() };
+        let from = if text.is_empty() {
+            c"".as_ptr().cast()
+        } else {
+            text.as_ptr()
+        };
         let set = host!(result_text64: fn(Handle, *const u8, u64, isize, u8));
         set(context, from, bytes, TRANSIENT, encoding);
         dispose(frame.walled, destructor, at)
@@ -222,7 +230,11 @@ pub(crate) extern "C" fn result_error(context: Handle, at: u64, bytes: c_int) {
         let context = frame.context(context)?;
         let text = counted(frame, at, bytes)?;
         let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
-        let from = if text.is_empty() { c"".as_ptr().cast() } else { text.as_ptr() };
+        let from = if text.is_empty() {
+            c"".as_ptr().cast()
+        } else {
+            text.as_ptr()
+        };
         host!(result_error: fn(Handle, *const u8, c_int))(context, from, length);
         Ok(())
     });
@@ -235,11 +247,19 @@ pub(crate) fn fail(context: Handle, what: &str) {
 }
 
 pub(crate) extern "C" fn context_db_handle(context: Handle) -> Handle {
-    mediate(|frame| Ok(host!(context_db_handle: fn(Handle) -> Handle)(frame.context(context)?)))
+    mediate(|frame| {
+        Ok(host!(context_db_handle: fn(Handle) -> Handle)(
+            frame.context(context)?,
+        ))
+    })
 }
 
 pub(crate) extern "C" fn vtab_nochange(context: Handle) -> c_int {
-    mediate(|frame| Ok(host!(vtab_nochange: fn(Handle) -> c_int)(frame.context(context)?)))
+    mediate(|frame| {
+        Ok(host!(vtab_nochange: fn(Handle) -> c_int)(
+            frame.context(context)?,
+        ))
+    })
 }
 
 /// What a module keeps with an argument of a statement.
@@ -267,7 +287,8 @@ extern "C" fn drop_kept(kept: *mut c_void) {
 
 /// The function that frees, or a function of the module's own.
 pub(crate) fn destructor(frame: &Frame, at: u64) -> Answer<u64> {
-    let is_known = matches!(at as isize, 0 | TRANSIENT) || at == crate::memory::free as *const () as u64;
+    let is_known =
+        matches!(at as isize, 0 | TRANSIENT) || at == crate::memory::free as *const () as u64;
     match is_known {
         true => Ok(at),
         false => frame.walled.function(at),
@@ -323,7 +344,9 @@ fn pointer_type(frame: &Frame, at: u64) -> Answer<*const c_char> {
     static NAMES: Mutex<Option<HashMap<String, &'static CString>>> = Mutex::new(None);
     let name = frame.walled.c_string(at)?;
     let name = format!("mullion {:p} {}", frame.walled, name.to_string_lossy());
-    let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut names = NAMES
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let names = names.get_or_insert_default();
     let fresh = || &*Box::leak(Box::new(CString::new(name.clone()).unwrap_or_default()));
     Ok(names.entry(name.clone()).or_insert_with(fresh).as_ptr())

@@ -187,11 +187,11 @@ impl Walled {
         NOW.set(&raw const frame);
         let result = call(&frame);
         NOW.set(frame.before);
-        let back: Vec<Lent> = match self.lent.borrow().len() == lent {
-            true => Vec::new(),
-            false => self.lent.borrow_mut().drain(lent..).collect(),
-        };
-        back.into_iter().for_each(|lent| self.take_back(lent));
+        let is_lent = self.lent.borrow().len() > lent;
+        if is_lent {
+            let back: Vec<Lent> = self.lent.borrow_mut().drain(lent..).collect();
+            back.into_iter().for_each(|lent| self.take_back(lent));
+        }
         self.values.borrow_mut().truncate(given);
         match self.domain.is_ended() {
             false => result,
@@ -237,7 +237,7 @@ impl Walled {
         self.domain.restart().map_err(|error| error.to_string())?;
         self.note();
         *self.fault.borrow_mut() = None;
-        let statements: Vec<_> = self.statements.borrow_mut().drain().collect();
+        let statements = self.statements.take();
         for (handle, statement) in statements {
             statement.finalize(handle as Handle);
         }
@@ -248,10 +248,12 @@ impl Walled {
     }
 
     fn drop_handles(&self) {
-        for value in self.kept.borrow_mut().drain() {
+        let kept = self.kept.take();
+        for value in kept {
             crate::values::free_value(value as Handle);
         }
-        for text in self.strings.borrow_mut().drain() {
+        let strings = self.strings.take();
+        for text in strings {
             crate::strings::drop_string(text as Handle);
         }
     }
@@ -270,7 +272,9 @@ impl Walled {
             // SAFETY: the module may read it, so there is memory, and nothing of the module runs while the host does:
             // SQLite lets one thread at a time into a connection, and a module belongs to one.
             true => Ok(unsafe { std::slice::from_raw_parts(at as *const u8, bytes as usize) }),
-            false => refused(format!("{bytes} bytes at {at:#x} are not the module's to read")),
+            false => refused(format!(
+                "{bytes} bytes at {at:#x} are not the module's to read"
+            )),
         }
     }
 
@@ -320,7 +324,9 @@ impl Walled {
         let inside = self.heap.borrow().contains(at, bytes.len() as u64);
         if !inside && !self.allows(at, bytes.len() as u64, Access::WRITE) {
             let count = bytes.len();
-            return refused(format!("{count} bytes at {at:#x} are not the module's to write"));
+            return refused(format!(
+                "{count} bytes at {at:#x} are not the module's to write"
+            ));
         }
         // SAFETY: the module may write it, so there is memory, and nothing of the host's is there.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
@@ -354,7 +360,8 @@ impl Walled {
 
     /// Gives a block of the module's heap back.
     pub(crate) fn free(&self, at: u64) -> Answer<()> {
-        match at == 0 || self.heap.borrow_mut().give(at) {
+        let known = at == 0 || self.heap.borrow_mut().give(at);
+        match known {
             true => Ok(()),
             false => refused(format!("{at:#x} is no block of the module's heap")),
         }
@@ -372,14 +379,20 @@ impl Walled {
     }
 
     /// As [`lend`](Self::lend), for whoever takes it back.
-    pub(crate) fn lend_piece(&self, at: *const c_void, bytes: u64, zeros: u64) -> Option<(u64, Lent)> {
+    pub(crate) fn lend_piece(
+        &self,
+        at: *const c_void,
+        bytes: u64,
+        zeros: u64,
+    ) -> Option<(u64, Lent)> {
         if at.is_null() {
             return None;
         }
         if bytes > COPIED {
             let all = (bytes + zeros) as usize;
             // SAFETY: the module only reads it, and SQLite keeps it until the call returns.
-            let granted = unsafe { self.host.grant_for(&self.domain, at as usize, all, false) }.ok()?;
+            let granted =
+                unsafe { self.host.grant_for(&self.domain, at as usize, all, false) }.ok()?;
             return Some((at as u64, Lent::InPlace { _granted: granted }));
         }
         // SAFETY: SQLite says that so many bytes are there.

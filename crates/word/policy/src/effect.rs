@@ -113,8 +113,11 @@ impl<'a> Reader<'a> {
         self.wants(')')?;
         let text = |size: Size| size == Size::Text;
         match effect {
-            Effect::Out(_, size) | Effect::InOut(_, size) | Effect::Takes(_, size)
-            | Effect::Moves(_, size) | Effect::Gives(size)
+            Effect::Out(_, size)
+            | Effect::InOut(_, size)
+            | Effect::Takes(_, size)
+            | Effect::Moves(_, size)
+            | Effect::Gives(size)
                 if text(size) =>
             {
                 self.at = start;

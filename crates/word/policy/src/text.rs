@@ -113,7 +113,10 @@ impl Source<'_> {
         let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         match first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             true => Ok(name),
-            false => Err(self.error(at, format!("`{name}` is no name of a function or parameter"))),
+            false => Err(self.error(
+                at,
+                format!("`{name}` is no name of a function or parameter"),
+            )),
         }
     }
 
@@ -188,8 +191,12 @@ impl Source<'_> {
 pub(crate) const TIMES: &[(&str, u64)] = &[("us", 1), ("ms", 1_000), ("s", 1_000_000)];
 
 /// Units of memory, in bytes, the largest last.
-pub(crate) const BYTES: &[(&str, u64)] =
-    &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+pub(crate) const BYTES: &[(&str, u64)] = &[
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
 
 impl File {
     /// Reads a file's text.
