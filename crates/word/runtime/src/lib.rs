@@ -29,6 +29,7 @@ mod module;
 mod object;
 mod operand;
 mod policy;
+mod refuse;
 mod report;
 mod rights;
 mod slow;
@@ -47,6 +48,7 @@ pub use module::{
 };
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
+pub use refuse::refuse;
 pub use report::{FaultKind, Report};
 pub use rights::GrantError;
 pub use world::SetupError;
