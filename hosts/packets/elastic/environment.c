@@ -22,9 +22,21 @@ struct packets_frame {
 
 int packets_next(struct packets_frame *frame);
 
-/* The forwarder's. */
+/* The forwarder's: a place and a name for each, as MULLION_IMPORT of mullion/ext.h makes them. Within a function, which
+ * nobody calls: the judge's parser reads assembly nowhere else. */
 int packets_report(const void *text, uint32_t length);
 int packets_send(uint32_t at, const void *frame, uint32_t length, uint32_t end);
+
+#define IMPORT(name)                                                                                                  \
+	__asm__(".pushsection .mullion.gates,\"axG\",@nobits," #name ",comdat\n\t.globl " #name "\n\t.type " #name              \
+		", @function\n" #name ":\n\t.skip 32\n\t.popsection\n\t.pushsection .mullion.imports,\"aG\",@progbits," #name \
+		",comdat\n661:\n\t.asciz \"" #name "\"\n\t.skip 661b + 64 - .\n\t.popsection\n")
+
+__attribute__((used)) static void packets_imports(void)
+{
+	IMPORT(packets_report);
+	IMPORT(packets_send);
+}
 
 #define PACKETS_FORM 2
 #define PACKETS_BATCH 16

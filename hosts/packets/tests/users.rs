@@ -257,7 +257,8 @@ fn with_credentials(office: &Office, forwarder: &Forwarder) {
         udp(80, b"GET /"),
     ];
     let out = through(forwarder, &frames);
-    assert_eq!(out.len(), 5);
+    let status = office.must(&["packets", "status", "--to", "users", "--as", "alice"]);
+    assert_eq!(out.len(), 5, "{status}");
     assert_eq!(out[0], coded);
     let half: Vec<u8> = (0..100i16).flat_map(i16::to_le_bytes).collect();
     assert_eq!(out[1], udp(5004, &half));
