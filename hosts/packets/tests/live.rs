@@ -148,7 +148,7 @@ PY
     );
     assert!(output.status.success(), "{said}");
     assert!(
-        String::from_utf8_lossy(&output.stdout).starts_with("1000 packets, "),
+        String::from_utf8_lossy(&output.stdout).starts_with("1000 "),
         "{said}"
     );
     let status = std::fs::read_to_string(place.path().join("status.json")).unwrap();
