@@ -43,6 +43,8 @@ pub(crate) enum Raised {
 #[derive(Debug)]
 pub(crate) struct Pieces {
     id: DomainId,
+    /// What was given instead.
+    given: Permission,
     /// Owner, words, and the permission that was there.
     pieces: Vec<(DomainId, Range, Permission)>,
 }
@@ -63,6 +65,7 @@ pub(crate) fn raise(
 ) -> Result<Raised, GrantError> {
     let mut raised = Pieces {
         id,
+        given: permission,
         pieces: Vec::new(),
     };
     let found: Vec<_> = supervisor
@@ -93,7 +96,17 @@ pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
         Raised::Prepared(core, key) => Prepared::lower(supervisor, core, key),
         Raised::Pieces(raised) => {
             for (owner, piece, held) in raised.pieces.iter().rev() {
-                let _gone = supervisor.mprot_export(owner, raised.id, *piece, *held);
+                // What was taken away meanwhile stays away.
+                let same: Vec<_> = supervisor
+                    .regions(*piece)
+                    .filter(|(_, now)| {
+                        now.owner == *owner && now.direct(raised.id.into()).access == raised.given
+                    })
+                    .filter_map(|(part, _)| part.overlap(*piece))
+                    .collect();
+                for part in same {
+                    let _gone = supervisor.mprot_export(owner, raised.id, part, *held);
+                }
             }
         }
     }
