@@ -56,6 +56,8 @@ unsafe impl Send for Core {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) bytes: u64,
+    /// Which one ([`FunctionPolicy::allocator`]).
+    pub(crate) allocator: &'static str,
 }
 
 #[derive(Default)]

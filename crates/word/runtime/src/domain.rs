@@ -73,19 +73,25 @@ impl Core {
 
     /// What allocators have given goes back to them.
     fn give_back(&self) {
-        let free = self
-            .imports
-            .iter()
-            .find(|import| import.name == "free" && import.target != 0);
         let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
         for (address, block) in held {
             slow::take_away(self, address, block.bytes);
-            if let Some(free) = free {
+            let mut imports = self.imports.iter().filter(|import| import.target != 0);
+            let free = imports.find_map(|import| {
+                let policy = import.policy.as_ref();
+                let at = policy
+                    .filter(|policy| policy.allocator == block.allocator)?
+                    .frees()?;
+                Some((import.target, at))
+            });
+            if let Some((target, at)) = free {
                 let mut registers = slow::no_arguments();
-                registers.integers[0] = address;
-                let none = std::ptr::null();
-                // SAFETY: the block came from this allocator, and nobody has it any more.
-                unsafe { gates::mullion_word_call_host(free.target, &mut registers, none, 0) };
+                if let Some(argument) = registers.integers.get_mut(usize::from(at)) {
+                    *argument = address;
+                    let none = std::ptr::null();
+                    // SAFETY: the block came from this allocator, and nobody has it any more.
+                    unsafe { gates::mullion_word_call_host(target, &mut registers, none, 0) };
+                }
             }
         }
     }
@@ -129,12 +135,15 @@ impl Domain {
         Some((self.core.base + gate.address) as *const c_void)
     }
 
-    /// Where a symbol of the module is: data, too.
+    /// Where a symbol of the module is: data, too. None if the file says that it is outside of the module.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<*const c_void> {
         let parts = &self.core.module.parts;
         let symbol = parts.symbols.iter().find(|symbol| symbol.name == name)?;
-        Some((self.core.base + symbol.value?) as *const c_void)
+        let value = symbol.value?;
+        let mut segments = parts.segments.iter();
+        let inside = segments.any(|s| (s.address..s.address + s.bytes).contains(&value));
+        inside.then(|| (self.core.base + value) as *const c_void)
     }
 
     /// The supervisor's number.

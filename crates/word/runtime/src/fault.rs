@@ -199,6 +199,12 @@ unsafe fn take_down(
         if kind.is_some() {
             (*inner).state.fetch_or(state::ENDED, Ordering::SeqCst);
         }
+        let changes = (*inner).state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
+        if let Some(float) = context.uc_mcontext.fpregs.as_mut().filter(|_| changes) {
+            // The report is made by the host, and not with what the module has made of these.
+            float.mxcsr = thread.words.mxcsr;
+            float.cwd = thread.words.x87;
+        }
         here.pending.store(0, Ordering::Relaxed);
         registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_faulted) as i64;
         registers[libc::REG_RSP as usize] = (*frame).host as i64;

@@ -123,6 +123,7 @@ core::arch::global_asm!(
     OWN = const offset_of!(Inner, own),
     INDEX = const offset_of!(Inner, index),
     STATE = const offset_of!(Inner, state),
+    CONTROL_WORDS = const state::CONTROL_WORDS,
     ALLOWED = const offset_of!(Inner, allowed),
     IMPORT_SLOW = const offset_of!(Import, slow),
     REGS_SIZE = const size_of::<Registers>(),

@@ -133,9 +133,12 @@ mullion_word_return:
     pop     %rbx
     ret
 
-    # From another domain, whose frame is the newest: on its control stack, which is the thread's.
+    # From another domain, whose frame is the newest: on its control stack, which is the thread's. One that may have
+    # changed the control words of floating point goes the slow way, which gives the callee the host's.
     # Touched before anything changes: the control stack may end here.
-3:  movq    $0, -128(%rsp)
+3:  testl   ${CONTROL_WORDS}, {STATE}(%r12)
+    jnz     mullion_word_slow
+    movq    $0, -128(%rsp)
     incq    {SEAT_DEPTH}(%rbp)
     cmpl    $0, {STATE}(%r10)
     jne     4f
@@ -300,10 +303,11 @@ mullion_word_leave_any:
     shr     $4, %rbp
 1:  and     (%r10), %rbp
     lea     1(%rbp,%rbp), %rbx
-    cmp     (%r10,%rbx,8), %r11
-    je      2f
+    # First, whether the place is empty: a null pointer must not be found there.
     cmpq    $0, (%r10,%rbx,8)
     je      mullion_word_refused_trap
+    cmp     (%r10,%rbx,8), %r11
+    je      2f
     inc     %rbp
     jmp     1b
 2:  mov     8(%r10,%rbx,8), %r10

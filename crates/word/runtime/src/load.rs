@@ -19,7 +19,7 @@ use crate::world::world;
 use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -46,6 +46,11 @@ pub enum LoadError {
         /// The name in the policy.
         name: String,
     },
+    /// Two gates lead to one body, and only one of them has this policy.
+    #[error(
+        "{0} has two exports with one body, at {1:#x}, and the policy says different things of them"
+    )]
+    SharedBody(String, u64),
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] GrantError),
@@ -180,19 +185,30 @@ fn subdivide(range: Range) -> Result<DomainId, Error> {
 /// Policies of exports by the address of their bodies in the file.
 fn exports(module: &Module, policy: &Policy) -> Result<BTreeMap<u64, FunctionPolicy>, LoadError> {
     let parts = &module.parts;
-    let found = policy.exports.iter().map(|(name, policy)| {
+    let mut found = BTreeMap::new();
+    let mut named = BTreeSet::new();
+    for (name, policy) in &policy.exports {
         let symbol = parts.symbols.iter().find(|symbol| symbol.name == *name);
         let value = symbol.and_then(|symbol| symbol.value);
         let gate = parts.gates.iter().find(|gate| Some(gate.address) == value);
-        match gate {
-            Some(gate) => Ok((gate.body, policy.clone())),
-            None => Err(LoadError::NoExport {
+        let Some(gate) = gate else {
+            return Err(LoadError::NoExport {
                 module: module.name.clone(),
                 name: name.clone(),
-            }),
+            });
+        };
+        named.insert(gate.address);
+        let other = found.insert(gate.body, policy.clone());
+        if other.is_some_and(|other| other != *policy) {
+            return Err(LoadError::SharedBody(module.name.clone(), gate.body));
         }
-    });
-    found.collect()
+    }
+    // A gate says no more than where its body is. So one body has one policy, by whatever gate it is reached.
+    let mut gates = parts.gates.iter();
+    match gates.find(|gate| found.contains_key(&gate.body) && !named.contains(&gate.address)) {
+        Some(gate) => Err(LoadError::SharedBody(module.name.clone(), gate.body)),
+        None => Ok(found),
+    }
 }
 
 /// The addresses of all dynamic symbols.
@@ -211,7 +227,8 @@ fn symbols(
         }
     }
     let address = |(symbol, used): (&crate::module::Symbol, bool)| match symbol.value {
-        Some(value) => Ok(base + value),
+        // The file may say anything; the module alone relies on it.
+        Some(value) => Ok(base.wrapping_add(value)),
         None if !used => Ok(0),
         None => match resolve(&symbol.name) {
             Some(address) => Ok(address as u64),
@@ -247,23 +264,34 @@ fn imports(
             module: module.name.clone(),
             symbol: name.clone(),
         })?;
-        found.push(Import::new(name, target, offer.policy.clone()));
+        found.push(Import::new(
+            name,
+            target,
+            offer.policy.clone(),
+            module.parts.control_words,
+        ));
     }
     // Offers that the module does not import by name can be called by address.
     for (name, offer) in &policy.offers {
         let address = offer.address.or_else(|| resolve(name).map(|at| at as u64));
         if let Some(target) = address.filter(|_| !module.parts.imports.contains(name)) {
-            found.push(Import::new(name, target, offer.policy.clone()));
+            found.push(Import::new(
+                name,
+                target,
+                offer.policy.clone(),
+                module.parts.control_words,
+            ));
         }
     }
     Ok(found.into_boxed_slice())
 }
 
 impl Import {
-    fn new(name: &str, target: u64, policy: Option<FunctionPolicy>) -> Import {
+    /// With `words`, the module may have changed the control words of floating point, and the host needs its own.
+    fn new(name: &str, target: u64, policy: Option<FunctionPolicy>, words: bool) -> Import {
         Import {
             target,
-            slow: policy.is_some().into(),
+            slow: (policy.is_some() || words).into(),
             policy,
             name: name.to_owned(),
             is_learned: false,
@@ -359,7 +387,8 @@ fn map_thunks(core: &Core) -> std::io::Result<()> {
     for (slot, import) in
         (SLOT_FIRST_IMPORT..).zip(&core.imports[..core.module.parts.imports.len()])
     {
-        if import.slow == 0 && owner_of_gate(import.target).is_some() {
+        let is_direct = import.target != 0 && import.policy.is_none();
+        if is_direct && owner_of_gate(import.target).is_some() {
             let place = slot as usize * THUNK;
             code[place + 2..place + 10].copy_from_slice(&import.target.to_le_bytes());
             code[place + 10..place + 13].copy_from_slice(&[0x41, 0xff, 0xe2]);

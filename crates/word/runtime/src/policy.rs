@@ -60,6 +60,9 @@ pub struct FunctionPolicy {
     pub stacked: u8,
     /// What a call of it returns if it was ended. Only for what a module exports.
     pub error: ErrorValue,
+    /// Of functions with [`Effect::Gives`], [`Effect::Frees`] and [`Effect::Moves`]: which allocator they are of. A block
+    /// goes back to its own. The C library's is the one without a name.
+    pub allocator: &'static str,
 }
 
 impl FunctionPolicy {
@@ -72,10 +75,25 @@ impl FunctionPolicy {
         }
     }
 
+    /// The argument that it frees, if that is all that it does.
+    pub(crate) fn frees(&self) -> Option<u8> {
+        match self.effects[..] {
+            [Effect::Frees(at)] => Some(at),
+            _ => None,
+        }
+    }
+
     /// With so many words of arguments on the stack.
     #[must_use]
     pub fn stacked(mut self, words: u8) -> FunctionPolicy {
         self.stacked = words.min(16);
+        self
+    }
+
+    /// Of the allocator with this name.
+    #[must_use]
+    pub fn allocator(mut self, name: &'static str) -> FunctionPolicy {
+        self.allocator = name;
         self
     }
 

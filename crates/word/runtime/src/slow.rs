@@ -9,12 +9,12 @@ use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
 use crate::rights::{self, GrantError, words};
+use crate::thread::{self, Words};
+use crate::watchdog;
 use crate::world::world;
-use crate::{thread, watchdog};
-use mullion_supervisor::Permission;
+use mullion_supervisor::{Holding, Permission};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
-use std::arch::asm;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Words of arguments on the stack.
@@ -158,13 +158,13 @@ fn enter_granted(
         Some(policy) => push_stacked(policy, registers, seat, from),
         None => Ok(()),
     };
-    if pushed.is_ok() {
-        invoke_noting(core, body, registers, seat);
+    let invoked = pushed.and_then(|()| invoke_noting(core, body, registers, seat, from));
+    if invoked.is_ok() {
         // SAFETY: as above; a call that ends leaves the seat as it found it.
         unsafe { (*seat).stack = before };
     }
     granted.end();
-    pushed
+    invoked
 }
 
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.
@@ -199,6 +199,11 @@ fn grant_arguments(
             check(caller, address, bytes, access(permission))
                 .or_else(|wrong| wrong.judge(caller, export, argument))?;
         }
+        let block = match from.filter(|_| stays) {
+            Some(caller) => hand_over(caller, argument, address, bytes)?,
+            None => None,
+        };
+        let bytes = block.map_or(bytes, |block| block.bytes);
         let range = words(address, bytes).map_err(|error| error.to_string())?;
         if !stays {
             if !wanted.add(range, permission == Permission::ReadWrite) {
@@ -209,8 +214,9 @@ fn grant_arguments(
         let mut supervisor = world().supervisor();
         rights::raise_for_good(&mut supervisor, core, range, permission)
             .map_err(|error| error.to_string())?;
-        if let Some(caller) = from {
-            let _gone = rights::take_away(&mut supervisor, caller, range);
+        drop(supervisor);
+        if let Some(block) = block {
+            lock(&core.held).insert(address, block);
         }
     }
     Ok(wanted)
@@ -237,8 +243,8 @@ fn push_stacked(
     // SAFETY: the seat is the thread's own.
     let (stack, low, top) = unsafe { ((*seat).stack, (*seat).low, (*seat).top) };
     let to = (stack.wrapping_sub(8 * u64::from(policy.stacked))) & !15;
-    // A callback's stack is wherever the module had it.
-    if to < low || to >= top {
+    // A callback's stack is wherever the module had it, and above the top there may be no memory.
+    if to < low || stack > top {
         return Err("the data stack is full".to_owned());
     }
     for (at, word) in arguments.iter().take(policy.stacked.into()).enumerate() {
@@ -271,7 +277,13 @@ fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stack
 }
 
 /// A domain that learns has the arguments of its calls kept.
-fn invoke_noting(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut Seat) {
+fn invoke_noting(
+    core: &'static Core,
+    body: u64,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    from: Option<&'static Core>,
+) -> Result<(), String> {
     let thread = match core.learning {
         Some(_) => thread::this().ok(),
         None => None,
@@ -280,21 +292,33 @@ fn invoke_noting(core: &'static Core, body: u64, registers: &mut Registers, seat
         thread.calls.push(registers.integers);
         thread.calls.len()
     });
-    invoke(core, body, registers, seat);
+    let invoked = invoke(core, body, registers, seat, from);
     if let (Some(depth), Ok(thread)) = (depth, thread::this()) {
         thread.calls.truncate(depth - 1);
     }
+    invoked
 }
 
-fn invoke(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut Seat) {
-    let words = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
-    let (mut mxcsr, mut control) = (0u32, 0u16);
-    if words {
-        // SAFETY: they store the control words.
-        unsafe {
-            asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack));
-            asm!("fnstcw [{}]", in(reg) &raw mut control, options(nostack));
+fn invoke(
+    core: &'static Core,
+    body: u64,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    from: Option<&'static Core>,
+) -> Result<(), String> {
+    let changes =
+        |core: &Core| core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
+    let theirs = from.is_some_and(changes);
+    let mut words = None;
+    if theirs || changes(core) {
+        let thread = thread::this().map_err(|error| error.to_string())?;
+        let before = (Words::now(), thread.words);
+        // The callee begins with the host's, whatever the caller has made of them.
+        match theirs {
+            true => thread.words.load(),
+            false => thread.words = before.0,
         }
+        words = Some(before);
     }
     let timed = core.limits.time.map(watchdog::begin);
     // SAFETY: the seat is this thread's, there is room, and the host runs.
@@ -302,13 +326,13 @@ fn invoke(core: &'static Core, body: u64, registers: &mut Registers, seat: *mut 
     if let Some(timed) = timed {
         watchdog::end(timed);
     }
-    if words {
-        // SAFETY: they load what was stored above; an exception that is pending is cleared first.
-        unsafe {
-            asm!("fnclex", "fldcw [{}]", in(reg) &raw const control, options(nostack));
-            asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack));
+    if let Some((now, before)) = words {
+        now.load();
+        if let Ok(thread) = thread::this() {
+            thread.words = before;
         }
     }
+    Ok(())
 }
 
 /// A right that a module does not have.
@@ -363,15 +387,25 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
         let seat = (*(*here()).frame).seat;
         (&*import, &mut *registers, (*(*seat).inner).core())
     };
+    let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
+    let words = changes.then(Words::now);
+    if words.is_some()
+        && let Ok(thread) = thread::this()
+    {
+        thread.words.load();
+    }
+    let none = FunctionPolicy::default();
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
         _ if import.is_learned => {
             leave_learning(core, import, registers);
             Ok(())
         }
-        Some(policy) => leave_by_policy(core, import, policy, registers),
-        None => Ok(()),
+        policy => leave_by_policy(core, import, policy.as_ref().unwrap_or(&none), registers),
     };
+    if let Some(words) = words {
+        words.load();
+    }
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
@@ -409,7 +443,14 @@ fn leave_by_policy(
 ) -> Result<(), String> {
     let mut moved = None;
     for effect in &policy.effects {
-        if !before_call(core, import, *effect, registers, &mut moved)? {
+        if !before_call(
+            core,
+            import,
+            *effect,
+            policy.allocator,
+            registers,
+            &mut moved,
+        )? {
             registers.answer(0, 0.0);
             return Ok(());
         }
@@ -429,10 +470,12 @@ fn leave_by_policy(
     }
     let result = registers.integers[0];
     match (given, moved) {
-        (Some(bytes), _) if result != 0 => give(core, result, bytes).map_err(|e| e.to_string()),
+        (Some(bytes), _) if result != 0 => {
+            give(core, result, bytes, policy.allocator).map_err(|e| e.to_string())
+        }
         // It was not moved: the module has it as before.
         (Some(bytes), Some((address, held))) if bytes != 0 => {
-            give(core, address, held).map_err(|e| e.to_string())
+            give(core, address, held, policy.allocator).map_err(|e| e.to_string())
         }
         _ => Ok(()),
     }
@@ -443,6 +486,7 @@ fn before_call(
     core: &'static Core,
     import: &Import,
     effect: Effect,
+    allocator: &str,
     registers: &Registers,
     moved: &mut Option<(u64, u64)>,
 ) -> Result<bool, String> {
@@ -462,20 +506,19 @@ fn before_call(
             demand(at, size, Access::READ_WRITE)?;
             let (address, bytes) = (registers.argument(at), registers.bytes(size).unwrap_or(0));
             if address != 0 && bytes != 0 {
-                lock(&core.held).remove(&address);
-                take_away(core, address, bytes);
+                hand_over(core, at, address, bytes)?;
             }
         }
         Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
         Effect::Frees(at) => {
-            free(core, import, registers.argument(at))?;
+            free(core, import, registers.argument(at), allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, registers.bytes(size)) {
                 return Ok(false);
             }
             let address = registers.argument(at);
-            *moved = free(core, import, address)?.map(|bytes| (address, bytes));
+            *moved = free(core, import, address, allocator)?.map(|held| (address, held.bytes));
         }
         Effect::Callback(at) => {
             let function = registers.argument(at);
@@ -508,14 +551,22 @@ fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
     }
 }
 
+/// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
+/// bytes would have no limit.
+const BLOCK: u64 = 64;
+
 fn has_room(core: &Core, bytes: Option<u64>) -> bool {
-    let used: u64 = lock(&core.held).values().map(|held| held.bytes).sum();
-    bytes.is_some_and(|bytes| bytes <= core.limits.memory.saturating_sub(used))
+    let used: u64 = lock(&core.held)
+        .values()
+        .map(|held| held.bytes + BLOCK)
+        .sum();
+    let left = core.limits.memory.saturating_sub(used);
+    bytes.is_some_and(|bytes| bytes.saturating_add(BLOCK) <= left)
 }
 
-fn give(core: &Core, address: u64, bytes: u64) -> Result<(), GrantError> {
+fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Result<(), GrantError> {
     if bytes == 0 {
-        lock(&core.held).insert(address, Held { bytes });
+        lock(&core.held).insert(address, Held { bytes, allocator });
         return Ok(());
     }
     let range = words(address, bytes)?;
@@ -525,30 +576,69 @@ fn give(core: &Core, address: u64, bytes: u64) -> Result<(), GrantError> {
         range,
         Permission::ReadWrite,
     )?;
-    lock(&core.held).insert(address, Held { bytes });
+    lock(&core.held).insert(address, Held { bytes, allocator });
     Ok(())
 }
 
-/// A block that was given goes back; how large it was. Null is nothing.
-fn free(core: &'static Core, import: &Import, address: u64) -> Result<Option<u64>, String> {
+/// A block that was given goes back; which it was. Null is nothing.
+fn free(
+    core: &'static Core,
+    import: &Import,
+    address: u64,
+    allocator: &str,
+) -> Result<Option<Held>, String> {
     if address == 0 {
         return Ok(None);
     }
-    let held = lock(&core.held).remove(&address);
-    let want = Want::Free {
-        function: &import.name,
-        address,
-    };
-    match held {
-        Some(held) => {
-            take_away(core, address, held.bytes);
-            Ok(Some(held.bytes))
+    let mut all = lock(&core.held);
+    let held = match all.get(&address) {
+        Some(held) if held.allocator == allocator => *held,
+        Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
+        None => {
+            drop(all);
+            let want = Want::Free {
+                function: &import.name,
+                address,
+            };
+            if learn::note(core, 0, want) {
+                return Ok(None);
+            }
+            let none = "is no block that was given to the module";
+            return Err(format!("{address:#x} {none}"));
         }
-        None if learn::note(core, 0, want) => Ok(None),
-        None => Err(format!(
-            "{address:#x} is no block that was given to the module"
-        )),
+    };
+    all.remove(&address);
+    drop(all);
+    take_away(core, address, held.bytes);
+    Ok(Some(held))
+}
+
+/// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
+/// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
+fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
+    let mut all = lock(&core.held);
+    let end = address.saturating_add(bytes);
+    let touches = |(at, held): (&u64, &Held)| *at < end && address < at + held.bytes;
+    let block = match all.get(&address) {
+        Some(block) if bytes <= block.bytes => Some(*block),
+        None if !all.iter().any(touches) => None,
+        _ => return Err(format!("argument {argument} is not one whole block")),
+    };
+    if block.is_none() {
+        let range = words(address, bytes).map_err(|error| error.to_string())?;
+        let owns = |(_, holding): (_, &Holding)| holding.owner == core.id;
+        let stacks = &world().stacks;
+        if world().supervisor().regions(range).any(owns)
+            || stacks.is_near(address)
+            || stacks.is_near(end - 1)
+        {
+            return Err(format!("argument {argument} is the module's own memory"));
+        }
     }
+    all.remove(&address);
+    drop(all);
+    take_away(core, address, block.map_or(bytes, |block| block.bytes));
+    Ok(block)
 }
 
 /// Takes memory of the host away from a domain, on all threads.

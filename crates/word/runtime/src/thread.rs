@@ -13,6 +13,7 @@ use crate::world::world;
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
 use mullion_word_table::Visit;
+use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,10 +35,39 @@ pub(crate) struct Clock {
     pub(crate) deadline: AtomicU64,
 }
 
+/// MXCSR, and the control word of the x87.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words {
+    pub(crate) mxcsr: u32,
+    pub(crate) x87: u16,
+}
+
+impl Words {
+    pub(crate) fn now() -> Words {
+        let mut words = Words { mxcsr: 0, x87: 0 };
+        // SAFETY: they store the control words.
+        unsafe {
+            asm!("stmxcsr [{}]", in(reg) &raw mut words.mxcsr, options(nostack));
+            asm!("fnstcw [{}]", in(reg) &raw mut words.x87, options(nostack));
+        }
+        words
+    }
+
+    pub(crate) fn load(self) {
+        // SAFETY: they load what was stored; an exception of the x87 that is pending is cleared first.
+        unsafe {
+            asm!("fnclex", "fldcw [{}]", in(reg) &raw const self.x87, options(nostack));
+            asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack));
+        }
+    }
+}
+
 /// Its memory, and what it has to give back.
 pub(crate) struct Thread {
     pub(crate) clock: Arc<Clock>,
     pub(crate) record: Record,
+    /// The host's control words of floating point, while a domain runs that may change them.
+    pub(crate) words: Words,
     /// Why the host refused to go on, for the trap that follows.
     pub(crate) refusal: Option<String>,
     /// How many calls were ended in this thread.
@@ -137,6 +167,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
     let thread = Box::into_raw(Box::new(Thread {
         clock,
         record: Record::default(),
+        words: Words::now(),
         refusal: None,
         ended: 0,
         calls: Vec::new(),

@@ -635,6 +635,7 @@ impl<'a> Pass<'a> {
             .ok_or(Rule::RegisterR15)?;
         self.settle()?;
         self.close(made.since, at + 1);
+        self.line.relied(Fact::Small, from, at + 1);
         self.line.forget(R15);
         Ok(true)
     }

@@ -10,6 +10,9 @@ const RELA_ENTRY: u64 = 24;
 const RELR_ENTRY: u64 = 8;
 const SYMBOL_ENTRY: u64 = 24;
 
+/// Bytes of a symbol's name, at most.
+const MAX_NAME: usize = 4096;
+
 const R_X86_64_64: u32 = 1;
 const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_RELATIVE: u32 = 8;
@@ -176,7 +179,9 @@ impl Dynamic {
             .strings
             .start
             .checked_add(usize::try_from(read_u32(module.bytes(), at)?).ok()?)?;
+        // Many symbols may have one name: none is longer than this, or all of them together could be anything.
         let name = bytes.get(name..)?;
+        let name = name.get(..MAX_NAME).unwrap_or(name);
         let length = name.iter().position(|byte| *byte == 0)?;
         let name = std::str::from_utf8(name.get(..length)?).ok()?;
         let info = *module.bytes().get(at + 4)?;

@@ -123,6 +123,14 @@ impl Line {
         (mask >> register & 1 == 1).then_some(*made)
     }
 
+    /// Up to there no branch enters any more, so that nothing is closed twice: the pass is linear.
+    pub(crate) fn relied(&mut self, fact: Fact, register: u8, since: u32) {
+        let places = self.made.get_mut(fact as usize);
+        if let Some(place) = places.and_then(|places| places.get_mut(usize::from(register & 15))) {
+            place.since = since;
+        }
+    }
+
     /// A check by these registers was made; those that are none are above 15.
     pub(crate) fn check(&mut self, number: u32, base: u8, index: u8, scale: u8) {
         let slot = self.next % SLOTS;
@@ -232,6 +240,8 @@ mod tests {
         line.forget(11);
         assert!(line.known(Fact::Small, 11).is_none());
         assert_eq!(line.known(Fact::Enter, 3).map(|made| made.looked), Some(9));
+        line.relied(Fact::Enter, 3, 70);
+        assert_eq!(line.known(Fact::Enter, 3).map(|made| made.since), Some(70));
         line.restart();
         assert!(line.known(Fact::Enter, 3).is_none());
     }

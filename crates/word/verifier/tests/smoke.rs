@@ -40,6 +40,15 @@ stub: jmp *IMPORT(%rip)
 "#;
 
 #[test]
+fn a_symbol_with_an_endless_name_is_none() {
+    let name = "n".repeat(5000);
+    let text = format!("    ret\n    .globl short, {name}\nshort:\n{name}:\n    nop");
+    let module = verify(support::assemble(&text).bytes).unwrap();
+    let names: Vec<&str> = module.symbols().map(|(_, symbol)| symbol.name).collect();
+    assert!(names.contains(&"short") && !names.iter().any(|name| name.len() > 4096));
+}
+
+#[test]
 fn everything_that_the_form_has_is_accepted_and_found() {
     let module = support::assemble(EVERYTHING);
     let at = |name: &str| module.symbols[name];
