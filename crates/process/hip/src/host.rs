@@ -1,6 +1,6 @@
 //! Domains from the host's side: started, listened to, and buried.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -126,7 +126,13 @@ fn notice(domain: &Domain, notice: &Notice) {
     match (LISTENER.get(), notice) {
         (Some(listener), notice) => listener(&domain.name, notice),
         (None, Notice::Ended(..) | Notice::Ready { .. }) => {}
-        (None, notice) => eprintln!("mullion: domain {}: {notice:?}", domain.name),
+        (None, notice) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "mullion: domain {}: {notice:?}",
+                domain.name
+            );
+        }
     }
 }
 
