@@ -21,7 +21,7 @@ use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
 
@@ -95,9 +95,12 @@ pub(crate) fn load(
         return undo(Error::NoRoom { words: 0 }.into());
     };
     let mut bits = 0;
-    // A learning domain keeps the arguments of its calls.
-    if !exports.is_empty() || policy.limits.time.is_some() || learning.is_some() {
+    if !exports.is_empty() {
         bits |= state::POLICY;
+    }
+    // A learning domain remembers the arguments of its calls.
+    if policy.limits.time.is_some() || learning.is_some() {
+        bits |= state::SLOW;
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;
@@ -125,6 +128,8 @@ pub(crate) fn load(
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
             core: std::ptr::null(),
+            bias: AtomicPtr::new(std::ptr::null_mut()),
+            edition: AtomicU64::new(0),
         },
         id,
         view,

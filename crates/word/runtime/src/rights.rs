@@ -5,6 +5,7 @@ use crate::memory::lock;
 use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_table::{self as table, Table};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use thiserror::Error;
 
 pub(crate) const ROOT: DomainId = DomainId::SUPERVISOR;
@@ -191,7 +192,8 @@ pub(crate) fn take_away(
     range: Range,
 ) -> Result<(), Error> {
     let mut grants = lock(&core.grants);
-    core.keep.change();
+    // What is kept for a call may not be whole any more.
+    core.inner.edition.fetch_add(1, Ordering::Release);
     for active in &mut grants.active {
         active.lost.extend(active.range.overlap(range));
     }
