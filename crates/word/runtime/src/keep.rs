@@ -30,54 +30,13 @@
 use crate::core::Core;
 use crate::gates::{Inner, Seat};
 use crate::memory::lock;
-use crate::rights::{self, GrantError, Raised};
+use crate::rights::{self, GrantError, Keep, Kept, Raised, Wanted};
 use crate::world::world;
-use mullion_supervisor::{Permission, Range};
-use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
-
-/// Pieces of memory that a call is granted, at most.
-const MOST: usize = 8;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// So many calls in a row get a thread the bias.
 const STREAK: u64 = 64;
-
-/// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted {
-    count: usize,
-    writes: u64,
-    pieces: [(u64, u64); MOST],
-}
-
-impl PartialEq for Wanted {
-    #[inline]
-    fn eq(&self, other: &Wanted) -> bool {
-        self.count == other.count
-            && self.writes == other.writes
-            && self.pieces[..self.count] == other.pieces[..self.count]
-    }
-}
-
-/// What is granted for a call, in the table.
-#[derive(Default)]
-struct Kept {
-    wanted: Wanted,
-    raised: Vec<Raised>,
-    edition: u64,
-}
-
-/// What a domain keeps between calls. Its bias and its edition are in its `Inner`, where gates see them.
-#[derive(Default)]
-pub(crate) struct Keep {
-    /// Whose `kept` is, if there may be something in it. Changes under `turn`.
-    owner: AtomicPtr<Seat>,
-    /// Belongs to the seat that has the bias while its depth is not 0; otherwise to whoever has `turn`.
-    kept: UnsafeCell<Kept>,
-    turn: Mutex<()>,
-}
 
 /// What ends with a call.
 #[must_use = "end it"]
@@ -86,28 +45,6 @@ pub(crate) enum Granted {
     Kept,
     /// These.
     Raised(Vec<Raised>),
-}
-
-impl Wanted {
-    /// False: there is no room.
-    #[must_use]
-    pub(crate) fn add(&mut self, range: Range, write: bool) -> bool {
-        let Some(piece) = self.pieces.get_mut(self.count) else {
-            return false;
-        };
-        *piece = (range.start(), range.count());
-        self.writes |= u64::from(write) << self.count;
-        self.count += 1;
-        true
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
-        let pieces = self.pieces[..self.count].iter().enumerate();
-        pieces.map(|(at, &(start, count))| {
-            let range = Range::words(start, count).expect("it was a range");
-            (range, rights::right(self.writes >> at & 1 == 1))
-        })
-    }
 }
 
 impl Keep {

@@ -9,12 +9,11 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{self, Import, Inner, state};
-use crate::keep::Keep;
-use crate::learn;
 use crate::memory::{self, PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
+use crate::note;
 use crate::policy::{FunctionPolicy, Policy};
-use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
+use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
@@ -74,7 +73,7 @@ pub(crate) fn dlsym(name: &str) -> Option<usize> {
 pub(crate) fn load(
     module: &Arc<Module>,
     policy: Policy,
-    learning: Option<learn::Hook>,
+    learning: Option<note::Hook>,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;

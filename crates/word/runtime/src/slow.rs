@@ -3,12 +3,13 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::keep::{Granted, Wanted};
-use crate::learn::{self, Want};
+use crate::keep::Granted;
+use crate::learn;
 use crate::memory::lock;
+use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
-use crate::rights::{self, GrantError, words};
+use crate::rights::{self, GrantError, Wanted, words};
 use crate::world::world;
 use crate::{thread, watchdog};
 use mullion_supervisor::Permission;
