@@ -1,13 +1,12 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
 use crate::gates::{Import, Inner, Seat, state};
-use crate::keep::Keep;
 use crate::memory::Reserved;
 use crate::module::Module;
+use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Grants;
-use crate::{learn, operand};
+use crate::rights::{Grants, Keep};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
 use std::collections::{BTreeMap, HashMap};
@@ -40,17 +39,23 @@ pub(crate) struct Core {
     pub(crate) stacks: Mutex<Vec<u64>>,
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
-    pub(crate) learning: Option<learn::Hook>,
+    pub(crate) learning: Option<note::Hook>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
     /// For reports, made when first needed.
-    pub(crate) points: OnceLock<operand::Points>,
+    pub(crate) points: OnceLock<Points>,
 }
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
 unsafe impl Sync for Core {}
 // SAFETY: as above.
 unsafe impl Send for Core {}
+
+/// A domain, until it is unloaded. Handles are copies.
+#[derive(Clone, Copy)]
+pub struct Domain {
+    pub(crate) core: &'static Core,
+}
 
 /// A block that an allocator has given a domain.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +64,9 @@ pub(crate) struct Held {
     /// Which one ([`FunctionPolicy::allocator`]).
     pub(crate) allocator: &'static str,
 }
+
+/// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
+pub(crate) type Points = Vec<(u32, u32)>;
 
 #[derive(Default)]
 pub(crate) struct Life {

@@ -1,12 +1,12 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Held};
+use crate::core::{Core, Domain, Held};
 use crate::gates::{Registers, state};
 use crate::keep::barrier;
-use crate::learn;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
+use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::ROOT;
@@ -97,12 +97,6 @@ impl Core {
     }
 }
 
-/// A domain, until it is unloaded. Handles are copies.
-#[derive(Clone, Copy)]
-pub struct Domain {
-    pub(crate) core: &'static Core,
-}
-
 impl std::fmt::Debug for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Domain({}, {})", self.core.id, self.core.module.name)
@@ -114,7 +108,7 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
-        learning: Option<learn::Hook>,
+        learning: Option<note::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
         let core = load::load(module, policy, learning, resolve)?;

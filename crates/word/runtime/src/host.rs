@@ -1,11 +1,10 @@
 //! The host: one table for the process, and who is granted what.
 
-use crate::core::Core;
-use crate::domain::Domain;
-use crate::learn::Note;
+use crate::core::{Core, Domain};
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
+use crate::note::Note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};

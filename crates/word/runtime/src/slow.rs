@@ -3,12 +3,13 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::keep::Wanted;
-use crate::learn::{self, Want};
+use crate::keep::Granted;
+use crate::learn;
 use crate::memory::lock;
+use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
-use crate::rights::{self, GrantError, words};
+use crate::rights::{self, GrantError, Wanted, words};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
@@ -106,7 +107,7 @@ pub(crate) extern "C" fn enter_slowly(
     }
     depth.store(before, Ordering::Relaxed);
     if before == 0 {
-        core.keep.leave(seat);
+        core.keep.leave(core, seat);
     }
 }
 
@@ -152,6 +153,10 @@ fn enter_granted(
     // SAFETY: the seat is the thread's in this domain, and its depth was counted.
     let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
     let granted = granted.map_err(|error| error.to_string())?;
+    if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
+        // SAFETY: the seat is the thread's own.
+        remember(unsafe { &mut *seat }, body, policy, registers);
+    }
     // SAFETY: the seat is the thread's own.
     let before = unsafe { (*seat).stack };
     let pushed = match policy.filter(|policy| policy.stacked != 0) {
@@ -165,6 +170,31 @@ fn enter_granted(
     }
     granted.end();
     invoked
+}
+
+/// The next call may repeat this one without coming here, if the policy says no more than what is granted for it.
+fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Registers) {
+    seat.repeated = 0;
+    seat.masks = [0; 6];
+    for effect in &policy.effects {
+        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = *effect
+        else {
+            return;
+        };
+        let sizes = match size {
+            Size::Argument(a) => [a, a],
+            Size::Product(a, b) => [a, b],
+            Size::Bytes(_) | Size::Text => [at, at],
+        };
+        for used in [at, sizes[0], sizes[1]] {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
+                *mask = u64::MAX;
+            }
+        }
+    }
+    if policy.stacked == 0 {
+        (seat.arguments, seat.repeated) = (registers.integers, body);
+    }
 }
 
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.

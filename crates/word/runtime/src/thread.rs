@@ -122,7 +122,9 @@ impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
     fn leave(self) {
         let at = SeatAt(&raw const *self.seat);
-        self.core.keep.forget((&raw const *self.seat).cast_mut());
+        self.core
+            .keep
+            .forget(self.core, (&raw const *self.seat).cast_mut());
         lock(&self.core.seats).retain(|seat| *seat != at);
         let life = lock(&self.core.life);
         match life.is_gone {
@@ -318,6 +320,10 @@ impl Place {
             streak: 0,
             latest: 0,
             policy: std::ptr::null(),
+            repeated: 0,
+            edition: 0,
+            arguments: [0; 6],
+            masks: [0; 6],
         });
         Ok(Place {
             seat,
