@@ -14,6 +14,11 @@ use thiserror::Error;
 /// SQLite's functions as policies speak of them.
 pub(crate) const INTERFACE: &str = include_str!("../sqlite3.toml");
 
+const BUSY: c_int = 5;
+
+/// Files that are loaded with this library, separated by colons.
+pub(crate) const LOAD: &str = "MULLION_SQLITE_LOAD";
+
 /// What a module's heap may grow to, if its policy does not say.
 const MEMORY: u64 = 64 << 20;
 
@@ -58,6 +63,11 @@ pub(crate) enum Error {
     Entry(String),
     #[error("{0}")]
     Started(String),
+    #[error(
+        "{0} replaces a function or a collation, and SQLite replaces none while a statement runs: \
+        name its file in {LOAD} before `.load`"
+    )]
+    Busy(String),
 }
 
 /// An extension, with what loads it again.
@@ -97,7 +107,10 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
         source,
     })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = file.module.clone().unwrap_or_else(|| stem.into_owned());
+    let name = file
+        .module
+        .clone()
+        .unwrap_or_else(|| stem.clone().into_owned());
 
     let verified = verify(bytes.clone()).map_err(|source| Error::Verify {
         path: path.to_path_buf(),
@@ -105,7 +118,7 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     })?;
     let host = Host::new()?;
     let module = Module::new(&name, &verified)?;
-    let entry = entry_of(&file, &verified);
+    let entry = entry_of(&file, &stem, &verified);
     let domain = host.load_with(&module, lowered, &mut resolve)?;
     let entry = entry.and_then(|entry| domain.function(&entry));
     let entry = entry.ok_or_else(|| Error::Entry(name.clone()))? as u64;
@@ -142,8 +155,8 @@ fn resolve(name: &str) -> Option<usize> {
     })
 }
 
-/// The entry that the policy names, or the only function of the module that is called like one.
-fn entry_of(file: &File, verified: &mullion_word_verifier::Verified) -> Option<String> {
+/// The entry that the policy names, the one that SQLite would look for by the file's name, or the only one.
+fn entry_of(file: &File, stem: &str, verified: &mullion_word_verifier::Verified) -> Option<String> {
     if let Some(entry) = &file.entry {
         return Some(entry.clone());
     }
@@ -151,9 +164,15 @@ fn entry_of(file: &File, verified: &mullion_word_verifier::Verified) -> Option<S
     let defined = verified
         .symbols()
         .filter(|(_, symbol)| symbol.address.is_some());
-    let mut entries = defined.filter(|(_, symbol)| is_entry(symbol.name));
-    let first = entries.next()?.1.name.to_owned();
-    entries.next().is_none().then_some(first)
+    let names = defined.map(|(_, symbol)| symbol.name.to_owned());
+    let entries: Vec<String> = names.filter(|name| is_entry(name)).collect();
+    let letters = stem.chars().filter(char::is_ascii_alphabetic);
+    let usual: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let usual = format!("sqlite3_{usual}_init");
+    match entries.contains(&usual) || entries.len() != 1 {
+        true => Some(usual),
+        false => entries.into_iter().next(),
+    }
 }
 
 impl Extension {
@@ -174,6 +193,7 @@ impl Extension {
         match code {
             // SQLITE_OK, and SQLITE_OK_LOAD_PERMANENTLY, which says that the file must stay: it does.
             Some(0 | 256) => Ok(()),
+            Some(BUSY) => Err(Error::Busy(walled.name.clone())),
             Some(code) => {
                 let said = said.map(|said| format!(": {}", said.to_string_lossy()));
                 let said = said.unwrap_or_default();
