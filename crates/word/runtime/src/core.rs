@@ -3,10 +3,10 @@
 use crate::gates::{Import, Inner, Seat, state};
 use crate::memory::Reserved;
 use crate::module::Module;
+use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Prepared;
-use crate::{learn, operand};
+use crate::rights::{Grants, Keep};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,8 @@ pub(crate) struct Core {
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
-    pub(crate) prepared: Mutex<Prepared>,
+    pub(crate) grants: Mutex<Grants>,
+    pub(crate) keep: Keep,
     /// What allocators have given it, by address.
     pub(crate) held: Mutex<HashMap<u64, Held>>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
@@ -38,11 +39,11 @@ pub(crate) struct Core {
     pub(crate) stacks: Mutex<Vec<u64>>,
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
-    pub(crate) learning: Option<learn::Hook>,
+    pub(crate) learning: Option<note::Hook>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
     /// For reports, made when first needed.
-    pub(crate) points: OnceLock<operand::Points>,
+    pub(crate) points: OnceLock<Points>,
 }
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
@@ -50,11 +51,20 @@ unsafe impl Sync for Core {}
 // SAFETY: as above.
 unsafe impl Send for Core {}
 
+/// A domain, until it is unloaded. Handles are copies.
+#[derive(Clone, Copy)]
+pub struct Domain {
+    pub(crate) core: &'static Core,
+}
+
 /// A block that an allocator has given a domain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) bytes: u64,
 }
+
+/// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
+pub(crate) type Points = Vec<(u32, u32)>;
 
 #[derive(Default)]
 pub(crate) struct Life {

@@ -1,11 +1,12 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Held};
+use crate::core::{Core, Domain, Held};
 use crate::gates::{Registers, state};
-use crate::learn;
+use crate::keep::barrier;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
+use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::ROOT;
@@ -59,10 +60,9 @@ impl Core {
     /// No call begins from now on; how many have not returned. Those end when they next come back.
     fn stop(&self) -> u64 {
         self.inner.state.fetch_or(state::ENDED, Ordering::SeqCst);
-        let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-        // SAFETY: it has no effect but order. A gate counts its entry first and reads the state then: behind this
-        // barrier either its count is seen here, or it sees the state. It was registered by `Inside::new`.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+        // A gate counts its entry first and reads the state then: behind this barrier either its count is seen here,
+        // or it sees the state.
+        barrier();
         let seats = lock(&self.seats);
         // SAFETY: a seat on the list lives, and its depth is atomic.
         seats
@@ -79,7 +79,7 @@ impl Core {
             .find(|import| import.name == "free" && import.target != 0);
         let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
         for (address, block) in held {
-            slow::take_away(self.id, address, block.bytes);
+            slow::take_away(self, address, block.bytes);
             if let Some(free) = free {
                 let mut registers = slow::no_arguments();
                 registers.integers[0] = address;
@@ -89,12 +89,6 @@ impl Core {
             }
         }
     }
-}
-
-/// A domain, until it is unloaded. Handles are copies.
-#[derive(Clone, Copy)]
-pub struct Domain {
-    pub(crate) core: &'static Core,
 }
 
 impl std::fmt::Debug for Domain {
@@ -108,7 +102,7 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
-        learning: Option<learn::Hook>,
+        learning: Option<note::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
         let core = load::load(module, policy, learning, resolve)?;
@@ -143,9 +137,11 @@ impl Domain {
         self.core.id
     }
 
-    /// The table as the domain's code reads it.
+    /// The table as the domain's code reads it. While none of its code runs, what was granted for its latest call may
+    /// still be there; this call takes that away.
     #[must_use]
     pub fn view(&self) -> &View {
+        self.core.keep.settle(self.core);
         &self.core.view
     }
 
@@ -172,6 +168,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         core.map_data()?;
         thread::fresh_seats(core);
@@ -196,6 +193,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         world().supervisor().pd_free(&ROOT, core.id)?;
         life.is_gone = true;
@@ -222,6 +220,7 @@ impl Domain {
     /// What the domain may do with a word, as the supervisor has it.
     #[must_use]
     pub fn permission(&self, address: usize) -> Permission {
+        self.core.keep.settle(self.core);
         world()
             .supervisor()
             .permission(self.core.id, address as u64 / 4)

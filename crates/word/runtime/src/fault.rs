@@ -247,6 +247,14 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
         return ErrorValue::default();
     };
     let refusal = thread.refusal.take();
+    // The call may have been a repeated one, which has no other end.
+    if let Some(seat) = thread::known_seat(core) {
+        // SAFETY: the seat is the thread's own.
+        let depth = unsafe { (*seat).depth.load(Ordering::Relaxed) };
+        if depth == 0 {
+            core.keep.leave(core, seat);
+        }
+    }
     if let Some(kind) = record.kind {
         if kind == FaultKind::Time {
             thread.is_over();

@@ -1,13 +1,13 @@
 //! The host: one table for the process, and who is granted what.
 
-use crate::domain::Domain;
-use crate::learn::Note;
+use crate::core::{Core, Domain};
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
+use crate::note::Note;
 use crate::policy::Policy;
 use crate::report::Report;
-use crate::rights::{GrantError, Raised, lower, raise, right, words};
+use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
 use crate::{fault, watchdog};
 use mullion_supervisor::Permission;
@@ -92,14 +92,8 @@ impl Host {
         write: bool,
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        // It stays.
-        let _stays = raise(
-            &mut world().supervisor(),
-            domain.core.id,
-            range,
-            right(write),
-        )?;
-        Ok(())
+        let mut supervisor = world().supervisor();
+        raise_for_good(&mut supervisor, domain.core, range, right(write))
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -114,35 +108,28 @@ impl Host {
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let raised = raise(
-            &mut world().supervisor(),
-            domain.core.id,
-            range,
-            right(write),
-        )?;
+        let raised = raise(&mut world().supervisor(), domain.core, range, right(write))?;
         Ok(Granted(Some(raised)))
     }
 
     /// Takes memory from all domains. When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&self, address: usize, bytes: usize) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
+        let domains: Vec<_> = lock(&world().domains).values().copied().collect();
+        for core in &domains {
+            core.keep.settle(core);
+        }
         let mut supervisor = world().supervisor();
-        let domains = lock(&world().domains);
-        let pieces: Vec<_> = supervisor
-            .regions(range)
-            .flat_map(|(piece, holding)| {
-                let holders = domains.keys().filter(|id| **id != holding.owner);
-                let holders =
-                    holders.filter(|id| holding.direct((**id).into()).access != Permission::None);
-                holders
-                    .map(move |id| (*id, holding.owner, piece))
-                    .collect::<Vec<_>>()
+        let has_some = |core: &&&Core| {
+            let mut regions = supervisor.regions(range);
+            regions.any(|(_, holding)| {
+                holding.owner != core.id
+                    && holding.direct(core.id.into()).access != Permission::None
             })
-            .collect();
-        for (id, owner, piece) in pieces {
-            if let Some(piece) = piece.overlap(range) {
-                supervisor.mprot_export(&owner, id, piece, Permission::None)?;
-            }
+        };
+        let holders: Vec<_> = domains.iter().filter(has_some).collect();
+        for core in holders {
+            take_away(&mut supervisor, core, range)?;
         }
         Ok(())
     }

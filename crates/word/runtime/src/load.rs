@@ -9,18 +9,18 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{self, Import, Inner, state};
-use crate::learn;
 use crate::memory::{self, PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
+use crate::note;
 use crate::policy::{FunctionPolicy, Policy};
-use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
+use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
 
@@ -73,7 +73,7 @@ pub(crate) fn dlsym(name: &str) -> Option<usize> {
 pub(crate) fn load(
     module: &Arc<Module>,
     policy: Policy,
-    learning: Option<learn::Hook>,
+    learning: Option<note::Hook>,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;
@@ -94,9 +94,12 @@ pub(crate) fn load(
         return undo(Error::NoRoom { words: 0 }.into());
     };
     let mut bits = 0;
-    // A learning domain keeps the arguments of its calls.
-    if !exports.is_empty() || policy.limits.time.is_some() || learning.is_some() {
+    if !exports.is_empty() {
         bits |= state::POLICY;
+    }
+    // A learning domain remembers the arguments of its calls.
+    if policy.limits.time.is_some() || learning.is_some() {
+        bits |= state::SLOW;
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;
@@ -124,6 +127,8 @@ pub(crate) fn load(
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
             core: std::ptr::null(),
+            bias: AtomicPtr::new(std::ptr::null_mut()),
+            edition: AtomicU64::new(0),
         },
         id,
         view,
@@ -138,7 +143,8 @@ pub(crate) fn load(
         exports,
         life: Mutex::new(Life::default()),
         held: Mutex::default(),
-        prepared: Mutex::default(),
+        grants: Mutex::default(),
+        keep: Keep::default(),
         seats: Mutex::default(),
         stacks: Mutex::default(),
         reports: Mutex::default(),

@@ -3,14 +3,16 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::learn::{self, Want};
+use crate::keep::Granted;
+use crate::learn;
 use crate::memory::lock;
+use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
-use crate::rights::{GrantError, Prepared, Raised, lower, raise, words};
+use crate::rights::{self, GrantError, Wanted, words};
 use crate::world::world;
 use crate::{thread, watchdog};
-use mullion_supervisor::{DomainId, Permission};
+use mullion_supervisor::Permission;
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::arch::asm;
@@ -44,6 +46,16 @@ impl Registers {
         self.vectors[0] = [float.to_bits(), 0];
         self.vectors[1] = [0; 2];
     }
+
+    /// The call is not made, or was ended.
+    #[cold]
+    fn refuse(&mut self, core: &'static Core, body: u64, report: Option<(FaultKind, String)>) {
+        let error = core.error_of(body);
+        if let Some((kind, what)) = report {
+            fault::report_refused(core, body, kind, what);
+        }
+        self.answer(error.integer, error.float);
+    }
 }
 
 /// Into a domain, from gates.s or from the host's own code. `from` is the domain that calls, or null.
@@ -59,45 +71,44 @@ pub(crate) extern "C" fn enter_slowly(
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null.
     let from = unsafe { from.as_ref().map(Inner::core) };
-    let error = core.error_of(body);
-    let refuse = |registers: &mut Registers, report: Option<(FaultKind, String)>| {
-        if let Some((kind, what)) = report {
-            fault::report_refused(core, body, kind, what);
-        }
-        registers.answer(error.integer, error.float);
-    };
     if core.is_ended() {
-        return refuse(registers, None);
+        return registers.refuse(core, body, None);
     }
-    let seat = match thread::seat(core) {
+    let seat = match thread::known_seat(core).map_or_else(|| thread::seat(core), Ok) {
         Ok(seat) => seat,
         Err(error) => {
             let what = format!("no stack for the thread: {error}");
-            return refuse(registers, Some((FaultKind::NoMemory, what)));
+            return registers.refuse(core, body, Some((FaultKind::NoMemory, what)));
         }
     };
     let mark = 0u8;
     // SAFETY: it is the thread's own.
     let room = unsafe {
-        let left = (&raw const mark as u64).wrapping_sub((*here()).host_low);
-        (*here()).control >= (*here()).limit && left >= gates::HOST_RESERVE
+        let here = here();
+        let left = (&raw const mark as u64).wrapping_sub((*here).host_low);
+        (*here).control >= (*here).limit && left >= gates::HOST_RESERVE
     };
     if !room {
         let what = "calls are nested too deeply".to_owned();
-        return refuse(registers, Some((FaultKind::ControlStack, what)));
+        return registers.refuse(core, body, Some((FaultKind::ControlStack, what)));
     }
     // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
     let depth = unsafe { &(*seat).depth };
-    depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    let before = depth.load(Ordering::Relaxed);
+    depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    core.keep.enter(core, seat);
     match core.is_ended() {
-        true => refuse(registers, None),
+        true => registers.refuse(core, body, None),
         false => match enter_by_policy(core, body, registers, seat, from) {
             Ok(()) => {}
-            Err(what) => refuse(registers, Some((FaultKind::Policy, what))),
+            Err(what) => registers.refuse(core, body, Some((FaultKind::Policy, what))),
         },
     }
-    depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    depth.store(before, Ordering::Relaxed);
+    if before == 0 {
+        core.keep.leave(core, seat);
+    }
 }
 
 fn enter_by_policy(
@@ -107,38 +118,94 @@ fn enter_by_policy(
     seat: *mut Seat,
     from: Option<&'static Core>,
 ) -> Result<(), String> {
-    let none = FunctionPolicy::default();
-    let policy = core.export(body).unwrap_or(&none);
-    let mut raised = Vec::new();
-    let granted = grant_arguments(core, body, policy, registers, from, &mut raised);
-    let result = granted.and_then(|()| {
+    // SAFETY: the seat is the thread's own.
+    let (known, outermost) = unsafe { (&mut *seat, (*seat).depth.load(Ordering::Relaxed) == 1) };
+    if known.latest != body {
+        known.policy = core
+            .export(body)
+            .map_or(std::ptr::null(), |policy| std::ptr::from_ref(policy).cast());
+        known.latest = body;
+    }
+    // SAFETY: a policy lives as long as its domain's `Core`, for ever; or null.
+    let Some(policy) = (unsafe { known.policy.cast::<FunctionPolicy>().as_ref() }) else {
+        let none = Wanted::default();
+        return enter_granted(core, body, None, registers, seat, (from, &none, outermost));
+    };
+    let wanted = grant_arguments(core, body, policy, registers, from)?;
+    enter_granted(
+        core,
+        body,
+        Some(policy),
+        registers,
+        seat,
+        (from, &wanted, outermost),
+    )
+}
+
+fn enter_granted(
+    core: &'static Core,
+    body: u64,
+    policy: Option<&FunctionPolicy>,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    (from, wanted, outermost): (Option<&'static Core>, &Wanted, bool),
+) -> Result<(), String> {
+    // SAFETY: the seat is the thread's in this domain, and its depth was counted.
+    let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
+    let granted = granted.map_err(|error| error.to_string())?;
+    if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
-        let before = unsafe { (*seat).stack };
-        push_stacked(policy, registers, seat, from)?;
+        remember(unsafe { &mut *seat }, body, policy, registers);
+    }
+    // SAFETY: the seat is the thread's own.
+    let before = unsafe { (*seat).stack };
+    let pushed = match policy.filter(|policy| policy.stacked != 0) {
+        Some(policy) => push_stacked(policy, registers, seat, from),
+        None => Ok(()),
+    };
+    if pushed.is_ok() {
         invoke_noting(core, body, registers, seat);
         // SAFETY: as above; a call that ends leaves the seat as it found it.
         unsafe { (*seat).stack = before };
-        Ok(())
-    });
-    if !raised.is_empty() {
-        let mut supervisor = world().supervisor();
-        raised
-            .into_iter()
-            .rev()
-            .for_each(|raised| lower(&mut supervisor, raised));
     }
-    result
+    granted.end();
+    pushed
 }
 
-/// What the callee gets for the length of the call.
+/// The next call may repeat this one without coming here, if the policy says no more than what is granted for it.
+fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Registers) {
+    seat.repeated = 0;
+    seat.masks = [0; 6];
+    for effect in &policy.effects {
+        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = *effect
+        else {
+            return;
+        };
+        let sizes = match size {
+            Size::Argument(a) => [a, a],
+            Size::Product(a, b) => [a, b],
+            Size::Bytes(_) | Size::Text => [at, at],
+        };
+        for used in [at, sizes[0], sizes[1]] {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
+                *mask = u64::MAX;
+            }
+        }
+    }
+    if policy.stacked == 0 {
+        (seat.arguments, seat.repeated) = (registers.integers, body);
+    }
+}
+
+/// What the callee gets for the length of the call. What it gets for good, it has when this returns.
 fn grant_arguments(
     core: &'static Core,
     body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
     from: Option<&'static Core>,
-    raised: &mut Vec<Raised>,
-) -> Result<(), String> {
+) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match *effect {
             Effect::In(at, size) => (at, size, Permission::Read, false),
@@ -163,35 +230,20 @@ fn grant_arguments(
                 .or_else(|wrong| wrong.judge(caller, export, argument))?;
         }
         let range = words(address, bytes).map_err(|error| error.to_string())?;
+        if !stays {
+            if !wanted.add(range, permission == Permission::ReadWrite) {
+                return Err("it has more pieces of memory than a policy can have".to_owned());
+            }
+            continue;
+        }
         let mut supervisor = world().supervisor();
-        let given = match stays {
-            true => raise(&mut supervisor, core.id, range, permission),
-            false => Prepared::raise(&mut supervisor, core, range, permission),
-        };
-        let given = given.map_err(|error| error.to_string())?;
-        match (stays, from) {
-            (false, _) => raised.push(given),
-            (true, Some(caller)) => drop_right(&mut supervisor, caller.id, range),
-            (true, None) => {}
+        rights::raise_for_good(&mut supervisor, core, range, permission)
+            .map_err(|error| error.to_string())?;
+        if let Some(caller) = from {
+            let _gone = rights::take_away(&mut supervisor, caller, range);
         }
     }
-    Ok(())
-}
-
-fn drop_right(
-    supervisor: &mut mullion_supervisor::Supervisor<mullion_word_table::Table>,
-    id: DomainId,
-    range: mullion_supervisor::Range,
-) {
-    let pieces: Vec<_> = supervisor
-        .regions(range)
-        .map(|(piece, h)| (piece, h.owner))
-        .collect();
-    for (piece, owner) in pieces {
-        if let Some(piece) = piece.overlap(range).filter(|_| owner != id) {
-            let _none = supervisor.mprot_export(&owner, id, piece, Permission::None);
-        }
-    }
+    Ok(wanted)
 }
 
 fn access(permission: Permission) -> Access {
@@ -443,7 +495,7 @@ fn before_call(
             let (address, bytes) = (registers.argument(at), registers.bytes(size).unwrap_or(0));
             if address != 0 && bytes != 0 {
                 lock(&core.held).remove(&address);
-                take_away(core.id, address, bytes);
+                take_away(core, address, bytes);
             }
         }
         Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
@@ -499,9 +551,9 @@ fn give(core: &Core, address: u64, bytes: u64) -> Result<(), GrantError> {
         return Ok(());
     }
     let range = words(address, bytes)?;
-    let _stays = raise(
+    rights::raise_for_good(
         &mut world().supervisor(),
-        core.id,
+        core,
         range,
         Permission::ReadWrite,
     )?;
@@ -521,7 +573,7 @@ fn free(core: &'static Core, import: &Import, address: u64) -> Result<Option<u64
     };
     match held {
         Some(held) => {
-            take_away(core.id, address, held.bytes);
+            take_away(core, address, held.bytes);
             Ok(Some(held.bytes))
         }
         None if learn::note(core, 0, want) => Ok(None),
@@ -532,10 +584,10 @@ fn free(core: &'static Core, import: &Import, address: u64) -> Result<Option<u64
 }
 
 /// Takes memory of the host away from a domain, on all threads.
-pub(crate) fn take_away(id: DomainId, address: u64, bytes: u64) {
+pub(crate) fn take_away(core: &Core, address: u64, bytes: u64) {
     if bytes != 0
         && let Ok(range) = words(address, bytes)
     {
-        drop_right(&mut world().supervisor(), id, range);
+        let _gone = rights::take_away(&mut world().supervisor(), core, range);
     }
 }

@@ -92,6 +92,9 @@ impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
     fn leave(self) {
         let at = SeatAt(&raw const *self.seat);
+        self.core
+            .keep
+            .forget(self.core, (&raw const *self.seat).cast_mut());
         lock(&self.core.seats).retain(|seat| *seat != at);
         let life = lock(&self.core.life);
         match life.is_gone {
@@ -199,6 +202,21 @@ fn alternate_off(memory: &Reserved) {
     }
 }
 
+/// The calling thread's seat in a domain, if it has one.
+#[inline]
+pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
+    // SAFETY: `here` is the thread's own; its table has a slot for each index, and a seat in the table lives.
+    unsafe {
+        let seats = (*here()).seats;
+        let seat = match seats.is_null() {
+            true => std::ptr::null_mut(),
+            false => *seats.add(core.inner.index as usize),
+        };
+        let is_it = !seat.is_null() && (*seat).inner == &raw const core.inner;
+        is_it.then_some(seat)
+    }
+}
+
 /// The calling thread's seat in a domain, made if it has none.
 pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
     let thread = this()?;
@@ -268,6 +286,13 @@ impl Place {
             depth: AtomicU64::new(0),
             top,
             low: region + STACK_REGION - STACK_MARGIN - bytes,
+            streak: 0,
+            latest: 0,
+            policy: std::ptr::null(),
+            repeated: 0,
+            edition: 0,
+            arguments: [0; 6],
+            masks: [0; 6],
         });
         Ok(Place {
             seat,
