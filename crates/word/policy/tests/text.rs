@@ -87,7 +87,7 @@ fn errors_tell_line_and_column() {
         (
             "[call.f]\neffects = [\"in(0, 2 * #1)\"]",
             2,
-            20,
+            21,
             "`)` is wanted",
         ),
         (
