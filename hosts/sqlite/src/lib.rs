@@ -12,6 +12,7 @@ mod api;
 mod format;
 mod functions;
 mod heap;
+mod learn;
 mod load;
 mod memory;
 mod statements;

@@ -1,10 +1,11 @@
 //! From a module's file and its policy to an extension that SQLite has.
 
+use crate::learn::{self, Learning};
 use crate::table::Offered;
 use crate::walled::{Handle, Walled, gate};
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
-use mullion_word_runtime::{Domain, Host, LoadError, Module, ModuleError};
+use mullion_word_runtime::{Domain, Host, LoadError, Module, ModuleError, Note};
 use mullion_word_verifier::verify;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ use thiserror::Error;
 pub(crate) const INTERFACE: &str = include_str!("../sqlite3.toml");
 
 const BUSY: c_int = 5;
+
+/// A folder with policies, in the place of those beside modules.
+const POLICIES: &str = "MULLION_WORD_POLICIES";
 
 /// Files that are loaded with this library, separated by colons.
 pub(crate) const LOAD: &str = "MULLION_SQLITE_LOAD";
@@ -89,9 +93,19 @@ pub(crate) fn all() -> MutexGuard<'static, Vec<Extension>> {
 
 /// Loads an extension for a connection. Its policy lies beside it, if none is named.
 pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(), Error> {
-    let policy = policy.map_or_else(|| path.with_extension("toml"), Path::to_path_buf);
+    let policy = policy.map_or_else(|| policy_of(path), Path::to_path_buf);
     let bytes = read(path)?;
-    let text = String::from_utf8_lossy(&read(&policy)?).into_owned();
+    let learns = learn::folder();
+    let text = match read(&policy) {
+        // An extension that learns may begin with nothing.
+        Err(Error::Read { source, .. })
+            if learns.is_some() && source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Vec::new()
+        }
+        text => text?,
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
     let file = File::parse(&text).map_err(|source| Error::Policy {
         path: policy.clone(),
         source,
@@ -119,7 +133,16 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     let host = Host::new()?;
     let module = Module::new(&name, &verified)?;
     let entry = entry_of(&file, &stem, &verified);
-    let domain = host.load_with(&module, lowered, &mut resolve)?;
+    let domain = match learns {
+        None => host.load_with(&module, lowered, &mut resolve)?,
+        Some(folder) => {
+            let symbols = Symbols::new(bytes.clone());
+            let learning = Learning::new(folder, &stem, file.clone(), symbols);
+            let hook = move |note: &Note<'_>| learning.note(note);
+            // SAFETY: who sets the variable runs the extension as any other, without a wall.
+            unsafe { host.learn_with(&module, lowered, &mut resolve, hook)? }
+        }
+    };
     let entry = entry.and_then(|entry| domain.function(&entry));
     let entry = entry.ok_or_else(|| Error::Entry(name.clone()))? as u64;
     let (table, bytes_of_table) = (offered.table(), Offered::bytes());
@@ -142,6 +165,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
         path: path.to_path_buf(),
         source,
     })
+}
+
+/// A module's policy: in the folder that the user has named, or beside the module.
+fn policy_of(path: &Path) -> PathBuf {
+    let beside = path.with_extension("toml");
+    let folder = std::env::var_os(POLICIES).filter(|folder| !folder.is_empty());
+    let named = folder.and_then(|folder| Some(Path::new(&folder).join(beside.file_name()?)));
+    named.unwrap_or(beside)
 }
 
 /// SQLite's functions, and the C library's.

@@ -27,6 +27,10 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             let place = Place::new();
+            if std::env::args().any(|argument| argument == "cost") {
+                place.cost();
+                return ExitCode::SUCCESS;
+            }
             place.extensions_answer_as_without_the_wall();
             place.attacks_end_as_errors_and_the_shell_goes_on();
             place.modules_cannot_touch_each_other();
@@ -107,6 +111,12 @@ impl Place {
 
     fn walled(&self, source: &Path, name: &str, policy: &str) -> PathBuf {
         let to = self.scratch.path().join(format!("{name}.so"));
+        self.compile(source, &to, &[]);
+        fs::write(to.with_extension("toml"), policy).expect("written");
+        to
+    }
+
+    fn compile(&self, source: &Path, to: &Path, options: &[&str]) {
         let mut line: Vec<OsString> = ["--wall=word", "-O2", "-g", "-w", "-I"]
             .map(OsString::from)
             .into();
@@ -114,21 +124,31 @@ impl Place {
             (&self.headers).into(),
             source.into(),
             "-o".into(),
-            (&to).into(),
+            to.into(),
         ]);
+        line.extend(options.iter().map(OsString::from));
         let arguments = Arguments::parse(&line).expect("a good command line");
         let compiled = compile(Language::C, &arguments).expect("a compiler");
-        assert_eq!(compiled.code, 0, "{name}");
-        fs::write(to.with_extension("toml"), policy).expect("written");
-        to
+        assert_eq!(compiled.code, 0, "{source:?}");
     }
 
     /// What the shell prints, standard error included, and its status.
     fn shell(&self, extensions: &[&Path], library: &Path, script: &str) -> (String, Option<i32>) {
+        self.shell_with(&[], extensions, library, script)
+    }
+
+    fn shell_with(
+        &self,
+        variables: &[(&str, &Path)],
+        extensions: &[&Path],
+        library: &Path,
+        script: &str,
+    ) -> (String, Option<i32>) {
         let listed = std::env::join_paths(extensions).expect("no colons");
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec sqlite3 -batch -init /dev/null :memory: 2>&1"]);
         shell
+            .envs(variables.iter().copied())
             .env("MULLION_SQLITE_LOAD", listed)
             .current_dir(self.scratch.path());
         shell.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -162,8 +182,108 @@ impl Place {
             let found = self.shell(&[&walled], &self.library, &script);
             assert!(expected.0.lines().count() > 0, "{name} answers nothing");
             assert_eq!(found, expected, "{name}");
+            self.a_learnt_policy_serves(&walled, &script, &expected);
         }
         println!("{} extensions answer as without the wall", scripts.len());
+    }
+
+    /// A run without a policy, in which nothing is refused, gives one with which the same run goes.
+    fn a_learnt_policy_serves(
+        &self,
+        module: &Path,
+        script: &str,
+        expected: &(String, Option<i32>),
+    ) {
+        let learnt = self.scratch.path().join("learnt");
+        fs::create_dir_all(&learnt).expect("made");
+        let name = module.file_name().expect("a name");
+        fs::remove_file(module.with_extension("toml")).expect("it was there");
+        let (library, all) = (&self.library, [module]);
+        let first = self.shell_with(&[("MULLION_WORD_LEARN", &learnt)], &all, library, script);
+        assert_eq!(&first, expected, "{name:?} learns");
+        let second = self.shell_with(&[("MULLION_WORD_POLICIES", &learnt)], &all, library, script);
+        assert_eq!(&second, expected, "{name:?} with what it has learnt");
+        let policy = learnt.join(name).with_extension("toml");
+        let policy = fs::read_to_string(policy).expect("written");
+        let (all, name) = (policy.matches("sqlite3_").count(), name.to_string_lossy());
+        // One call that ends its function has no place behind it.
+        let has_places = policy.contains(&*name.replace(".so", ".c:"));
+        assert!(all > 1 && (has_places || all <= 3), "{policy}");
+    }
+
+    /// For people: what the wall costs, by the shell's own timer.
+    fn cost(&self) {
+        let table = "CREATE TABLE t AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<100000) \
+                     SELECT i, (i*7919)%100003 AS n, printf('file%d of some words', (i*7919)%100003) AS x FROM c;";
+        let queries = [
+            (
+                "series",
+                "SELECT sum(value) FROM generate_series(1,1000000)",
+            ),
+            ("rot13", "SELECT sum(length(rot13(x))) FROM t"),
+            ("sha1", "SELECT count(DISTINCT sha1(x)) FROM t"),
+            ("sha1", "SELECT sha1(zeroblob(20000000))"),
+            (
+                "regexp",
+                "SELECT count(*) FROM t WHERE x REGEXP '[0-4]{3}.*of'",
+            ),
+            ("decimal", "SELECT decimal_sum(n) FROM t"),
+            ("decimal", "SELECT max(decimal_mul(n, '1.5')) FROM t"),
+            ("percentile", "SELECT percentile(n, 50) FROM t"),
+            (
+                "uint",
+                "SELECT max(x) FROM (SELECT x FROM t ORDER BY x COLLATE uint)",
+            ),
+            ("totype", "SELECT sum(tointeger(n)) FROM t"),
+            (
+                "spellfix",
+                "SELECT sum(spellfix1_editdist(x, 'file 17 of words')) FROM t",
+            ),
+        ];
+        println!(
+            "| extension | query | native ms | write | read-write |\n| --- | --- | ---: | ---: | ---: |"
+        );
+        for (name, query) in queries {
+            let source = self.sources.join(format!("{name}.c"));
+            let policy = fs::read_to_string(here("policies").join(format!("{name}.toml")));
+            // A limit on time has its own cost: the policies have one, and so has this.
+            let policy = policy
+                .expect("each has a policy")
+                .replace("\"2 s\"", "\"100 s\"");
+            let native = self.native(&source, name);
+            let library = self.library.clone();
+            let both = self.walled(&source, name, &policy);
+            let writes = self.scratch.path().join("write");
+            fs::create_dir_all(&writes).expect("made");
+            let only_writes = writes.join(format!("{name}.so"));
+            fs::write(only_writes.with_extension("toml"), &policy).expect("written");
+            self.compile(&source, &only_writes, &["--protection=write"]);
+            let script = format!("{table}\n.timer on\n{query};\n");
+            let ways: [(&[&Path], &Path); 3] = [
+                (&[], &native),
+                (&[&only_writes], &library),
+                (&[&both], &library),
+            ];
+            let mut best = [f64::MAX; 3];
+            for _ in 0..9 {
+                for (best, (extensions, library)) in best.iter_mut().zip(ways) {
+                    let (said, _) = self.shell(extensions, library, &script);
+                    let line = said
+                        .lines()
+                        .find(|line| line.starts_with("Run Time"))
+                        .expect("a time");
+                    let numbers = line.split(' ').filter_map(|word| word.parse::<f64>().ok());
+                    // Real, user, system.
+                    *best = best.min(numbers.skip(1).sum::<f64>() * 1000.0);
+                }
+            }
+            let [plain, write, both] = best;
+            println!(
+                "| {name} | `{query}` | {plain:.1} | {:.2} | {:.2} |",
+                write / plain,
+                both / plain
+            );
+        }
     }
 
     fn hostile(&self) -> PathBuf {

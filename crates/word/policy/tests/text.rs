@@ -93,7 +93,7 @@ fn errors_tell_line_and_column() {
         (
             "[call.f]\neffects = [\"in(0, #1 * 2)\"]",
             2,
-            25,
+            24,
             "a parameter is wanted",
         ),
         ("[limits]\ntime = \"5 minutes\"", 2, 8, "a whole number"),
