@@ -1,6 +1,6 @@
 //! What a program may call of the C library. What only computes is part of its module already.
 
-use mullion_word_runtime::Effect::{Frees, Gives, In, Moves, Out};
+use mullion_word_runtime::Effect::{Callback, Frees, Gives, In, Moves, Out};
 use mullion_word_runtime::Size::{Argument, Bytes, Product, Text};
 use mullion_word_runtime::{Effect, FunctionPolicy, Policy};
 use std::ffi::{CStr, CString};
@@ -62,6 +62,8 @@ const FUNCTIONS: &[(&str, &[Effect], u8)] = &[
     ("strtod", &[In(0, Text), Out(1, Bytes(8))], 0),
     ("localtime_r", &[In(0, Bytes(8)), Out(1, Bytes(56))], 0),
     ("__errno_location", &[], 0),
+    ("__cxa_atexit", &[Callback(0)], 0),
+    ("atexit", &[Callback(0)], 0),
 ];
 
 /// What a program that imports these functions may do.
