@@ -227,15 +227,17 @@ fn push_stacked(
 /// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
 fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
     let mut arguments = [0; 16];
-    let count = usize::from(count).min(arguments.len());
+    let mut count = usize::from(count).min(arguments.len());
     if let Some(caller) = from {
         let seat = thread::seat(caller).map_err(|error| error.to_string())?;
         // SAFETY: the seat is the thread's own.
         let low = unsafe { (*seat).low };
         let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
-        if at < low || at > end - 8 * count as u64 || !at.is_multiple_of(8) {
+        if at < low || at > end || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
         }
+        // A function with a variable number of them may have got fewer, next to the end of the stack.
+        count = count.min((end - at) as usize / 8);
     }
     for (word, argument) in arguments.iter_mut().take(count).enumerate() {
         // SAFETY: on the caller's stack: the host's, by its policy for this function, or a data stack, as checked.
