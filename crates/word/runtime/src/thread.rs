@@ -343,8 +343,8 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
         // The thread pointer is a multiple of the alignment, points to itself, and the block lies below it.
         let alignment = tls.alignment.max(16);
         pointer = (slot - 16) & !(alignment - 1);
-        let start = (pointer - tls.bytes) & !(alignment - 1);
-        let start = start.min(pointer - tls.bytes.next_multiple_of(alignment));
+        // As linkers count: the distance from the pointer is a multiple of the segment's own alignment, and no more.
+        let start = pointer - tls.bytes.next_multiple_of(tls.alignment);
         let content = &core.module.parts.bytes[tls.content.clone()];
         // SAFETY: `Module::new` has seen that it is at most 1 MiB, for which the stack has room, and no code of the
         // domain runs on this stack now.
@@ -354,7 +354,7 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
             to.copy_from_nonoverlapping(content.as_ptr(), content.len());
             (pointer as *mut u64).write(pointer);
         }
-        top = start;
+        top = start & !15;
     }
     // SAFETY: the slot is in the mapped part.
     unsafe { (slot as *mut u64).write(pointer) };

@@ -619,7 +619,8 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
         .iter()
         .find(|other| other.write && other.first <= access.first && access.whole <= other.whole);
     match written {
-        Some(written) => adjoining(*written, others),
+        // Of an aligned store the words are checked, and the read may need more.
+        Some(written) => adjoining(together(written, &access), others),
         None => around(false),
     }
 }
