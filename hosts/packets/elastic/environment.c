@@ -41,7 +41,7 @@ __attribute__((used)) static void packets_imports(void)
 #define PACKETS_FORM 3
 #define PACKETS_BATCH 32
 
-static struct packets_room {
+static struct {
 	int32_t answers[PACKETS_BATCH];
 	struct {
 		struct packets_frame frame;
@@ -50,7 +50,7 @@ static struct packets_room {
 } *packets_room;
 static uint32_t packets_at;
 
-int packets_place(uint32_t form, struct packets_room *room)
+int packets_place(uint32_t form, void *room)
 {
 	packets_room = room;
 	return form == PACKETS_FORM;

@@ -281,6 +281,9 @@ impl Module {
 
     /// Whether what it would see of a frame is short enough for it.
     fn fits(&self, item: &Item) -> bool {
+        if item.bytes.len() <= ROOM {
+            return true;
+        }
         let fits = self.view.shown(&item.layout, item.bytes.len()).len() <= ROOM;
         if !fits {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -388,21 +391,25 @@ impl Module {
             return;
         }
         let bytes = &slot.bytes[..length];
+        // As it was, for what is locked.
+        if !self.view.locked.is_empty() {
+            stage.clone_from(&item.bytes);
+        }
         let end = match is_whole {
             true => {
-                stage.clear();
-                stage.extend_from_slice(bytes);
+                item.bytes.clear();
+                item.bytes.extend_from_slice(bytes);
                 (slot.header.end as usize).min(length)
             }
             false => {
-                stage.clone_from(&item.bytes);
-                stage[shown].copy_from_slice(bytes);
+                item.bytes[shown].copy_from_slice(bytes);
                 let packet = item.layout.packet.as_ref();
-                packet.map_or(stage.len(), |packet| packet.bytes.end)
+                packet.map_or(item.bytes.len(), |packet| packet.bytes.end)
             }
         };
-        self.view.put_back(&item.layout, &item.bytes, stage);
-        std::mem::swap(&mut item.bytes, stage);
+        if !self.view.locked.is_empty() {
+            self.view.put_back(&item.layout, stage, &mut item.bytes);
+        }
         item.layout = frame::repair(&mut item.bytes, end);
         self.counters.changed.fetch_add(1, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 //!
 //! Each time is of one packet on its way through the forwarder without its sockets: into the forwarder's memory, headers
 //! read, filter asked, through the module, and lengths and checksums made right if it was changed. Frames come in
-//! batches of 64, as from a ring. Peers without a wall of ours have their frames where they lie, and nothing is copied
+//! batches of 32, as from a ring. Peers without a wall of ours have their frames where they lie, and nothing is copied
 //! out of them. Walls take turns within each round, and a time is the best of all rounds.
 
 mod build;
@@ -21,7 +21,7 @@ use walls::Wall;
 /// Bytes of payload.
 const SIZES: [usize; 9] = [0, 64, 128, 256, 512, 768, 1024, 1280, 1470];
 /// Frames in one go.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 32;
 
 /// What is measured: which module does it, and the filter in front of it.
 pub struct Work {

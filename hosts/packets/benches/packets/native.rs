@@ -59,8 +59,12 @@ impl InPlace {
     pub fn library(library: &Path, filter: &str) -> Option<InPlace> {
         let place = symbol(library, "packets_place")?;
         let steps = symbol(library, "packets_steps")?;
-        // SAFETY: native/packets.h defines both so.
+        let taking = symbol(library, "packets_taken")?;
+        // SAFETY: native/packets.h defines all three so.
         let (place, steps) = unsafe {
+            taking
+                .cast::<unsafe extern "C" fn(*mut Frame)>()
+                .write(taken);
             (
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *mut Room>(place),
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32)>(steps),
@@ -125,4 +129,12 @@ impl InPlace {
         let frame = unsafe { &(*self.room).of[0].frame };
         &frame.bytes[..(frame.length as usize).min(ROOM)]
     }
+}
+
+/// A frame that a peer sends: on its way, as ours are.
+pub unsafe extern "C" fn taken(frame: *mut Frame) {
+    // SAFETY: the module's own, which waits.
+    let frame = unsafe { &mut *frame };
+    let length = (frame.length as usize).min(ROOM);
+    frame::repair(&mut frame.bytes[..length], frame.end as usize);
 }

@@ -25,7 +25,6 @@ static struct {
 		unsigned char apart[1504];
 	} of[PACKETS_BATCH];
 } packets_room;
-static const struct packets_frame *packets_sent[PACKETS_BATCH];
 static unsigned long packets_told;
 
 #define OFFERED __attribute__((used, visibility("default")))
@@ -37,6 +36,11 @@ OFFERED void packets_steps(uint32_t count)
 	for (uint32_t at = 0; at < count && at < PACKETS_BATCH; at++)
 		packets_room.answers[at] = packets_next(&packets_room.of[at].frame);
 }
+
+#ifndef __wasm__
+/* The benchmark's, which makes lengths and checksums right. */
+OFFERED void (*packets_taken)(struct packets_frame *frame);
+#endif
 
 /* Without a check: as one writes it who answers for it. */
 static inline uint64_t packets_eight(const struct packets_frame *frame, uint32_t at)
@@ -54,7 +58,11 @@ static inline void packets_put_eight(struct packets_frame *frame, uint32_t at, u
 
 static inline int packets_emit_frame(const struct packets_frame *frame)
 {
-	packets_sent[0] = frame;
+#ifdef __wasm__
+	packets_told += frame->length; /* nobody takes it there */
+#else
+	packets_taken((struct packets_frame *)frame);
+#endif
 	return 0;
 }
 
