@@ -4,7 +4,7 @@ use crate::frame::{self, Layout};
 use std::time::Duration;
 
 /// Frames that a module gets in one call (`PACKETS_BATCH`).
-pub const BATCH: usize = 16;
+pub const BATCH: usize = 32;
 
 /// A frame on its way.
 #[derive(Debug, Default)]

@@ -132,7 +132,7 @@ impl Users {
         // These very bytes were admitted; the host verifies them once more, and asks nobody.
         let image = forwarder.host().image(&description.name, bytes);
         let image = image.map_err(LoadError::from)?;
-        let mut module = Module::of(&description, &image, granted(&admitted))?;
+        let mut module = Module::of(forwarder.host(), &description, &image, granted(&admitted))?;
         module.owner = Some(key.key());
         forwarder.put(module, load.replace)?;
         tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");

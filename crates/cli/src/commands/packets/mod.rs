@@ -4,6 +4,7 @@ mod ask;
 mod live;
 mod show;
 mod top;
+mod traffic;
 
 use crate::output::{self, sayln};
 use anyhow::Context;
@@ -42,6 +43,10 @@ enum Command {
     Unload(NameArgs),
     /// Print what a module has reported since the last time.
     Reports(NameArgs),
+    /// Send numbered frames out at an interface, at a steady rate.
+    Send(traffic::Send),
+    /// Receive numbered frames at an interface: how many came, and in which order.
+    Receive(traffic::Receive),
 }
 
 #[derive(clap::Args)]
@@ -72,6 +77,8 @@ impl Args {
             Command::Top(args) => args.run()?,
             Command::Load(args) => args.run()?,
             Command::Unload(args) => args.unload()?,
+            Command::Send(args) => args.run()?,
+            Command::Receive(args) => args.run()?,
             Command::Reports(args) => {
                 let reports = args.reports()?;
                 output::print(&printable(&reports.concat()))?;
