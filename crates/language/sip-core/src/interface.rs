@@ -9,6 +9,8 @@ use mullion_sip_digest::Digest;
 
 use crate::critical::{self, AsHost, Critical};
 use crate::current;
+use crate::decide;
+use crate::decide::{ChannelEnd, Refused};
 #[cfg(not(feature = "separate"))]
 use crate::decide::{DecideError, Decider};
 use crate::hooks::Hooks;
@@ -312,6 +314,35 @@ impl Core {
     #[cfg(not(feature = "separate"))]
     pub fn decided_by(self, decider: Box<dyn Decider>) -> Result<(), DecideError> {
         start::decided_by(decider)
+    }
+}
+
+/// Who has which end of a channel.
+impl Core {
+    /// Whether anybody is to be asked, and told.
+    #[inline]
+    pub fn is_decided(self) -> bool {
+        decide::is_asked()
+    }
+
+    /// Asks whether an owner may have an end; the host may.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn may_have(self, owner: Owner, end: ChannelEnd) -> Result<(), Refused> {
+        decide::may_have(owner, end)
+    }
+
+    /// The end is the process's with this number now, which has begun; nothing, if no process has the number.
+    pub fn end_came(self, index: u32, end: ChannelEnd) {
+        if let Some(process) = process::place(index) {
+            decide::came(process.owner(), end);
+        }
+    }
+
+    /// The end is its holder's no more.
+    pub fn end_went(self, end: ChannelEnd) {
+        decide::went(end);
     }
 }
 

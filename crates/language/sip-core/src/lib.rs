@@ -48,7 +48,7 @@ pub mod owner {
 }
 
 pub use critical::{AsHost, Critical};
-pub use decide::{DecideError, Decider, Refused, Span};
+pub use decide::{ChannelEnd, DecideError, Decider, Refused, Span};
 pub use hooks::Hooks;
 pub use interface::{Core, Running};
 pub use start::StartError;

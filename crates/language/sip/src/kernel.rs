@@ -235,6 +235,7 @@ extern "C" fn create_thread(body: extern "C" fn(usize), argument: usize) -> u32 
         Err(ThreadError::NoProcess) => Refusal::NoProcess as u32,
         Err(ThreadError::TooMany) => Refusal::TooMany as u32,
         Err(ThreadError::NoStack) => Refusal::NoMemory as u32,
+        Err(ThreadError::Refused(_)) => Refusal::NotPermitted as u32,
     }
 }
 
