@@ -527,7 +527,15 @@ fn before_call(
         match (address, registers.bytes(size)) {
             (0, _) | (_, Some(0)) => Ok(()),
             (address, Some(bytes)) => check(core, address, bytes, right),
-            (address, None) => check_text(core, address),
+            (address, None) if size == Size::Text && right == Access::READ => {
+                check_text(core, address)
+            }
+            // A product that overflows.
+            (address, None) => Err(Lacks {
+                address,
+                bytes: u64::MAX,
+                right,
+            }),
         }
         .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };
