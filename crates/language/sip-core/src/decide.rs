@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use crate::critical::as_host;
 use crate::owners::Owner;
+use crate::refused::Refused;
 
 /// A span of a process's heap, or the stack of one of its threads without its guard page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,11 +43,6 @@ pub struct ChannelEnd {
     /// The contract's digest.
     pub contract: [u8; 32],
 }
-
-/// The decider says no. Nothing has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("whoever decides about this host's processes refuses")]
-pub struct Refused;
 
 /// Is asked before anything changes. It is called on any OS thread, within a critical piece: it uses less than
 /// 16 KiB of stack, does not park, does not panic, and calls nothing that waits for a process.

@@ -10,12 +10,13 @@ use mullion_sip_digest::Digest;
 use crate::critical::{self, AsHost, Critical};
 use crate::current;
 use crate::decide;
-use crate::decide::{ChannelEnd, Refused};
+use crate::decide::ChannelEnd;
 #[cfg(not(feature = "separate"))]
 use crate::decide::{DecideError, Decider};
 use crate::hooks::Hooks;
 use crate::owners::{self, Owner, Teardown};
 use crate::process::{self, Child, Exit, First, Life, Options, Rights, SpawnError, Unfinished};
+use crate::refused::Refused;
 use crate::start::{self, StartError};
 use crate::state::{self, State};
 use crate::system::{self, FutexWait};

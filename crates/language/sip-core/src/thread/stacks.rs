@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use thiserror::Error;
 
-use crate::decide::Refused;
+use crate::refused::Refused;
 use crate::system;
 
 /// Why there is no new thread.

@@ -140,13 +140,13 @@ impl Licensees {
 }
 
 /// One clause of the `Conditions` field.
-pub(super) struct Clause {
-    pub(super) test: Test,
-    pub(super) value: ClauseValue,
+pub struct Clause {
+    pub test: Test,
+    pub value: ClauseValue,
 }
 
 /// What a clause whose test succeeds is worth.
-pub(super) enum ClauseValue {
+pub enum ClauseValue {
     /// No value given: `_MAX_TRUST`.
     Greatest,
     Named(Str),
@@ -154,7 +154,7 @@ pub(super) enum ClauseValue {
 }
 
 /// A logical expression.
-pub(super) enum Test {
+pub enum Test {
     Constant(bool),
     Not(Box<Test>),
     And(Vec<Test>),
@@ -167,7 +167,7 @@ pub(super) enum Test {
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
+pub enum Relation {
     Equal,
     NotEqual,
     Less,
@@ -178,7 +178,7 @@ pub(super) enum Relation {
 
 /// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub enum Operator {
     Add,
     Subtract,
     Multiply,
@@ -188,7 +188,7 @@ pub(super) enum Operator {
 }
 
 /// An integer expression.
-pub(super) enum Integer {
+pub enum Integer {
     Literal(i32),
     /// `@`
     Of(Str),
@@ -198,7 +198,7 @@ pub(super) enum Integer {
 }
 
 /// A floating point expression.
-pub(super) enum Float {
+pub enum Float {
     Literal(f64),
     /// `&`
     Of(Str),
@@ -208,7 +208,7 @@ pub(super) enum Float {
 }
 
 /// A string expression.
-pub(super) enum Str {
+pub enum Str {
     Literal(Vec<u8>),
     Attribute(String),
     /// `$`

@@ -39,8 +39,8 @@ pub struct PatternError {
 type Set = [u64; 4];
 
 /// The right side of `~=`, compiled once when it does not depend on a query.
-pub(super) struct Pattern {
-    pub(super) text: Str,
+pub struct Pattern {
+    pub text: Str,
     compiled: OnceLock<Option<Compiled>>,
 }
 

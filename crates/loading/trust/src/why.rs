@@ -1,12 +1,10 @@
 //! Why conditions do not hold: the tests that fail, with the values that they look at, in a few
 //! short lines.
 
-use super::bounds;
-use super::eval::Evaluator;
-use super::query::Query;
-use super::store::{AssertionId, Store};
-use super::syntax::{Clause, ClauseValue, Float, Integer, Operator, Relation, Str, Test};
-use super::work::Work;
+use crate::keynote::parts::{
+    Clause, ClauseValue, Evaluator, Float, Integer, Operator, Relation, Str, Test,
+};
+use crate::keynote::{AssertionId, Query, Store, Work};
 use crate::text::shortened;
 use std::fmt::Write as _;
 
@@ -18,24 +16,20 @@ const VALUE: usize = 64;
 /// Values that are shown of one test.
 const VALUES: usize = 4;
 
-impl Store {
-    /// The tests of an assertion's conditions that fail in a query, each with the values of the
-    /// attributes that it looks at; a few lines at most. None, if they hold, or the budget does not
-    /// suffice to find out.
-    #[must_use]
-    pub fn why(&self, id: AssertionId, query: &Query, work: &mut Work) -> Vec<String> {
-        let assertion = self.assertion(id);
-        let environment = query.environment();
-        let mut lines = Vec::new();
-        work.within(bounds::WORK, |work| {
-            let mut why = Why {
-                evaluator: Evaluator::new(&environment, &assertion.constants, work),
-                lines: &mut lines,
-            };
-            why.program(assertion.conditions.as_deref().unwrap_or_default());
-        });
-        lines
-    }
+/// The tests of an assertion's conditions that fail in a query, each with the values of the
+/// attributes that it looks at; a few lines at most. None, if they hold, or the budget does not
+/// suffice to find out.
+#[must_use]
+pub fn why(store: &Store, id: AssertionId, query: &Query, work: &mut Work) -> Vec<String> {
+    let mut lines = Vec::new();
+    store.look_at(id, query, work, |evaluator, conditions| {
+        let mut why = Why {
+            evaluator,
+            lines: &mut lines,
+        };
+        why.program(conditions);
+    });
+    lines
 }
 
 struct Why<'a> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Why a test is false although nobody said so. It ends the test that it
 /// happens in, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub enum Fault {
     #[error("division by zero")]
     DivisionByZero,
     #[error("an integer beyond -2147483648 ... 2147483647")]
@@ -47,7 +47,7 @@ const FAULTS: usize = 4;
 type Groups = Vec<Vec<u8>>;
 
 /// Evaluates the fields of one assertion.
-pub(super) struct Evaluator<'a> {
+pub struct Evaluator<'a> {
     environment: &'a Environment<'a>,
     constants: &'a BTreeMap<String, Vec<u8>>,
     groups: Groups,
@@ -126,7 +126,7 @@ impl<'a> Evaluator<'a> {
         Ok(self.work.pay(Cost::Step, 1)?)
     }
 
-    pub(super) fn test(&mut self, test: &Test) -> Result<bool, Fault> {
+    pub fn test(&mut self, test: &Test) -> Result<bool, Fault> {
         self.step()?;
         match test {
             Test::Constant(value) => Ok(*value),
@@ -234,7 +234,7 @@ impl<'a> Evaluator<'a> {
         result.is_finite().then_some(result).ok_or(Fault::NotFinite)
     }
 
-    pub(super) fn string<'s>(&mut self, text: &'s Str) -> Result<Cow<'s, [u8]>, Fault>
+    pub fn string<'s>(&mut self, text: &'s Str) -> Result<Cow<'s, [u8]>, Fault>
     where
         'a: 's,
     {

@@ -1,6 +1,6 @@
 //! Credentials in files and directories.
 
-use crate::document::DocumentError;
+use crate::DocumentError;
 use crate::keynote::{self, ParseError, Store, Work};
 use std::path::{Path, PathBuf};
 

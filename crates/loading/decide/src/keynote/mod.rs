@@ -19,18 +19,32 @@
 //! request's [`Work`] before it is done: the text may come from an enemy.
 
 pub mod bounds;
+#[allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "public for `parts` alone, which is hidden"
+)]
 mod eval;
 mod expression;
 mod lexer;
 mod parser;
+#[allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "public for `parts` alone, which is hidden"
+)]
 mod posix;
 mod principal;
 mod query;
 mod signature;
 mod store;
+#[allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "public for `parts` alone, which is hidden"
+)]
 mod syntax;
 mod tree;
-mod why;
 mod work;
 
 pub use parser::{ParseError, Parsed, parse, parse_all, parse_each};
@@ -41,6 +55,37 @@ pub use signature::{ED25519_ALGORITHM, SignatureError, signed_text};
 pub use store::{AssertionId, Store};
 pub use syntax::{Assertion, AttributeBound};
 pub use work::{Cost, Exhausted, Work};
+
+/// The parts of conditions, for who explains them.
+#[doc(hidden)]
+pub mod parts {
+    pub use super::eval::{Evaluator, Fault};
+    pub use super::posix::Pattern;
+    pub use super::syntax::{Clause, ClauseValue, Float, Integer, Operator, Relation, Str, Test};
+}
+
+impl Store {
+    /// Has `look` see the conditions of an assertion, and what parts of them are worth in a query, with a bounded part of
+    /// the budget.
+    #[doc(hidden)]
+    pub fn look_at(
+        &self,
+        id: AssertionId,
+        query: &Query,
+        work: &mut Work,
+        look: impl FnOnce(parts::Evaluator<'_>, &[parts::Clause]),
+    ) {
+        let assertion = self.assertion(id);
+        let environment = query.environment();
+        work.within(bounds::WORK, |work| {
+            let evaluator = parts::Evaluator::new(&environment, &assertion.constants, work);
+            look(
+                evaluator,
+                assertion.conditions.as_deref().unwrap_or_default(),
+            );
+        });
+    }
+}
 
 /// Unescapes and reads one `name = "value"` list, the form of the reference
 /// tool's environment file.

@@ -6,11 +6,12 @@
 
 use crate::clock;
 use crate::decide::{Reason, Refusal};
-use crate::explain::{self, Names};
 use crate::key::PublicKey;
 use crate::keynote::{Attributes, Principal, Query, Store, Work};
 use crate::module_type::ModuleType;
+use crate::names::Names;
 use crate::policy::{COMPILE, Policy};
+use crate::words::Words;
 use std::time::SystemTime;
 
 /// Leave to have programs of a type compiled. Only [`may_compile()`] makes one.
@@ -26,6 +27,10 @@ pub struct Leave {
 ///
 /// # Errors
 /// Why not, and what could be done.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the question, and who words the answer"
+)]
 pub fn may_compile(
     policy: &Policy,
     store: &Store,
@@ -34,6 +39,7 @@ pub fn may_compile(
     compiler: &PublicKey,
     names: &Names,
     work: &mut Work,
+    words: &dyn Words,
 ) -> Result<Leave, Box<Refusal>> {
     let mut names = names.clone();
     for (name, key) in policy.keys() {
@@ -64,11 +70,11 @@ pub fn may_compile(
         let query = query(policy, module_type, purpose, keys, compiler)?;
         let answer = store.query(&query, work)?;
         if answer.granted {
-            chain = explain::chain(store, &answer, &names);
+            chain = words.chain(store, &answer, &names);
             continue;
         }
         let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
-        let obstacles = explain::obstacles(store, &query, &answer, &principals, &names, work);
+        let obstacles = words.obstacles(store, &query, &answer, &principals, &names, work);
         let who: Vec<_> = principals.iter().map(|key| names.of(key)).collect();
         let (who, id) = (who.join(" and "), module_type.id.clone());
         let (reason, way_out) = match purpose {

@@ -39,7 +39,9 @@ impl SecretKey {
         SecretKey(SigningKey::from_bytes(seed))
     }
 
-    pub(crate) fn seed(&self) -> zeroize::Zeroizing<[u8; 32]> {
+    /// The seed, for whoever keeps the key.
+    #[must_use]
+    pub fn seed(&self) -> zeroize::Zeroizing<[u8; 32]> {
         zeroize::Zeroizing::new(self.0.to_bytes())
     }
 

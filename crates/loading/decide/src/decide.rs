@@ -18,16 +18,17 @@
 //! that was answered for exactly the limits and imports that it gives.
 
 use crate::clock;
-use crate::explain::{self, Names};
 use crate::key::PublicKey;
 use crate::keynote::{
     Answer, Attributes, Cost, Exhausted, Outcome, Principal, Query, QueryError, Store, Work,
 };
 use crate::limits::{Limit, Limits};
 use crate::module_type::{Mechanism, ModuleType, Protection, Verification};
+use crate::names::Names;
 use crate::policy::{COMPILE, LOAD, Policy};
 use crate::record::{RecordError, Sha256Digest, VerifiedRecord};
 use crate::text::shortened;
+use crate::words::{Grounds, Words};
 use std::time::SystemTime;
 
 /// Attributes that a decision sets itself.
@@ -222,6 +223,7 @@ pub fn decide(
     record: &str,
     request: &Request,
     work: &mut Work,
+    words: &dyn Words,
 ) -> Result<Decision, Box<Refusal>> {
     let mut names = request.names.clone();
     for (name, key) in policy.keys() {
@@ -252,6 +254,7 @@ pub fn decide(
         module_type,
         request,
         names,
+        words,
     };
     let compiler = asker.compiler(work)?;
     asker.load(compiler, work)
@@ -343,7 +346,8 @@ fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<
 }
 
 /// Imports as an attribute: each between blanks.
-fn joined(imports: &[String]) -> String {
+#[must_use]
+pub fn joined(imports: &[String]) -> String {
     imports
         .iter()
         .fold(" ".to_owned(), |text, name| text + name + " ")
@@ -356,6 +360,7 @@ struct Asker<'a> {
     module_type: &'a ModuleType,
     request: &'a Request,
     names: Names,
+    words: &'a dyn Words,
 }
 
 /// What was granted, and the query that says so.
@@ -424,7 +429,8 @@ impl Asker<'_> {
     ) -> Box<Refusal> {
         let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
         let obstacles =
-            explain::obstacles(self.store, query, answer, &principals, &self.names, work);
+            self.words
+                .obstacles(self.store, query, answer, &principals, &self.names, work);
         Box::new(Refusal {
             reason,
             way_out: way_out.to_owned(),
@@ -581,42 +587,9 @@ impl Asker<'_> {
     fn decision(&self, compiler: &Answer, granted: Granted) -> Decision {
         let requesters = &self.request.requesters;
         let module_type = self.module_type;
-        let chain = explain::chain(self.store, &granted.answer, &self.names);
+        let chain = self.words.chain(self.store, &granted.answer, &self.names);
         let verify = module_type.verification == Verification::Required;
-        let mut lines = vec![format!(
-            "{} may load this image as {}:",
-            self.list(requesters),
-            module_type.id
-        )];
-        lines.extend(chain.iter().map(|line| format!("  {line}")));
-        lines.push(format!(
-            "{} may say that it is of that type:",
-            self.list(self.record.signers())
-        ));
-        let compiled = explain::chain(self.store, compiler, &self.names);
-        lines.extend(compiled.iter().map(|line| format!("  {line}")));
-        lines.push(format!("limits: {}", granted.limits));
-        if granted.limits != module_type.limits {
-            lines.push(format!("  the type itself has: {}", module_type.limits));
-        }
-        lines.push(format!(
-            "imports:{}",
-            match granted.imports.as_slice() {
-                [] => " none".to_owned(),
-                names => joined(names).trim_end().to_owned(),
-            }
-        ));
-        lines.push(format!(
-            "mechanism: {}, protection: {}",
-            granted.mechanism,
-            self.record.compilation().protection
-        ));
-        lines.extend(self.store.left_out());
-        lines.push(match verify {
-            true => "the code must pass the verifier".to_owned(),
-            false => "THE CODE IS NOT VERIFIED: type and policy trust the compiler".to_owned(),
-        });
-        Decision {
+        let mut decision = Decision {
             image: self.request.image,
             module_type: module_type.id.clone(),
             type_digest: module_type.digest,
@@ -628,7 +601,15 @@ impl Asker<'_> {
             protection: self.record.compilation().protection,
             verify,
             chain,
-            explanation: lines.join("\n"),
-        }
+            explanation: String::new(),
+        };
+        let grounds = Grounds {
+            store: self.store,
+            names: &self.names,
+            module_type,
+            compiler,
+        };
+        decision.explanation = self.words.explanation(&decision, &grounds);
+        decision
     }
 }
