@@ -111,6 +111,8 @@ pub(crate) struct Record {
     pub(crate) core: Option<&'static Core>,
     pub(crate) body: u64,
     pub(crate) at: u64,
+    /// The call that led to a trap of the gates; 0 if there was none.
+    pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
 }
