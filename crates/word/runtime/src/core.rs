@@ -22,6 +22,8 @@ pub(crate) struct Core {
     pub(crate) module: Arc<Module>,
     pub(crate) memory: Reserved,
     pub(crate) base: u64,
+    /// What its slots lead to.
+    pub(crate) thunks: u64,
     pub(crate) text: Range<u64>,
     pub(crate) imports: Box<[Import]>,
     pub(crate) symbols: Vec<u64>,

@@ -34,6 +34,7 @@ mod report;
 mod rights;
 mod slow;
 mod thread;
+mod thunks;
 mod unchecked;
 mod verified;
 mod watchdog;
