@@ -22,6 +22,8 @@ pub(crate) struct Core {
     pub(crate) module: Arc<Module>,
     pub(crate) memory: Reserved,
     pub(crate) base: u64,
+    /// What its slots lead to.
+    pub(crate) thunks: u64,
     pub(crate) text: Range<u64>,
     pub(crate) imports: Box<[Import]>,
     pub(crate) symbols: Vec<u64>,
@@ -111,6 +113,8 @@ pub(crate) struct Record {
     pub(crate) core: Option<&'static Core>,
     pub(crate) body: u64,
     pub(crate) at: u64,
+    /// The call that led to a trap of the gates; 0 if there was none.
+    pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
 }

@@ -15,6 +15,7 @@ use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thiserror::Error;
@@ -131,6 +132,22 @@ impl Domain {
         Some((self.core.base + symbol.value?) as *const c_void)
     }
 
+    /// Where the module is: its addresses are those of its file and this. For debuggers.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.core.base as usize
+    }
+
+    /// What gdb is told to name the module's functions and lines; `file` is where it finds them.
+    #[must_use]
+    pub fn gdb_command(&self, file: &Path) -> String {
+        format!(
+            "add-symbol-file '{}' -o {:#x}",
+            file.display(),
+            self.core.base
+        )
+    }
+
     /// The supervisor's number.
     #[must_use]
     pub fn id(&self) -> DomainId {
@@ -155,6 +172,13 @@ impl Domain {
     #[must_use]
     pub fn take_reports(&self) -> Vec<Report> {
         std::mem::take(&mut lock(&self.core.reports))
+    }
+
+    /// The oldest of these, and takes it away.
+    #[must_use]
+    pub fn take_report(&self) -> Option<Report> {
+        let mut reports = lock(&self.core.reports);
+        (!reports.is_empty()).then(|| reports.remove(0))
     }
 
     /// Fresh data, and what allocators gave goes back. It takes calls again.

@@ -15,6 +15,15 @@ use crate::thread;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 impl Note<'_> {
+    /// Where in the source the instruction is, if the module's lines are known.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        match self.instruction {
+            0 => None,
+            at => self.domain.core.module.line_of(at),
+        }
+    }
+
     /// What the address is of. Takes locks of the host, so it is not for every note of a loop.
     #[must_use]
     pub fn object(&self) -> Object {
@@ -83,7 +92,7 @@ pub(crate) unsafe fn go_on(
                 write: found.right == 2,
             };
             // SAFETY: as above.
-            unsafe { as_host(here, registers[4], || note(core, at, want)) };
+            unsafe { as_host(here, registers[4], || note(core, back, want)) };
             went[libc::REG_RIP as usize] = back as i64;
             true
         }
@@ -92,7 +101,7 @@ pub(crate) unsafe fn go_on(
             let (target, top) = (registers[11], registers[4] as *const u64);
             // SAFETY: as above; the words are on the thread's own control stack.
             let way = unsafe {
-                let from = top.add(2).read();
+                let from = top.add(2).read().wrapping_sub(1);
                 as_host(here, registers[4], || way(core, target, from, registers))
             };
             let Some(way) = way else {

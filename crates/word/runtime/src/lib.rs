@@ -35,6 +35,7 @@ mod report;
 mod rights;
 mod slow;
 mod thread;
+mod thunks;
 mod unchecked;
 mod verified;
 mod watchdog;
@@ -42,7 +43,7 @@ mod world;
 
 pub use core::Domain;
 pub use domain::EndError;
-pub use host::{Granted, Host};
+pub use host::{Granted, Host, PreparedGrant};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,

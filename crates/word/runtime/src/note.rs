@@ -16,7 +16,7 @@ pub struct Note<'a> {
     pub export: &'a str,
     /// The integer arguments of that call, as it began.
     pub arguments: Option<[u64; 6]>,
-    /// The instruction's address in the module's file; of a call, what is behind it. 0 if it is not known.
+    /// The instruction's address in the module's file, or another one of the same statement; 0 if it is not known.
     pub instruction: u64,
     /// What was done.
     pub want: Want<'a>,

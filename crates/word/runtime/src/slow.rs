@@ -418,7 +418,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
 /// A function that is not offered: told, and called with whatever lies on the stack.
 fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
     // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
-    let from = unsafe { (((*here()).control + 16) as *const u64).read() };
+    let from = unsafe { (((*here()).control + 16) as *const u64).read() }.wrapping_sub(1);
     let want = Want::Call {
         function: &import.name,
         address: import.target,
