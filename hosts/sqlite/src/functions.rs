@@ -161,11 +161,15 @@ fn create(frame: &Frame, wanted: Wanted) -> Answer<c_int> {
         "function {} {arity} {flags} {shape:?}",
         name.to_string_lossy()
     );
-    if let Some(earlier) = walled.earlier(&key, |function: &Function| function.life) {
-        *earlier = wanted.function;
+    let mut function = wanted.function;
+    let replace = |earlier: &mut Function| {
+        std::mem::swap(earlier, &mut function);
+        true
+    };
+    if walled.take_over(&key, |function: &Function| function.life, replace) {
         return Ok(0);
     }
-    let data = Box::into_raw(Box::new(wanted.function)).cast::<c_void>();
+    let data = Box::into_raw(Box::new(function)).cast::<c_void>();
     let code = match wanted.is_window {
         true => host!(create_window_function: fn(Handle, *const c_char, c_int, c_int, *mut c_void,
             Option<Step>, Option<Last>, Option<Last>, Option<Step>, Destroy) -> c_int)(
@@ -347,8 +351,12 @@ pub(crate) extern "C" fn create_collation_v2(
             name.to_string_lossy(),
             at != 0
         );
-        if let Some(earlier) = walled.earlier(&key, |collation: &Collation| collation.life) {
-            *earlier = collation;
+        let mut collation = collation;
+        let replace = |earlier: &mut Collation| {
+            std::mem::swap(earlier, &mut collation);
+            true
+        };
+        if walled.take_over(&key, |collation: &Collation| collation.life, replace) {
             return Ok(0);
         }
         let data = Box::into_raw(Box::new(collation)).cast::<c_void>();

@@ -712,11 +712,15 @@ pub(crate) extern "C" fn create_module_v2(
         let ours = Box::new(methods(&theirs, version.clamp(1, 2)));
         let key = format!("table {}", name.to_string_lossy());
         let destroy = walled.function(destroy)?;
-        if let Some(earlier) = walled.earlier(&key, |kind: &Kind| kind.life)
-            && earlier.ours.methods == ours.methods
-        {
-            (earlier.theirs, earlier.at, earlier.user) = (theirs, at, user);
-            (earlier.destroy, earlier.life) = (destroy, walled.life.get());
+        let replace = |earlier: &mut Kind| {
+            let is_same = earlier.ours.methods == ours.methods;
+            if is_same {
+                (earlier.theirs, earlier.at, earlier.user) = (theirs, at, user);
+                (earlier.destroy, earlier.life) = (destroy, walled.life.get());
+            }
+            is_same
+        };
+        if walled.take_over(&key, |kind: &Kind| kind.life, replace) {
             return Ok(OK);
         }
         let methods = &raw const *ours;

@@ -249,13 +249,20 @@ impl Walled {
         text
     }
 
-    /// What an earlier life has registered with SQLite under this name.
-    pub(crate) fn earlier<T>(&self, name: &str, life: impl Fn(&T) -> u64) -> Option<&mut T> {
-        let at = self.registered.borrow().get(name).copied()?;
+    /// Has this life take over what an earlier one has registered with SQLite under this name; whether it did.
+    pub(crate) fn take_over<T>(
+        &self,
+        name: &str,
+        life: impl Fn(&T) -> u64,
+        with: impl FnOnce(&mut T) -> bool,
+    ) -> bool {
+        let Some(at) = self.registered.borrow().get(name).copied() else {
+            return false;
+        };
         // SAFETY: `forget` takes it away before it goes, nobody else looks at it meanwhile, and names of different kinds
         // of data begin with different letters.
         let found = unsafe { &mut *(at as *mut T) };
-        (life(found) != self.life.get()).then_some(found)
+        life(found) != self.life.get() && with(found)
     }
 
     /// SQLite gives data back.
