@@ -333,17 +333,32 @@ impl Module {
             self.show(slot, port, &items[item], &mut inside.stage);
         }
         inside.steps.call(chosen.len() as u32)?;
+        if self.description.kind == Kind::Monitor {
+            return Ok(());
+        }
         let contents = inside.room.contents();
+        // Counted together: to add to what others read takes longer than a small frame does.
+        let (mut changed, mut dropped, mut refused) = (0, 0, 0);
         for ((&item, slot), answer) in chosen.iter().zip(&contents.of).zip(contents.answers) {
             let item = &mut items[item];
-            match (self.description.kind, answer) {
-                (_, 0) | (Kind::Monitor, _) => {}
-                (Kind::Transcoder, 2) => {
-                    self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            match answer {
+                0 => {}
+                1 if self.change(slot, item, &mut inside.stage) => changed += 1,
+                2 => {
+                    dropped += 1;
                     item.is_dropped = true;
                 }
-                (Kind::Transcoder, 1) => self.change(slot, item, &mut inside.stage),
-                (Kind::Transcoder, _) => _ = self.counters.refused.fetch_add(1, Ordering::Relaxed),
+                _ => refused += 1,
+            }
+        }
+        let counters = &self.counters;
+        for (counter, by) in [
+            (&counters.changed, changed),
+            (&counters.dropped, dropped),
+            (&counters.refused, refused),
+        ] {
+            if by > 0 {
+                counter.fetch_add(by, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -381,14 +396,14 @@ impl Module {
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
-    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) {
+    /// Whether it can be so.
+    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) -> bool {
         let length = slot.header.length as usize;
         let shown = self.view.shown(&item.layout, item.bytes.len());
         let is_whole = shown == (0..item.bytes.len());
         // A part can be changed, and not made longer or shorter.
         if !(frame::ETHERNET..=ROOM).contains(&length) || !is_whole && length != shown.len() {
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return;
+            return false;
         }
         let bytes = &slot.bytes[..length];
         // As it was, for what is locked.
@@ -411,6 +426,6 @@ impl Module {
             self.view.put_back(&item.layout, stage, &mut item.bytes);
         }
         item.layout = frame::repair(&mut item.bytes, end);
-        self.counters.changed.fetch_add(1, Ordering::Relaxed);
+        true
     }
 }
