@@ -17,6 +17,8 @@ use thiserror::Error;
 
 /// Frames that a module may add to one.
 const EMITTED: usize = 16;
+/// Frames' memory that is kept for those that it adds next.
+const SPARE: usize = 2 * BATCH;
 /// Bytes of a report, and reports that wait to be read.
 const REPORT: usize = 4096;
 const REPORTS: usize = 256;
@@ -98,6 +100,7 @@ impl fmt::Debug for Running {
 #[derive(Debug, Default)]
 struct Shared {
     emitted: Mutex<Vec<Emitted>>,
+    spare: Mutex<Vec<Vec<u8>>>,
     reports: Mutex<VecDeque<Vec<u8>>>,
     refused: AtomicU64,
 }
@@ -135,7 +138,11 @@ impl Shared {
         {
             return self.refuse();
         }
-        let bytes = frame.slice(caller, u64::from(length))?.to_vec()?;
+        let mut bytes = lock(&self.spare).pop().unwrap_or_default();
+        bytes.resize(length as usize, 0);
+        frame
+            .slice(caller, u64::from(length))?
+            .copy_to(&mut bytes)?;
         let end = (end as usize).min(bytes.len());
         emitted.push(Emitted { at, bytes, end });
         Ok(0)
@@ -300,8 +307,14 @@ impl Module {
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&counters.frames, chosen.len() as u64);
         let start = Instant::now();
+        for &item in chosen {
+            if !items[item].spare.is_empty() {
+                lock(&self.shared.spare).append(&mut items[item].spare);
+            }
+        }
         let result = self.step(inside, port, items, chosen);
         count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
+        lock(&self.shared.spare).truncate(SPARE);
         let mut emitted = lock(&self.shared.emitted);
         let Err(error) = result else {
             for Emitted { at, mut bytes, end } in emitted.drain(..) {
