@@ -20,6 +20,9 @@ use std::process::ExitCode;
 
 /// Forward packets between two interfaces through users' modules, each behind its wall.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 when it was done; 1 when it was refused or failed; 2 for bad usage."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
