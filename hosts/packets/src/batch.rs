@@ -28,7 +28,9 @@ impl Item {
     pub fn begin(&mut self) {
         self.layout = frame::layout(&self.bytes);
         self.is_dropped = false;
-        self.spare.append(&mut self.added);
+        if !self.added.is_empty() {
+            self.spare.append(&mut self.added);
+        }
     }
 
     /// What goes out in its place, in this order.

@@ -307,16 +307,19 @@ impl Module {
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&counters.frames, chosen.len() as u64);
         let start = Instant::now();
-        for &item in chosen {
-            if !items[item].spare.is_empty() {
-                lock(&self.shared.spare).append(&mut items[item].spare);
+        if counters.added.load(Ordering::Relaxed) > 0 {
+            let mut spare = lock(&self.shared.spare);
+            for &item in chosen {
+                spare.append(&mut items[item].spare);
             }
         }
         let result = self.step(inside, port, items, chosen);
         count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
-        lock(&self.shared.spare).truncate(SPARE);
         let mut emitted = lock(&self.shared.emitted);
         let Err(error) = result else {
+            if !emitted.is_empty() {
+                lock(&self.shared.spare).truncate(SPARE);
+            }
             for Emitted { at, mut bytes, end } in emitted.drain(..) {
                 let Some(&place) = chosen.get(at) else {
                     count(&counters.refused, 1);
