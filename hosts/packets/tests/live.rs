@@ -123,7 +123,7 @@ fn a_forwarder_between_two_namespaces() {
     .unwrap();
     let script = format!(
         r#"{SETUP}
-        "$MULLION" packets run two.toml --control ./socket > run.txt 2>&1 & forwarder=$!
+        "$MULLION" packets run two.toml --control ./socket --page 127.0.0.1:0 > run.txt 2>&1 & forwarder=$!
         for i in $(seq 100); do [ -S socket ] && break; sleep 0.1; done
         python3 - "$left" "$right" <<'PY'
 import ctypes, os, socket, subprocess, sys, threading
@@ -178,6 +178,11 @@ got = b""
 while (piece := peer.recv(1 << 16)): got += piece
 assert got == data
 print(ask("reports", "--to", "./socket", "monitor").splitlines()[0])
+import re, urllib.request
+address = re.search(r"http://[0-9.:]+/", open("run.txt").read()).group(0)
+page = urllib.request.urlopen(address, timeout=20).read().decode()
+assert "<td>monitor<" in page and "dst host 10.9.0.2" in page, page
+assert "per second" in ask("top", "--to", "./socket", "--once", "--every", "100ms")
 print(ask("unload", "--to", "./socket", "monitor"), end="")
 PY
         "$MULLION" packets status --to ./socket --json > status.json
