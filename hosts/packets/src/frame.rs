@@ -302,7 +302,7 @@ fn set_length(frame: &mut [u8], end: usize) {
     match kind {
         IPV4 if length >= 20 => put(frame, at + 2, length as u16),
         IPV6 if length >= 40 => put(frame, at + 4, (length - 40) as u16),
-        _ => return,
+        _ => {}
     }
 }
 

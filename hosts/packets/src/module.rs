@@ -17,6 +17,8 @@ use thiserror::Error;
 
 /// Frames that a module may add to one.
 const EMITTED: usize = 16;
+/// Frames' memory that is kept for those that it adds next.
+const SPARE: usize = 2 * BATCH;
 /// Bytes of a report, and reports that wait to be read.
 const REPORT: usize = 4096;
 const REPORTS: usize = 256;
@@ -98,6 +100,7 @@ impl fmt::Debug for Running {
 #[derive(Debug, Default)]
 struct Shared {
     emitted: Mutex<Vec<Emitted>>,
+    spare: Mutex<Vec<Vec<u8>>>,
     reports: Mutex<VecDeque<Vec<u8>>>,
     refused: AtomicU64,
 }
@@ -135,7 +138,11 @@ impl Shared {
         {
             return self.refuse();
         }
-        let bytes = frame.slice(caller, u64::from(length))?.to_vec()?;
+        let mut bytes = lock(&self.spare).pop().unwrap_or_default();
+        bytes.resize(length as usize, 0);
+        frame
+            .slice(caller, u64::from(length))?
+            .copy_to(&mut bytes)?;
         let end = (end as usize).min(bytes.len());
         emitted.push(Emitted { at, bytes, end });
         Ok(0)
@@ -300,10 +307,19 @@ impl Module {
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&counters.frames, chosen.len() as u64);
         let start = Instant::now();
+        if counters.added.load(Ordering::Relaxed) > 0 {
+            let mut spare = lock(&self.shared.spare);
+            for &item in chosen {
+                spare.append(&mut items[item].spare);
+            }
+        }
         let result = self.step(inside, port, items, chosen);
         count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
         let mut emitted = lock(&self.shared.emitted);
         let Err(error) = result else {
+            if !emitted.is_empty() {
+                lock(&self.shared.spare).truncate(SPARE);
+            }
             for Emitted { at, mut bytes, end } in emitted.drain(..) {
                 let Some(&place) = chosen.get(at) else {
                     count(&counters.refused, 1);
@@ -333,17 +349,32 @@ impl Module {
             self.show(slot, port, &items[item], &mut inside.stage);
         }
         inside.steps.call(chosen.len() as u32)?;
+        if self.description.kind == Kind::Monitor {
+            return Ok(());
+        }
         let contents = inside.room.contents();
+        // Counted together: to add to what others read takes longer than a small frame does.
+        let (mut changed, mut dropped, mut refused) = (0, 0, 0);
         for ((&item, slot), answer) in chosen.iter().zip(&contents.of).zip(contents.answers) {
             let item = &mut items[item];
-            match (self.description.kind, answer) {
-                (_, 0) | (Kind::Monitor, _) => {}
-                (Kind::Transcoder, 2) => {
-                    self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            match answer {
+                0 => {}
+                1 if self.change(slot, item, &mut inside.stage) => changed += 1,
+                2 => {
+                    dropped += 1;
                     item.is_dropped = true;
                 }
-                (Kind::Transcoder, 1) => self.change(slot, item, &mut inside.stage),
-                (Kind::Transcoder, _) => _ = self.counters.refused.fetch_add(1, Ordering::Relaxed),
+                _ => refused += 1,
+            }
+        }
+        let counters = &self.counters;
+        for (counter, by) in [
+            (&counters.changed, changed),
+            (&counters.dropped, dropped),
+            (&counters.refused, refused),
+        ] {
+            if by > 0 {
+                counter.fetch_add(by, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -381,14 +412,14 @@ impl Module {
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
-    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) {
+    /// Whether it can be so.
+    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) -> bool {
         let length = slot.header.length as usize;
         let shown = self.view.shown(&item.layout, item.bytes.len());
         let is_whole = shown == (0..item.bytes.len());
         // A part can be changed, and not made longer or shorter.
         if !(frame::ETHERNET..=ROOM).contains(&length) || !is_whole && length != shown.len() {
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return;
+            return false;
         }
         let bytes = &slot.bytes[..length];
         // As it was, for what is locked.
@@ -411,6 +442,6 @@ impl Module {
             self.view.put_back(&item.layout, stage, &mut item.bytes);
         }
         item.layout = frame::repair(&mut item.bytes, end);
-        self.counters.changed.fetch_add(1, Ordering::Relaxed);
+        true
     }
 }

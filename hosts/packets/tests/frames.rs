@@ -315,14 +315,14 @@ fn bit_errors_are_repaired_as_theory_says() {
         let of = |k: i32| choose(k) * p.powi(k) * (1.0 - p).powi(8 - k);
         // Of the 70 ways to have four bits wrong 14 are other codewords, and eight wrong bits are one.
         let hopeless = of(2) + of(4) * 56.0 / 70.0 + of(6);
-        let lost = 1.0 - (1.0 - hopeless).powf(bytes);
+        let lost_frames = 1.0 - (1.0 - hopeless).powf(bytes);
         let silent = of(3) + of(5) + of(7) + of(8) + of(4) * 14.0 / 70.0;
         let bits = FRAMES as f64 * bytes * 8.0;
         assert!(is_binomial(flipped as f64, bits, p), "{flipped} of {bits}");
         let dropped = FRAMES as f64 - f64::from(delivered);
         assert!(
-            is_binomial(dropped, FRAMES as f64, lost),
-            "{p}: {dropped} dropped, and not {lost} of all"
+            is_binomial(dropped, FRAMES as f64, lost_frames),
+            "{p}: {dropped} dropped, and not {lost_frames} of all"
         );
         // Among those that are not dropped; one in four bytes of a head is not of the payload.
         let wrong_frame = 1.0 - (1.0 - silent / (1.0 - hopeless)).powf(bytes);
@@ -346,7 +346,9 @@ fn bit_errors_are_repaired_as_theory_says() {
             "{p}: {repaired} bits repaired of {tried} at {each}"
         );
         println!(
-            "{p}: {flipped} bits wrong, {repaired} repaired, {dropped} frames dropped, {wrong} wrong"
+            "| {p} | {flipped} | {repaired} | {dropped}, {:.1} | {wrong}, {:.2} |",
+            FRAMES as f64 * lost_frames,
+            f64::from(delivered) * wrong_frame
         );
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-pub fn here() -> &'static Path {
+pub(crate) fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// What is built; it goes with the process, but for what a signal ends.
-pub static PLACE: LazyLock<tempfile::TempDir> =
+pub(crate) static PLACE: LazyLock<tempfile::TempDir> =
     LazyLock::new(|| tempfile::tempdir().expect("a directory"));
 
 /// The command beside this program's folder, or the one that MULLION names.
@@ -45,7 +45,7 @@ fn to(work: &Work, kind: &str) -> PathBuf {
     PLACE.path().join(format!("{}.{kind}", work.name))
 }
 
-pub fn native(work: &Work) -> Result<PathBuf, String> {
+pub(crate) fn native(work: &Work) -> Result<PathBuf, String> {
     let file = to(work, "so");
     let include = here().join("benches/packets/native");
     let mut gcc = Command::new("gcc");
@@ -53,7 +53,7 @@ pub fn native(work: &Work) -> Result<PathBuf, String> {
     run(gcc.arg(include).arg(source(work)).arg("-o").arg(&file)).map(|()| file)
 }
 
-pub fn window(work: &Work) -> Result<PathBuf, String> {
+pub(crate) fn window(work: &Work) -> Result<PathBuf, String> {
     let file = to(work, "mx");
     let mut cc = Command::new(&*MULLION);
     cc.args(["cc", "--mullion-kind=extension", "-O2", "-I"])
@@ -61,7 +61,7 @@ pub fn window(work: &Work) -> Result<PathBuf, String> {
     run(cc.arg(source(work)).arg("-o").arg(&file)).map(|()| file)
 }
 
-pub fn elastic(work: &Work) -> Result<PathBuf, String> {
+pub(crate) fn elastic(work: &Work) -> Result<PathBuf, String> {
     let file = to(work, "elastic.mx");
     let id = match work.name {
         "fec_send" => "fec",
@@ -110,7 +110,7 @@ pub fn elastic(work: &Work) -> Result<PathBuf, String> {
 }
 
 /// The module for WebAssembly, and the peer that runs it.
-pub fn wasm(work: &Work) -> Result<(PathBuf, PathBuf), String> {
+pub(crate) fn wasm(work: &Work) -> Result<(PathBuf, PathBuf), String> {
     let (module, peer) = (to(work, "wasm"), to(work, "wasmtime.so"));
     let native = here().join("benches/packets/native");
     let mut clang = Command::new("clang");
@@ -136,7 +136,7 @@ pub fn wasm(work: &Work) -> Result<(PathBuf, PathBuf), String> {
 }
 
 /// Wasmtime's library, from the Python package that `scripts/setup-bench --wasmtime` gets.
-pub fn wasmtime() -> Result<PathBuf, String> {
+pub(crate) fn wasmtime() -> Result<PathBuf, String> {
     let python = here().join("../../build/bench/venv/bin/python");
     let find = "import glob, os, wasmtime; print(glob.glob(os.path.dirname(wasmtime.__file__) + '/*/_libwasmtime.so')[0])";
     let output = Command::new(python).args(["-c", find]).output();
@@ -147,7 +147,7 @@ pub fn wasmtime() -> Result<PathBuf, String> {
     }
 }
 
-pub fn machine() -> String {
+pub(crate) fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info
         .lines()

@@ -24,10 +24,10 @@ const SIZES: [usize; 9] = [0, 64, 128, 256, 512, 768, 1024, 1280, 1470];
 const TOGETHER: usize = 32;
 
 /// What is measured: which module does it, and the filter in front of it.
-pub struct Work {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub filter: &'static str,
+pub(crate) struct Work {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) filter: &'static str,
 }
 
 const WORKS: [Work; 4] = [
@@ -55,25 +55,25 @@ const WORKS: [Work; 4] = [
 
 /// A work by all walls.
 #[derive(Debug, Serialize)]
-pub struct Figure {
-    pub title: String,
-    pub sizes: Vec<usize>,
-    pub lines: Vec<Line>,
+pub(crate) struct Figure {
+    pub(crate) title: String,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) lines: Vec<Line>,
 }
 
 /// A wall: nanoseconds for a packet, by size.
 #[derive(Debug, Serialize)]
-pub struct Line {
-    pub wall: String,
-    pub nanoseconds: Vec<f64>,
+pub(crate) struct Line {
+    pub(crate) wall: String,
+    pub(crate) nanoseconds: Vec<f64>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Results {
-    pub machine: String,
-    pub figures: Vec<Figure>,
+pub(crate) struct Results {
+    pub(crate) machine: String,
+    pub(crate) figures: Vec<Figure>,
     /// Walls that are not there, and why.
-    pub missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 fn frames(size: usize) -> Vec<Vec<u8>> {

@@ -5,36 +5,36 @@ use mullion_packets::frame;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
 
-pub const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 const ROOM: usize = 16384;
 
 #[repr(C)]
-pub struct Frame {
-    pub length: u32,
-    pub original: u32,
-    pub packet: u32,
-    pub payload: u32,
-    pub end: u32,
-    pub port: u32,
-    pub nanoseconds: u64,
-    pub bytes: [u8; ROOM],
+pub(crate) struct Frame {
+    pub(crate) length: u32,
+    pub(crate) original: u32,
+    pub(crate) packet: u32,
+    pub(crate) payload: u32,
+    pub(crate) end: u32,
+    pub(crate) port: u32,
+    pub(crate) nanoseconds: u64,
+    pub(crate) bytes: [u8; ROOM],
 }
 
 #[repr(C)]
-pub struct Slot {
-    pub frame: Frame,
+pub(crate) struct Slot {
+    pub(crate) frame: Frame,
     apart: [u8; 1504],
 }
 
 /// `packets_room` of native/packets.h.
 #[repr(C)]
-pub struct Room {
-    pub answers: [i32; BATCH],
-    pub of: [Slot; BATCH],
+pub(crate) struct Room {
+    pub(crate) answers: [i32; BATCH],
+    pub(crate) of: [Slot; BATCH],
 }
 
 /// A peer whose frames lie in our memory.
-pub struct InPlace {
+pub(crate) struct InPlace {
     room: *mut Room,
     steps: unsafe extern "C" fn(u32),
     filter: Filter,
@@ -46,7 +46,7 @@ unsafe extern "C" {
 }
 
 /// A symbol of a shared library.
-pub fn symbol(library: &Path, name: &str) -> Option<*mut c_void> {
+pub(crate) fn symbol(library: &Path, name: &str) -> Option<*mut c_void> {
     let file = CString::new(library.to_str()?).ok()?;
     let name = CString::new(name).ok()?;
     // SAFETY: both are strings with their end; the libraries were built by this benchmark.
@@ -56,7 +56,7 @@ pub fn symbol(library: &Path, name: &str) -> Option<*mut c_void> {
 
 impl InPlace {
     /// A module built by gcc.
-    pub fn library(library: &Path, filter: &str) -> Option<InPlace> {
+    pub(crate) fn library(library: &Path, filter: &str) -> Option<InPlace> {
         let place = symbol(library, "packets_place")?;
         let steps = symbol(library, "packets_steps")?;
         let taking = symbol(library, "packets_taken")?;
@@ -75,7 +75,11 @@ impl InPlace {
     }
 
     /// A module of any kind.
-    pub fn at(room: *mut Room, steps: unsafe extern "C" fn(u32), filter: &str) -> Option<InPlace> {
+    pub(crate) fn at(
+        room: *mut Room,
+        steps: unsafe extern "C" fn(u32),
+        filter: &str,
+    ) -> Option<InPlace> {
         let filter = filter.parse().ok()?;
         (!room.is_null()).then_some(InPlace {
             room,
@@ -85,7 +89,7 @@ impl InPlace {
     }
 
     /// Takes frames through the module, as the forwarder does.
-    pub fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
+    pub(crate) fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
         // SAFETY: the room is the module's, which runs in `steps` alone, and nobody else has it.
         let room = unsafe { &mut *self.room };
         let mut bytes = 0;
@@ -124,7 +128,7 @@ impl InPlace {
 
 impl InPlace {
     /// The first frame as it is now.
-    pub fn first(&self) -> &[u8] {
+    pub(crate) fn first(&self) -> &[u8] {
         // SAFETY: as in `pass`.
         let frame = unsafe { &(*self.room).of[0].frame };
         &frame.bytes[..(frame.length as usize).min(ROOM)]
@@ -132,7 +136,7 @@ impl InPlace {
 }
 
 /// A frame that a peer sends: on its way, as ours are.
-pub unsafe extern "C" fn taken(frame: *mut Frame) {
+pub(crate) unsafe extern "C" fn taken(frame: *mut Frame) {
     // SAFETY: the module's own, which waits.
     let frame = unsafe { &mut *frame };
     let length = (frame.length as usize).min(ROOM);

@@ -11,7 +11,7 @@ const HIGH: f64 = 360.0;
 
 // Writing to a string does not fail.
 
-pub fn page(results: &Results) -> String {
+pub(crate) fn page(results: &Results) -> String {
     let mut text = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>mullion packets: what a packet costs</title><style>\
          body{{font:15px/1.5 sans-serif;margin:2em;max-width:70em;color:#222}}table{{border-collapse:collapse}}\

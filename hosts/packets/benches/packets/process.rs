@@ -9,7 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command};
 
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     socket: UnixDatagram,
     filter: Filter,
@@ -17,7 +17,7 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(library: &Path, filter: &str) -> Result<Box<dyn Wall>, String> {
+    pub(crate) fn start(library: &Path, filter: &str) -> Result<Box<dyn Wall>, String> {
         let (own, other) = UnixDatagram::pair().map_err(|error| error.to_string())?;
         let own_program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new(own_program);
@@ -62,7 +62,7 @@ impl Drop for Process {
 }
 
 /// The other side: it makes lengths and checksums right, as it knows what was changed.
-pub fn child(library: &Path) {
+pub(crate) fn child(library: &Path) {
     let socket = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()

@@ -11,7 +11,7 @@ unsafe impl Sync for Own {}
 // SAFETY: all zeros are a room of empty frames.
 static OWN: Own = Own(UnsafeCell::new(unsafe { std::mem::zeroed() }));
 
-pub fn room() -> *mut Room {
+pub(crate) fn room() -> *mut Room {
     OWN.0.get()
 }
 
@@ -23,11 +23,11 @@ fn steps(count: u32, mut next: impl FnMut(&mut Frame) -> i32) {
     }
 }
 
-pub unsafe extern "C" fn nothing(count: u32) {
+pub(crate) unsafe extern "C" fn nothing(count: u32) {
     steps(count, |frame| if frame.length == 0 { 2 } else { 0 });
 }
 
-pub unsafe extern "C" fn monitor(count: u32) {
+pub(crate) unsafe extern "C" fn monitor(count: u32) {
     static COUNTED: [std::sync::atomic::AtomicU64; 3] =
         [const { std::sync::atomic::AtomicU64::new(0) }; 3];
     use std::sync::atomic::Ordering::Relaxed;
@@ -57,7 +57,7 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-pub unsafe extern "C" fn resample(count: u32) {
+pub(crate) unsafe extern "C" fn resample(count: u32) {
     steps(count, |frame| {
         let (from, end) = (frame.payload as usize, frame.end as usize);
         let Some(payload) = frame.bytes.get_mut(from..end) else {
@@ -127,7 +127,7 @@ fn part(bytes: &mut [u8], from: usize, to: usize, length: usize) {
 }
 
 /// Parts beyond the first are coded behind the frame's own room, as nobody sends them here.
-pub unsafe extern "C" fn fec_send(count: u32) {
+pub(crate) unsafe extern "C" fn fec_send(count: u32) {
     steps(count, |frame| {
         let (payload, end) = (frame.payload as usize, frame.end as usize);
         if end < payload || end - payload > 3 * 732 || payload > 200 {

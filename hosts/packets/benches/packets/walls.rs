@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub trait Wall {
+pub(crate) trait Wall {
     /// Takes frames through the module: the bytes that go on.
     fn pass(&mut self, frames: &[Vec<u8>]) -> u64;
 }
@@ -65,7 +65,7 @@ impl Wall for Domain {
 type Named = (String, Box<dyn Wall>);
 
 /// Those that there are here, native C first.
-pub fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
+pub(crate) fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
     let mut walls: Vec<Named> = Vec::new();
     let native = build::native(work).expect("gcc builds the native module");
     let in_place = || InPlace::library(&native, work.filter).expect("it was built for this");

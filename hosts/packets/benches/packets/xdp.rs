@@ -65,7 +65,7 @@ fn program(map: i32) -> Vec<u8> {
 }
 
 /// Nanoseconds for a packet, by size.
-pub fn monitor(sizes: &[Vec<Vec<u8>>]) -> io::Result<Vec<f64>> {
+pub(crate) fn monitor(sizes: &[Vec<Vec<u8>>]) -> io::Result<Vec<f64>> {
     let mut map = [0; 128];
     for (at, number) in [2u32, 4, 24, 1].into_iter().enumerate() {
         put(&mut map, at * 4, &number.to_le_bytes());
