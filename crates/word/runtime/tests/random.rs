@@ -99,6 +99,8 @@ impl Random {
 
 /// 0 nothing, 1 read, 2 read and write.
 type Right = u8;
+/// A word, what was there, and what was given.
+type Change = (usize, Right, Right);
 
 /// A domain, and what it may do by the model.
 struct Life {
@@ -160,7 +162,7 @@ struct Run {
     lives: Vec<Life>,
     callers: Vec<Caller>,
     /// Grants that end: whose, by number of the life, and for each word what was there and what was given.
-    handles: Vec<(Granted, u64, Vec<(usize, Right, Right)>)>,
+    handles: Vec<(Granted, u64, Vec<Change>)>,
     /// Numbers of lives, by place.
     numbers: Vec<u64>,
     next: u64,
