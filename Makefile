@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Scripts and recipes look for what was built in target/, wherever cargo was told to build.
 unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
-.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup bench bench-sip conformance clean
+.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup bench bench-packets bench-sip conformance clean
 
 all: build
 
@@ -31,8 +31,9 @@ run:              ## the tour: a real library in a domain, hostile programs, wha
 test: setup       ## run every test there is
 	cargo test --workspace
 	scripts/model
-	cargo build --quiet --release -p mullion-cli -p mullion-conformance
+	cargo build --quiet --release -p mullion-cli -p mullion-conformance -p mullion-bench-word
 	target/release/conformance torture --levels O0,O2 --every 40
+	target/release/conformance torture --levels O1,O2 --every 32 --protections word-write,word-read-write
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
 
@@ -43,19 +44,27 @@ docs:             ## the pages of this tree as one site, build/docs/site, its li
 	@scripts/docs
 
 conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random programs, libraries' own tests (hours)
-	cargo build --quiet --release -p mullion-cli -p mullion-conformance
+	cargo build --quiet --release -p mullion-cli -p mullion-conformance -p mullion-bench-word
 	target/release/conformance suites
 	@mkdir -p build
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
 	target/release/conformance torture --state build/torture.state
+	target/release/conformance torture --state build/torture-word.state --protections word-write,word-read-write
 
 check: fmt clippy features packages doc deny test   ## what continuous integration runs
 
 bench:            ## what each wall costs, side by side (BENCH=--quick for a first look)
 	@scripts/setup --build
 	@scripts/setup-bench
-	cargo build --release -p mullion-cli -p mullion-bench -p mullion-capi
+	cargo build --release -p mullion-cli -p mullion-bench -p mullion-bench-word -p mullion-capi
 	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)
+
+bench-packets:    ## what a packet costs by payload, wall beside wall: table, JSON, a page with plots
+	@scripts/setup --build
+	@scripts/setup-bench --wasmtime
+	@mkdir -p build
+	cargo build --release -p mullion-cli
+	cargo bench --quiet -p mullion-packets --bench packets -- --json $(CURDIR)/build/packets.json --html $(CURDIR)/build/packets.html $(BENCH)
 
 bench-sip: setup  ## processes and messages beside Linux and other channels: table, JSON, a page with the plot
 	@mkdir -p build

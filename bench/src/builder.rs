@@ -65,6 +65,25 @@ impl Builder<'_> {
                 let compiler = [mullion, "cc".into(), "-O2".into(), option.into()];
                 self.build_objects(workload, &folder, &compiler, "program.mx", &[])
             }
+            Column::WordWrite | Column::WordReadWrite => {
+                let protection = match column {
+                    Column::WordWrite => "--protection=write",
+                    _ => "--protection=read-write",
+                };
+                let mullion = self.tools.mullion.clone().into_os_string();
+                let mut compiler = vec![mullion, "cc".into()];
+                compiler.extend(words(&["--wall=word", protection, "-O2"]));
+                self.build_objects(workload, &folder, &compiler, "program.so", &[])
+            }
+            Column::Asan => {
+                let compiler = ["gcc", "-O2", "-fsanitize=address"];
+                let mut program =
+                    self.build_objects(workload, &folder, &words(&compiler), "program", &[])?;
+                // Workloads leave their memory to the end of the process.
+                let environment = words(&["env", "ASAN_OPTIONS=detect_leaks=0"]);
+                program.command.splice(..0, environment);
+                Ok(program)
+            }
             Column::Wasmtime => self.build_wasmtime(workload, &folder),
             Column::Wasm2c => self.build_wasm2c(workload, &folder),
         }
@@ -128,6 +147,8 @@ impl Builder<'_> {
                 "--".into(),
                 image.clone().into(),
             ]
+        } else if name.ends_with(".so") {
+            vec![self.tools.word_host.clone().into(), image.clone().into()]
         } else {
             vec![image.clone().into()]
         };

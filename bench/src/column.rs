@@ -23,6 +23,12 @@ pub(crate) enum Column {
     Counted,
     /// `mullion cc`, faulting where the others would wrap.
     Trap,
+    /// `mullion cc --wall=word`, stores checked by the word.
+    WordWrite,
+    /// The same, and loads.
+    WordReadWrite,
+    /// `gcc -O2 -fsanitize=address`: what the same source costs with checks that find errors, and are no wall.
+    Asan,
     /// WebAssembly by clang with 128-bit vectors, compiled and run by wasmtime.
     Wasmtime,
     /// WebAssembly by clang, translated to C by wasm2c and compiled by `gcc -O2`.
@@ -30,7 +36,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) const ALL: [Column; 10] = [
+    pub(crate) const ALL: [Column; 13] = [
         Column::Native,
         Column::Reserved,
         Column::Musl,
@@ -39,6 +45,9 @@ impl Column {
         Column::Register,
         Column::Counted,
         Column::Trap,
+        Column::WordWrite,
+        Column::WordReadWrite,
+        Column::Asan,
         Column::Wasmtime,
         Column::Wasm2c,
     ];
@@ -54,6 +63,9 @@ impl Column {
             Column::Register => "register",
             Column::Counted => "counted",
             Column::Trap => "trap",
+            Column::WordWrite => "word-write",
+            Column::WordReadWrite => "word-read-write",
+            Column::Asan => "asan",
             Column::Wasmtime => "wasmtime",
             Column::Wasm2c => "wasm2c",
         }
@@ -64,6 +76,8 @@ impl Column {
         match self {
             Column::WriteCall => "write",
             Column::ReadWriteCall => "rd-write",
+            Column::WordWrite => "word-wr",
+            Column::WordReadWrite => "word-rw",
             other => other.name(),
         }
     }
@@ -78,6 +92,11 @@ impl Column {
                 | Column::Counted
                 | Column::Trap
         )
+    }
+
+    /// Whether it is behind the word wall.
+    pub(crate) fn is_word(self) -> bool {
+        matches!(self, Column::WordWrite | Column::WordReadWrite)
     }
 
     /// Whether this is native code built otherwise: evidence, measured when asked for.

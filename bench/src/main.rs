@@ -34,6 +34,7 @@ use measure::Case;
 use results::{Cell, Results, Row};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -134,21 +135,24 @@ fn catalogue(
 }
 
 fn list(catalogue: &Catalogue, crossings: &crossing::Catalogue) {
+    let mut lines = Vec::new();
     for (group, title) in &catalogue.groups {
-        println!("{group}: {title}");
+        lines.push(format!("{group}: {title}"));
         for workload in catalogue.workloads.iter().filter(|w| w.group == *group) {
-            println!("  {:<18}{}", workload.name, workload.what);
+            lines.push(format!("  {:<18}{}", workload.name, workload.what));
         }
     }
     for group in &crossings.group {
-        println!("crossings.{}: {}", group.name, group.title);
+        lines.push(format!("crossings.{}: {}", group.name, group.title));
         for row in &group.row {
             let name = format!("{} {}", row.peer.name(), row.ask);
-            println!("  {name:<26}{}", row.what);
+            lines.push(format!("  {name:<26}{}", row.what));
         }
     }
     let columns: Vec<&str> = Column::ALL.iter().map(|c| c.name()).collect();
-    println!("columns: {}", columns.join(", "));
+    lines.push(format!("columns: {}\n", columns.join(", ")));
+    // A reader that has seen enough (`| head`) is no error.
+    let _ = std::io::stdout().write_all(lines.join("\n").as_bytes());
 }
 
 /// Builds everything, some at a time. What cannot be built becomes a cell with an error.

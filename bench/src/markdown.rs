@@ -41,15 +41,27 @@ fn means(out: &mut String, results: &Results) {
         .filter(|column| *column != Column::Native)
         .collect();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    let grown: Vec<Column> = [
+        Column::ReadWriteCall,
+        Column::WordWrite,
+        Column::WordReadWrite,
+    ]
+    .into_iter()
+    .filter(|column| columns.contains(column))
+    .collect();
+    let heads: String = grown
+        .iter()
+        .map(|column| format!(" code, {} |", column.name()))
+        .collect();
     let _ = writeln!(
         out,
         "Time over that of native `gcc -O2` in the same turn: medians of {} rounds of {} turns of about {} s.\n\n\
-         | geometric mean | {} | code, read-write-call |\n| --- |{}",
+         | geometric mean | {} |{heads}\n| --- |{}",
         results.rounds,
         results.turns,
         results.seconds,
         names.join(" | "),
-        " --- |".repeat(columns.len() + 1)
+        " --- |".repeat(columns.len() + grown.len())
     );
     let groups = results
         .groups
@@ -62,11 +74,10 @@ fn means(out: &mut String, results: &Results) {
             let mean = results.mean(*column, group).map(|(mean, _)| mean);
             let _ = write!(out, " {} |", number(mean));
         }
-        let _ = writeln!(
-            out,
-            " {} |",
-            number(results.mean_growth(Column::ReadWriteCall, group))
-        );
+        for column in &grown {
+            let _ = write!(out, " {} |", number(results.mean_growth(*column, group)));
+        }
+        out.push('\n');
     }
 }
 

@@ -180,6 +180,19 @@ pub(crate) fn mark(out: &mut String, column: Column, x: f64, y: f64, title: &str
             x - 3.7,
             y - 3.7
         ),
+        Column::WordReadWrite => format!(
+            r#"<path class="ring" d="M{:.1} {y:.1}h9.2m-4.6-4.6v9.2"/>"#,
+            x - 4.6
+        ),
+        Column::WordWrite => format!(
+            r#"<path class="ring" d="M{:.1} {y:.1}h6.4m-3.2-3.2v6.4"/>"#,
+            x - 3.2
+        ),
+        Column::Asan => format!(
+            r#"<path d="M{:.1} {:.1}h9.6l-4.8 8.2z"/>"#,
+            x - 4.8,
+            y - 3.3
+        ),
         Column::Native | Column::Reserved | Column::Musl | Column::Register | Column::Counted => {
             format!(
                 r#"<path class="ring" d="M{:.1} {:.1}l7 7m0-7l-7 7"/>"#,
@@ -205,7 +218,7 @@ pub(crate) fn means(results: &Results) -> String {
 /// A bar for each wall's growth of code.
 pub(crate) fn growth(results: &Results) -> String {
     let value = |column: Column, group: Option<&str>| {
-        if column.is_wall() {
+        if column.is_wall() || column.is_word() {
             results.mean_growth(column, group)
         } else {
             None

@@ -17,6 +17,8 @@ const WASM2C: &str = "1.0.32";
 pub(crate) struct Tools {
     /// The `mullion` command.
     pub(crate) mullion: PathBuf,
+    /// The host of modules behind the word wall: `word-host`, beside this program.
+    pub(crate) word_host: PathBuf,
     /// A Python that can import wasmtime.
     pub(crate) python: PathBuf,
     /// Why a column is not there.
@@ -32,7 +34,9 @@ impl Tools {
         if !works("gcc", &["--version"]) {
             bail!("gcc is needed to build the native column; install it (Debian: gcc)");
         }
+        let own = std::env::current_exe().context("finding this program")?;
         let mut tools = Tools {
+            word_host: own.with_file_name("word-host"),
             mullion,
             python: build.join("venv/bin/python"),
             missing: BTreeMap::new(),
@@ -54,6 +58,17 @@ impl Tools {
             | Column::Register
             | Column::Counted
             | Column::Trap => self.check_mullion(),
+            Column::WordWrite | Column::WordReadWrite => {
+                self.check_mullion()?;
+                match self.word_host.is_file() {
+                    true => Ok(()),
+                    false => bail!(
+                        "no {} (cargo build -p mullion-bench-word)",
+                        self.word_host.display()
+                    ),
+                }
+            }
+            Column::Asan => address_sanitizer(build),
             Column::Wasmtime => wasm_compiler(build).and_then(|()| self.make_environment(build)),
             Column::Wasm2c => wasm_compiler(build).and_then(|()| wasm2c()),
         }
@@ -148,6 +163,19 @@ fn wasm_compiler(build: &Path) -> Result<()> {
         ],
     ) {
         bail!("clang cannot link for wasm32-wasi (Debian: wasi-libc, libclang-rt-dev-wasm32)");
+    }
+    Ok(())
+}
+
+/// gcc and the run time of its AddressSanitizer.
+fn address_sanitizer(build: &Path) -> Result<()> {
+    std::fs::create_dir_all(build)?;
+    let (source, program) = (build.join("probe-asan.c"), build.join("probe-asan"));
+    std::fs::write(&source, "int main(void) { return 0; }\n")?;
+    let mut arguments = [OsString::from("-fsanitize=address"), source.into()].to_vec();
+    arguments.extend(["-o".into(), program.into_os_string()]);
+    if !works("gcc", &arguments) {
+        bail!("gcc cannot link with -fsanitize=address (Debian: libasan)");
     }
     Ok(())
 }

@@ -101,20 +101,71 @@ pub(crate) fn domains(
     directory: &Path,
     native: &Ended,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let text = directory.join("program.s");
+    let mut texts: [Option<Ended>; 2] = [None, None];
+    let mut outcomes = Vec::new();
+    for protection in &common.protections {
+        let word = word_protection(protection);
+        let text = directory.join(match word {
+            Some(_) => "word.s",
+            None => "program.s",
+        });
+        let compiled = match &mut texts[usize::from(word.is_some())] {
+            Some(compiled) => compiled,
+            none => none.insert(compile(common, program, word.is_some(), &text)?),
+        };
+        outcomes.push(match (compiled.succeeded(), word) {
+            (false, _) => Outcome::NotBuilt(compiled.tail(4)),
+            (true, None) => domain(common, &text, protection, directory, native)?,
+            (true, Some(word)) => module(common, &text, word, directory, native)?,
+        });
+    }
+    Ok(outcomes)
+}
+
+/// What is checked, if the protection is one of the word wall.
+fn word_protection(protection: &str) -> Option<&str> {
+    protection.strip_prefix("word-")
+}
+
+/// The compiler proper, for one wall.
+fn compile(
+    common: &Common,
+    program: &Program<'_>,
+    word: bool,
+    text: &Path,
+) -> anyhow::Result<Ended> {
     let mut command = Command::new(&common.tested.mullion);
-    command.arg("cc");
+    command.arg("cc").args(word.then_some("--wall=word"));
     arguments(&mut command, program);
-    command.arg("-S").arg(program.source).arg("-o").arg(&text);
-    let compiled = process::run(&mut command, BUILD).context("mullion cc")?;
-    let each = common.protections.iter().map(|protection| {
-        if compiled.succeeded() {
-            domain(common, &text, protection, directory, native)
-        } else {
-            Ok(Outcome::NotBuilt(compiled.tail(4)))
-        }
-    });
-    each.collect()
+    command.arg("-S").arg(program.source).arg("-o").arg(text);
+    process::run(&mut command, BUILD).context("mullion cc")
+}
+
+/// As [`domain`], behind the word wall: the host is `word-host`, beside `mullion`.
+fn module(
+    common: &Common,
+    text: &Path,
+    protection: &str,
+    directory: &Path,
+    native: &Ended,
+) -> anyhow::Result<Outcome> {
+    let output = directory.join(format!("{protection}.so"));
+    let mut command = Command::new(&common.tested.mullion);
+    command
+        .args(["cc", "--wall=word"])
+        .arg(format!("--protection={protection}"))
+        .arg(text)
+        .arg("-o")
+        .arg(&output);
+    let built = process::run(&mut command, BUILD).context("mullion cc")?;
+    if !built.succeeded() {
+        return Ok(Outcome::NotBuilt(built.tail(4)));
+    }
+    let mut command = Command::new(common.tested.mullion.with_file_name("word-host"));
+    command
+        .args(["--seconds", &common.seconds.to_string()])
+        .arg(&output);
+    compare(common, &mut command, directory, native)
 }
 
 /// Assembles and links `text` in one protection, runs it, and compares.
@@ -147,6 +198,16 @@ fn domain(
         .arg("--dir")
         .arg(format!("{}::/tmp", directory.display()))
         .arg(&output);
+    compare(common, &mut command, directory, native)
+}
+
+/// Runs what was built, and compares it with what the native program did.
+fn compare(
+    common: &Common,
+    command: &mut Command,
+    directory: &Path,
+    native: &Ended,
+) -> anyhow::Result<Outcome> {
     let ran = process::run(
         command.current_dir(directory),
         limit(common) + Duration::from_secs(5),

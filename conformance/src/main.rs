@@ -59,7 +59,7 @@ struct Common {
     /// Optimisation levels, by commas.
     #[arg(long, value_delimiter = ',', default_value = "O0,O1,O2,O3,Os")]
     levels: Vec<String>,
-    /// Protections, by commas: write-call, read-write-call, trap.
+    /// Protections, by commas: write-call, read-write-call, trap; word-write and word-read-write for the word wall.
     #[arg(
         long,
         value_delimiter = ',',

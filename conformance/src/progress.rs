@@ -69,8 +69,10 @@ impl Progress {
 /// What results depend on: the command under test, and how it is asked.
 pub(crate) fn identity(common: &Common, more: impl Hash) -> anyhow::Result<String> {
     let command = fs::read(&common.tested.mullion).context("the command under test")?;
+    // Behind the word wall, the host is another program.
+    let host = fs::read(common.tested.mullion.with_file_name("word-host")).unwrap_or_default();
     let mut hash = DefaultHasher::new();
-    (command, &common.levels, &common.protections).hash(&mut hash);
+    (command, host, &common.levels, &common.protections).hash(&mut hash);
     common.base.hash(&mut hash);
     (common.seconds, more).hash(&mut hash);
     Ok(format!("mullion {:016x}", hash.finish()))

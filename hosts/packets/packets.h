@@ -36,16 +36,90 @@ struct packets_frame {
 #define PACKETS_CHANGED 1       /* as `bytes` and `length` say now; lengths and checksums are made right */
 #define PACKETS_DROP 2
 
-/* Sends one more frame, behind this one: 0, or -1 if there are too many, it is too long, or you are a monitor. */
-MULLION_IMPORT(int, packets_emit, (const void *frame, uint32_t length, uint32_t end));
 /* Tells your user something: 0, or -1 if nobody has read for too long. At most 4096 bytes. */
 MULLION_IMPORT(int, packets_report, (const void *text, uint32_t length));
 
 /* Yours. */
 int packets_next(struct packets_frame *frame);
 
-static struct packets_frame packets_room;
-MULLION_EXPORT(struct packets_frame *, packets_place, (void)) { return &packets_room; }
-MULLION_EXPORT(int, packets_step, (void)) { return packets_next(&packets_room); }
+/* The rest is between this file and the forwarder, which hands over frames in batches: one call for several. */
+#define PACKETS_FORM 3          /* of this agreement */
+#define PACKETS_BATCH 32
+
+MULLION_IMPORT(int, packets_send, (uint32_t at, const void *frame, uint32_t length, uint32_t end));
+
+static struct packets_room {
+	int32_t answers[PACKETS_BATCH];
+	struct {
+		struct packets_frame frame;
+		unsigned char apart[1504];  /* so that frames do not compete for the same lines of the cache */
+	} of[PACKETS_BATCH];
+} *packets_room;
+static uint32_t packets_at;
+
+/* The room is the forwarder's and this module's, and nobody else's. */
+MULLION_EXPORT(int, packets_place, (uint32_t form, struct packets_room *room))
+{
+	packets_room = room;
+	return form == PACKETS_FORM;
+}
+
+MULLION_EXPORT(void, packets_steps, (uint32_t count))
+{
+	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++)
+		packets_room->answers[packets_at] = packets_next(&packets_room->of[packets_at].frame);
+}
+
+/* Sends one more frame, behind this one: 0, or -1 if there are too many, it is too long, or you are a monitor. */
+static inline int packets_emit(const void *frame, uint32_t length, uint32_t end)
+{
+	return packets_send(packets_at, frame, length, end);
+}
+
+/* The same of a frame with its own length and end. */
+static inline int packets_emit_frame(const struct packets_frame *frame)
+{
+	if (frame->length > PACKETS_ROOM)
+		return -1;
+	return packets_emit(frame->bytes, frame->length, frame->end);
+}
+
+/* Eight bytes of a frame as a number, the first one lowest. Beyond its room there are zeros, and nothing is put. */
+static inline uint64_t packets_eight(const struct packets_frame *frame, uint32_t at)
+{
+	uint64_t value = 0;
+
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(&value, frame->bytes + at, sizeof value);
+	return value;
+}
+
+static inline void packets_put_eight(struct packets_frame *frame, uint32_t at, uint64_t value)
+{
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(frame->bytes + at, &value, sizeof value);
+}
+
+static inline char *packets_number(char *end, unsigned long number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while ((number /= 10) != 0);
+	return end;
+}
+
+/* Tells your user three numbers, as a line of text. */
+static inline int packets_tell(unsigned long first, unsigned long second, unsigned long third)
+{
+	char line[64], *end = line + sizeof line, *at = end;
+
+	*--at = '\n';
+	at = packets_number(at, third);
+	*--at = ' ';
+	at = packets_number(at, second);
+	*--at = ' ';
+	at = packets_number(at, first);
+	return packets_report(at, (uint32_t)(end - at));
+}
 
 #endif

@@ -1,52 +1,57 @@
 /* Forward error correction, the sender's side: each byte that UDP carries becomes two, which survive a wrong bit each.
- * A payload that would not fit into a frame any more goes in two.
+ * A payload that would not fit into a frame any more goes in two or three.
  *     kind = "transcoder", filter = "ip and udp and dst port 5001 and not fragment" */
 #include "packets.h"
 #include "hamming.h"
-#include <string.h>
 
-#define MOST 1400 /* bytes of a coded payload, its head included */
+static uint32_t next_id;
+static struct packets_frame other;
 
-static uint8_t next_id;
-
-/* The frame's headers, then a coded part of the payload: its length. */
-static uint32_t coded(unsigned char *to, const struct packets_frame *frame, uint32_t from, uint32_t length, int part, int parts)
+static void put(struct packets_frame *to, uint32_t at, uint32_t byte)
 {
-	struct fec_head head = { FEC_MAGIC, next_id, part, parts };
-	const unsigned char *heads = (const unsigned char *)&head;
-	unsigned char *at = to + frame->payload;
+	to->bytes[at] = hamming_codes[byte & 15];
+	to->bytes[at + 1] = hamming_codes[byte >> 4 & 15];
+}
 
-	memcpy(to, frame->bytes, frame->payload);
-	for (unsigned i = 0; i < sizeof head; i++) {
-		*at++ = hamming_encode(heads[i] & 15);
-		*at++ = hamming_encode(heads[i] >> 4);
+/* Codes a part of the payload, from its end: so that it can be done in its place. Eight bytes at a time. */
+static void code(struct packets_frame *to, const struct packets_frame *from, uint32_t begin, uint32_t length, uint32_t part, uint32_t parts)
+{
+	uint32_t payload = from->payload, at = payload + 2 * FEC_HEAD, i = length;
+
+	for (; i % 8 != 0; i--)
+		put(to, at + 2 * (i - 1), from->bytes[payload + begin + i - 1]);
+	for (; i != 0; i -= 8) {
+		uint64_t eight = packets_eight(from, payload + begin + i - 8);
+
+		packets_put_eight(to, at + 2 * i - 8, hamming_code(eight >> 32));
+		packets_put_eight(to, at + 2 * i - 16, hamming_code(eight & 0xffffffff));
 	}
-	for (uint32_t i = 0; i < length; i++) {
-		unsigned char byte = frame->bytes[frame->payload + from + i];
-		*at++ = hamming_encode(byte & 15);
-		*at++ = hamming_encode(byte >> 4);
-	}
-	return at - to;
+	put(to, payload, FEC_MAGIC);
+	put(to, payload + 2, next_id);
+	put(to, payload + 4, next_id >> 8);
+	put(to, payload + 6, part << 4 | parts);
+	to->end = at + 2 * length;
+	to->length = to->end;
 }
 
 int packets_next(struct packets_frame *frame)
 {
-	static unsigned char one[PACKETS_ROOM], other[PACKETS_ROOM];
-	uint32_t length, first, ends[2];
+	uint32_t length, parts, each;
 
-	if (frame->payload == PACKETS_NONE || frame->end < frame->payload || frame->end > frame->length)
+	if (frame->payload > PACKETS_ROOM - 4 * FEC_PART || frame->end < frame->payload || frame->end > frame->length)
 		return PACKETS_PASS;
 	length = frame->end - frame->payload;
-	if (length > 2 * (MOST / 2 - 4))
+	if (length > FEC_PARTS * FEC_PART)
 		return PACKETS_PASS;
-	first = length <= MOST / 2 - 4 ? length : length / 2;
-	ends[0] = coded(one, frame, 0, first, 0, first == length ? 1 : 2);
-	if (first < length) {
-		ends[1] = coded(other, frame, first, length - first, 1, 2);
-		packets_emit(other, ends[1], ends[1]);
+	parts = length <= FEC_PART ? 1 : length <= 2 * FEC_PART ? 2 : 3;
+	each = length / parts + (length % parts != 0);
+	for (uint32_t part = 1; part < parts; part++) {
+		for (uint32_t i = 0; i < frame->payload; i++)
+			other.bytes[i] = frame->bytes[i];
+		code(&other, frame, part * each, part + 1 < parts ? each : length - part * each, part, parts);
+		packets_emit_frame(&other);
 	}
-	memcpy(frame->bytes, one, ends[0]);
-	frame->length = frame->end = ends[0];
+	code(frame, frame, 0, parts == 1 ? length : each, 0, parts);
 	next_id++;
 	return PACKETS_CHANGED;
 }

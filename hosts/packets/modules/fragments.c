@@ -1,26 +1,22 @@
-/* Counts pieces of packets (the paper's second monitor). kind = "monitor", filter = "ip", sees = 20 */
+/* Counts pieces of packets (the paper's second monitor): tells after each hundred how many packets there were, how
+ * many of them were pieces, and how many the last piece of theirs. kind = "monitor", filter = "ip", sees = 20 */
 #include "packets.h"
-#include <stdio.h>
 
 static unsigned long packets, pieces, last_pieces;
 
 int packets_next(struct packets_frame *frame)
 {
-	char line[120];
 	unsigned field;
-	int length;
 
 	if (frame->length < 20 || frame->bytes[0] >> 4 != 4)
 		return PACKETS_PASS;
-	field = frame->bytes[6] << 8 | frame->bytes[7];
+	field = (unsigned)(frame->bytes[6] << 8 | frame->bytes[7]);
 	packets++;
-	if (field & 0x3fff)
+	if ((field & 0x3fff) != 0)
 		pieces++;
-	if (field & 0x1fff && !(field & 0x2000))
+	if ((field & 0x1fff) != 0 && (field & 0x2000) == 0)
 		last_pieces++;
-	if (packets % 100 == 0) {
-		length = snprintf(line, sizeof line, "%lu packets, %lu pieces of %lu others\n", packets, pieces, last_pieces);
-		packets_report(line, length);
-	}
+	if (packets % 100 == 0)
+		packets_tell(packets, pieces, last_pieces);
 	return PACKETS_PASS;
 }

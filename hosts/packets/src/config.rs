@@ -11,6 +11,8 @@ use thiserror::Error;
 const NAME: usize = 64;
 /// How long a module may take for one frame, if nothing else is said.
 const TIME: Duration = Duration::from_millis(1);
+/// The longest that may be said.
+const LONGEST: Duration = Duration::from_secs(60);
 /// How much memory it may have.
 const MEMORY: u64 = 16 << 20;
 
@@ -39,11 +41,19 @@ pub enum ConfigError {
     /// A name.
     #[error("a module's name has 1 to {NAME} letters, digits, `-` or `_`, and `{0}` has not")]
     Name(String),
+    /// More than its role lets a module have.
+    #[error("the role of the type `{role}` does not let a module {what}")]
+    Role {
+        /// The module type.
+        role: String,
+        /// What it asks for.
+        what: &'static str,
+    },
     /// Two of one name.
     #[error("there are two modules of the name `{0}`")]
     Twice(String),
     /// A time.
-    #[error("`{0}` is no time: write 100us, 5ms or 1s")]
+    #[error("`{0}` is no time: write 100us, 5ms or 1s, at most 60s")]
     Time(String),
 }
 
@@ -94,9 +104,82 @@ pub struct Config {
     /// The two interfaces, by name; not needed to go through a file.
     #[serde(default)]
     pub ports: Vec<String>,
+    /// Bytes of the ring of frames that wait at each port.
+    #[serde(default)]
+    pub ring: Option<u64>,
     /// In the order in which frames meet them.
     #[serde(default, rename = "module")]
     pub modules: Vec<Description>,
+    /// Who may load what: the policy of `docs/trust.md`. Without one, users may load nothing.
+    #[serde(default)]
+    pub policy: Option<PathBuf>,
+    /// What users' modules of a type get.
+    #[serde(default, rename = "role")]
+    pub roles: Vec<Role>,
+}
+
+/// What users' modules of one type may get, at most.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Role {
+    /// The module type's identifier.
+    #[serde(rename = "type")]
+    pub id: String,
+    /// `monitor`, or both.
+    pub kind: Kind,
+    /// Which frames; a module's own filter takes some of them.
+    pub filter: Option<String>,
+    /// Only those that come in at this port.
+    pub from: Option<u32>,
+    /// How many bytes of a packet.
+    pub sees: Option<usize>,
+    /// Parts that a module neither sees nor changes.
+    #[serde(default)]
+    pub locked: Vec<Locked>,
+    /// Time for one frame.
+    pub time: Option<String>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+}
+
+impl Role {
+    /// What a module gets that wishes for this: of each the stricter.
+    ///
+    /// # Errors
+    /// It wishes for what the role has not; it cannot be.
+    pub fn bound(&self, wish: &Description) -> Result<Description, ConfigError> {
+        wish.check()?;
+        let not = |what| ConfigError::Role {
+            role: self.id.clone(),
+            what,
+        };
+        if self.kind == Kind::Monitor && wish.kind != Kind::Monitor {
+            return Err(not("change, drop or add frames: write kind = \"monitor\""));
+        }
+        if self.from.is_some() && wish.from.is_some() && self.from != wish.from {
+            return Err(not("have frames of that port"));
+        }
+        let mut bound = wish.clone();
+        bound.filter = match (&self.filter, &wish.filter) {
+            // Each is a filter by itself, so that neither can end the other's parentheses.
+            (Some(role), Some(wish)) => Some(format!("({role}) and ({wish})")),
+            (one, other) => one.clone().or(other.clone()),
+        };
+        bound.from = self.from.or(wish.from);
+        bound.sees = self.sees.into_iter().chain(wish.sees).min();
+        for part in &self.locked {
+            if !bound.locked.contains(part) {
+                bound.locked.push(*part);
+            }
+        }
+        let of_role = time(self.time.as_deref())?;
+        if wish.time.is_none() || of_role < wish.time()? {
+            bound.time.clone_from(&self.time);
+        }
+        bound.memory = Some(wish.memory().min(self.memory.unwrap_or(MEMORY)));
+        bound.check()?;
+        Ok(bound)
+    }
 }
 
 impl Config {
@@ -122,7 +205,18 @@ impl Config {
                 return Err(ConfigError::Twice(module.name.clone()));
             }
         }
+        for role in &config.roles {
+            if let Some(filter) = &role.filter {
+                let filter: Result<Filter, _> = filter.parse();
+                filter.map_err(|source| ConfigError::Filter {
+                    module: role.id.clone(),
+                    source,
+                })?;
+            }
+            time(role.time.as_deref())?;
+        }
         let folder = path.parent().unwrap_or(Path::new("."));
+        config.policy = config.policy.map(|policy| folder.join(policy));
         for module in &mut config.modules {
             module.image = folder.join(&module.image);
         }
@@ -157,17 +251,7 @@ impl Description {
 
     /// Time for one frame.
     pub(crate) fn time(&self) -> Result<Duration, ConfigError> {
-        let Some(text) = &self.time else {
-            return Ok(TIME);
-        };
-        let units = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-        let found = units.iter().find_map(|(unit, nanoseconds)| {
-            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-            Some(Duration::from_nanos(number.checked_mul(*nanoseconds)?))
-        });
-        found
-            .filter(|time| !time.is_zero())
-            .ok_or_else(|| ConfigError::Time(text.clone()))
+        time(self.time.as_deref())
     }
 
     /// Bytes of memory.
@@ -180,5 +264,54 @@ impl Description {
             bytes: self.sees,
             locked: self.locked.clone(),
         }
+    }
+}
+
+/// A time as it is written; the usual one, if nothing is.
+fn time(text: Option<&str>) -> Result<Duration, ConfigError> {
+    let Some(text) = text else {
+        return Ok(TIME);
+    };
+    let units = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let found = units.iter().find_map(|(unit, nanoseconds)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_nanos(number.checked_mul(*nanoseconds)?))
+    });
+    found
+        .filter(|time| !time.is_zero() && *time <= LONGEST)
+        .ok_or_else(|| ConfigError::Time(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_bounds_what_a_module_gets() {
+        let role: Role = toml::from_str(
+            "type = \"t\"\nkind = \"monitor\"\nfilter = \"udp or tcp\"\nsees = 28\nlocked = [\"source\"]\ntime = \"1ms\"",
+        )
+        .unwrap();
+        let wish: Description = toml::from_str(
+            "name = \"m\"\nimage = \"m\"\nkind = \"monitor\"\nfilter = \"ip\"\nsees = 100\nlocked = [\"payload\"]\ntime = \"2s\"\nmemory = 1000000000",
+        )
+        .unwrap();
+        let bound = role.bound(&wish).unwrap();
+        assert_eq!(bound.filter.as_deref(), Some("(udp or tcp) and (ip)"));
+        assert_eq!(bound.sees, Some(28));
+        assert_eq!(bound.locked, [Locked::Payload, Locked::Source]);
+        assert_eq!(bound.time.as_deref(), Some("1ms"));
+        assert_eq!(bound.memory, Some(MEMORY));
+        let refused = |wish: &Description| role.bound(wish).unwrap_err().to_string();
+        let grabs = Description {
+            kind: Kind::Transcoder,
+            ..wish.clone()
+        };
+        assert!(refused(&grabs).contains("change, drop or add frames"));
+        let breaks_out = Description {
+            filter: Some("udp) or (any".to_owned()),
+            ..wish
+        };
+        assert!(refused(&breaks_out).contains("the filter of `m`"));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Description;
 use crate::forward::Forwarder;
+use crate::module::Module;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -79,6 +80,8 @@ pub struct PortStatus {
     pub unsent: u64,
     /// Frames that came faster than we were.
     pub lost: u64,
+    /// Frames that are longer than the interface, which their sender leaves to its card to cut.
+    pub uncut: u64,
 }
 
 /// A module.
@@ -87,6 +90,9 @@ pub struct PortStatus {
 pub struct ModuleStatus {
     /// As it was described.
     pub module: Description,
+    /// The key of the user who loaded it, as KeyNote writes it; `None`: the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// Why it was taken out, if it was.
     pub stopped: Option<String>,
     /// Frames that it got, changed, dropped and added.
@@ -114,10 +120,22 @@ pub fn status(forwarder: &Forwarder) -> Status {
         dropped: get(&traffic.dropped),
         unsent: get(&traffic.unsent),
         lost: get(&traffic.lost),
+        uncut: get(&traffic.uncut),
     });
     let modules = forwarder.modules();
-    let modules = modules.iter().map(|module| ModuleStatus {
+    let modules = modules.iter().map(|module| module_status(module));
+    Status {
+        ports: ports.collect(),
+        modules: modules.collect(),
+    }
+}
+
+/// What a module is, and what it has done.
+pub(crate) fn module_status(module: &Module) -> ModuleStatus {
+    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    ModuleStatus {
         module: module.description().clone(),
+        owner: module.owner.as_ref().map(ToString::to_string),
         stopped: module.stopped(),
         frames: get(&module.counters.frames),
         changed: get(&module.counters.changed),
@@ -127,10 +145,6 @@ pub fn status(forwarder: &Forwarder) -> Status {
         nanoseconds: get(&module.counters.nanoseconds)
             .checked_div(get(&module.counters.frames))
             .unwrap_or(0),
-    });
-    Status {
-        ports: ports.collect(),
-        modules: modules.collect(),
     }
 }
 
@@ -164,11 +178,12 @@ pub fn answer(forwarder: &Forwarder, question: &Question) -> Answer {
     }
 }
 
-/// Listens at a path that only its owner may reach, and in the place of a socket that nobody listens at any more.
+/// Listens at a path that those may reach whom the mode lets (0600: its owner), and in the place of a socket that
+/// nobody listens at any more.
 ///
 /// # Errors
 /// The system's; somebody listens there; something else is there.
-pub fn listen(path: &Path) -> io::Result<UnixListener> {
+pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if let Ok(found) = std::fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
             return Err(io::Error::other("there is a file that is no socket"));
@@ -179,7 +194,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -1,12 +1,12 @@
 //! What happens to each frame between two ports.
 
+use crate::batch::Item;
 use crate::config::Description;
-use crate::frame;
-use crate::module::{LoadError, Module, Verdict};
+use crate::module::{LoadError, Module};
 use mullion::Host;
+use mullion::trust::PublicKey;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 use thiserror::Error;
 
 /// What went in at a port and out again.
@@ -22,9 +22,14 @@ pub struct Traffic {
     pub dropped: AtomicU64,
     /// Frames that the system did not take: longer than the interface lets through, or no memory.
     pub unsent: AtomicU64,
+    /// Frames longer than the interface they came in at lets through: their sender leaves it to its card to cut them.
+    pub uncut: AtomicU64,
     /// Frames that the kernel could not keep for us, because we were too slow.
     pub lost: AtomicU64,
 }
+
+/// Modules that one key may have.
+const OWNED: usize = 16;
 
 /// Why a module was not loaded, replaced or unloaded.
 #[derive(Debug, Error)]
@@ -35,6 +40,9 @@ pub enum ChangeError {
     /// No such module.
     #[error("there is no module `{0}`")]
     Unknown(String),
+    /// One owner has too many.
+    #[error("one key may have {OWNED} modules; unload one first")]
+    Many,
     /// It could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -75,21 +83,34 @@ impl Forwarder {
             .clone()
     }
 
-    /// Loads a module behind the others, or in the place of one of its name. Frames go on meanwhile: one that is
-    /// inside a module that is replaced goes through the old one.
+    /// Loads a module behind the others, or in the place of one of its name. Frames go on meanwhile: those that are
+    /// inside a module that is replaced go through the old one.
     ///
     /// # Errors
     /// As [`ChangeError`] lists; nothing has changed then.
     pub fn load(&self, description: &Description, replace: bool) -> Result<(), ChangeError> {
-        let module = Arc::new(Module::load(&self.host, description)?);
+        self.put(Module::load(&self.host, description)?, replace)
+    }
+
+    /// As [`Forwarder::load`], of a module that is loaded. One with an owner takes the place of its owner's only.
+    ///
+    /// # Errors
+    /// As [`ChangeError`] lists; nothing has changed then.
+    pub fn put(&self, module: Module, replace: bool) -> Result<(), ChangeError> {
+        let name = module.description().name.clone();
         self.change(|chain| {
             let place = chain
                 .iter()
-                .position(|other| other.description().name == description.name);
+                .position(|other| other.description().name == name);
             match place {
-                Some(place) if replace => chain[place] = module,
-                Some(_) => return Err(ChangeError::Taken(description.name.clone())),
-                None => chain.push(module),
+                Some(place) if replace && is_theirs(&chain[place], module.owner.as_ref()) => {
+                    chain[place] = Arc::new(module);
+                }
+                Some(_) => return Err(ChangeError::Taken(name)),
+                None if module.owner.is_some() && owned(chain, module.owner.as_ref()) >= OWNED => {
+                    return Err(ChangeError::Many);
+                }
+                None => chain.push(Arc::new(module)),
             }
             Ok(())
         })
@@ -100,10 +121,18 @@ impl Forwarder {
     /// # Errors
     /// There is none of this name.
     pub fn unload(&self, name: &str) -> Result<(), ChangeError> {
+        self.unload_as(None, name)
+    }
+
+    /// As [`Forwarder::unload`], for somebody who may be no operator.
+    ///
+    /// # Errors
+    /// They have none of this name.
+    pub fn unload_as(&self, who: Option<&PublicKey>, name: &str) -> Result<(), ChangeError> {
         self.change(|chain| {
             let place = chain
                 .iter()
-                .position(|module| module.description().name == name);
+                .position(|module| module.description().name == name && is_theirs(module, who));
             match place {
                 Some(place) => {
                     chain.remove(place);
@@ -112,6 +141,11 @@ impl Forwarder {
                 None => Err(ChangeError::Unknown(name.to_owned())),
             }
         })
+    }
+
+    /// The host of the operator's modules, which asks nobody.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
     }
 
     fn change(
@@ -125,42 +159,31 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Takes a frame that came in at `port` through the modules, and hands to `out` what goes on.
-    ///
-    /// Frames that a module adds go out behind the frame; they do not meet other modules.
-    pub fn handle(
-        &self,
-        chain: &[Arc<Module>],
-        port: u32,
-        time: Duration,
-        mut frame: Vec<u8>,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
+    /// Takes frames that came in at `port` through the modules. What goes on is in [`Item::out`].
+    pub fn handle(&self, chain: &[Arc<Module>], port: u32, items: &mut [Item]) {
         let traffic = &self.traffic[usize::from(port != 0)];
-        traffic.received.fetch_add(1, Ordering::Relaxed);
+        let bytes: usize = items.iter().map(|item| item.bytes.len()).sum();
+        traffic
+            .received
+            .fetch_add(items.len() as u64, Ordering::Relaxed);
         traffic
             .received_bytes
-            .fetch_add(frame.len() as u64, Ordering::Relaxed);
-        let mut added = Vec::new();
-        let mut layout = frame::layout(&frame);
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        items.iter_mut().for_each(Item::begin);
         for module in chain {
-            if !module.wants(port, &layout) {
-                continue;
-            }
-            match module.run(port, time, &layout, &frame, &mut |frame| added.push(frame)) {
-                Verdict::Pass => {}
-                Verdict::Changed(new) => {
-                    frame = new;
-                    layout = frame::layout(&frame);
-                }
-                Verdict::Drop => {
-                    traffic.dropped.fetch_add(1, Ordering::Relaxed);
-                    added.iter().for_each(|frame| out(frame));
-                    return;
-                }
-            }
+            module.run(port, items);
         }
-        out(&frame);
-        added.iter().for_each(|frame| out(frame));
+        let dropped = items.iter().filter(|item| item.is_dropped).count();
+        traffic.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
     }
+}
+
+/// Whether somebody may do away with a module: the operator, or its owner.
+pub(crate) fn is_theirs(module: &Module, who: Option<&PublicKey>) -> bool {
+    who.is_none() || module.owner.as_ref() == who
+}
+
+fn owned(chain: &[Arc<Module>], who: Option<&PublicKey>) -> usize {
+    let theirs = chain.iter().filter(|module| module.owner.as_ref() == who);
+    theirs.count()
 }

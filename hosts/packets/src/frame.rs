@@ -33,9 +33,24 @@ pub mod protocol {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The numbers of its VLANs, the outer one first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// The packet of IP in it.
     pub packet: Option<Packet>,
+}
+
+/// The numbers of a frame's VLANs, the outer one first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vlans {
+    numbers: [u16; TAGS],
+    count: usize,
+}
+
+impl std::ops::Deref for Vlans {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        &self.numbers[..self.count]
+    }
 }
 
 /// A packet of IP: places are offsets in the frame.
@@ -75,7 +90,8 @@ pub fn layout(frame: &[u8]) -> Layout {
         let (Some(tag), Some(next)) = (number(frame, at), number(frame, at + 2)) else {
             return layout;
         };
-        layout.vlans.push(tag & 0xfff);
+        layout.vlans.numbers[layout.vlans.count] = tag & 0xfff;
+        layout.vlans.count += 1;
         kind = next;
         at += 4;
     }
@@ -179,21 +195,28 @@ impl Packet {
 }
 
 /// The sum of 16-bit words of RFC 1071, of what was summed before and of these bytes.
+///
+/// Taken in the machine's own order, four bytes at a time: section 2 (B) says why that is the same.
 fn sum(before: u32, bytes: &[u8]) -> u32 {
-    let mut pairs = bytes.chunks_exact(2);
-    let words: u64 = pairs
+    let mut fours = bytes.chunks_exact(4);
+    let mut total: u64 = fours
         .by_ref()
-        .map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .map(|four| u64::from(u32::from_ne_bytes([four[0], four[1], four[2], four[3]])))
         .sum();
-    let last = pairs
-        .remainder()
-        .first()
-        .map_or(0, |&byte| u64::from(byte) << 8);
-    let mut total = u64::from(before) + words + last;
+    let mut last = [0; 4];
+    let rest = fours.remainder();
+    last[..rest.len()].copy_from_slice(rest);
+    total += u64::from(u32::from_ne_bytes(last));
+    u32::from(folded(
+        u64::from(u16::from_be(folded(total))) + u64::from(before),
+    ))
+}
+
+fn folded(mut total: u64) -> u16 {
     while total >> 16 != 0 {
         total = (total & 0xffff) + (total >> 16);
     }
-    total as u32
+    total as u16
 }
 
 /// The sum of the pseudo-header of UDP, TCP and ICMPv6 (RFC 768, RFC 8200).
@@ -210,12 +233,17 @@ fn pseudo(packet: &Packet, length: usize) -> u32 {
 /// Makes lengths and checksums right, after the frame was changed or its length was.
 /// A frame without a packet, or whose header says no more than that it is one, is left as it is.
 ///
-/// `end` is where the packet ends in the frame: behind it may be what pads it.
-pub fn repair(frame: &mut [u8], end: usize) {
-    set_lengths(frame, end);
-    let Some(packet) = layout(frame).packet else {
-        return;
-    };
+/// `end` is where the packet ends in the frame: behind it may be what pads it. Gives the frame's layout.
+pub fn repair(frame: &mut [u8], end: usize) -> Layout {
+    set_length(frame, end);
+    let layout = layout(frame);
+    if let Some(packet) = &layout.packet {
+        repair_packet(frame, packet);
+    }
+    layout
+}
+
+fn repair_packet(frame: &mut [u8], packet: &Packet) {
     if packet.source.is_ipv4() {
         let header = packet.bytes.start..packet.content;
         put(frame, packet.bytes.start + 10, 0);
@@ -224,6 +252,13 @@ pub fn repair(frame: &mut [u8], end: usize) {
     }
     if packet.is_fragment {
         return;
+    }
+    if packet.protocol == protocol::UDP && packet.ports.is_some() {
+        put(
+            frame,
+            packet.content + 4,
+            (packet.bytes.end - packet.content) as u16,
+        );
     }
     let field = match packet.protocol {
         protocol::UDP if packet.ports.is_some() => 6,
@@ -238,7 +273,7 @@ pub fn repair(frame: &mut [u8], end: usize) {
     put(frame, packet.content + field, 0);
     let before = match packet.protocol {
         protocol::ICMP => 0,
-        _ => pseudo(&packet, content.len()),
+        _ => pseudo(packet, content.len()),
     };
     let value = match (packet.protocol, !sum(before, &frame[content]) as u16) {
         // None at all would be 0 (RFC 768).
@@ -248,8 +283,8 @@ pub fn repair(frame: &mut [u8], end: usize) {
     put(frame, packet.content + field, value);
 }
 
-/// Makes the lengths of IP and UDP those of a packet that ends at `end`.
-fn set_lengths(frame: &mut [u8], end: usize) {
+/// Makes the length of IP that of a packet that ends at `end`.
+fn set_length(frame: &mut [u8], end: usize) {
     let mut at = ETHERNET;
     let Some(mut kind) = number(frame, at - 2) else {
         return;
@@ -267,14 +302,7 @@ fn set_lengths(frame: &mut [u8], end: usize) {
     match kind {
         IPV4 if length >= 20 => put(frame, at + 2, length as u16),
         IPV6 if length >= 40 => put(frame, at + 4, (length - 40) as u16),
-        _ => return,
-    }
-    if let Some(packet) = layout(frame).packet
-        && packet.protocol == protocol::UDP
-        && !packet.is_fragment
-        && packet.ports.is_some()
-    {
-        put(frame, packet.content + 4, (end - packet.content) as u16);
+        _ => {}
     }
 }
 
@@ -338,7 +366,7 @@ pub(crate) mod tests {
         assert_eq!(&frame[packet.payload.unwrap()], b"hello");
         let frame = udp6(b"hello");
         let found = layout(&frame);
-        assert_eq!(found.vlans, [7]);
+        assert_eq!(*found.vlans, [7]);
         let packet = found.packet.unwrap();
         assert_eq!(packet.destination, "fd00::2".parse::<IpAddr>().unwrap());
         assert_eq!(&frame[packet.payload.unwrap()], b"hello");

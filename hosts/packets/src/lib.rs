@@ -11,13 +11,18 @@
 //! From *Safe Kernel Programming in the OKE*, section IV: monitors (OMA) and transcoders (OTA). A module that faults,
 //! runs too long or takes too much is stopped and taken out, and its packets go on as they came.
 
+pub mod batch;
 pub mod config;
 pub mod control;
 pub mod filter;
 pub mod forward;
 pub mod frame;
 pub mod module;
+pub mod page;
 pub mod pcap;
 pub mod ring;
+mod room;
 pub mod run;
+pub mod traffic;
+pub mod users;
 pub mod view;

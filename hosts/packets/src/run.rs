@@ -1,17 +1,18 @@
 //! Runs a forwarder: on two interfaces until it is told to stop, or through a file.
 
-use crate::forward::Forwarder;
+use crate::batch::Item;
+use crate::forward::{Forwarder, Traffic};
 use crate::frame;
 use crate::pcap;
 use crate::ring::Port;
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a thread waits at a silent port before it looks whether it is to stop.
 const SILENCE: Duration = Duration::from_millis(100);
-/// Frames between two looks at the list of modules.
-const BATCH: usize = 64;
+/// Frames that are taken through the modules together, at most.
+const TOGETHER: usize = 32;
 
 /// Forwards frames both ways between two ports, a thread each, until `stop` is set.
 ///
@@ -39,38 +40,53 @@ fn one_way(
     stop: &AtomicBool,
 ) -> io::Result<()> {
     let traffic = &forwarder.traffic[port as usize];
+    let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
+    let mut items: Vec<Item> = std::iter::repeat_with(Item::default)
+        .take(TOGETHER)
+        .collect();
     let result = loop {
         if stop.load(Ordering::Relaxed) {
             break Ok(());
         }
-        let chain = forwarder.modules();
-        let mut handled = 0;
-        while handled < BATCH
-            && let Some(mut received) = from.receive()
-        {
-            handled += 1;
-            if received.wants_checksum {
-                let packet = frame::layout(&received.bytes).packet;
-                let end = packet.map_or(received.bytes.len(), |packet| packet.bytes.end);
-                frame::repair(&mut received.bytes, end);
-            }
-            forwarder.handle(&chain, port, received.time, received.bytes, &mut |frame| {
-                match to.send(frame) {
-                    Ok(()) => traffic.sent.fetch_add(1, Ordering::Relaxed),
-                    Err(_) => traffic.unsent.fetch_add(1, Ordering::Relaxed),
-                };
-            });
-        }
-        if handled == 0 {
-            traffic.lost.fetch_add(from.lost(), Ordering::Relaxed);
+        let found = receive(&mut from, &mut items, traffic);
+        if found == 0 {
+            count(&traffic.lost, from.lost());
             if let Err(error) = from.wait(SILENCE) {
                 break Err(error);
             }
+            continue;
         }
+        let items = &mut items[..found];
+        forwarder.handle(&forwarder.modules(), port, items);
+        let sent = to.send(items.iter().flat_map(Item::out));
+        let all: usize = items.iter().map(|item| item.out().count()).sum();
+        count(&traffic.sent, sent);
+        count(&traffic.unsent, all as u64 - sent);
     };
     // One that cannot go on ends the other: half a forwarder is none.
     stop.store(true, Ordering::Relaxed);
     result
+}
+
+/// Frames that have come, as many as there is room for: how many.
+fn receive(from: &mut Port, items: &mut [Item], traffic: &Traffic) -> usize {
+    let mut found = 0;
+    while let Some(item) = items.get_mut(found)
+        && let Some(received) = from.receive(&mut item.bytes)
+    {
+        if received.is_uncut {
+            traffic.uncut.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if received.wants_checksum {
+            let packet = frame::layout(&item.bytes).packet;
+            let end = packet.map_or(item.bytes.len(), |packet| packet.bytes.end);
+            frame::repair(&mut item.bytes, end);
+        }
+        item.time = received.time;
+        found += 1;
+    }
+    found
 }
 
 /// Takes the frames of a capture through the modules, as if they came in at port 0.
@@ -81,16 +97,15 @@ pub fn file(forwarder: &Forwarder, from: impl BufRead, to: impl Write) -> io::Re
     let mut writer = pcap::Writer::new(to)?;
     let reader = pcap::Reader::new(from).map_err(io::Error::other)?;
     let chain = forwarder.modules();
+    let mut item = Item::default();
     for captured in reader {
         let captured = captured.map_err(io::Error::other)?;
-        let mut result = Ok(());
-        forwarder.handle(&chain, 0, captured.time, captured.bytes, &mut |frame| {
-            if result.is_ok() {
-                result = writer.write(captured.time, frame);
-                forwarder.traffic[0].sent.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        result?;
+        (item.time, item.bytes) = (captured.time, captured.bytes);
+        forwarder.handle(&chain, 0, std::slice::from_mut(&mut item));
+        for frame in item.out() {
+            writer.write(item.time, frame)?;
+            forwarder.traffic[0].sent.fetch_add(1, Ordering::Relaxed);
+        }
     }
     writer.finish().map(|_| ())
 }

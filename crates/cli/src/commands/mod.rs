@@ -13,6 +13,7 @@ mod key;
 mod keynote;
 mod keynote_bench;
 mod keys;
+mod legislate;
 mod load;
 mod loader;
 mod log;
@@ -30,6 +31,7 @@ mod sign;
 mod sip;
 mod verify;
 mod version;
+mod word;
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -74,6 +76,7 @@ pub(crate) enum Command {
     Grant(grant::Args),
     Key(key::Args),
     Keynote(keynote::Args),
+    Legislate(legislate::Args),
     Load(Box<load::Args>),
     Loader(loader::Args),
     Log(log::Args),
@@ -84,6 +87,7 @@ pub(crate) enum Command {
     Sip(sip::Args),
     Type(module_type::Args),
     Bind(bind::Args),
+    Word(word::Args),
     Fetch(fetch::Args),
     #[command(hide = true)]
     Manual(manual::Args),
@@ -116,6 +120,7 @@ impl Command {
             Command::Grant(args) => args.run(),
             Command::Key(args) => args.run(),
             Command::Keynote(args) => args.run(),
+            Command::Legislate(args) => args.run(),
             Command::Load(args) => args.run(),
             Command::Loader(args) => args.run(),
             Command::Log(args) => args.run(),
@@ -124,6 +129,7 @@ impl Command {
             Command::Sign(args) => args.run(),
             Command::Sip(args) => args.run(),
             Command::Type(args) => args.run(),
+            Command::Word(args) => args.run(),
             Command::Fetch(args) => args.run(),
             Command::Manual(args) => args.run(crate::command_line()),
             Command::Version(args) => args.run(),

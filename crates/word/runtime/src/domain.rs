@@ -1,10 +1,12 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Held};
+use crate::core::{Core, Domain, Held};
 use crate::gates::{Registers, state};
+use crate::keep::barrier;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
+use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::ROOT;
@@ -13,6 +15,7 @@ use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thiserror::Error;
@@ -58,10 +61,9 @@ impl Core {
     /// No call begins from now on; how many have not returned. Those end when they next come back.
     fn stop(&self) -> u64 {
         self.inner.state.fetch_or(state::ENDED, Ordering::SeqCst);
-        let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-        // SAFETY: it has no effect but order. A gate counts its entry first and reads the state then: behind this
-        // barrier either its count is seen here, or it sees the state. It was registered by `Inside::new`.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+        // A gate counts its entry first and reads the state then: behind this barrier either its count is seen here,
+        // or it sees the state.
+        barrier();
         let seats = lock(&self.seats);
         // SAFETY: a seat on the list lives, and its depth is atomic.
         seats
@@ -74,7 +76,7 @@ impl Core {
     fn give_back(&self) {
         let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
         for (address, block) in held {
-            slow::take_away(self.id, address, block.bytes);
+            slow::take_away(self, address, block.bytes);
             let mut imports = self.imports.iter().filter(|import| import.target != 0);
             let free = imports.find_map(|import| {
                 let policy = import.policy.as_ref();
@@ -96,12 +98,6 @@ impl Core {
     }
 }
 
-/// A domain, until it is unloaded. Handles are copies.
-#[derive(Clone, Copy)]
-pub struct Domain {
-    pub(crate) core: &'static Core,
-}
-
 impl std::fmt::Debug for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Domain({}, {})", self.core.id, self.core.module.name)
@@ -113,9 +109,10 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
+        learning: Option<note::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
-        let core = load::load(module, policy, resolve)?;
+        let core = load::load(module, policy, learning, resolve)?;
         core.call_all(core.module.parts.init.iter());
         Ok(Domain { core })
     }
@@ -144,15 +141,33 @@ impl Domain {
         inside.then(|| (self.core.base + value) as *const c_void)
     }
 
+    /// Where the module is: its addresses are those of its file and this. For debuggers.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.core.base as usize
+    }
+
+    /// What gdb is told to name the module's functions and lines; `file` is where it finds them.
+    #[must_use]
+    pub fn gdb_command(&self, file: &Path) -> String {
+        format!(
+            "add-symbol-file '{}' -o {:#x}",
+            file.display(),
+            self.core.base
+        )
+    }
+
     /// The supervisor's number.
     #[must_use]
     pub fn id(&self) -> DomainId {
         self.core.id
     }
 
-    /// The table as the domain's code reads it.
+    /// The table as the domain's code reads it. While none of its code runs, what was granted for its latest call may
+    /// still be there; this call takes that away.
     #[must_use]
     pub fn view(&self) -> &View {
+        self.core.keep.settle(self.core);
         &self.core.view
     }
 
@@ -168,6 +183,13 @@ impl Domain {
         std::mem::take(&mut lock(&self.core.reports))
     }
 
+    /// The oldest of these, and takes it away.
+    #[must_use]
+    pub fn take_report(&self) -> Option<Report> {
+        let mut reports = lock(&self.core.reports);
+        (!reports.is_empty()).then(|| reports.remove(0))
+    }
+
     /// Fresh data, and what allocators gave goes back. It takes calls again.
     pub fn restart(&self) -> Result<(), EndError> {
         let core = self.core;
@@ -179,6 +201,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         core.map_data()?;
         thread::fresh_seats(core);
@@ -203,6 +226,7 @@ impl Domain {
             0 => {}
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
+        core.keep.settle(core);
         core.give_back();
         world().supervisor().pd_free(&ROOT, core.id)?;
         life.is_gone = true;
@@ -229,6 +253,7 @@ impl Domain {
     /// What the domain may do with a word, as the supervisor has it.
     #[must_use]
     pub fn permission(&self, address: usize) -> Permission {
+        self.core.keep.settle(self.core);
         world()
             .supervisor()
             .permission(self.core.id, address as u64 / 4)

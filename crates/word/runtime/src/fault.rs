@@ -5,13 +5,14 @@
 
 use crate::core::{Core, Record};
 use crate::gates::{self, Frame, Here, here, state};
+use crate::learn;
 use crate::memory::{PAGE, lock};
+use crate::object::object;
 use crate::operand;
 use crate::policy::ErrorValue;
 use crate::report::{FaultKind, Report};
 use crate::thread::{self, Thread};
 use crate::world::world;
-use mullion_supervisor::DomainId;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
 use std::io;
 use std::mem::MaybeUninit;
@@ -72,6 +73,10 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             return pass_on(signal, info, context);
         }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
+        let registers = general(&context.uc_mcontext.gregs);
+        if learn::go_on(&mut *here, kind, &registers, context) {
+            return;
+        }
         take_down(&mut *here, kind, (*info).si_addr() as u64, context);
     }
 }
@@ -188,6 +193,7 @@ unsafe fn take_down(
             core: Some((*inner).core()),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
+            call: call(kind, registers),
             address,
             registers: general(registers),
         };
@@ -211,6 +217,24 @@ unsafe fn take_down(
         // No single steps, no direction, no alignment checks.
         registers[libc::REG_EFL as usize] &= !(1 << 8 | 1 << 10 | 1 << 18);
     }
+}
+
+/// Where the module called what a gate has refused. The gate has pushed two registers on top of the return address.
+///
+/// # Safety
+/// In a handler, with a domain running.
+unsafe fn call(kind: Option<FaultKind>, registers: &[i64; 23]) -> u64 {
+    let at = registers[libc::REG_RIP as usize] as u64;
+    let traps = [
+        gates::mullion_word_refused_trap as unsafe extern "C" fn(),
+        gates::mullion_word_pending_trap,
+    ];
+    if kind.is_none() || !traps.map(gates::address).contains(&at) {
+        return 0;
+    }
+    // SAFETY: `%rsp` is the thread's control stack, where the gate has pushed them.
+    let behind = unsafe { ((registers[libc::REG_RSP as usize] + 16) as *const u64).read() };
+    behind.wrapping_sub(1)
 }
 
 /// By their numbers in machine code.
@@ -248,6 +272,14 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
         return ErrorValue::default();
     };
     let refusal = thread.refusal.take();
+    // The call may have been a repeated one, which has no other end.
+    if let Some(seat) = thread::known_seat(core) {
+        // SAFETY: the seat is the thread's own.
+        let depth = unsafe { (*seat).depth.load(Ordering::Relaxed) };
+        if depth == 0 {
+            core.keep.leave(core, seat);
+        }
+    }
     if let Some(kind) = record.kind {
         if kind == FaultKind::Time {
             thread.is_over();
@@ -287,12 +319,20 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
         let inside = core.text.contains(&address);
         inside.then(|| core.module.function_at(offset))?
     };
-    // A trap of the gates is told by the call that led there, which is not known: by the export.
-    let function =
-        place(record.at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
+    let refused = match kind {
+        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        _ => None,
+    };
+    // A trap of the gates is told by the call that led there, a refused access by where it would have gone on.
+    let at = match (record.call, &refused) {
+        (0, Some(refused)) => refused.back.unwrap_or(record.at),
+        (0, None) => record.at,
+        (call, _) => call,
+    };
+    let function = place(at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
     let export = place(record.body).map_or_else(String::new, |(name, _)| name.to_owned());
     let address = match kind {
-        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        FaultKind::Access => refused.map(|found| (found.address, found.right)),
         FaultKind::Call => Some((record.registers[11], 0)),
         FaultKind::NoMapping | FaultKind::DataStack | FaultKind::ControlStack if record.at != 0 => {
             Some((record.address, 0))
@@ -302,8 +342,8 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
     let (object, allow) = match (kind, address) {
         (_, Some((address, right))) => {
             let object = object(core, address);
-            let symbol = symbol_at(address);
-            let name = symbol.clone().unwrap_or_else(|| "FUNCTION".to_owned());
+            let symbol = object.symbol.clone();
+            let name = symbol.map_or_else(|| "FUNCTION".to_owned(), |(name, _)| name);
             let allow = match (kind, right) {
                 (FaultKind::Access, 2) => Some(format!(
                     "{export}: inout(argument, bytes), or grant {address:#x} to {} for writing",
@@ -316,72 +356,28 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
                 (FaultKind::Call, _) => Some(format!("allow {name} to {}", core.module.name)),
                 _ => None,
             };
-            (object, allow)
+            (object.to_string(), allow)
         }
         _ => (refusal.unwrap_or_default(), None),
+    };
+    let instruction = match core.text.contains(&at) {
+        true => at - core.base,
+        false => 0,
     };
     Report {
         kind,
         module: core.module.name.clone(),
         export,
         function,
-        instruction: match core.text.contains(&record.at) {
-            true => record.at - core.base,
-            false => 0,
+        instruction,
+        line: match instruction {
+            0 => None,
+            instruction => core.module.line_of(instruction),
         },
         address: address.map(|(address, _)| address),
         object,
         allow,
     }
-}
-
-/// What is at an address: whose words, which block, which symbol.
-fn object(core: &Core, address: u64) -> String {
-    let mut parts = Vec::new();
-    let owner = world().supervisor().owner(address / 4);
-    let domains = lock(&world().domains);
-    match owner {
-        Some(DomainId::SUPERVISOR) => parts.push("memory of the host".to_owned()),
-        Some(owner) if owner == core.id => parts.push("the module's own".to_owned()),
-        Some(owner) => {
-            let name = domains
-                .get(&owner)
-                .map_or("an ended module", |core| core.module.name());
-            parts.push(format!("memory of {name}"));
-        }
-        None => parts.push("no address that memory can have".to_owned()),
-    }
-    for other in domains.values() {
-        let held = lock(&other.held);
-        let block = held
-            .iter()
-            .find(|(at, held)| (**at..**at + held.bytes).contains(&address));
-        if let Some((at, held)) = block {
-            let name = other.module.name();
-            parts.push(format!(
-                "a block of {} bytes at {at:#x} that was given to {name}",
-                held.bytes
-            ));
-        }
-    }
-    drop(domains);
-    parts.extend(symbol_at(address));
-    parts.join(", ")
-}
-
-/// The host's symbol at an address, by its dynamic linker.
-fn symbol_at(address: u64) -> Option<String> {
-    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: it looks an address up, and fills the structure in.
-    let found = unsafe { libc::dladdr(address as *const _, info.as_mut_ptr()) };
-    // SAFETY: all zeros are a description without names.
-    let info = unsafe { info.assume_init() };
-    if found == 0 || info.dli_sname.is_null() {
-        return None;
-    }
-    // SAFETY: the dynamic linker's names end with a zero, and stay.
-    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_sname) };
-    Some(name.to_string_lossy().into_owned())
 }
 
 /// A signal that is not ours.

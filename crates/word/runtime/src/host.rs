@@ -1,15 +1,16 @@
 //! The host: one table for the process, and who is granted what.
 
-use crate::domain::Domain;
+use crate::core::{Core, Domain};
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
+use crate::note::Note;
 use crate::policy::Policy;
 use crate::report::Report;
-use crate::rights::{GrantError, Raised, lower, raise, right, words};
+use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
 use crate::{fault, watchdog};
-use mullion_supervisor::Permission;
+use mullion_supervisor::{Permission, Range};
 use std::sync::Arc;
 
 /// The host's side of the word wall: one for the process, however many handles.
@@ -18,6 +19,15 @@ pub struct Host(());
 
 /// Memory that is granted until this is dropped.
 pub struct Granted(Option<Raised>);
+
+/// Memory that is granted to a domain again and again, and not yet. Once it has been granted, a grant and its
+/// revocation allocate nothing.
+pub struct PreparedGrant {
+    core: &'static Core,
+    range: Range,
+    permission: Permission,
+    raised: Option<Raised>,
+}
 
 impl Host {
     /// Reserves the table, and installs what is needed in this process: handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and
@@ -42,7 +52,41 @@ impl Host {
         policy: Policy,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, LoadError> {
-        Domain::load(module, policy, resolve)
+        Domain::load(module, policy, None, resolve)
+    }
+
+    /// Makes a domain that *learns*: what would be refused is told to `hook`, and done. So it is **not confined**, and
+    /// this is for runs that find out what a policy must allow. What `policy` allows is not told.
+    ///
+    /// Other faults (an address without memory, a jump to no label, limits) end calls as in any domain. Each refused
+    /// access traps again: a loop of a million of them takes seconds.
+    ///
+    /// `hook` may run in the handler of a signal, on a stack of 256 KiB. A call of a domain from there is refused.
+    ///
+    /// # Safety
+    /// The host bears whatever the module does.
+    pub unsafe fn learn_with(
+        &self,
+        module: &Arc<Module>,
+        policy: Policy,
+        resolve: &mut dyn FnMut(&str) -> Option<usize>,
+        hook: impl Fn(&Note<'_>) + Send + Sync + 'static,
+    ) -> Result<Domain, LoadError> {
+        Domain::load(module, policy, Some(Arc::new(hook)), resolve)
+    }
+
+    /// As [`learn_with`](Self::learn_with); functions of the host are found by `dlsym`.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn learn(
+        &self,
+        module: &Arc<Module>,
+        policy: Policy,
+        hook: impl Fn(&Note<'_>) + Send + Sync + 'static,
+    ) -> Result<Domain, LoadError> {
+        // SAFETY: by the caller.
+        unsafe { self.learn_with(module, policy, &mut load::dlsym, hook) }
     }
 
     /// Lets a domain read, or read and write, memory of the host until [`revoke`](Self::revoke).
@@ -57,14 +101,8 @@ impl Host {
         write: bool,
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        // It stays.
-        let _stays = raise(
-            &mut world().supervisor(),
-            domain.core.id,
-            range,
-            right(write),
-        )?;
-        Ok(())
+        let mut supervisor = world().supervisor();
+        raise_for_good(&mut supervisor, domain.core, range, right(write))
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -79,35 +117,47 @@ impl Host {
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let raised = raise(
-            &mut world().supervisor(),
-            domain.core.id,
-            range,
-            right(write),
-        )?;
+        let raised = raise(&mut world().supervisor(), domain.core, range, right(write))?;
         Ok(Granted(Some(raised)))
+    }
+
+    /// Prepares what [`grant_for`](Self::grant_for) does.
+    ///
+    /// # Safety
+    /// The host bears what the domain writes there, whenever it is granted.
+    pub unsafe fn prepare(
+        &self,
+        domain: &Domain,
+        address: usize,
+        bytes: usize,
+        write: bool,
+    ) -> Result<PreparedGrant, GrantError> {
+        Ok(PreparedGrant {
+            core: domain.core,
+            range: words(address as u64, bytes as u64)?,
+            permission: right(write),
+            raised: None,
+        })
     }
 
     /// Takes memory from all domains. When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&self, address: usize, bytes: usize) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
+        let domains: Vec<_> = lock(&world().domains).values().copied().collect();
+        for core in &domains {
+            core.keep.settle(core);
+        }
         let mut supervisor = world().supervisor();
-        let domains = lock(&world().domains);
-        let pieces: Vec<_> = supervisor
-            .regions(range)
-            .flat_map(|(piece, holding)| {
-                let holders = domains.keys().filter(|id| **id != holding.owner);
-                let holders =
-                    holders.filter(|id| holding.direct((**id).into()).access != Permission::None);
-                holders
-                    .map(move |id| (*id, holding.owner, piece))
-                    .collect::<Vec<_>>()
+        let has_some = |core: &&&Core| {
+            let mut regions = supervisor.regions(range);
+            regions.any(|(_, holding)| {
+                holding.owner != core.id
+                    && holding.direct(core.id.into()).access != Permission::None
             })
-            .collect();
-        for (id, owner, piece) in pieces {
-            if let Some(piece) = piece.overlap(range) {
-                supervisor.mprot_export(&owner, id, piece, Permission::None)?;
-            }
+        };
+        let holders: Vec<_> = domains.iter().filter(has_some).collect();
+        for core in holders {
+            take_away(&mut supervisor, core, range)?;
         }
         Ok(())
     }
@@ -126,6 +176,31 @@ impl Host {
     /// Is called with each report, behind the call that has ended, before its caller goes on.
     pub fn on_fault(&self, hook: impl Fn(&Report) + Send + Sync + 'static) {
         *lock(&world().hook) = Some(Arc::new(hook));
+    }
+}
+
+impl PreparedGrant {
+    /// The domain has it until [`revoke`](Self::revoke), or until this is dropped.
+    pub fn grant(&mut self) -> Result<(), GrantError> {
+        if self.raised.is_none() {
+            let mut supervisor = world().supervisor();
+            let raised = raise(&mut supervisor, self.core, self.range, self.permission)?;
+            self.raised = Some(raised);
+        }
+        Ok(())
+    }
+
+    /// When it returns, no access comes that was checked before, on any thread.
+    pub fn revoke(&mut self) {
+        if let Some(raised) = self.raised.take() {
+            lower(&mut world().supervisor(), raised);
+        }
+    }
+}
+
+impl Drop for PreparedGrant {
+    fn drop(&mut self) {
+        self.revoke();
     }
 }
 

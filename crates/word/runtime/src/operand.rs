@@ -6,7 +6,7 @@
 //!
 //! This is for people: a wrong answer is a wrong report, and nothing else.
 
-use crate::core::Core;
+use crate::core::{Core, Points};
 use mullion_word_table::Access;
 
 const SHIFT: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
@@ -14,52 +14,115 @@ const SHIFT: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
 const LOAD: [u8; 6] = [0x65, 0x47, 0x0f, 0xb7, 0x1c, 0x1b];
 const TEST: [u8; 6] = [0x65, 0x67, 0x43, 0xf6, 0x04, 0x1e];
 
-/// The address and the right that were refused at `trap`.
-pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<(u64, u8)> {
+/// What a check has refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The first byte without the right.
+    pub(crate) address: u64,
+    /// From there to the last byte that the check covers.
+    pub(crate) bytes: u64,
+    /// The bit of the map that was asked for.
+    pub(crate) right: u8,
+    /// Where the block goes on when all is allowed.
+    pub(crate) back: Option<u64>,
+}
+
+/// What was refused at `trap`.
+pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<Refused> {
     let text = &core.text;
     let length = usize::try_from(text.end - text.start).ok()?;
     // SAFETY: it is the module's text, mapped for the life of the process, and never written.
     let code = unsafe { std::slice::from_raw_parts(text.start as *const u8, length) };
-    let mut at = 0;
-    while let Some(found) = code
-        .get(at..)?
-        .windows(TEST.len())
-        .position(|bytes| bytes == TEST)
-    {
-        let test = at + found;
-        at = test + 1;
-        let right = *code.get(test + 6)?;
-        if text.start + target(code, test + 7)? as u64 != trap {
+    let points = core.points.get_or_init(|| points(code));
+    let trap = u32::try_from(trap.checked_sub(text.start)?).ok()?;
+    let first = points.partition_point(|(to, _)| *to < trap);
+    let mut found: Option<Refused> = None;
+    for (_, test) in points[first..].iter().take_while(|(to, _)| *to == trap) {
+        let test = *test as usize;
+        let (Some(&right), Some(address)) = (
+            code.get(test + TEST.len()),
+            operand(code, test, text.start, registers),
+        ) else {
             continue;
-        }
-        if let Some(address) = operand(code, test, text.start, registers)
-            && !core.view.allows(
-                address,
-                1,
-                if right == 2 {
-                    Access::WRITE
-                } else {
-                    Access::READ
-                },
-            )
-        {
-            return Some((address, right));
+        };
+        let wanted = match right {
+            2 => Access::WRITE,
+            _ => Access::READ,
+        };
+        match &mut found {
+            Some(found) => found.bytes = address.wrapping_sub(found.address).wrapping_add(1),
+            None if core.view.allows(address, 1, wanted) => {}
+            None => {
+                found = Some(Refused {
+                    address,
+                    bytes: 1,
+                    right,
+                    back: back(code, test).map(|at| text.start + at as u64),
+                });
+            }
         }
     }
-    None
+    found
+}
+
+fn points(code: &[u8]) -> Points {
+    let mut points: Points = looks(code)
+        .filter_map(|test| {
+            let trap = target(code, test + TEST.len() + 1)?;
+            Some((u32::try_from(trap).ok()?, u32::try_from(test).ok()?))
+        })
+        .collect();
+    points.sort_unstable();
+    points
+}
+
+fn looks(code: &[u8]) -> impl Iterator<Item = usize> {
+    let windows = code.windows(TEST.len()).enumerate();
+    windows.filter_map(|(at, bytes)| (bytes == TEST).then_some(at))
+}
+
+/// Where the block of the look at `test` goes on when this and all later points are allowed.
+fn back(code: &[u8], mut test: usize) -> Option<usize> {
+    loop {
+        let branch = test + TEST.len() + 1;
+        let next = match (code.get(branch)?, code.get(branch + 1)?) {
+            (0x74, _) => branch + 2,
+            (0x0f, 0x84) => branch + 6,
+            (0x75, _) => return short(code, branch),
+            (0x0f, 0x85) => return long(code, branch, 2),
+            _ => return None,
+        };
+        match code.get(next)? {
+            0xeb => return short(code, next),
+            0xe9 => return long(code, next, 1),
+            _ => {}
+        }
+        // The next point: a `lea` of 3 to 8 bytes, the shift, the load, the look.
+        test = (3..=8).find_map(|length| {
+            let test = next + length + SHIFT.len() + LOAD.len();
+            (code.get(next + length..test)? == [&SHIFT[..], &LOAD[..]].concat()
+                && code.get(test..test + TEST.len())? == TEST)
+                .then_some(test)
+        })?;
+    }
+}
+
+/// Where a branch with a distance of one byte leads.
+fn short(code: &[u8], at: usize) -> Option<usize> {
+    Some((at + 2).wrapping_add_signed(isize::from(*code.get(at + 1)? as i8)))
+}
+
+/// Where one with a distance of four bytes behind its opcode leads.
+fn long(code: &[u8], at: usize, opcode: usize) -> Option<usize> {
+    let bytes = code.get(at + opcode..at + opcode + 4)?.try_into().ok()?;
+    Some((at + opcode + 4).wrapping_add_signed(i32::from_le_bytes(bytes) as isize))
 }
 
 /// Where the `je` at `at`, or the `jne` that ends a block in front of its trap, leads when nothing is allowed.
 fn target(code: &[u8], at: usize) -> Option<usize> {
-    let short =
-        |at: usize| Some((at + 2).wrapping_add_signed(isize::from(*code.get(at + 1)? as i8)));
-    let long = |at: usize| {
-        let bytes = code.get(at + 2..at + 6)?.try_into().ok()?;
-        Some((at + 6).wrapping_add_signed(i32::from_le_bytes(bytes) as isize))
-    };
     match (code.get(at)?, code.get(at + 1)?) {
-        (0x74, _) => short(at),
-        (0x0f, 0x84) => long(at),
+        (0x74, _) => short(code, at),
+        (0x0f, 0x84) => long(code, at, 2),
         (0x75, _) => Some(at + 2),
         (0x0f, 0x85) => Some(at + 6),
         _ => None,

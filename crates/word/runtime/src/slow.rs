@@ -3,14 +3,17 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
+use crate::keep::Granted;
+use crate::learn;
 use crate::memory::lock;
+use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
-use crate::rights::{GrantError, Prepared, Raised, lower, raise, words};
+use crate::rights::{self, GrantError, Wanted, words};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
-use mullion_supervisor::{DomainId, Holding, Permission};
+use mullion_supervisor::{Holding, Permission};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -43,6 +46,16 @@ impl Registers {
         self.vectors[0] = [float.to_bits(), 0];
         self.vectors[1] = [0; 2];
     }
+
+    /// The call is not made, or was ended.
+    #[cold]
+    fn refuse(&mut self, core: &'static Core, body: u64, report: Option<(FaultKind, String)>) {
+        let error = core.error_of(body);
+        if let Some((kind, what)) = report {
+            fault::report_refused(core, body, kind, what);
+        }
+        self.answer(error.integer, error.float);
+    }
 }
 
 /// Into a domain, from gates.s or from the host's own code. `from` is the domain that calls, or null.
@@ -58,45 +71,44 @@ pub(crate) extern "C" fn enter_slowly(
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null.
     let from = unsafe { from.as_ref().map(Inner::core) };
-    let error = core.error_of(body);
-    let refuse = |registers: &mut Registers, report: Option<(FaultKind, String)>| {
-        if let Some((kind, what)) = report {
-            fault::report_refused(core, body, kind, what);
-        }
-        registers.answer(error.integer, error.float);
-    };
     if core.is_ended() {
-        return refuse(registers, None);
+        return registers.refuse(core, body, None);
     }
-    let seat = match thread::seat(core) {
+    let seat = match thread::known_seat(core).map_or_else(|| thread::seat(core), Ok) {
         Ok(seat) => seat,
         Err(error) => {
             let what = format!("no stack for the thread: {error}");
-            return refuse(registers, Some((FaultKind::NoMemory, what)));
+            return registers.refuse(core, body, Some((FaultKind::NoMemory, what)));
         }
     };
     let mark = 0u8;
     // SAFETY: it is the thread's own.
     let room = unsafe {
-        let left = (&raw const mark as u64).wrapping_sub((*here()).host_low);
-        (*here()).control >= (*here()).limit && left >= gates::HOST_RESERVE
+        let here = here();
+        let left = (&raw const mark as u64).wrapping_sub((*here).host_low);
+        (*here).control >= (*here).limit && left >= gates::HOST_RESERVE
     };
     if !room {
         let what = "calls are nested too deeply".to_owned();
-        return refuse(registers, Some((FaultKind::ControlStack, what)));
+        return registers.refuse(core, body, Some((FaultKind::ControlStack, what)));
     }
     // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
     let depth = unsafe { &(*seat).depth };
-    depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    let before = depth.load(Ordering::Relaxed);
+    depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    core.keep.enter(core, seat);
     match core.is_ended() {
-        true => refuse(registers, None),
+        true => registers.refuse(core, body, None),
         false => match enter_by_policy(core, body, registers, seat, from) {
             Ok(()) => {}
-            Err(what) => refuse(registers, Some((FaultKind::Policy, what))),
+            Err(what) => registers.refuse(core, body, Some((FaultKind::Policy, what))),
         },
     }
-    depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    depth.store(before, Ordering::Relaxed);
+    if before == 0 {
+        core.keep.leave(core, seat);
+    }
 }
 
 fn enter_by_policy(
@@ -106,37 +118,94 @@ fn enter_by_policy(
     seat: *mut Seat,
     from: Option<&'static Core>,
 ) -> Result<(), String> {
-    let none = FunctionPolicy::default();
-    let policy = core.export(body).unwrap_or(&none);
-    let mut raised = Vec::new();
-    let granted = grant_arguments(core, policy, registers, from, &mut raised);
-    let result = granted.and_then(|()| {
-        // SAFETY: the seat is the thread's own.
-        let before = unsafe { (*seat).stack };
-        push_stacked(policy, registers, seat, from)?;
-        invoke(core, body, registers, seat, from)?;
-        // SAFETY: as above; a call that ends leaves the seat as it found it.
-        unsafe { (*seat).stack = before };
-        Ok(())
-    });
-    if !raised.is_empty() {
-        let mut supervisor = world().supervisor();
-        raised
-            .into_iter()
-            .rev()
-            .for_each(|raised| lower(&mut supervisor, raised));
+    // SAFETY: the seat is the thread's own.
+    let (known, outermost) = unsafe { (&mut *seat, (*seat).depth.load(Ordering::Relaxed) == 1) };
+    if known.latest != body {
+        known.policy = core
+            .export(body)
+            .map_or(std::ptr::null(), |policy| std::ptr::from_ref(policy).cast());
+        known.latest = body;
     }
-    result
+    // SAFETY: a policy lives as long as its domain's `Core`, for ever; or null.
+    let Some(policy) = (unsafe { known.policy.cast::<FunctionPolicy>().as_ref() }) else {
+        let none = Wanted::default();
+        return enter_granted(core, body, None, registers, seat, (from, &none, outermost));
+    };
+    let wanted = grant_arguments(core, body, policy, registers, from)?;
+    enter_granted(
+        core,
+        body,
+        Some(policy),
+        registers,
+        seat,
+        (from, &wanted, outermost),
+    )
 }
 
-/// What the callee gets for the length of the call.
+fn enter_granted(
+    core: &'static Core,
+    body: u64,
+    policy: Option<&FunctionPolicy>,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    (from, wanted, outermost): (Option<&'static Core>, &Wanted, bool),
+) -> Result<(), String> {
+    // SAFETY: the seat is the thread's in this domain, and its depth was counted.
+    let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
+    let granted = granted.map_err(|error| error.to_string())?;
+    if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
+        // SAFETY: the seat is the thread's own.
+        remember(unsafe { &mut *seat }, body, policy, registers);
+    }
+    // SAFETY: the seat is the thread's own.
+    let before = unsafe { (*seat).stack };
+    let pushed = match policy.filter(|policy| policy.stacked != 0) {
+        Some(policy) => push_stacked(policy, registers, seat, from),
+        None => Ok(()),
+    };
+    let invoked = pushed.and_then(|()| invoke_noting(core, body, registers, seat, from));
+    if invoked.is_ok() {
+        // SAFETY: as above; a call that ends leaves the seat as it found it.
+        unsafe { (*seat).stack = before };
+    }
+    granted.end();
+    invoked
+}
+
+/// The next call may repeat this one without coming here, if the policy says no more than what is granted for it.
+fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Registers) {
+    seat.repeated = 0;
+    seat.masks = [0; 6];
+    for effect in &policy.effects {
+        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = *effect
+        else {
+            return;
+        };
+        let sizes = match size {
+            Size::Argument(a) => [a, a],
+            Size::Product(a, b) => [a, b],
+            Size::Bytes(_) | Size::Text => [at, at],
+        };
+        for used in [at, sizes[0], sizes[1]] {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
+                *mask = u64::MAX;
+            }
+        }
+    }
+    if policy.stacked == 0 {
+        (seat.arguments, seat.repeated) = (registers.integers, body);
+    }
+}
+
+/// What the callee gets for the length of the call. What it gets for good, it has when this returns.
 fn grant_arguments(
     core: &'static Core,
+    body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
     from: Option<&'static Core>,
-    raised: &mut Vec<Raised>,
-) -> Result<(), String> {
+) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match *effect {
             Effect::In(at, size) => (at, size, Permission::Read, false),
@@ -155,8 +224,10 @@ fn grant_arguments(
         }
         // A module cannot give what it does not have.
         if let Some(caller) = from {
+            let export = core.module.function_at(body.wrapping_sub(core.base));
+            let export = export.map_or("", |(name, _)| name);
             check(caller, address, bytes, access(permission))
-                .map_err(|wrong| wrong.describe(argument))?;
+                .or_else(|wrong| wrong.judge(caller, export, argument))?;
         }
         let block = match from.filter(|_| stays) {
             Some(caller) => hand_over(caller, argument, address, bytes)?,
@@ -164,35 +235,21 @@ fn grant_arguments(
         };
         let bytes = block.map_or(bytes, |block| block.bytes);
         let range = words(address, bytes).map_err(|error| error.to_string())?;
+        if !stays {
+            if !wanted.add(range, permission == Permission::ReadWrite) {
+                return Err("it has more pieces of memory than a policy can have".to_owned());
+            }
+            continue;
+        }
         let mut supervisor = world().supervisor();
-        let given = match stays {
-            true => raise(&mut supervisor, core.id, range, permission),
-            false => Prepared::raise(&mut supervisor, core, range, permission),
-        };
-        let given = given.map_err(|error| error.to_string())?;
-        match (stays, block) {
-            (false, _) => raised.push(given),
-            (true, Some(block)) => drop(lock(&core.held).insert(address, block)),
-            (true, None) => {}
+        rights::raise_for_good(&mut supervisor, core, range, permission)
+            .map_err(|error| error.to_string())?;
+        drop(supervisor);
+        if let Some(block) = block {
+            lock(&core.held).insert(address, block);
         }
     }
-    Ok(())
-}
-
-fn drop_right(
-    supervisor: &mut mullion_supervisor::Supervisor<mullion_word_table::Table>,
-    id: DomainId,
-    range: mullion_supervisor::Range,
-) {
-    let pieces: Vec<_> = supervisor
-        .regions(range)
-        .map(|(piece, h)| (piece, h.owner))
-        .collect();
-    for (piece, owner) in pieces {
-        if let Some(piece) = piece.overlap(range).filter(|_| owner != id) {
-            let _none = supervisor.mprot_export(&owner, id, piece, Permission::None);
-        }
-    }
+    Ok(wanted)
 }
 
 fn access(permission: Permission) -> Access {
@@ -232,21 +289,46 @@ fn push_stacked(
 /// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
 fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
     let mut arguments = [0; 16];
-    let count = usize::from(count).min(arguments.len());
+    let mut count = usize::from(count).min(arguments.len());
     if let Some(caller) = from {
         let seat = thread::seat(caller).map_err(|error| error.to_string())?;
         // SAFETY: the seat is the thread's own.
         let low = unsafe { (*seat).low };
         let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
-        if at < low || at > end - 8 * count as u64 || !at.is_multiple_of(8) {
+        if at < low || at > end || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
         }
+        // A variadic call may have fewer than its policy passes on, near the top of the stack: the others are zero.
+        count = count.min(((end - at) / 8) as usize);
     }
     for (word, argument) in arguments.iter_mut().take(count).enumerate() {
         // SAFETY: on the caller's stack: the host's, by its policy for this function, or a data stack, as checked.
         *argument = unsafe { (at as *const u64).add(word).read() };
     }
     Ok(arguments)
+}
+
+/// A domain that learns has the arguments of its calls kept.
+fn invoke_noting(
+    core: &'static Core,
+    body: u64,
+    registers: &mut Registers,
+    seat: *mut Seat,
+    from: Option<&'static Core>,
+) -> Result<(), String> {
+    let thread = match core.learning {
+        Some(_) => thread::this().ok(),
+        None => None,
+    };
+    let depth = thread.map(|thread| {
+        thread.calls.push(registers.integers);
+        thread.calls.len()
+    });
+    let invoked = invoke(core, body, registers, seat, from);
+    if let (Some(depth), Ok(thread)) = (depth, thread::this()) {
+        thread.calls.truncate(depth - 1);
+    }
+    invoked
 }
 
 fn invoke(
@@ -293,15 +375,26 @@ struct Lacks {
 }
 
 impl Lacks {
-    fn describe(&self, argument: u8) -> String {
+    /// A refusal, unless the module learns: then it is told.
+    fn judge(self, core: &'static Core, function: &str, argument: u8) -> Result<(), String> {
         let Lacks {
             address,
             bytes,
             right,
         } = self;
-        format!(
-            "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
-        )
+        let want = Want::Argument {
+            function,
+            argument,
+            address,
+            bytes,
+            write: right.covers(Access::WRITE),
+        };
+        match learn::note(core, 0, want) {
+            true => Ok(()),
+            false => Err(format!(
+                "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
+            )),
+        }
     }
 }
 
@@ -336,6 +429,10 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let none = FunctionPolicy::default();
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
+        _ if import.is_learned => {
+            leave_learning(core, import, registers);
+            Ok(())
+        }
         policy => leave_by_policy(core, import, policy.as_ref().unwrap_or(&none), registers),
     };
     if let Some(words) = words {
@@ -352,6 +449,24 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     }
 }
 
+/// A function that is not offered: told, and called with whatever lies on the stack.
+fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
+    // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
+    let from = unsafe { (((*here()).control + 16) as *const u64).read() }.wrapping_sub(1);
+    let want = Want::Call {
+        function: &import.name,
+        address: import.target,
+        arguments: registers.integers,
+    };
+    learn::note(core, from, want);
+    let end = (registers.stacked & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
+    let room = end.saturating_sub(registers.stacked) / 8;
+    let count = room.min(16) as u8;
+    let stacked = read_stacked(count, registers.stacked, Some(core)).unwrap_or([0; 16]);
+    // SAFETY: the host bears what a learning module does.
+    unsafe { gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), 16) };
+}
+
 fn leave_by_policy(
     core: &'static Core,
     import: &Import,
@@ -360,7 +475,14 @@ fn leave_by_policy(
 ) -> Result<(), String> {
     let mut moved = None;
     for effect in &policy.effects {
-        if !before_call(core, *effect, policy.allocator, registers, &mut moved)? {
+        if !before_call(
+            core,
+            import,
+            *effect,
+            policy.allocator,
+            registers,
+            &mut moved,
+        )? {
             registers.answer(0, 0.0);
             return Ok(());
         }
@@ -393,7 +515,8 @@ fn leave_by_policy(
 
 /// Whether the call is to be made; if not, it answers 0.
 fn before_call(
-    core: &Core,
+    core: &'static Core,
+    import: &Import,
     effect: Effect,
     allocator: &str,
     registers: &Registers,
@@ -414,7 +537,7 @@ fn before_call(
                 right,
             }),
         }
-        .map_err(|lacks| lacks.describe(argument))
+        .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };
     match effect {
         Effect::In(at, size) => demand(at, size, Access::READ)?,
@@ -428,19 +551,24 @@ fn before_call(
         }
         Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
         Effect::Frees(at) => {
-            free(core, registers.argument(at), allocator)?;
+            free(core, import, registers.argument(at), allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, registers.bytes(size)) {
                 return Ok(false);
             }
             let address = registers.argument(at);
-            *moved = free(core, address, allocator)?.map(|held| (address, held.bytes));
+            *moved = free(core, import, address, allocator)?.map(|held| (address, held.bytes));
         }
         Effect::Callback(at) => {
             let function = registers.argument(at);
             let may = core.view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
-            if function != 0 && !may {
+            let want = Want::Callback {
+                function: &import.name,
+                argument: at,
+                address: function,
+            };
+            if function != 0 && !may && !learn::note(core, 0, want) {
                 return Err(format!(
                     "argument {at} is {function:#x}, which the module may not call"
                 ));
@@ -482,9 +610,9 @@ fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Resul
         return Ok(());
     }
     let range = words(address, bytes)?;
-    let _stays = raise(
+    rights::raise_for_good(
         &mut world().supervisor(),
-        core.id,
+        core,
         range,
         Permission::ReadWrite,
     )?;
@@ -493,7 +621,12 @@ fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Resul
 }
 
 /// A block that was given goes back; which it was. Null is nothing.
-fn free(core: &Core, address: u64, allocator: &str) -> Result<Option<Held>, String> {
+fn free(
+    core: &'static Core,
+    import: &Import,
+    address: u64,
+    allocator: &str,
+) -> Result<Option<Held>, String> {
     if address == 0 {
         return Ok(None);
     }
@@ -502,13 +635,21 @@ fn free(core: &Core, address: u64, allocator: &str) -> Result<Option<Held>, Stri
         Some(held) if held.allocator == allocator => *held,
         Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
         None => {
+            drop(all);
+            let want = Want::Free {
+                function: &import.name,
+                address,
+            };
+            if learn::note(core, 0, want) {
+                return Ok(None);
+            }
             let none = "is no block that was given to the module";
             return Err(format!("{address:#x} {none}"));
         }
     };
     all.remove(&address);
     drop(all);
-    take_away(core.id, address, held.bytes);
+    take_away(core, address, held.bytes);
     Ok(Some(held))
 }
 
@@ -536,15 +677,15 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
     }
     all.remove(&address);
     drop(all);
-    take_away(core.id, address, block.map_or(bytes, |block| block.bytes));
+    take_away(core, address, block.map_or(bytes, |block| block.bytes));
     Ok(block)
 }
 
 /// Takes memory of the host away from a domain, on all threads.
-pub(crate) fn take_away(id: DomainId, address: u64, bytes: u64) {
+pub(crate) fn take_away(core: &Core, address: u64, bytes: u64) {
     if bytes != 0
         && let Ok(range) = words(address, bytes)
     {
-        drop_right(&mut world().supervisor(), id, range);
+        let _gone = rights::take_away(&mut world().supervisor(), core, range);
     }
 }

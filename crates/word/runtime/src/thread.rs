@@ -24,7 +24,8 @@ const CONTROL: u64 = 1 << 20;
 const GUARD: u64 = 64 << 10;
 /// What an entry from the host leaves of the control stack at least.
 const RESERVE: u64 = 16 << 10;
-const ALTERNATE: u64 = 64 << 10;
+/// Notes of learning domains run there, too.
+const ALTERNATE: u64 = 256 << 10;
 
 /// What handlers and the watchdog know of a thread.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(crate) struct Thread {
     pub(crate) refusal: Option<String>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
+    /// Integer arguments of the calls of learning domains that have not returned.
+    pub(crate) calls: Vec<[u64; 6]>,
     pub(crate) control: Reserved,
     seats: Vec<Place>,
     table: Reserved,
@@ -119,6 +122,9 @@ impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
     fn leave(self) {
         let at = SeatAt(&raw const *self.seat);
+        self.core
+            .keep
+            .forget(self.core, (&raw const *self.seat).cast_mut());
         lock(&self.core.seats).retain(|seat| *seat != at);
         let life = lock(&self.core.life);
         match life.is_gone {
@@ -166,6 +172,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         words: Words::now(),
         refusal: None,
         ended: 0,
+        calls: Vec::new(),
         control,
         seats: Vec::new(),
         table,
@@ -223,6 +230,21 @@ fn alternate_off(memory: &Reserved) {
             now.ss_flags = libc::SS_DISABLE;
             libc::sigaltstack(&now, std::ptr::null_mut());
         }
+    }
+}
+
+/// The calling thread's seat in a domain, if it has one.
+#[inline]
+pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
+    // SAFETY: `here` is the thread's own; its table has a slot for each index, and a seat in the table lives.
+    unsafe {
+        let seats = (*here()).seats;
+        let seat = match seats.is_null() {
+            true => std::ptr::null_mut(),
+            false => *seats.add(core.inner.index as usize),
+        };
+        let is_it = !seat.is_null() && (*seat).inner == &raw const core.inner;
+        is_it.then_some(seat)
     }
 }
 
@@ -295,6 +317,13 @@ impl Place {
             depth: AtomicU64::new(0),
             top,
             low: region + STACK_REGION - STACK_MARGIN - bytes,
+            streak: 0,
+            latest: 0,
+            policy: std::ptr::null(),
+            repeated: 0,
+            edition: 0,
+            arguments: [0; 6],
+            masks: [0; 6],
         });
         Ok(Place {
             seat,
@@ -314,8 +343,8 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
         // The thread pointer is a multiple of the alignment, points to itself, and the block lies below it.
         let alignment = tls.alignment.max(16);
         pointer = (slot - 16) & !(alignment - 1);
-        let start = (pointer - tls.bytes) & !(alignment - 1);
-        let start = start.min(pointer - tls.bytes.next_multiple_of(alignment));
+        // As linkers count: the distance from the pointer is a multiple of the segment's own alignment, and no more.
+        let start = pointer - tls.bytes.next_multiple_of(tls.alignment);
         let content = &core.module.parts.bytes[tls.content.clone()];
         // SAFETY: `Module::new` has seen that it is at most 1 MiB, for which the stack has room, and no code of the
         // domain runs on this stack now.
@@ -325,7 +354,7 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
             to.copy_from_nonoverlapping(content.as_ptr(), content.len());
             (pointer as *mut u64).write(pointer);
         }
-        top = start;
+        top = start & !15;
     }
     // SAFETY: the slot is in the mapped part.
     unsafe { (slot as *mut u64).write(pointer) };

@@ -11,7 +11,7 @@
 use crate::line::{Fact, Line, Made};
 use crate::module::{Module, Segment};
 use crate::rule::{Place, Rule, Violation};
-use crate::sequence::{Broken, Compares, Operand, Points, R11, Sequence, Target, View};
+use crate::sequence::{Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View};
 use crate::stats::Stats;
 use crate::{Facts, Gate, Refused, Report};
 use mullion_decoder::decode::{Instruction, NONE, R14, R15, RIP, RSP};
@@ -35,6 +35,8 @@ struct Check {
     /// What may rely on it, as displacements.
     read: Range<i64>,
     write: Range<i64>,
+    /// Ends of both for an access of an aligned address.
+    aligned: (i64, i64),
     /// Address of its first instruction.
     at: u32,
     /// Behind its last jump.
@@ -62,6 +64,8 @@ struct Access {
     write: bool,
     /// It may not happen although the instruction completes.
     lazy: bool,
+    /// It faults, and touches nothing, if its address is not a multiple of four.
+    aligned: bool,
     at: u32,
     end: u32,
 }
@@ -83,6 +87,8 @@ struct Pass<'a> {
     /// Those of them into which the code in front runs on.
     falls: Vec<u32>,
     gates: Vec<Gate>,
+    /// Addresses of checks that calls go to the module's own functions.
+    near: Vec<u32>,
     /// Where the table's answer is relied on.
     ranges: Vec<Range<u32>>,
     stats: Stats,
@@ -120,6 +126,7 @@ pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
         points: Vec::new(),
         falls: Vec::new(),
         gates: Vec::new(),
+        near: Vec::new(),
         ranges: Vec::new(),
         stats: Stats::default(),
     };
@@ -128,6 +135,7 @@ pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
         pass.scan(report);
     }
     pass.owners(report);
+    pass.bodies(report);
     pass.branches(report);
     pass.labels(report);
     pass.finish()
@@ -247,6 +255,7 @@ impl<'a> Pass<'a> {
             return match sequence? {
                 Sequence::Compares(compares) => self.compares(position, compares),
                 Sequence::Points(points) => self.points_met(position, &points).map_err(here),
+                Sequence::Near(near) => self.near_checked(position, &near).map_err(here),
                 Sequence::Target(target) => self.target_checked(position, &target).map_err(here),
             };
         }
@@ -358,14 +367,21 @@ impl<'a> Pass<'a> {
         let both = |range: &Range<i64>| {
             range.start.max(compares.covered.start)..range.end.min(compares.covered.end)
         };
+        // Whole words, if the operand's address is a multiple of four.
+        let words = compares.covered.end + 3;
+        let aligned = (points.read.end.min(words), points.write.end.min(words));
         self.mark(position, compares.end);
         self.line.forget(R11);
-        let Operand { base, index, .. } = compares.operand;
-        self.line.check(self.checks.len() as u32, base, index);
+        let Operand {
+            base, index, scale, ..
+        } = compares.operand;
+        self.line
+            .check(self.checks.len() as u32, base, index, scale);
         self.checks.push(Check {
             operand: compares.operand,
             read: both(&points.read),
             write: both(&points.write),
+            aligned,
             at: self.view.at(position),
             end: self.view.at(compares.end),
             closed: self.view.at(compares.end),
@@ -428,6 +444,22 @@ impl<'a> Pass<'a> {
         Ok(target.end - position)
     }
 
+    /// The check that a call is to one of the module's own functions.
+    fn near_checked(&mut self, position: usize, near: &Near) -> Result<usize, Rule> {
+        self.settle()?;
+        self.target(near.far)?;
+        self.mark(position, near.end);
+        self.line.forget(R11);
+        let made = Made {
+            since: self.view.at(near.end),
+            looked: self.view.at(near.looked),
+        };
+        self.line.learn(Fact::Body, R11, made);
+        self.near.push(self.view.at(position));
+        self.dead = None;
+        Ok(near.end - position)
+    }
+
     #[inline]
     fn instruction(&mut self, instruction: &Instruction, position: usize) -> Result<(), Rule> {
         self.stats.instructions += 1;
@@ -444,6 +476,7 @@ impl<'a> Pass<'a> {
                 bytes: instruction.memory_bytes(),
                 write: row.has(row::RM_WRITE),
                 lazy: row.has(row::LAZY),
+                aligned: is_aligned(instruction),
                 at,
                 end,
             };
@@ -466,6 +499,10 @@ impl<'a> Pass<'a> {
             }
             Kind::Arithmetic | Kind::Lea => {
                 if self.stack_step(instruction, position)? {
+                    return Ok(());
+                }
+                if let Some((register, by)) = self.constant_step(instruction, position) {
+                    self.line.step(register, by);
                     return Ok(());
                 }
             }
@@ -538,11 +575,39 @@ impl<'a> Pass<'a> {
             .line
             .known(Fact::Enter, register)
             .or(labelled)
+            .or(self.line.known(Fact::Body, register))
             .ok_or(Rule::IndirectUnchecked)?;
         self.close(made.since, at + 1);
         self.ranges.push(made.looked..end);
         self.stats.indirect += 1;
         Ok(())
+    }
+
+    /// A number added to all of a register, if that is what the instruction does.
+    fn constant_step(&self, instruction: &Instruction, position: usize) -> Option<(u8, i64)> {
+        if instruction.size != 8 {
+            return None;
+        }
+        let Instruction {
+            reg,
+            base,
+            index,
+            displacement,
+            ..
+        } = *instruction;
+        match instruction.row.kind {
+            Kind::Lea => (reg == base && index == NONE && !instruction.narrow)
+                .then_some((reg, i64::from(displacement))),
+            Kind::Arithmetic if !instruction.memory => {
+                let immediate = instruction.immediate(self.view.rest(position));
+                match reg & 7 {
+                    0 => Some((instruction.rm, immediate)),
+                    5 => Some((instruction.rm, -immediate)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// A constant step of `%r15`, if it is one.
@@ -625,6 +690,7 @@ impl<'a> Pass<'a> {
                 bytes,
                 write,
                 lazy: false,
+                aligned: false,
                 at,
                 end,
             })?;
@@ -662,22 +728,26 @@ impl<'a> Pass<'a> {
             self.stats.free += 1;
             return Ok(());
         }
-        let near = i64::from(displacement);
-        let bytes = near..near + i64::from(access.bytes);
-        let covers = |number: &u32| {
+        let covers = |(number, shift): &(u32, i64)| {
             let check = self.checks.get(*number as usize);
             check.is_some_and(|check| {
-                let range = if access.write {
-                    &check.write
-                } else {
-                    &check.read
+                // Where the access is, by the registers as the check found them.
+                let near = i64::from(displacement) + shift;
+                let (range, whole) = match access.write {
+                    true => (&check.write, check.aligned.1),
+                    false => (&check.read, check.aligned.0),
+                };
+                let distance = near - i64::from(check.operand.displacement);
+                let end = match access.aligned && distance % abi::WORD as i64 == 0 {
+                    true => whole,
+                    false => range.end,
                 };
                 check.operand.is_beside(&access.operand)
-                    && range.start <= bytes.start
-                    && bytes.end <= range.end
+                    && range.start <= near
+                    && near + i64::from(access.bytes) <= end
             })
         };
-        let Some(number) = self.line.checks(base, index).find(covers) else {
+        let Some((number, _)) = self.line.checks(base, index).find(covers) else {
             return Err(match (stack, access.write) {
                 (true, _) => Rule::Displacement,
                 (_, true) => Rule::WriteUnchecked,
@@ -823,6 +893,26 @@ impl<'a> Pass<'a> {
         report.next_phase();
     }
 
+    /// Where a call goes to the body behind a gate, each gate has its body there.
+    fn bodies(&self, report: &mut Report) {
+        let elsewhere = |gate: &&Gate| gate.address + abi::GATE_TO_BODY != gate.body;
+        let Some(gate) = self
+            .gates
+            .iter()
+            .find(elsewhere)
+            .filter(|_| !self.near.is_empty())
+        else {
+            return;
+        };
+        let mut codes = self.codes.iter();
+        let place =
+            codes.find_map(|code| Some((&code.view, code.view.position(gate.address as i64)?)));
+        if let Some((view, position)) = place {
+            report.add(|| violation(view, position, Rule::GateBody));
+        }
+        report.next_phase();
+    }
+
     /// Branches to where none may go.
     fn branches(&self, report: &mut Report) {
         if !self.codes.iter().any(|code| code.marks.has_conflict()) {
@@ -954,6 +1044,25 @@ fn is_scratch_set(instruction: &Instruction) -> bool {
             instruction.reg == R11 && instruction.size == 8 && !instruction.memory
         }
         Kind::Move => instruction.rm == R11 && instruction.size == 8 && !instruction.memory,
+        _ => false,
+    }
+}
+
+/// Moves of whole vectors that fault unless their address is a multiple of 16 at least, whatever `%mxcsr` says.
+fn is_aligned(instruction: &Instruction) -> bool {
+    let plane = usize::from(instruction.plane);
+    let floats = [
+        row::plane(1, 0),
+        row::plane(1, 1),
+        row::plane(4, 0),
+        row::plane(4, 1),
+    ];
+    let integers = [row::plane(1, 1), row::plane(4, 1)];
+    match instruction.opcode {
+        // movaps, movapd, movntps, movntpd
+        0x28 | 0x29 | 0x2b => floats.contains(&plane),
+        // movdqa, movntdq
+        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
         _ => false,
     }
 }

@@ -9,6 +9,9 @@ use mullion_word_abi as abi;
 const SLOTS: usize = abi::MAX_CHECKS;
 const _: () = assert!(SLOTS == 32);
 
+/// A check that steps have led further away than this is forgotten: sums of 64 bits stay exact.
+const FARTHEST: i64 = 1 << 40;
+
 /// What a register may be known as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
@@ -18,6 +21,8 @@ pub(crate) enum Fact {
     Enter,
     /// An address of the domain's own code, with the label in front.
     Labelled,
+    /// The body behind one of the module's own gates.
+    Body,
 }
 
 /// Where a fact was made.
@@ -33,8 +38,8 @@ pub(crate) struct Made {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     /// For each [`Fact`], the registers of which it is known.
-    known: [u16; 3],
-    made: [[Made; 16]; 3],
+    known: [u16; 4],
+    made: [[Made; 16]; 4],
     /// Numbers of checks, in a ring.
     checks: [u32; SLOTS],
     next: usize,
@@ -42,6 +47,10 @@ pub(crate) struct Line {
     live: u32,
     /// Slots whose check has this register as base or index.
     uses: [u32; 16],
+    /// For each slot, its check's base, index and scale (1, 2, 4 or 8) ...
+    operands: [(u8, u8, i64); SLOTS],
+    /// ... and how far constant steps have moved what they add up to since.
+    shifts: [i64; SLOTS],
     /// Offset of the first step of `%r15` that no probe has followed yet.
     pub(crate) stepped: Option<u32>,
     /// Sum of the steps since the last probe.
@@ -52,7 +61,7 @@ impl Line {
     /// Begins anew.
     #[inline]
     pub(crate) fn restart(&mut self) {
-        self.known = [0; 3];
+        self.known = [0; 4];
         self.live = 0;
         self.stepped = None;
         self.steps = 0;
@@ -64,6 +73,28 @@ impl Line {
         let keep = !(1 << (register & 15));
         self.known.iter_mut().for_each(|mask| *mask &= keep);
         self.live &= !self.using(register);
+    }
+
+    /// `by` was added to `register`, all 64 bits of it: checks by it hold, so much further off. What else is known of
+    /// it is not true any more.
+    pub(crate) fn step(&mut self, register: u8, by: i64) {
+        let keep = !(1 << (register & 15));
+        self.known.iter_mut().for_each(|mask| *mask &= keep);
+        let mut slots = self.live & self.using(register);
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            let (Some((base, index, scale)), Some(shift)) =
+                (self.operands.get(slot), self.shifts.get_mut(slot))
+            else {
+                continue;
+            };
+            let factor = i64::from(*base == register) + if *index == register { *scale } else { 0 };
+            *shift += by * factor;
+            if shift.abs() > FARTHEST {
+                self.live &= !(1 << slot);
+            }
+        }
     }
 
     #[inline]
@@ -103,7 +134,7 @@ impl Line {
     }
 
     /// A check by these registers was made; those that are none are above 15.
-    pub(crate) fn check(&mut self, number: u32, base: u8, index: u8) {
+    pub(crate) fn check(&mut self, number: u32, base: u8, index: u8, scale: u8) {
         let slot = self.next % SLOTS;
         self.next = slot + 1;
         let bit = 1 << slot;
@@ -113,15 +144,20 @@ impl Line {
                 *mask |= bit;
             }
         }
-        if let Some(place) = self.checks.get_mut(slot) {
-            *place = number;
+        if let (Some(place), Some(operand), Some(shift)) = (
+            self.checks.get_mut(slot),
+            self.operands.get_mut(slot),
+            self.shifts.get_mut(slot),
+        ) {
+            (*place, *operand, *shift) = (number, (base, index, 1 << (scale & 3)), 0);
         }
         self.live |= bit;
     }
 
-    /// The checks that hold and use all of these registers, the latest first.
+    /// The checks that hold and use all of these registers, the latest first, and how far the registers have been
+    /// moved since.
     #[inline]
-    pub(crate) fn checks(&self, base: u8, index: u8) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn checks(&self, base: u8, index: u8) -> impl Iterator<Item = (u32, i64)> + '_ {
         let mut mask = self.live;
         for register in [base, index] {
             if register < 16 {
@@ -134,8 +170,8 @@ impl Line {
         std::iter::from_fn(move || {
             let top = 31_u32.checked_sub(mask.leading_zeros())?;
             mask &= !(1 << top);
-            let slot = (top + turn) % SLOTS as u32;
-            self.checks.get(slot as usize).copied()
+            let slot = ((top + turn) % SLOTS as u32) as usize;
+            Some((*self.checks.get(slot)?, *self.shifts.get(slot)?))
         })
     }
 }
@@ -152,21 +188,44 @@ mod tests {
                 number,
                 (number % 3) as u8,
                 if number % 2 == 0 { 8 } else { 16 },
+                3,
             );
         }
-        let found: Vec<u32> = line.checks(0, 8).collect();
-        assert_eq!(found, [36, 30, 24, 18, 12]);
+        let numbers = |line: &Line, base, index| -> Vec<u32> {
+            line.checks(base, index).map(|(number, _)| number).collect()
+        };
+        assert_eq!(numbers(&line, 0, 8), [36, 30, 24, 18, 12]);
         assert_eq!(line.checks(16, 16).count(), 32);
         line.forget(8);
         assert_eq!(line.checks(0, 8).count(), 0);
-        assert_eq!(
-            line.checks(0, 16).collect::<Vec<_>>(),
-            [39, 33, 27, 21, 15, 9]
-        );
+        assert_eq!(numbers(&line, 0, 16), [39, 33, 27, 21, 15, 9]);
         line.forget(15);
         assert_eq!(line.checks(16, 16).count(), 16);
         line.restart();
         assert_eq!(line.checks(16, 16).count(), 0);
+    }
+
+    #[test]
+    fn a_check_moves_with_steps_of_its_registers() {
+        let mut line = Line::default();
+        line.check(1, 3, 5, 2);
+        line.check(2, 5, 5, 3);
+        line.step(3, 8);
+        line.step(5, -2);
+        assert_eq!(line.checks(3, 5).collect::<Vec<_>>(), [(1, 0)]);
+        assert_eq!(line.checks(5, 5).next(), Some((2, -18)));
+        for _ in 0..1024 {
+            line.step(3, i64::from(i32::MAX));
+        }
+        assert_eq!(line.checks(3, 5).count(), 0, "too far");
+        assert_eq!(line.checks(5, 5).count(), 1);
+        // The slot is used again.
+        line.check(3, 3, 5, 2);
+        assert_eq!(line.checks(3, 5).next(), Some((3, 0)));
+        let made = Made::default();
+        line.learn(Fact::Small, 3, made);
+        line.step(3, 0);
+        assert!(line.known(Fact::Small, 3).is_none());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use mullion_trust::log::Log;
 use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
 use program::Built;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Compile C of a module type with an elastic language, and sign the record.
@@ -271,6 +271,32 @@ impl Args {
         built.stack = stack;
         Ok(Ok(built))
     }
+}
+
+/// Judges files as a program of a type whose file has this text. Nothing is asked, compiled or signed.
+pub(super) fn check(
+    text: &str,
+    path: &Path,
+    module_type: &ModuleType,
+    files: &[PathBuf],
+) -> anyhow::Result<Vec<Refusal>> {
+    let elastic = module_type.elastic.as_ref();
+    let elastic = elastic.context("the type has no elastic language")?;
+    let scratch = tempfile::tempdir()?;
+    let program = program::Program {
+        scratch: scratch.path(),
+        files,
+        include: &[],
+        define: &[],
+        protection: in_abi(module_type.protection).name(),
+    };
+    Ok(match program.read(elastic)? {
+        Err(refusal) => vec![refusal],
+        Ok(source) => match program.judge(text, path, &source)? {
+            Err(refusals) => refusals,
+            Ok(_) => Vec::new(),
+        },
+    })
 }
 
 /// Tells refusals, one below the other.

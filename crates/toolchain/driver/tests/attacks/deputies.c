@@ -13,11 +13,9 @@ HOST(void *, pool_get, long);
 HOST(long, pool_drop, void *);
 HOST(long, never_offered, long);
 static char own[64];
-static const char constant[64] = "constant";
 
 ATTACK(fills) { return fill((void *)a, b); }
 ATTACK(fills_own) { return fill(own, a); }
-ATTACK(fills_constant) { return fill((void *)constant, 8); }
 ATTACK(fills_stack) { char room[64]; long got = fill(room + a, b); __asm__ volatile("" : : "r"(room) : "memory"); return got; }
 ATTACK(sums) { return sum((void *)a, b); }
 ATTACK(measures) { return length_of((char *)a); }

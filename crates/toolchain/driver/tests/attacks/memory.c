@@ -5,7 +5,6 @@
 typedef int vector __attribute__((vector_size(16), aligned(1)));
 typedef struct { char bytes[64]; } block;
 static long own[8];
-const long constant = 7;
 
 ATTACK(fine) { AT(int, a) = (int)b; own[0] = b; return AT(int, a) + own[0]; }
 ATTACK(store_byte) { AT(char, a) = 1; return 0; }
@@ -57,5 +56,3 @@ ATTACK(overflows) { for (long i = 0; i < b; i++) ((volatile int *)a)[i] = 1; ret
 ATTACK(underflows) { for (long i = 0; i > b; i--) ((volatile int *)a)[i] = 1; return 0; }
 /* Reads what it may, then what lies behind, in one straight line. */
 ATTACK(two_in_a_line) { int first = AT(int, a); AT(int, a + b) = first; return 0; }
-static const long *volatile where = &constant;
-ATTACK(own_constant) { AT(long, where) = 8; return constant; }

@@ -522,7 +522,6 @@ fn places() -> Vec<Attack> {
             HOST,
         ),
         ("its own code", "store_word", |s| [s.text(), 0, 0], own),
-        ("its own constants", "own_constant", |_| [0, 0, 0], own),
         (
             "the control stack is written",
             "store_long",
@@ -901,13 +900,6 @@ fn deputies() -> Vec<Attack> {
             "the host fills up to the end of all addresses",
             "fills",
             |s| [s.lent(), u64::MAX - s.lent() + 1, 0],
-            "fill: argument 0",
-            Dies,
-        ),
-        (
-            "the host fills the module's constants",
-            "fills_constant",
-            |_| [0, 0, 0],
             "fill: argument 0",
             Dies,
         ),

@@ -6,6 +6,7 @@ use crate::operand::{Gpr, Mem, Operand, Set, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::Instruction;
 use mullion_abi::MAX_DISPLACEMENT;
+use mullion_word_abi::{MAX_CHECKS, WORD};
 
 /// Knowledge at one point of the output.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +24,10 @@ pub(super) struct Facts {
     pointer: Option<u8>,
     /// The address whose lower half `%r11` holds, zero-extended.
     computed: Option<Address>,
-    /// What checks of the word wall cover.
-    covered: Vec<Covered>,
+    /// What checks of the word wall cover, each with how many checks there had been.
+    covered: Vec<(usize, Covered)>,
+    /// How many checks of the word wall there were in this straight line.
+    checks: usize,
 }
 
 /// Checked addresses that are remembered at most: long straight lines must not take long.
@@ -48,14 +51,63 @@ pub(super) struct Covered {
     /// The first byte, and the one behind the last.
     pub(super) first: i64,
     pub(super) end: i64,
+    /// The one behind the last for accesses that fault unless their address is a multiple of 16: `end` at least.
+    pub(super) whole: i64,
     /// Whether they may be written; if not, they may be read.
     pub(super) write: bool,
+}
+
+/// What a piece of a straight line does to registers: those that constants were added to, and those that hold
+/// something else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    sums: [i64; 16],
+    lost: Set,
+}
+
+impl Moved {
+    /// An instruction more.
+    pub(super) fn pass(&mut self, instruction: &Instruction<'_>) {
+        match step(instruction) {
+            Some((register, by)) => self.sums[usize::from(register)] += by,
+            None => self.lost |= instruction.effects().writes,
+        }
+    }
+
+    /// What bytes behind the piece are in front of it.
+    pub(super) fn back(&self, range: &Covered) -> Option<Covered> {
+        let by = range.base.map_or(0, |r| self.sums[usize::from(r)])
+            + range
+                .index
+                .map_or(0, |(r, scale)| self.sums[usize::from(r)] * i64::from(scale));
+        let moved = range.moved(by);
+        let fits = [moved.first, moved.whole + 8]
+            .into_iter()
+            .all(|n| i32::try_from(n).is_ok());
+        (range.registers() & self.lost == 0 && fits).then_some(moved)
+    }
 }
 
 impl Covered {
     /// Whether both are made of the same registers.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         (self.base, self.index) == (other.base, other.index)
+    }
+
+    /// So much further up.
+    fn moved(&self, by: i64) -> Self {
+        Self {
+            first: self.first + by,
+            end: self.end + by,
+            whole: self.whole + by,
+            ..*self
+        }
+    }
+
+    /// How often a register is part of the sum.
+    fn factor(&self, register: u8) -> i64 {
+        let index = self.index.filter(|i| i.0 == register);
+        i64::from(self.base == Some(register)) + index.map_or(0, |(_, scale)| i64::from(scale))
     }
 
     /// The registers, as a set.
@@ -113,7 +165,7 @@ impl Facts {
         self.stale &= !(1 << register);
         self.inside.retain(|address| address.factor(register) == 0);
         self.covered
-            .retain(|range| range.registers() & (1 << register) == 0);
+            .retain(|(_, range)| range.registers() & (1 << register) == 0);
         if register == number::R11 || self.pointer == Some(register) {
             self.pointer = None;
         }
@@ -161,21 +213,28 @@ impl Facts {
         self.inside.push(address);
     }
 
-    /// A check of the word wall covers this.
+    /// A check of the word wall was made. The verifier remembers the latest ones, whether they still hold or not.
+    pub(super) fn made_check(&mut self) {
+        self.checks += 1;
+        let oldest = (self.checks + 1).saturating_sub(MAX_CHECKS);
+        self.covered.retain(|(number, _)| *number >= oldest);
+    }
+
+    /// The check that was made last covers this.
     pub(super) fn cover(&mut self, range: Covered) {
-        if self.covered.len() == REMEMBERED {
-            self.covered.remove(0);
-        }
-        self.covered.push(range);
+        self.covered.push((self.checks, range));
     }
 
     /// Whether a check covers all of it.
     pub(super) fn covers(&self, access: &Covered) -> bool {
-        self.covered.iter().any(|known| {
+        self.covered.iter().any(|(_, known)| {
+            // An aligned address tells of whole words what is so many of them from it.
+            let words = (access.first - known.first) % WORD as i64 == 0;
             known.is_beside(access)
                 && known.write >= access.write
                 && known.first <= access.first
                 && access.end <= known.end
+                && access.whole <= if words { known.whole } else { known.end }
         })
     }
 
@@ -228,17 +287,49 @@ impl Facts {
         if matches!(instruction.row.class, Class::Call) {
             return self.forget_all();
         }
+        let mut covered = match step(instruction) {
+            Some((register, by)) => {
+                let moved = |(number, range): &(usize, Covered)| {
+                    (*number, range.moved(-by * range.factor(register)))
+                };
+                Some(self.covered.iter().map(moved).collect())
+            }
+            None => None,
+        };
         if let Some((register, by)) = constant_step(instruction) {
-            return self.moved(register.number, by, register.width == 8);
+            self.moved(register.number, by, register.width == 8);
+            self.covered = covered.unwrap_or_else(|| std::mem::take(&mut self.covered));
+            return;
         }
         let writes = instruction.effects().writes;
         for register in (0..16_u8).filter(|r| writes & (1 << r) != 0) {
             self.forget(register);
         }
+        if let Some(covered) = covered.take() {
+            self.covered = covered;
+        }
         if let Some(register) = zero_extends(instruction) {
             self.zero |= 1 << register;
         }
     }
+}
+
+/// A number added to all of a register in a form that the word wall's verifier knows as a step: the register, and the
+/// number.
+fn step(instruction: &Instruction<'_>) -> Option<(u8, i64)> {
+    if let [Operand::Mem(mem), Operand::Gpr(to)] = instruction.operands.as_slice() {
+        let same = mem
+            .base
+            .is_some_and(|base| base.width == 8 && base.number == to.number);
+        let plain = mem.segment.is_none() && !mem.rip && mem.index.is_none();
+        let by = mem.number().filter(|by| i32::try_from(*by).is_ok())?;
+        let lea = instruction.row.class == Class::Lea && to.width == 8 && to.number != number::RSP;
+        return (lea && same && plain).then_some((to.number, by));
+    }
+    let (to, by) = constant_step(instruction).filter(|(to, _)| to.width == 8)?;
+    // The short form of longer numbers for `%rax` is another instruction.
+    let short = i8::try_from(by).is_ok() && i8::try_from(-by).is_ok();
+    (to.number != number::RAX || short).then_some((to.number, by))
 }
 
 /// `addq $8, %rax`, `addl $8, %eax` and their like: the register and what is added.
@@ -307,6 +398,31 @@ mod tests {
         assert!(!facts.is_inside(address(MAX_DISPLACEMENT - 15)));
         facts.forget(5);
         assert!(!facts.is_inside(address(0)));
+    }
+
+    #[test]
+    fn a_check_is_forgotten_when_the_verifier_forgets_it() {
+        let range = |base| Covered {
+            base: Some(base),
+            index: None,
+            first: 0,
+            end: 4,
+            whole: 4,
+            write: true,
+        };
+        let mut facts = Facts::default();
+        facts.made_check();
+        facts.cover(range(3));
+        for _ in 1..MAX_CHECKS {
+            assert!(facts.covers(&range(3)));
+            facts.made_check();
+            facts.cover(range(5));
+            facts.forget(5);
+        }
+        // It is the oldest of as many as are remembered.
+        assert!(facts.covers(&range(3)));
+        facts.made_check();
+        assert!(!facts.covers(&range(3)));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! One check serves all accesses of a straight line that have their registers in common and whose bytes adjoin. It
 //! stands in front of the first of them, or in front of the instruction that sets the flags which would be lost there.
 
-use super::access::{LOOK_AHEAD, SPILL};
-use super::facts::Covered;
+use super::access::SPILL;
+use super::facts::{Covered, Moved};
 use super::{Emitter, R11, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
@@ -14,6 +14,8 @@ use crate::{Reason, WordProtection, width};
 use mullion_word_abi::{MAX_DISPLACEMENT, STACK_REGION, THREAD_POINTER_SLOT, WORD, right};
 use std::fmt::Write;
 
+/// So many instructions are looked at for accesses that one check can serve: what a loop is unrolled to.
+const FAR_AHEAD: usize = 96;
 /// A check is not made for more bytes than this at once.
 const MOST: i64 = 128;
 /// From the last byte of the data stack's region to the thread pointer.
@@ -35,19 +37,17 @@ impl<'u> Emitter<'u> {
         if self.flags_wanted_before(position) {
             return;
         }
-        self.cover_ahead(position);
-        let mut written = unit.instructions[position].effects().writes;
+        let mut moved = Moved::default();
+        self.cover_ahead(position, &moved);
+        moved.pass(&unit.instructions[position]);
         let mut at = position;
         while !ends_line(&unit.instructions[at])
             && let Some(next) = unit.next(at)
             && !unit.is_target(next)
             && self.flags_wanted_before(next)
         {
-            let access = self.access(next);
-            if access.is_some_and(|access| access.registers() & written == 0) {
-                self.cover_ahead(next);
-            }
-            written |= unit.instructions[next].effects().writes;
+            self.cover_ahead(next, &moved);
+            moved.pass(&unit.instructions[next]);
             at = next;
         }
     }
@@ -76,22 +76,35 @@ impl<'u> Emitter<'u> {
             return None;
         }
         let first = mem.number().filter(|n| i32::try_from(*n).is_ok())?;
+        let whole = first + i64::from(width::bytes(instruction)?);
         Some(Covered {
             base: mem.base.map(|r| r.number),
             index: mem.index.map(|r| (r.number, mem.scale)),
             first,
-            end: first + i64::from(width::bytes(instruction)?),
+            end: if is_aligned(instruction) {
+                first
+            } else {
+                whole
+            },
+            whole,
             write: role.writes(),
         })
     }
 
-    /// Makes a check for what the instruction at `from` accesses, and for what adjoins it further on, here.
-    fn cover_ahead(&mut self, from: Position) {
-        if let Some(access) = self
-            .access(from)
-            .filter(|access| !self.facts.covers(access))
+    /// Makes a check for what the instruction at `from` accesses, and for what adjoins it further on, here: `moved` is
+    /// between.
+    fn cover_ahead(&mut self, from: Position, moved: &Moved) {
+        let Some(access) = self.access(from) else {
+            return;
+        };
+        if moved
+            .back(&access)
+            .is_none_or(|here| self.facts.covers(&here))
         {
-            let range = adjoining(access, &self.beside(from, access));
+            return;
+        }
+        let range = adjoining(access, &self.beside(from, access));
+        if let Some(range) = moved.back(&range) {
             self.check(&range, 0);
             self.facts.cover(range);
         }
@@ -101,12 +114,18 @@ impl<'u> Emitter<'u> {
     fn beside(&self, from: Position, access: Covered) -> Vec<Covered> {
         let unit = self.unit;
         let (mut found, mut at) = (Vec::new(), from);
-        for _ in 0..LOOK_AHEAD {
-            found.extend(self.access(at).filter(|other| other.is_beside(&access)));
+        let mut moved = Moved::default();
+        for _ in 0..FAR_AHEAD {
+            let other = self.access(at).filter(|other| other.is_beside(&access));
+            found.extend(other.and_then(|other| moved.back(&other)));
             let instruction = &unit.instructions[at];
-            let written = instruction.effects().writes & access.registers() != 0;
+            moved.pass(instruction);
             match unit.next(at) {
-                Some(next) if !written && !ends_line(instruction) && !unit.is_target(next) => {
+                Some(next)
+                    if moved.back(&access).is_some()
+                        && !ends_line(instruction)
+                        && !unit.is_target(next) =>
+                {
                     at = next;
                 }
                 _ => break,
@@ -130,12 +149,12 @@ impl<'u> Emitter<'u> {
         };
         let operand = |displacement: i64| format!("{displacement}{text}");
         let wanted = self.flags_wanted_before(self.at);
-        self.check_at(
-            &|by| operand(range.first + by),
-            range.end - range.first,
-            range.write,
-            wanted.then(|| self.plans[self.at].delta + lead),
-        );
+        let flags = wanted.then(|| self.plans[self.at].delta + lead);
+        let bytes = range.whole - range.first;
+        // What begins anywhere in a word reaches three bytes further.
+        let words = ((range.end - range.first + 3).max(bytes) + 3) / WORD as i64;
+        let operand = |by: i64| operand(range.first + by);
+        self.check_words(&operand, (bytes, words), range.write, flags);
     }
 
     /// Writes a check of `bytes` bytes at an operand, which is written for each distance from the first of them.
@@ -147,19 +166,30 @@ impl<'u> Emitter<'u> {
         write: bool,
         flags: Option<i64>,
     ) {
+        let words = (bytes + 3 + 3) / WORD as i64;
+        self.check_words(operand, (bytes, words), write, flags);
+    }
+
+    /// As [`check_at`](Self::check_at), with so many words compared.
+    fn check_words(
+        &mut self,
+        operand: &dyn Fn(i64) -> String,
+        (bytes, words): (i64, i64),
+        write: bool,
+        flags: Option<i64>,
+    ) {
         self.probe();
         if let Some(delta) = flags {
             self.save_flags(delta);
         }
         self.stats.trap_checks += 1;
+        self.facts.made_check();
         self.labels += 2;
         let (back, refuse) = (self.labels - 1, self.labels);
         let cold = self.trap_of(self.at, cold(operand, bytes, write, back, refuse));
         put!(self, "leaq\t{}, %r11", operand(0));
         put!(self, "shrq\t$2, %r11");
-        let mut place = 0;
-        // What begins anywhere in a word reaches three bytes further.
-        let mut words = (bytes + 3 + 3) / WORD as i64;
+        let (mut place, mut words) = (0, words);
         while words > 0 {
             let (compared, suffix, own) = match words {
                 1 => (1, "w", "%r14w"),
@@ -573,10 +603,10 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
         loop {
             let before = range;
             for other in others.iter().filter(|other| other.write == write) {
-                let near = other.first <= range.end + 3 && range.first <= other.end + 3;
-                let (first, end) = (range.first.min(other.first), range.end.max(other.end));
-                if near && end - first <= MOST {
-                    (range.first, range.end) = (first, end);
+                let near = other.first <= range.whole + 3 && range.first <= other.whole + 3;
+                let both = together(&range, other);
+                if near && both.whole - both.first <= MOST {
+                    range = both;
                 }
             }
             if range == before {
@@ -590,11 +620,36 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
     // A read that is a write as well, further on, is checked as one.
     let written = others
         .iter()
-        .find(|other| other.write && other.first <= access.first && access.end <= other.end);
+        .find(|other| other.write && other.first <= access.first && access.whole <= other.whole);
     match written {
-        Some(written) => adjoining(*written, others),
+        // Of an aligned store the words are checked, and the read may need more.
+        Some(written) => adjoining(together(written, &access), others),
         None => around(false),
     }
+}
+
+/// The bytes of both, and those between.
+fn together(a: &Covered, b: &Covered) -> Covered {
+    let (first, whole) = (a.first.min(b.first), a.whole.max(b.whole));
+    let end = match (a.first - b.first) % WORD as i64 {
+        0 => a.end.max(b.end),
+        _ => whole,
+    };
+    Covered {
+        first,
+        end,
+        whole,
+        ..*a
+    }
+}
+
+/// Whether an access faults unless its address is a multiple of 16 (`docs/word-form.md`).
+fn is_aligned(instruction: &Instruction<'_>) -> bool {
+    let name = instruction.mnemonic;
+    matches!(
+        name.strip_prefix('v').unwrap_or(name),
+        "movaps" | "movapd" | "movdqa" | "movntps" | "movntpd" | "movntdq"
+    )
 }
 
 /// What is done where a word is not the domain's own: each point is looked at by itself.

@@ -53,11 +53,6 @@ __mullion_call.f:
 .Lmullion7:
 	movl	%eax, 8(%rdi)
 	addq	$8, %rdi
-	leaq	0(%rdi), %r11
-	shrq	$2, %r11
-	cmpl	%r14d, %gs:(%r11,%r11)
-	jne	.Lmullion12
-.Lmullion10:
 	movl	%eax, 0(%rdi)
 	ret
 .Lmullion3:
@@ -103,19 +98,6 @@ __mullion_call.f:
 	testb	$2, %gs:(%r14d,%r11d)
 	jne	.Lmullion7
 .Lmullion8:
-	ud1	%ecx, %eax
-.Lmullion12:
-	leaq	0(%rdi), %r11
-	shrq	$2, %r11
-	movzwl	%gs:(%r11,%r11), %r11d
-	testb	$2, %gs:(%r14d,%r11d)
-	je	.Lmullion11
-	leaq	3(%rdi), %r11
-	shrq	$2, %r11
-	movzwl	%gs:(%r11,%r11), %r11d
-	testb	$2, %gs:(%r14d,%r11d)
-	jne	.Lmullion10
-.Lmullion11:
 	ud1	%ecx, %eax
 	.size	__mullion_call.f, .-__mullion_call.f
 	.size	f, .-f

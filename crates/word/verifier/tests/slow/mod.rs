@@ -22,6 +22,9 @@ enum Kind {
         registers: Registers,
         read: (i64, i64),
         write: (i64, i64),
+        /// The ends of both where addresses are multiples of four.
+        whole: (i64, i64),
+        near: i64,
         cold: u64,
     },
     Points {
@@ -31,7 +34,10 @@ enum Kind {
         register: Register,
         own: bool,
     },
-    Gate,
+    Near,
+    Gate {
+        body: u64,
+    },
     Slot,
     Label,
 }
@@ -210,12 +216,15 @@ impl Reader<'_> {
                     best = (*first, last + 1);
                 }
             }
-            (best.0.max(start.unwrap_or(0)), best.1.min(end - 3))
+            (best.0.max(start.unwrap_or(0)), best.1)
         };
+        let (read, write) = (covered(&[1, 2]), covered(&[2]));
         let kind = Kind::Check {
             registers: registers(&lea),
-            read: covered(&[1, 2]),
-            write: covered(&[2]),
+            read: (read.0, read.1.min(end - 3)),
+            write: (write.0, write.1.min(end - 3)),
+            whole: (read.1.min(end), write.1.min(end)),
+            near,
             cold: cold?,
         };
         Some((kind, at))
@@ -265,6 +274,46 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The check that a call is to a function of the module's own: where it ends, and where its jump goes.
+    fn near(&self, address: u64) -> Option<(u64, u64)> {
+        let mov = self.at(address)?;
+        let register = mov.op1_register();
+        let bad = [Register::R11, Register::R14, Register::R15, Register::RSP];
+        let copies = |mov: &Instruction| {
+            matches!(mov.code(), Code::Mov_r64_rm64 | Code::Mov_rm64_r64)
+                && is_r11(mov)
+                && mov.op1_kind() == OpKind::Register
+                && mov.op1_register() == register
+        };
+        (copies(&mov) && !bad.contains(&register)).then_some(())?;
+        let look = self.shadow(self.shifted(mov.next_ip())?)?;
+        let map = self.at(look.next_ip())?;
+        let reads = look.code() == Code::Movzx_r32_rm16
+            && look.op0_register() == Register::R11D
+            && look.memory_displacement64() == 0
+            && map.code() == Code::Movzx_r32_rm8
+            && map.op0_register() == Register::R11D
+            && map.segment_prefix() == Register::GS
+            && registers(&map) == (Register::R14D, Register::R11D, 1)
+            && map.memory_displacement64() == 0;
+        reads.then_some(())?;
+        let step = |at: u64, code: Code, register: Register, by: i64| {
+            let found = self.at(at)?;
+            let fits = found.code() == code
+                && found.op0_register() == register
+                && immediate(&found) == Some(by)
+                && found.len() == 4;
+            fits.then_some(found.next_ip())
+        };
+        let at = step(map.next_ip(), Code::And_rm32_imm8, Register::R11D, 12)?;
+        let at = step(at, Code::Xor_rm32_imm8, Register::R11D, 12)?;
+        let (far, at) = self.jump(at, Mnemonic::Jne)?;
+        let again = self.at(at).filter(copies)?;
+        let at = step(again.next_ip(), Code::And_rm64_imm8, Register::R11, -16)?;
+        let at = step(at, Code::Add_rm64_imm8, Register::R11, 32)?;
+        Some((at, far))
     }
 
     fn gate(&self, address: u64, module: &Module) -> Option<(u64, u64)> {
@@ -320,6 +369,10 @@ fn judge(module: &Module) -> Option<()> {
         .map(|item| item.at)
         .collect();
     (unique.len() == colds.len() && unique == points).then_some(())?;
+    // Bodies that are called by their gates' addresses are where they must be.
+    let near = items.iter().any(|item| matches!(item.kind, Kind::Near));
+    let away = |item: &Item| matches!(item.kind, Kind::Gate { body } if body != item.at + 32);
+    (!near || !items.iter().any(away)).then_some(())?;
     // Where branches come.
     let mut targets: BTreeSet<u64> = items.iter().flat_map(|item| item.goes.clone()).collect();
     for item in &items {
@@ -361,7 +414,7 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
         let (kind, end) = if let Some((body, end)) = reader.gate(at, module) {
             goes.push(body);
             dead = Some(end);
-            (Kind::Gate, end)
+            (Kind::Gate { body }, end)
         } else if let Some((kind, end)) = reader.check(at) {
             (kind, end)
         } else if let Some(points) = reader.points(at) {
@@ -376,6 +429,9 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
         } else if let Some((kind, end, away)) = reader.target(at) {
             goes = away;
             (kind, end)
+        } else if let Some((end, far)) = reader.near(at) {
+            goes.push(far);
+            (Kind::Near, end)
         } else {
             let position = (at - reader.base) as usize;
             let label = reader.bytes[position..].starts_with(&abi::LABEL_NOP);
@@ -454,7 +510,7 @@ fn written(instruction: &Instruction) -> Vec<Register> {
 impl Judge<'_> {
     fn ends_line(&self, item: &Item) -> bool {
         match item.kind {
-            Kind::Check { .. } | Kind::Target { .. } => false,
+            Kind::Check { .. } | Kind::Target { .. } | Kind::Near => false,
             Kind::Plain => !matches!(
                 item.first.flow_control(),
                 FlowControl::Next | FlowControl::ConditionalBranch
@@ -465,7 +521,7 @@ impl Judge<'_> {
 
     fn writes(&self, item: &Item, register: Register) -> bool {
         match item.kind {
-            Kind::Check { .. } | Kind::Target { .. } => register == Register::R11,
+            Kind::Check { .. } | Kind::Target { .. } | Kind::Near => register == Register::R11,
             _ => written(&item.first).contains(&register),
         }
     }
@@ -477,6 +533,18 @@ impl Judge<'_> {
         registers: &[Register],
         mut wanted: impl FnMut(&Item) -> Option<T>,
     ) -> Option<T> {
+        self.back_over(number, registers, |item, _| wanted(item), false)
+    }
+
+    /// The same; with `steps`, constant steps of the registers keep them, and `wanted` is told their sum for each.
+    fn back_over<T>(
+        &self,
+        number: usize,
+        registers: &[Register],
+        mut wanted: impl FnMut(&Item, &BTreeMap<Register, i64>) -> Option<T>,
+        steps: bool,
+    ) -> Option<T> {
+        let mut sums = BTreeMap::new();
         let mut at = number;
         loop {
             if self.targets.contains(&self.items[at].at) {
@@ -487,8 +555,15 @@ impl Judge<'_> {
             if self.ends_line(item) {
                 return None;
             }
-            if let Some(found) = wanted(item) {
+            if let Some(found) = wanted(item, &sums) {
                 return Some(found);
+            }
+            if steps
+                && matches!(item.kind, Kind::Plain)
+                && let Some((register, by)) = constant(&item.first)
+            {
+                *sums.entry(register).or_default() += by;
+                continue;
             }
             if registers
                 .iter()
@@ -581,6 +656,7 @@ impl Judge<'_> {
             let jump = instruction.flow_control() == FlowControl::IndirectBranch;
             self.back(number, &[wanted], |item| match item.kind {
                 Kind::Target { register, own } if register == wanted && (jump || !own) => Some(()),
+                Kind::Near if wanted == Register::R11 => Some(()),
                 _ => None,
             })?;
         }
@@ -646,26 +722,72 @@ impl Judge<'_> {
         }
         let mut passed = 0;
         let scale = if index == Register::None { 1 } else { scale };
-        self.back(number, &[base, index], |item| {
+        let is_aligned = aligned(instruction);
+        let wanted = |item: &Item, sums: &BTreeMap<Register, i64>| {
             let Kind::Check {
                 registers,
                 read,
                 write: writes,
+                whole,
+                near: operand,
                 ..
             } = &item.kind
             else {
                 return None;
             };
             passed += 1;
-            let (start, end) = if write { *writes } else { *read };
+            let moved = |register| sums.get(&register).copied().unwrap_or(0);
+            let near = near + moved(base) + i64::from(scale) * moved(index);
+            let ((start, mut end), whole) = match write {
+                true => (*writes, whole.1),
+                false => (*read, whole.0),
+            };
+            if is_aligned && (near - operand) % 4 == 0 {
+                end = whole;
+            }
             let covers = *registers == (base, index, scale) && start <= near && near + size <= end;
             (covers && passed <= abi::MAX_CHECKS).then_some(())
-        })
+        };
+        self.back_over(number, &[base, index], wanted, true)
     }
 }
 
 fn is_padding(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Nop
+}
+
+/// A number added to a register other than the data stack pointer, and which one.
+fn constant(instruction: &Instruction) -> Option<(Register, i64)> {
+    let to = instruction.op0_register();
+    let by = match instruction.code() {
+        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 => immediate(instruction)?,
+        Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 => -immediate(instruction)?,
+        Code::Lea_r64_m if registers(instruction) == (to, Register::None, 1) => {
+            displacement(instruction)
+        }
+        _ => return None,
+    };
+    (instruction.op0_kind() == OpKind::Register && to != Register::R15).then_some((to, by))
+}
+
+/// Whether an access faults unless its address is a multiple of 16.
+fn aligned(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(
+        instruction.mnemonic(),
+        Movaps
+            | Movapd
+            | Movdqa
+            | Movntps
+            | Movntpd
+            | Movntdq
+            | Vmovaps
+            | Vmovapd
+            | Vmovdqa
+            | Vmovntps
+            | Vmovntpd
+            | Vmovntdq
+    )
 }
 
 /// A constant step of the data stack pointer.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 const BASES: [&str; 6] = ["rbx", "rcx", "rsi", "rdi", "r8", "r13"];
 
 /// Stores and loads with their bytes; `@` is the operand.
-const STORES: [(&str, i32); 14] = [
+const STORES: [(&str, i32); 15] = [
     ("movb %r9b, @", 1),
     ("movw %r9w, @", 2),
     ("movl %r9d, @", 4),
@@ -15,6 +15,7 @@ const STORES: [(&str, i32); 14] = [
     ("addl $3, @", 4),
     ("lock xaddq %r9, @", 8),
     ("movups %xmm0, @", 16),
+    ("movntps %xmm0, @", 16),
     ("vmovdqu %ymm1, @", 32),
     ("movsd %xmm0, @", 8),
     ("fstpt @", 10),
@@ -23,16 +24,19 @@ const STORES: [(&str, i32); 14] = [
     ("fnstenv @", 28),
     ("vmaskmovps %xmm0, %xmm1, @", 16),
 ];
-const LOADS: [(&str, i32); 8] = [
+const LOADS: [(&str, i32); 9] = [
     ("movzbl @, %r9d", 1),
     ("movswq @, %r9", 2),
     ("cmpl $3, @", 4),
     ("movq @, %r9", 8),
     ("movaps @, %xmm2", 16),
+    ("vmovdqa @, %ymm2", 32),
     ("vaddpd @, %ymm2, %ymm3", 32),
     ("fldt @", 10),
     ("pmovzxbw @, %xmm4", 8),
 ];
+/// Those of them that fault at addresses that are no multiple of 16.
+const ALIGNED: [&str; 3] = ["movaps", "vmovdqa", "movntps"];
 const OTHERS: [&str; 8] = [
     "leaq 8(%r9,%r10), %r10",
     "imulq $7, %r9, %r9",
@@ -57,7 +61,11 @@ pub(crate) fn functions(random: &mut Random, count: usize) -> String {
         let _ = writeln!(text, "    leaq -64(%r15), %r15\n    movq %rbx, 8(%r15)");
         for _ in 0..2 + random.below(6) {
             number += 1;
-            match random.below(9) {
+            match random.below(10) {
+                9 => {
+                    text += &format!("    near rbx, far{number}\n    call *%r11\n");
+                    let _ = writeln!(cold, "far{number}: ud2");
+                }
                 0..=4 => checked(random, number, &mut text, &mut cold),
                 5 => {
                     text += &format!("    enter rbx, away{number}\n    call *%rbx\nback{number}:\n")
@@ -96,8 +104,17 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
     let near = random.of(&[0, 0, 8, -16, 0x1234]);
     let writes = random.below(2) == 0;
     let mut accesses = Vec::new();
-    let mut bytes = 0;
+    let (mut bytes, mut moved, mut exact) = (0, 0, true);
     for _ in 0..1 + random.below(3) {
+        if random.below(4) == 0 {
+            let by = random.of(&[8, -16, 4, 1]);
+            moved += by;
+            accesses.push(match random.below(3) {
+                0 => format!("    addq ${by}, %{base}\n"),
+                1 => format!("    subq ${}, %{base}\n", -by),
+                _ => format!("    leaq {by}(%{base}), %{base}\n"),
+            });
+        }
         let offset = random.of(&[0, 0, 1, 4, 7]);
         let list: &[(&str, i32)] = if writes && random.below(3) > 0 {
             &STORES
@@ -106,11 +123,15 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
         };
         let (form, size) = random.of(list);
         bytes = bytes.max(offset + size);
-        let operand = format!("{}(%{base}{index})", near + offset);
+        exact &= ALIGNED.iter().any(|name| form.starts_with(name)) && offset % 4 == 0;
+        let operand = format!("{}(%{base}{index})", near + offset - moved);
         accesses.push(format!("    {}\n", form.replace('@', &operand)));
     }
-    // As many words as the bytes touch, wherever they begin.
-    let mut words = (bytes + 2) / 4 + 1;
+    // As many words as the bytes touch, wherever they begin; fewer, if they cannot begin anywhere.
+    let mut words = match exact {
+        true => bytes / 4,
+        false => (bytes + 2) / 4 + 1,
+    };
     let _ = writeln!(
         text,
         "    lea {near}(%{base}{index}), %r11\n    shr $2, %r11"

@@ -1,0 +1,275 @@
+//! What was granted for a call stays in the table when the call is over, as long as no code of the domain runs: the next
+//! call may grant the same. So a call that repeats the one before it writes nothing.
+//!
+//! ```text
+//!   call, grants p        over          call, grants p          over        call, grants q
+//!   |-- in force --------|-- kept -----|-- in force, reused ---|-- kept ---|-- p taken back, q in force --
+//! ```
+//!
+//! One thread may keep: the domain's *bias* is its seat. It reuses without a lock. Whoever else wants to enter the
+//! domain, or changes what it has, takes the bias away first:
+//!
+//! ```text
+//!   the biased thread                          another one
+//!   ------------------------------------       -----------------------------------------
+//!   depth = 1                                  bias = none
+//!   bias is mine: what is kept is mine         membarrier: every thread passes a full barrier
+//!   ... the call ...                           depth is 0: takes back what is kept
+//!   depth = 0                                  else: leaves it to the thread
+//!   bias is not mine: takes back
+//! ```
+//!
+//! If the other one reads depth 0, the thread's next call comes behind the barrier, and finds no bias. If it reads 1,
+//! the thread's look at the bias behind `depth = 0` comes behind the barrier, too. Either may find that the other one has
+//! taken back already: `owner` says so, under the lock.
+//!
+//! A thread gets the bias after a number of calls with grants between which nobody else had it, if nobody else is
+//! inside: it sets the bias and looks at the depths of the others, who set their depth and look at the bias, with the
+//! same barrier between.
+
+use crate::core::Core;
+use crate::gates::{Inner, Seat};
+use crate::memory::lock;
+use crate::rights::{self, GrantError, Keep, Kept, Raised, Wanted};
+use crate::world::world;
+use std::ptr;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// So many calls in a row get a thread the bias.
+const STREAK: u64 = 64;
+
+/// What ends with a call.
+#[must_use = "end it"]
+pub(crate) enum Granted {
+    /// It is kept.
+    Kept,
+    /// These.
+    Raised(Vec<Raised>),
+}
+
+impl Keep {
+    /// In front of an entry that is counted already: nobody else's rights are kept any more.
+    #[inline]
+    pub(crate) fn enter(&self, core: &Core, seat: *mut Seat) {
+        let bias = core.inner.bias.load(Ordering::Relaxed);
+        if !bias.is_null() && bias != seat {
+            self.settle(core);
+        }
+    }
+
+    /// Grants what a call wants. `outermost`: the thread has no other call in the domain.
+    ///
+    /// # Safety
+    /// The seat is the thread's in this domain, and its depth is not 0.
+    #[inline]
+    pub(crate) unsafe fn grant(
+        &self,
+        core: &'static Core,
+        seat: *mut Seat,
+        wanted: &Wanted,
+        outermost: bool,
+    ) -> Result<Granted, GrantError> {
+        if !outermost || !self.is_mine(core, seat, wanted) {
+            let mut raised = Vec::new();
+            raise_all(core, wanted, &mut raised)?;
+            return Ok(Granted::Raised(raised));
+        }
+        // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
+        let (kept, seat) = unsafe { (&mut *self.kept.get(), &mut *seat) };
+        let edition = core.inner.edition.load(Ordering::Acquire);
+        if kept.edition != edition || kept.wanted != *wanted {
+            seat.repeated = 0;
+            kept.change(core, wanted, edition)?;
+            seat.edition = edition;
+        }
+        Ok(Granted::Kept)
+    }
+
+    /// Whether the thread has the bias, or gets it now.
+    #[inline]
+    fn is_mine(&self, core: &Core, seat: *mut Seat, wanted: &Wanted) -> bool {
+        let bias = core.inner.bias.load(Ordering::Relaxed);
+        if bias == seat {
+            return true;
+        }
+        // SAFETY: the seat is the thread's own.
+        let streak = unsafe { &mut (*seat).streak };
+        *streak += u64::from(wanted.count > 0);
+        if *streak < STREAK || wanted.count == 0 {
+            return false;
+        }
+        *streak = 0;
+        self.take(core, seat)
+    }
+
+    #[cold]
+    fn take(&self, core: &Core, seat: *mut Seat) -> bool {
+        let _turn = lock(&self.turn);
+        let none = ptr::null_mut();
+        let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
+        if core
+            .inner
+            .bias
+            .compare_exchange(none, seat, yes, no)
+            .is_err()
+        {
+            return false;
+        }
+        barrier();
+        let is_alone = lock(&core.seats).iter().all(|other| {
+            // SAFETY: a seat on the list lives, and its depth is atomic.
+            ptr::eq(other.0, seat) || unsafe { (*other.0).depth.load(Ordering::Acquire) } == 0
+        });
+        if !is_alone {
+            // Or another one has taken it already.
+            let _taken = core.inner.bias.compare_exchange(seat, none, yes, no);
+            return false;
+        }
+        self.take_back();
+        // SAFETY: the seat is the thread's own. Nothing is kept for it now.
+        unsafe { (*seat).repeated = 0 };
+        self.owner.store(seat, Ordering::Relaxed);
+        true
+    }
+
+    /// With the turn: what is kept goes.
+    fn take_back(&self) {
+        if self
+            .owner
+            .swap(ptr::null_mut(), Ordering::Relaxed)
+            .is_null()
+        {
+            return;
+        }
+        // SAFETY: the caller has the turn. The owner does not have the bias, or is outside and finds that it does not
+        // when it comes back, or is the caller.
+        let kept = unsafe { &mut *self.kept.get() };
+        kept.take_back();
+    }
+
+    /// Behind the end of the outermost call, with the depth at 0.
+    #[inline]
+    pub(crate) fn leave(&self, core: &Core, seat: *mut Seat) {
+        compiler_fence(Ordering::SeqCst);
+        let is_owner = self.owner.load(Ordering::Relaxed) == seat;
+        if is_owner && core.inner.bias.load(Ordering::Relaxed) != seat {
+            self.take_back_of(seat);
+        }
+    }
+
+    #[cold]
+    fn take_back_of(&self, seat: *mut Seat) {
+        let _turn = lock(&self.turn);
+        if self.owner.load(Ordering::Relaxed) == seat {
+            self.take_back();
+        }
+    }
+
+    /// A thread's seat ends; it is outside.
+    pub(crate) fn forget(&self, core: &Core, seat: *mut Seat) {
+        let none = ptr::null_mut();
+        let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
+        let _was = core.inner.bias.compare_exchange(seat, none, yes, no);
+        self.take_back_of(seat);
+    }
+
+    /// Nothing is kept when this returns, unless the thread that keeps it is inside: it takes it back when it leaves.
+    pub(crate) fn settle(&self, core: &Core) {
+        let biased = core.inner.bias.swap(ptr::null_mut(), Ordering::AcqRel);
+        if biased.is_null() {
+            return;
+        }
+        barrier();
+        let _turn = lock(&self.turn);
+        if self.owner.load(Ordering::Relaxed) != biased {
+            return;
+        }
+        // The owner is on the list: it takes back what it keeps before it goes.
+        let is_outside = lock(&core.seats)
+            .iter()
+            .filter(|seat| ptr::eq(seat.0, biased))
+            // SAFETY: as in `take`.
+            .all(|seat| unsafe { (*seat.0).depth.load(Ordering::Acquire) } == 0);
+        if is_outside {
+            self.take_back();
+        }
+    }
+}
+
+impl Kept {
+    #[cold]
+    fn change(
+        &mut self,
+        core: &'static Core,
+        wanted: &Wanted,
+        edition: u64,
+    ) -> Result<(), GrantError> {
+        self.take_back();
+        raise_all(core, wanted, &mut self.raised)?;
+        (self.wanted, self.edition) = (*wanted, edition);
+        Ok(())
+    }
+
+    fn take_back(&mut self) {
+        self.wanted = Wanted::default();
+        lower_all(&mut self.raised);
+    }
+}
+
+fn raise_all(
+    core: &'static Core,
+    wanted: &Wanted,
+    raised: &mut Vec<Raised>,
+) -> Result<(), GrantError> {
+    if wanted.count == 0 {
+        return Ok(());
+    }
+    let mut supervisor = world().supervisor();
+    for (range, permission) in wanted.pieces() {
+        match rights::raise(&mut supervisor, core, range, permission) {
+            Ok(right) => raised.push(right),
+            Err(error) => {
+                drop(supervisor);
+                lower_all(raised);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lower_all(raised: &mut Vec<Raised>) {
+    if raised.is_empty() {
+        return;
+    }
+    let mut supervisor = world().supervisor();
+    while let Some(right) = raised.pop() {
+        rights::lower(&mut supervisor, right);
+    }
+}
+
+impl Granted {
+    /// The call is over.
+    #[inline]
+    pub(crate) fn end(self) {
+        if let Granted::Raised(mut raised) = self {
+            lower_all(&mut raised);
+        }
+    }
+}
+
+/// Every thread of the process passes a full barrier.
+pub(crate) fn barrier() {
+    let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    // SAFETY: it has no effect but order. It was registered by `Inside::new`, so it cannot fail.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+}
+
+/// Behind a repeated call, if the thread has lost the bias meanwhile.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_take_back")]
+pub(crate) extern "C" fn take_back(inner: *const Inner, seat: *mut Seat) {
+    // SAFETY: the gate gives a domain, which lives for ever.
+    let core = unsafe { (*inner).core() };
+    core.keep.leave(core, seat);
+}

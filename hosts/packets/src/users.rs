@@ -1,0 +1,330 @@
+//! What users ask who are no operators: they prove a key, bring credentials, and get what their role may have.
+//!
+//! The frames are those of the loader's protocol (`docs/loader-protocol.md`); the objects in them are of this file.
+//!
+//! ```text
+//!   user ── proven key, image, record, credentials ──► the policy: which type, which limits?
+//!                                                        │
+//!           what the module wishes to see ─────────────► the role of that type: of each the stricter
+//! ```
+
+use crate::config::{Config, ConfigError, Description, Role};
+use crate::control::{ModuleStatus, module_status};
+use crate::forward::{ChangeError, Forwarder, is_theirs};
+use crate::module::{LoadError, Module};
+use mullion::trust::challenge::{
+    Challenge, Event, Frame, ProtocolError, Proven, Request, Session, body_length,
+};
+use mullion::trust::keynote::Work;
+use mullion::trust::{Decision, DocumentError, PublicKey};
+use mullion::{Asked, Authoriser, Limits};
+use mullion_loader::{Admitted, NotAdmitted};
+use mullion_service::wire::{self, Operation, Status, WireError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Connections at a time; more are closed.
+const CONNECTIONS: usize = 8;
+/// Bytes of a frame's body at most: an image, its record and credentials.
+const FRAME: usize = 16 << 20;
+/// How long one read or write may take, and a whole connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// What users may load.
+pub struct Users {
+    authoriser: Authoriser,
+    roles: Vec<Role>,
+}
+
+/// The object of [`Operation::Load`]; the image is behind it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// What it wishes for. Its image is a name, and no file.
+    pub module: Description,
+    /// In the place of one of its name that is the user's.
+    #[serde(default)]
+    pub replace: bool,
+    /// The compilation record.
+    #[serde(default)]
+    pub record: Option<String>,
+    /// Credentials beside the policy's.
+    #[serde(default)]
+    pub credentials: Vec<String>,
+}
+
+/// The object of [`Operation::Unload`], and of [`Operation::Call`]: that takes a module's reports.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Which.
+    pub name: String,
+}
+
+/// The object of [`Operation::List`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct List {}
+
+/// Why something is not done for a user.
+#[derive(Debug, Error)]
+enum Refused {
+    #[error("{0}")]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error("there is no role for modules of the type `{0}` here")]
+    NoRole(String),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("there is no module `{0}` of yours")]
+    Unknown(String),
+    #[error("users are not asked for that: load, unload, list, reports")]
+    Operation,
+    #[error(transparent)]
+    Wire(#[from] WireError),
+}
+
+impl Users {
+    /// What a file lets users have; nothing, if it names no policy.
+    ///
+    /// # Errors
+    /// The policy cannot be read.
+    pub fn read(config: &Config) -> Result<Option<Users>, DocumentError> {
+        let Some(policy) = &config.policy else {
+            return Ok(None);
+        };
+        let warn = |left_out| tracing::warn!("{left_out}");
+        Ok(Some(Users {
+            authoriser: Authoriser::read(policy, warn)?,
+            roles: config.roles.clone(),
+        }))
+    }
+
+    fn load(
+        &self,
+        forwarder: &Forwarder,
+        key: Proven,
+        load: &Load,
+        image: &[u8],
+    ) -> Result<String, Refused> {
+        let bytes: Arc<[u8]> = image.into();
+        let asked = Asked {
+            requesters: &[key],
+            record: load.record.as_deref(),
+            credentials: &load.credentials,
+            ..Asked::default()
+        };
+        let mut work = Work::of(match self.authoriser.knows(&key.key()) {
+            true => Work::KNOWN,
+            false => Work::STRANGER,
+        });
+        let admitted = self
+            .authoriser
+            .admit_within(bytes.clone(), &asked, &mut work)?;
+        let id = |decision: &Decision| decision.module_type.clone();
+        let id = admitted.decision().map(id).unwrap_or_default();
+        let role = self.roles.iter().find(|role| role.id == id);
+        let role = role.ok_or_else(|| Refused::NoRole(id.clone()))?;
+        let description = role.bound(&load.module)?;
+        // These very bytes were admitted; the host verifies them once more, and asks nobody.
+        let image = forwarder.host().image(&description.name, bytes);
+        let image = image.map_err(LoadError::from)?;
+        let mut module = Module::of(forwarder.host(), &description, &image, granted(&admitted))?;
+        module.owner = Some(key.key());
+        forwarder.put(module, load.replace)?;
+        tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");
+        Ok(id)
+    }
+
+    fn answer(
+        &self,
+        forwarder: &Forwarder,
+        key: Proven,
+        request: &Request,
+    ) -> Result<Value, Refused> {
+        let who = key.key();
+        match Operation::from_number(request.operation) {
+            Some(Operation::Load) => {
+                let (load, image): (Load, _) = wire::decode(&request.body)?;
+                let id = self.load(forwarder, key, &load, image)?;
+                Ok(json!({ "type": id }))
+            }
+            Some(Operation::Unload) => {
+                let (named, _): (Named, _) = wire::decode(&request.body)?;
+                forwarder.unload_as(Some(&who), &named.name)?;
+                Ok(json!({}))
+            }
+            Some(Operation::List) => {
+                let (List {}, _) = wire::decode(&request.body)?;
+                Ok(json!({ "modules": theirs(forwarder, &who) }))
+            }
+            Some(Operation::Call) => {
+                let (named, _): (Named, _) = wire::decode(&request.body)?;
+                let modules = forwarder.modules();
+                let mut modules = modules.iter();
+                let module = modules.find(|module| {
+                    module.description().name == named.name && is_theirs(module, Some(&who))
+                });
+                let module = module.ok_or(Refused::Unknown(named.name))?;
+                let reports = module.take_reports();
+                let texts = reports
+                    .iter()
+                    .map(|text| String::from_utf8_lossy(text).into_owned());
+                Ok(json!({ "reports": texts.collect::<Vec<_>>() }))
+            }
+            _ => Err(Refused::Operation),
+        }
+    }
+}
+
+/// A user's modules, and no others: to others they do not exist.
+fn theirs(forwarder: &Forwarder, who: &PublicKey) -> Vec<ModuleStatus> {
+    let modules = forwarder.modules();
+    let theirs = modules.iter().filter(|module| is_theirs(module, Some(who)));
+    theirs.map(|module| module_status(module)).collect()
+}
+
+/// What a decision grants, as limits: memory is the image's own and the heap.
+fn granted(admitted: &Admitted) -> Limits {
+    let usual = Limits::default();
+    let Some(decision) = admitted.decision() else {
+        return usual;
+    };
+    let limits = &decision.limits;
+    let heap = limits
+        .heap
+        .map(|heap| heap.saturating_add(admitted.occupied()));
+    Limits {
+        memory: heap.unwrap_or(usual.memory).min(usual.memory),
+        stack: limits.stack.unwrap_or(usual.stack).min(usual.stack),
+        time: limits.time.map(Duration::from_millis),
+        gate_calls: limits.calls,
+        ..usual
+    }
+}
+
+fn refusal(refused: &Refused) -> Value {
+    let mut object = json!({ "error": refused.to_string() });
+    if let Refused::NotAdmitted(NotAdmitted::Refused(refusal)) = refused {
+        object["way_out"] = json!(refusal.way_out);
+        object["obstacles"] = json!(refusal.told);
+    }
+    object
+}
+
+/// Answers users until it is told to stop.
+pub fn serve(listener: &UnixListener, users: &Users, forwarder: &Forwarder, stop: &AtomicBool) {
+    let busy = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        while !stop.load(Ordering::Relaxed) {
+            let Ok((stream, _)) = listener.accept() else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            if busy.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+                busy.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let busy = &busy;
+            scope.spawn(move || {
+                let ended = serve_one(stream, users, forwarder, stop);
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a user's connection ended");
+                }
+                busy.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    });
+}
+
+fn serve_one(
+    mut stream: UnixStream,
+    users: &Users,
+    forwarder: &Forwarder,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let begun = Instant::now();
+    let challenge =
+        Challenge::fresh(LIFETIME).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut session = Session::new(challenge, Duration::ZERO);
+    let mut input = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let event = match next(&mut stream, &mut input, begun)? {
+            None => return Ok(()),
+            Some(Ok(frame)) => session.receive(frame, begun.elapsed()),
+            Some(Err(error)) => Err(error),
+        };
+        let answer = match event {
+            Ok(Event::Send(frame)) => frame,
+            Ok(Event::Asked { key, request }) => {
+                let (status, object) = match users.answer(forwarder, key, &request) {
+                    Ok(object) => (Status::Done, object),
+                    Err(refused @ Refused::Wire(_)) => (Status::NotUnderstood, refusal(&refused)),
+                    Err(refused) => (Status::Refused, refusal(&refused)),
+                };
+                Frame::Answer {
+                    counter: request.counter,
+                    status: status as u8,
+                    body: wire::encode(&object, &[]),
+                }
+            }
+            Err(error) => {
+                let farewell = Frame::Answer {
+                    counter: 0,
+                    status: Status::NotUnderstood as u8,
+                    body: wire::encode(&json!({ "error": error.to_string() }), &[]),
+                };
+                stream.write_all(&farewell.encode())?;
+                return Ok(());
+            }
+        };
+        stream.write_all(&answer.encode())?;
+    }
+    Ok(())
+}
+
+/// The next frame; `None` at the end of the connection.
+fn next(
+    stream: &mut UnixStream,
+    input: &mut Vec<u8>,
+    begun: Instant,
+) -> io::Result<Option<Result<Frame, ProtocolError>>> {
+    let mut piece = [0; 16 << 10];
+    loop {
+        if let Some(bytes) = body_length(input).filter(|bytes| *bytes > FRAME) {
+            let error = ProtocolError::TooLong { bytes, most: FRAME };
+            return Ok(Some(Err(error)));
+        }
+        match Frame::decode(input) {
+            Ok(Some((frame, length))) => {
+                input.drain(..length);
+                return Ok(Some(Ok(frame)));
+            }
+            Ok(None) => {}
+            Err(error) => return Ok(Some(Err(error))),
+        }
+        if begun.elapsed() > LIFETIME {
+            return Ok(Some(Err(ProtocolError::Expired)));
+        }
+        match stream.read(&mut piece) {
+            Ok(0) if input.is_empty() => return Ok(None),
+            Ok(0) => return Ok(Some(Err(ProtocolError::Truncated))),
+            Ok(count) => input.extend(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
