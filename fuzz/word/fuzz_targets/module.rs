@@ -18,7 +18,7 @@ use support::Random;
 use support::generate::functions;
 
 /// Bytes of code.
-const ROOM: usize = 3800;
+const ROOM: usize = 1500;
 
 struct Template {
     bytes: Vec<u8>,

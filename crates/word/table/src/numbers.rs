@@ -53,6 +53,9 @@ pub(crate) struct Numbers {
     free_own: Vec<u16>,
     pub(crate) resting: Vec<u16>,
     pub(crate) spent: Vec<u16>,
+    /// Numbers of holdings whose place another holding has taken. Within the change that did that, it may still be told
+    /// what has become of them.
+    displaced: Vec<(u32, Given)>,
 }
 
 impl Numbers {
@@ -72,6 +75,7 @@ impl Numbers {
             free_own: Vec::new(),
             resting: Vec::new(),
             spent: Vec::new(),
+            displaced: Vec::new(),
         };
         numbers.is_fixed[usize::from(NOBODY)] = true;
         numbers
@@ -106,14 +110,15 @@ impl Numbers {
 
     /// Words of a holding get another number.
     pub(crate) fn leave(&mut self, holding: HoldingNumber) {
+        let displaced = self.displaced_at(holding).map(|at| &self.displaced[at].1);
         let given = self.given.get(holding.number as usize);
-        let Some(given) = given.and_then(Option::as_ref) else {
+        let given = given.and_then(Option::as_ref);
+        let given = given.filter(|given| given.edition == holding.edition);
+        let Some(given) = given.or(displaced) else {
             return;
         };
-        if given.edition == holding.edition {
-            for number in given.more.iter().chain([&given.first]) {
-                self.is_left[usize::from(*number)] = true;
-            }
+        for number in given.more.iter().chain([&given.first]) {
+            self.is_left[usize::from(*number)] = true;
         }
     }
 
@@ -155,7 +160,31 @@ impl Numbers {
     #[inline]
     pub(crate) fn known(&self, holding: HoldingNumber) -> Option<&Given> {
         let found = self.given.get(holding.number as usize)?.as_ref();
-        found.filter(|given| given.edition == holding.edition)
+        let found = found.filter(|given| given.edition == holding.edition);
+        found.or_else(|| self.displaced_at(holding).map(|at| &self.displaced[at].1))
+    }
+
+    fn displaced_at(&self, holding: HoldingNumber) -> Option<usize> {
+        let mut displaced = self.displaced.iter();
+        displaced.position(|(number, given)| {
+            (*number, given.edition) == (holding.number, holding.edition)
+        })
+    }
+
+    /// Another holding takes this one's place: its numbers are in words until the change says something else.
+    pub(crate) fn displace(&mut self, number: u32, given: Given) {
+        self.displaced.push((number, given));
+    }
+
+    /// The change is over: of what nothing was said, no word is left.
+    #[inline]
+    pub(crate) fn rest_displaced(&mut self) {
+        if self.displaced.is_empty() {
+            return;
+        }
+        for (_, given) in std::mem::take(&mut self.displaced) {
+            self.rest(given);
+        }
     }
 
     /// Takes the numbers away from a holding, of whatever edition.
@@ -166,7 +195,10 @@ impl Numbers {
     /// As [`remove`](Self::remove), if the edition is this one.
     pub(crate) fn remove_known(&mut self, holding: HoldingNumber) -> Option<Given> {
         self.known(holding)?;
-        self.remove(holding)
+        match self.displaced_at(holding) {
+            Some(at) => Some(self.displaced.swap_remove(at).1),
+            None => self.remove(holding),
+        }
     }
 
     pub(crate) fn give(&mut self, holding: HoldingNumber, first: u16, more: Vec<u16>) {

@@ -154,6 +154,7 @@ impl Table {
         supervisor.tell_again();
         let table = supervisor.mechanism_mut();
         table.is_collecting = false;
+        table.numbers.rest_displaced();
         let spare = table.numbers.spare();
         table.numbers.resting.extend(spare);
         table.wake_resting();
@@ -286,10 +287,13 @@ impl Table {
                 self.numbers.give(after, given.first, given.more);
                 return (given.first, true);
             }
-            if in_place {
-                self.note_lost_of(&given, holders);
+            match in_place {
+                true => {
+                    self.note_lost_of(&given, holders);
+                    self.numbers.rest(given);
+                }
+                false => self.numbers.displace(after.number, given),
             }
-            self.numbers.rest(given);
         }
         let number = fixed.or_else(|| {
             let number = self.numbers.take()?;
@@ -458,8 +462,8 @@ impl Mechanism for Table {
                 self.numbers.give(after, given.first, given.more);
             }
             _ => {
-                if let Some(stale) = self.numbers.remove(after) {
-                    self.numbers.rest(stale);
+                if let Some(other) = self.numbers.remove(after) {
+                    self.numbers.displace(after.number, other);
                 }
                 let first = numbers.remove(0);
                 self.numbers.give(after, first, numbers);
@@ -469,6 +473,7 @@ impl Mechanism for Table {
 
     #[inline]
     fn settle(&mut self) {
+        self.numbers.rest_displaced();
         match self.settling {
             Settling::Now if !self.lost.is_empty() => self.settle_now(),
             Settling::Later if self.lost.len() > 4096 => {

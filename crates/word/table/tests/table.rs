@@ -545,3 +545,43 @@ fn there_is_room_for_16383_domains_and_again_for_others() {
     );
     assert_eq!(s.mechanism().access(new, own(1).address()), Access::NONE);
 }
+
+/// A domain's end tells of many holdings at once, and the supervisor gives the place of one that is gone to another one
+/// of them. The numbers of the first must not be taken for free: words have them.
+#[test]
+fn ends_of_domains_with_many_holdings_lose_no_number() {
+    let _alone = alone();
+    let mut supervisor = table(Limits::default());
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let first = 0x4000_0000;
+    let mut made = 0;
+    let mut create = |supervisor: &mut Supervisor<Table>| {
+        made += 1;
+        let own = words(0x1000_0000 + 16 * made, 16);
+        supervisor
+            .pd_subdivide(&ROOT, own, Permission::None)
+            .unwrap()
+    };
+    let mut domains: Vec<DomainId> = (0..8).map(|_| create(&mut supervisor)).collect();
+    for _round in 0..150 {
+        for _ in 0..260 {
+            let domain = domains[random.below(8) as usize];
+            let start = random.below(400);
+            let range = words(first + start, 1 + random.below((400 - start).min(7)));
+            let permission = [Permission::None, Permission::Read, RW][random.below(3) as usize];
+            supervisor
+                .mprot_export_up_to(&ROOT, domain, range, permission, Level::None)
+                .unwrap();
+        }
+        let at = random.below(8) as usize;
+        supervisor.pd_free(&ROOT, domains[at]).unwrap();
+        domains[at] = create(&mut supervisor);
+        for domain in &domains {
+            for word in first..first + 400 {
+                let wanted = Access::of(supervisor.permission(*domain, word), *domain);
+                let found = supervisor.mechanism().access(*domain, 4 * word);
+                assert_eq!(found, wanted, "word {word:#x} of {domain}");
+            }
+        }
+    }
+}

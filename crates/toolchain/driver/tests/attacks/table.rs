@@ -513,7 +513,7 @@ fn places() -> Vec<Attack> {
             "the code behind that slot",
             "store_long",
             |s| [s.thunk(), 0, 0],
-            own,
+            HOST,
         ),
         (
             "what gates know of it",
