@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Scripts and recipes look for what was built in target/, wherever cargo was told to build.
 unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
-.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup bench bench-sip conformance clean
+.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup bench bench-packets bench-sip conformance clean
 
 all: build
 
@@ -58,6 +58,13 @@ bench:            ## what each wall costs, side by side (BENCH=--quick for a fir
 	@scripts/setup-bench
 	cargo build --release -p mullion-cli -p mullion-bench -p mullion-bench-word -p mullion-capi
 	cargo run --quiet --release -p mullion-bench -- --json build/bench.json --html build/bench.html $(BENCH)
+
+bench-packets:    ## what a packet costs by payload, wall beside wall: table, JSON, a page with plots
+	@scripts/setup --build
+	@scripts/setup-bench --wasmtime
+	@mkdir -p build
+	cargo build --release -p mullion-cli
+	cargo bench --quiet -p mullion-packets --bench packets -- --json $(CURDIR)/build/packets.json --html $(CURDIR)/build/packets.html $(BENCH)
 
 bench-sip: setup  ## processes and messages beside Linux and other channels: table, JSON, a page with the plot
 	@mkdir -p build

@@ -56,7 +56,7 @@ fn walk(tokens: TokenStream, file: &mut File) {
         }
         if attributes
             .iter()
-            .any(|group| group.stream().to_string().replace(' ', "") == "cfg(test)")
+            .any(|group| is_for_tests(&group.stream().to_string().replace(' ', "")))
         {
             let mut item = vec![token];
             while !ends(item.last().expect("it begins")) {
@@ -78,6 +78,10 @@ fn walk(tokens: TokenStream, file: &mut File) {
             add(token.span(), file);
         }
     }
+}
+
+fn is_for_tests(attribute: &str) -> bool {
+    attribute == "cfg(test)" || attribute.starts_with("cfg(all(test,")
 }
 
 fn is_bracket(token: &TokenTree) -> bool {
@@ -110,15 +114,15 @@ fn add(span: Span, file: &mut File) {
     file.lines.extend(span.start().line..=span.end().line);
 }
 
-/// How many lines of code are in the files of Rust and of assembler under `source`, without tests.
+/// The files of Rust under `source` with what they hold, without those of tests.
 ///
 /// # Panics
 ///
 /// If a file is no text, or not made of Rust's tokens.
 #[must_use]
-pub fn count(source: &Path) -> usize {
+pub fn code(source: &Path) -> Vec<(PathBuf, File)> {
     let mut tests: Vec<PathBuf> = Vec::new();
-    let mut counts = Vec::new();
+    let mut found = Vec::new();
     for path in crate::tree::files(source, "rs") {
         let file = read(&fs::read_to_string(&path).expect("text"));
         let folder = path.parent().expect("a file is in a folder");
@@ -127,22 +131,29 @@ pub fn count(source: &Path) -> usize {
             Some("lib" | "main" | "mod") => folder.to_owned(),
             _ => folder.join(name),
         };
-        for test in file.tests {
+        for test in &file.tests {
             match test {
                 TestModule::At(place) => tests.push(folder.join(place)),
                 TestModule::Named(name) => {
-                    tests.push(modules.join(&name).with_extension("rs"));
+                    tests.push(modules.join(name).with_extension("rs"));
                     tests.push(modules.join(name));
                 }
             }
         }
-        counts.push((path, file.lines.len()));
+        found.push((path, file));
     }
-    let rust: usize = counts
-        .into_iter()
-        .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))
-        .map(|(_, count)| count)
-        .sum();
+    found.retain(|(path, _)| !tests.iter().any(|test| path.starts_with(test)));
+    found
+}
+
+/// How many lines of code are in the files of Rust and of assembler under `source`, without tests.
+///
+/// # Panics
+///
+/// As [`code`].
+#[must_use]
+pub fn count(source: &Path) -> usize {
+    let rust: usize = code(source).iter().map(|(_, file)| file.lines.len()).sum();
     let assembler: usize = crate::tree::files(source, "s")
         .iter()
         .map(|path| assembler(&fs::read_to_string(path).expect("text")))

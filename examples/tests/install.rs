@@ -53,6 +53,7 @@ fn has_everything(prefix: &Path) {
         "include/mullion.hpp",
         "include/mullion_graft.hpp",
         "include/mullion/bind.h",
+        "include/mullion/packets.h",
         "lib/libmullion.a",
         "lib/libmullion.so",
         "lib/pkgconfig/mullion.pc",

@@ -43,26 +43,31 @@ MULLION_IMPORT(int, packets_report, (const void *text, uint32_t length));
 int packets_next(struct packets_frame *frame);
 
 /* The rest is between this file and the forwarder, which hands over frames in batches: one call for several. */
-#define PACKETS_FORM 2          /* of this agreement */
-#define PACKETS_BATCH 16
+#define PACKETS_FORM 3          /* of this agreement */
+#define PACKETS_BATCH 32
 
 MULLION_IMPORT(int, packets_send, (uint32_t at, const void *frame, uint32_t length, uint32_t end));
 
-static struct {
+static struct packets_room {
 	int32_t answers[PACKETS_BATCH];
 	struct {
 		struct packets_frame frame;
 		unsigned char apart[1504];  /* so that frames do not compete for the same lines of the cache */
 	} of[PACKETS_BATCH];
-} packets_room;
+} *packets_room;
 static uint32_t packets_at;
 
-MULLION_EXPORT(void *, packets_place, (uint32_t form)) { return form == PACKETS_FORM ? &packets_room : 0; }
+/* The room is the forwarder's and this module's, and nobody else's. */
+MULLION_EXPORT(int, packets_place, (uint32_t form, struct packets_room *room))
+{
+	packets_room = room;
+	return form == PACKETS_FORM;
+}
 
 MULLION_EXPORT(void, packets_steps, (uint32_t count))
 {
 	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++)
-		packets_room.answers[packets_at] = packets_next(&packets_room.of[packets_at].frame);
+		packets_room->answers[packets_at] = packets_next(&packets_room->of[packets_at].frame);
 }
 
 /* Sends one more frame, behind this one: 0, or -1 if there are too many, it is too long, or you are a monitor. */
@@ -77,6 +82,22 @@ static inline int packets_emit_frame(const struct packets_frame *frame)
 	if (frame->length > PACKETS_ROOM)
 		return -1;
 	return packets_emit(frame->bytes, frame->length, frame->end);
+}
+
+/* Eight bytes of a frame as a number, the first one lowest. Beyond its room there are zeros, and nothing is put. */
+static inline uint64_t packets_eight(const struct packets_frame *frame, uint32_t at)
+{
+	uint64_t value = 0;
+
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(&value, frame->bytes + at, sizeof value);
+	return value;
+}
+
+static inline void packets_put_eight(struct packets_frame *frame, uint32_t at, uint64_t value)
+{
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(frame->bytes + at, &value, sizeof value);
 }
 
 static inline char *packets_number(char *end, unsigned long number)

@@ -1,9 +1,9 @@
 //! What a program may call of the C library. What only computes is part of its module already.
 
-use mullion_word_runtime::Effect::{Frees, Gives, In, Moves, Out};
+use mullion_word_runtime::Effect::{Callback, Frees, Gives, In, Moves, Out};
 use mullion_word_runtime::Size::{Argument, Bytes, Product, Text};
 use mullion_word_runtime::{Effect, FunctionPolicy, Policy};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 
 /// Variables that a program may read: pointers to streams.
 pub(crate) const VARIABLES: [&str; 3] = ["stdin", "stdout", "stderr"];
@@ -62,6 +62,7 @@ const FUNCTIONS: &[(&str, &[Effect], u8)] = &[
     ("strtod", &[In(0, Text), Out(1, Bytes(8))], 0),
     ("localtime_r", &[In(0, Bytes(8)), Out(1, Bytes(56))], 0),
     ("__errno_location", &[], 0),
+    ("__cxa_atexit", &[Callback(0)], 0),
 ];
 
 /// What a program that imports these functions may do.
@@ -83,14 +84,15 @@ pub(crate) fn policy(imports: &[String]) -> Policy {
             }
         };
     }
-    for (name, function) in [
-        ("abort", abort as *const ()),
-        ("_abort", abort as *const ()),
-    ] {
-        if imports.iter().any(|import| import == name) {
-            // SAFETY: it takes no arguments, and is there as long as the process.
-            policy = unsafe { policy.offer(name, function as usize, None) };
-        }
+    let wanted = |name: &str| imports.iter().any(|import| import == name);
+    if wanted("abort") {
+        // SAFETY: it takes no arguments, and is there as long as the process.
+        policy = unsafe { policy.offer("abort", abort as *const () as usize, None) };
+    }
+    if wanted("atexit") {
+        let function = FunctionPolicy::of(&[Callback(0)]);
+        // SAFETY: it takes a function, which its policy has checked.
+        policy = unsafe { policy.offer("atexit", at_exit as *const () as usize, Some(function)) };
     }
     policy
 }
@@ -102,6 +104,12 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     // SAFETY: the name ends with a zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found as usize)
+}
+
+/// `atexit`, which the C library has for each program and no symbol.
+extern "C" fn at_exit(function: extern "C" fn()) -> c_int {
+    // SAFETY: any function may be called when the process ends, and this one stays callable.
+    unsafe { libc::atexit(function) }
 }
 
 /// `abort` of a program: a fault of its own, not of this host.

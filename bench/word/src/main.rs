@@ -6,7 +6,7 @@
 mod library;
 
 use anyhow::{Context, bail};
-use mullion_word_runtime::{Domain, FaultKind, FunctionPolicy, Host, Limits, Module};
+use mullion_word_runtime::{Domain, FaultKind, Host, Limits, Module};
 use mullion_word_verifier::{Verified, verify};
 use std::ffi::{CString, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
@@ -56,11 +56,7 @@ fn run(arguments: Vec<OsString>, seconds: Option<u64>) -> anyhow::Result<u8> {
         memory: 4 << 30,
         stack: 6 << 20,
     };
-    // What `main` has above it on its stack leaves room for stack arguments that functions with a variable number of
-    // them may not have got.
-    let above = FunctionPolicy::default().stacked(16);
     let policy = library::policy(verified.imports()).limits(limits);
-    let policy = policy.export("main", above);
     let host = Host::new()?;
     let domain = host.load_with(&module, policy, &mut library::resolve)?;
     for name in library::VARIABLES {

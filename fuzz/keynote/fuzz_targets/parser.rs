@@ -15,7 +15,7 @@ fuzz_target!(|text: &[u8]| {
     let mut work = Work::of(Work::STRANGER);
     if let Ok(answer) = store.query(&query, &mut work) {
         for (id, _) in answer.considered {
-            let _ = store.why(id, &query, &mut work);
+            let _ = mullion_trust::why(&store, id, &query, &mut work);
         }
     }
     let mut work = Work::of(Work::STRANGER);

@@ -38,8 +38,8 @@ __attribute__((used)) static void packets_imports(void)
 	IMPORT(packets_send);
 }
 
-#define PACKETS_FORM 2
-#define PACKETS_BATCH 16
+#define PACKETS_FORM 3
+#define PACKETS_BATCH 32
 
 static struct {
 	int32_t answers[PACKETS_BATCH];
@@ -47,15 +47,19 @@ static struct {
 		struct packets_frame frame;
 		unsigned char apart[1504];
 	} of[PACKETS_BATCH];
-} packets_room;
+} *packets_room;
 static uint32_t packets_at;
 
-void *packets_place(uint32_t form) { return form == PACKETS_FORM ? &packets_room : 0; }
+int packets_place(uint32_t form, void *room)
+{
+	packets_room = room;
+	return form == PACKETS_FORM;
+}
 
 void packets_steps(uint32_t count)
 {
 	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++)
-		packets_room.answers[packets_at] = packets_next(&packets_room.of[packets_at].frame);
+		packets_room->answers[packets_at] = packets_next(&packets_room->of[packets_at].frame);
 }
 
 /* Takes a structure, and no pointer and length: a length could be any. */
@@ -64,6 +68,22 @@ int packets_emit_frame(const struct packets_frame *frame)
 	if (frame->length > PACKETS_ROOM)
 		return -1;
 	return packets_send(packets_at, frame->bytes, frame->length, frame->end);
+}
+
+/* Eight bytes of a frame as a number, the first one lowest. Beyond its room there are zeros, and nothing is put. */
+static inline uint64_t packets_eight(const struct packets_frame *frame, uint32_t at)
+{
+	uint64_t value = 0;
+
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(&value, frame->bytes + at, sizeof value);
+	return value;
+}
+
+static inline void packets_put_eight(struct packets_frame *frame, uint32_t at, uint64_t value)
+{
+	if (at <= PACKETS_ROOM - sizeof value)
+		__builtin_memcpy(frame->bytes + at, &value, sizeof value);
 }
 
 static char *packets_number(char *end, unsigned long number)

@@ -1,19 +1,17 @@
 /* Forward error correction, the receiver's side: repairs, puts parts together, and tells after each hundred frames how
- * many there were, how many bits it repaired, and how many frames were beyond repair.
+ * many there were, how many bits it repaired, and how many frames were beyond repair, or without their first parts.
  *     kind = "transcoder", filter = "ip and udp and dst port 5001 and not fragment" */
 #include "packets.h"
 #include "hamming.h"
 
-#define MOST 2048 /* bytes of a part */
-
-struct part {
-	int is_there;
-	uint8_t part;
-	uint32_t length;
-	uint8_t bytes[MOST];
+/* The parts of a datagram that have come, in their order. */
+struct pieces {
+	uint32_t high, count;
+	uint32_t lengths[FEC_PARTS];
+	uint8_t bytes[FEC_PARTS][FEC_PART];
 };
 
-static struct part parts[256];
+static struct pieces all_pieces[256];
 static unsigned long frames, repaired, lost;
 
 /* A byte of two codes in its low bits; beyond them what became of each. */
@@ -33,31 +31,32 @@ static unsigned long bits(unsigned byte)
 	return (unsigned long)((byte & REPAIRED_LOW) != 0) + (unsigned long)((byte & REPAIRED_HIGH) != 0);
 }
 
-/* Puts what was decoded, and lies where the payload begins, together with the other part of its datagram. */
-static int joined(struct packets_frame *frame, struct part *other, uint8_t part, uint32_t length)
+/* Keeps a part, which lies where the payload begins; puts all together when the last one has come. Parts come in their
+ * order, or not at all. */
+static int joined(struct packets_frame *frame, struct pieces *pieces, uint32_t high, uint32_t part, uint32_t parts, uint32_t length)
 {
 	uint32_t to = frame->payload;
 
-	if (!other->is_there || other->part == part) {
-		for (uint32_t i = 0; i < length; i++)
-			other->bytes[i] = frame->bytes[to + i];
-		other->length = length;
-		other->part = part;
-		other->is_there = 1;
+	if (part == 0) {
+		pieces->count = 0;
+		pieces->high = high;
+	}
+	if (part >= parts || parts > FEC_PARTS || pieces->count != part || pieces->high != high || length > FEC_PART) {
+		lost++;
 		return PACKETS_DROP;
 	}
-	other->is_there = 0;
-	if (part == 0) {
-		for (uint32_t i = 0; i < other->length; i++)
-			frame->bytes[to + length + i] = other->bytes[i];
-	} else {
-		for (uint32_t i = length; i > 0; i--)
-			frame->bytes[to + other->length + i - 1] = frame->bytes[to + i - 1];
-		for (uint32_t i = 0; i < other->length; i++)
-			frame->bytes[to + i] = other->bytes[i];
-	}
-	frame->end = to + length + other->length;
-	frame->length = frame->end;
+	for (uint32_t i = 0; i < length; i++)
+		pieces->bytes[part][i] = frame->bytes[to + i];
+	pieces->lengths[part] = length;
+	pieces->count++;
+	if (pieces->count < parts)
+		return PACKETS_DROP;
+	pieces->count = 0;
+	for (uint32_t piece = 0; piece < parts; piece++)
+		for (uint32_t i = 0; i < pieces->lengths[piece]; i++)
+			frame->bytes[to++] = pieces->bytes[piece][i];
+	frame->end = to;
+	frame->length = to;
 	return PACKETS_CHANGED;
 }
 
@@ -68,10 +67,10 @@ int packets_next(struct packets_frame *frame)
 	unsigned long found = 0;
 
 	hamming_prepare();
-	if (to > PACKETS_ROOM - 2 * MOST - 2 * FEC_HEAD || frame->end < to || frame->end > frame->length)
+	if (to > PACKETS_ROOM - 4 * FEC_PART || frame->end < to || frame->end > frame->length)
 		return PACKETS_PASS;
 	length = (frame->end - to) / 2;
-	if (length < FEC_HEAD || length - FEC_HEAD > MOST)
+	if (length < FEC_HEAD || length - FEC_HEAD > FEC_PART)
 		return PACKETS_PASS;
 	length -= FEC_HEAD;
 	frames++;
@@ -96,8 +95,8 @@ int packets_next(struct packets_frame *frame)
 		return PACKETS_DROP;
 	}
 	repaired += found;
-	if ((head[3] & 0xff) == 2)
-		return joined(frame, &parts[head[1] & 0xff], (uint8_t)head[2], length);
+	if ((head[3] & 0x0f) != 1)
+		return joined(frame, &all_pieces[head[1] & 0xff], head[2] & 0xff, head[3] >> 4 & 15, head[3] & 15, length);
 	frame->end = to + length;
 	frame->length = frame->end;
 	return PACKETS_CHANGED;

@@ -1,53 +1,57 @@
 /* Forward error correction, the sender's side: each byte that UDP carries becomes two, which survive a wrong bit each.
- * A payload that would not fit into a frame any more goes in two.
+ * A payload that would not fit into a frame any more goes in two or three.
  *     kind = "transcoder", filter = "ip and udp and dst port 5001 and not fragment" */
 #include "packets.h"
 #include "hamming.h"
 
-#define MOST 1400                       /* bytes of a coded payload, its head included */
-#define PART (MOST / 2 - FEC_HEAD)      /* bytes of a payload that go into one frame */
+static uint32_t next_id;
+static struct packets_frame other;
 
-static uint8_t next_id;
-static struct packets_frame second;
-
-static void put(struct packets_frame *to, uint32_t at, uint8_t byte)
+static void put(struct packets_frame *to, uint32_t at, uint32_t byte)
 {
 	to->bytes[at] = hamming_codes[byte & 15];
-	to->bytes[at + 1] = hamming_codes[byte >> 4];
+	to->bytes[at + 1] = hamming_codes[byte >> 4 & 15];
 }
 
-/* Codes a part of the payload, from its end: so that it can be done in its place. */
-static void code(struct packets_frame *to, const struct packets_frame *from, uint32_t begin, uint32_t length, uint8_t part, uint8_t parts)
+/* Codes a part of the payload, from its end: so that it can be done in its place. Eight bytes at a time. */
+static void code(struct packets_frame *to, const struct packets_frame *from, uint32_t begin, uint32_t length, uint32_t part, uint32_t parts)
 {
-	uint32_t payload = from->payload, at = payload + 2 * FEC_HEAD;
+	uint32_t payload = from->payload, at = payload + 2 * FEC_HEAD, i = length;
 
-	for (uint32_t i = length; i > 0; i--)
+	for (; i % 8 != 0; i--)
 		put(to, at + 2 * (i - 1), from->bytes[payload + begin + i - 1]);
+	for (; i != 0; i -= 8) {
+		uint64_t eight = packets_eight(from, payload + begin + i - 8);
+
+		packets_put_eight(to, at + 2 * i - 8, hamming_code(eight >> 32));
+		packets_put_eight(to, at + 2 * i - 16, hamming_code(eight & 0xffffffff));
+	}
 	put(to, payload, FEC_MAGIC);
 	put(to, payload + 2, next_id);
-	put(to, payload + 4, part);
-	put(to, payload + 6, parts);
+	put(to, payload + 4, next_id >> 8);
+	put(to, payload + 6, part << 4 | parts);
 	to->end = at + 2 * length;
 	to->length = to->end;
 }
 
 int packets_next(struct packets_frame *frame)
 {
-	uint32_t length, first;
+	uint32_t length, parts, each;
 
-	if (frame->payload > PACKETS_ROOM - 2 * MOST || frame->end < frame->payload || frame->end > frame->length)
+	if (frame->payload > PACKETS_ROOM - 4 * FEC_PART || frame->end < frame->payload || frame->end > frame->length)
 		return PACKETS_PASS;
 	length = frame->end - frame->payload;
-	if (length > 2 * PART)
+	if (length > FEC_PARTS * FEC_PART)
 		return PACKETS_PASS;
-	first = length <= PART ? length : length / 2;
-	if (first < length) {
+	parts = length <= FEC_PART ? 1 : length <= 2 * FEC_PART ? 2 : 3;
+	each = length / parts + (length % parts != 0);
+	for (uint32_t part = 1; part < parts; part++) {
 		for (uint32_t i = 0; i < frame->payload; i++)
-			second.bytes[i] = frame->bytes[i];
-		code(&second, frame, first, length - first, 1, 2);
-		packets_emit_frame(&second);
+			other.bytes[i] = frame->bytes[i];
+		code(&other, frame, part * each, part + 1 < parts ? each : length - part * each, part, parts);
+		packets_emit_frame(&other);
 	}
-	code(frame, frame, 0, first, 0, first == length ? 1 : 2);
+	code(frame, frame, 0, parts == 1 ? length : each, 0, parts);
 	next_id++;
 	return PACKETS_CHANGED;
 }

@@ -4,7 +4,7 @@ use crate::frame::{self, Layout};
 use std::time::Duration;
 
 /// Frames that a module gets in one call (`PACKETS_BATCH`).
-pub const BATCH: usize = 16;
+pub const BATCH: usize = 32;
 
 /// A frame on its way.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Item {
     pub is_dropped: bool,
     /// What modules have added: it goes behind this one, and meets no other module.
     pub added: Vec<Vec<u8>>,
+    /// Memory of frames that have gone, for those that are added next.
+    pub spare: Vec<Vec<u8>>,
 }
 
 impl Item {
@@ -26,7 +28,9 @@ impl Item {
     pub fn begin(&mut self) {
         self.layout = frame::layout(&self.bytes);
         self.is_dropped = false;
-        self.added.clear();
+        if !self.added.is_empty() {
+            self.spare.append(&mut self.added);
+        }
     }
 
     /// What goes out in its place, in this order.

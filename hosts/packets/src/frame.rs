@@ -33,9 +33,24 @@ pub mod protocol {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The numbers of its VLANs, the outer one first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// The packet of IP in it.
     pub packet: Option<Packet>,
+}
+
+/// The numbers of a frame's VLANs, the outer one first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vlans {
+    numbers: [u16; TAGS],
+    count: usize,
+}
+
+impl std::ops::Deref for Vlans {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        &self.numbers[..self.count]
+    }
 }
 
 /// A packet of IP: places are offsets in the frame.
@@ -75,7 +90,8 @@ pub fn layout(frame: &[u8]) -> Layout {
         let (Some(tag), Some(next)) = (number(frame, at), number(frame, at + 2)) else {
             return layout;
         };
-        layout.vlans.push(tag & 0xfff);
+        layout.vlans.numbers[layout.vlans.count] = tag & 0xfff;
+        layout.vlans.count += 1;
         kind = next;
         at += 4;
     }
@@ -286,7 +302,7 @@ fn set_length(frame: &mut [u8], end: usize) {
     match kind {
         IPV4 if length >= 20 => put(frame, at + 2, length as u16),
         IPV6 if length >= 40 => put(frame, at + 4, (length - 40) as u16),
-        _ => return,
+        _ => {}
     }
 }
 
@@ -350,7 +366,7 @@ pub(crate) mod tests {
         assert_eq!(&frame[packet.payload.unwrap()], b"hello");
         let frame = udp6(b"hello");
         let found = layout(&frame);
-        assert_eq!(found.vlans, [7]);
+        assert_eq!(*found.vlans, [7]);
         let packet = found.packet.unwrap();
         assert_eq!(packet.destination, "fd00::2".parse::<IpAddr>().unwrap());
         assert_eq!(&frame[packet.payload.unwrap()], b"hello");

@@ -21,6 +21,8 @@ pub mod module;
 pub mod page;
 pub mod pcap;
 pub mod ring;
+mod room;
 pub mod run;
+pub mod traffic;
 pub mod users;
 pub mod view;

@@ -4,9 +4,9 @@ use crate::batch::{BATCH, Item};
 use crate::config::{ConfigError, Description, Kind};
 use crate::filter::Filter;
 use crate::frame::{self, Layout};
+use crate::room::{Header, ROOM, Room, Slot};
 use crate::view::View;
 use mullion::trust::PublicKey;
-use mullion::zerocopy::{FromBytes, Immutable, IntoBytes};
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,39 +15,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use thiserror::Error;
 
-/// Longest frame that a module gets or makes (`PACKETS_ROOM`).
-pub const ROOM: usize = 16384;
 /// Frames that a module may add to one.
 const EMITTED: usize = 16;
+/// Frames' memory that is kept for those that it adds next.
+const SPARE: usize = 2 * BATCH;
 /// Bytes of a report, and reports that wait to be read.
 const REPORT: usize = 4096;
 const REPORTS: usize = 256;
 
 /// The form of the agreement with `packets.h` (`PACKETS_FORM`).
-const FORM: u32 = 2;
-/// Bytes of the answers, in front of the frames; of a frame's header; and from one frame to the next.
-const ANSWERS: u64 = (BATCH * size_of::<i32>()) as u64;
-const HEADER: u64 = size_of::<Header>() as u64;
-const STRIDE: u64 = HEADER + ROOM as u64 + 1504;
+const FORM: u32 = 3;
 
 const NONE: u32 = u32::MAX;
 
 /// Bytes of its stack.
 const STACK: u64 = 64 << 10;
-
-/// `struct packets_frame`, without its bytes.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
-#[zerocopy(crate = "mullion::zerocopy")]
-#[repr(C)]
-struct Header {
-    length: u32,
-    original: u32,
-    packet: u32,
-    payload: u32,
-    end: u32,
-    port: u32,
-    nanoseconds: u64,
-}
 
 /// Why a module is not loaded.
 #[derive(Debug, Error)]
@@ -101,8 +83,8 @@ pub struct Module {
 struct Running {
     domain: Domain,
     steps: Function<fn(u32)>,
-    place: Ptr<u8>,
-    /// What is copied in or out just now.
+    room: Room,
+    /// A frame that is put together.
     stage: Vec<u8>,
 }
 
@@ -118,6 +100,7 @@ impl fmt::Debug for Running {
 #[derive(Debug, Default)]
 struct Shared {
     emitted: Mutex<Vec<Emitted>>,
+    spare: Mutex<Vec<Vec<u8>>>,
     reports: Mutex<VecDeque<Vec<u8>>>,
     refused: AtomicU64,
 }
@@ -155,7 +138,11 @@ impl Shared {
         {
             return self.refuse();
         }
-        let bytes = frame.slice(caller, u64::from(length))?.to_vec()?;
+        let mut bytes = lock(&self.spare).pop().unwrap_or_default();
+        bytes.resize(length as usize, 0);
+        frame
+            .slice(caller, u64::from(length))?
+            .copy_to(&mut bytes)?;
         let end = (end as usize).min(bytes.len());
         emitted.push(Emitted { at, bytes, end });
         Ok(0)
@@ -178,7 +165,7 @@ impl Module {
     /// As [`LoadError`] lists.
     pub fn load(host: &Host, description: &Description) -> Result<Module, LoadError> {
         let image = host.open(&description.image)?;
-        Module::of(description, &image, Limits::default())
+        Module::of(host, description, &image, Limits::default())
     }
 
     /// As [`Module::load`], of an image that is open, with limits that hold beside those of the description.
@@ -186,6 +173,7 @@ impl Module {
     /// # Errors
     /// As [`LoadError`] lists.
     pub fn of(
+        host: &Host,
         description: &Description,
         image: &Image,
         granted: Limits,
@@ -224,12 +212,11 @@ impl Module {
             .imports(imports)
             .limits(limits)
             .load()?;
-        let place = domain.function::<fn(u32) -> Ptr<u8>>("packets_place")?;
-        let place = place.call(FORM)?;
-        if place.is_null() {
+        let room = Room::new(host, &domain)?;
+        let place = domain.function::<fn(u32, Ptr<u8>) -> i32>("packets_place")?;
+        if place.call(FORM, room.place(&domain)?)? != 1 {
             return Err(LoadError::Form);
         }
-        place.slice(&domain, ANSWERS + BATCH as u64 * STRIDE)?;
         let steps = domain.function::<fn(u32)>("packets_steps")?;
         Ok(Module {
             filter: description.parsed_filter()?,
@@ -238,7 +225,7 @@ impl Module {
             running: Mutex::new(Some(Running {
                 domain,
                 steps,
-                place,
+                room,
                 stage: Vec::new(),
             })),
             shared,
@@ -301,6 +288,9 @@ impl Module {
 
     /// Whether what it would see of a frame is short enough for it.
     fn fits(&self, item: &Item) -> bool {
+        if item.bytes.len() <= ROOM {
+            return true;
+        }
         let fits = self.view.shown(&item.layout, item.bytes.len()).len() <= ROOM;
         if !fits {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -317,10 +307,19 @@ impl Module {
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&counters.frames, chosen.len() as u64);
         let start = Instant::now();
+        if counters.added.load(Ordering::Relaxed) > 0 {
+            let mut spare = lock(&self.shared.spare);
+            for &item in chosen {
+                spare.append(&mut items[item].spare);
+            }
+        }
         let result = self.step(inside, port, items, chosen);
         count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
         let mut emitted = lock(&self.shared.emitted);
         let Err(error) = result else {
+            if !emitted.is_empty() {
+                lock(&self.shared.spare).truncate(SPARE);
+            }
             for Emitted { at, mut bytes, end } in emitted.drain(..) {
                 let Some(&place) = chosen.get(at) else {
                     count(&counters.refused, 1);
@@ -345,45 +344,51 @@ impl Module {
         items: &mut [Item],
         chosen: &[usize],
     ) -> Result<(), Error> {
-        let mut place = inside.place.add(ANSWERS);
-        for &item in chosen {
-            self.show(inside, place, port, &items[item])?;
-            place = place.add(STRIDE);
+        let contents = inside.room.contents();
+        for (&item, slot) in chosen.iter().zip(&mut contents.of) {
+            self.show(slot, port, &items[item], &mut inside.stage);
         }
         inside.steps.call(chosen.len() as u32)?;
-        let answers: [i32; BATCH] = inside.place.cast().read(&inside.domain)?;
-        let mut place = inside.place.add(ANSWERS);
-        for (&item, answer) in chosen.iter().zip(answers) {
+        if self.description.kind == Kind::Monitor {
+            return Ok(());
+        }
+        let contents = inside.room.contents();
+        // Counted together: to add to what others read takes longer than a small frame does.
+        let (mut changed, mut dropped, mut refused) = (0, 0, 0);
+        for ((&item, slot), answer) in chosen.iter().zip(&contents.of).zip(contents.answers) {
             let item = &mut items[item];
-            match (self.description.kind, answer) {
-                (_, 0) | (Kind::Monitor, _) => {}
-                (Kind::Transcoder, 2) => {
-                    self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            match answer {
+                0 => {}
+                1 if self.change(slot, item, &mut inside.stage) => changed += 1,
+                2 => {
+                    dropped += 1;
                     item.is_dropped = true;
                 }
-                (Kind::Transcoder, 1) => self.change(inside, place, item)?,
-                (Kind::Transcoder, _) => _ = self.counters.refused.fetch_add(1, Ordering::Relaxed),
+                _ => refused += 1,
             }
-            place = place.add(STRIDE);
+        }
+        let counters = &self.counters;
+        for (counter, by) in [
+            (&counters.changed, changed),
+            (&counters.dropped, dropped),
+            (&counters.refused, refused),
+        ] {
+            if by > 0 {
+                counter.fetch_add(by, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
 
     /// Copies what it may see of a frame to its place.
-    fn show(
-        &self,
-        inside: &mut Running,
-        place: Ptr<u8>,
-        port: u32,
-        item: &Item,
-    ) -> Result<(), Error> {
+    fn show(&self, slot: &mut Slot, port: u32, item: &Item, stage: &mut Vec<u8>) {
         let (layout, frame) = (&item.layout, item.bytes.as_slice());
         let shown = self.view.shown(layout, frame.len());
         let seen = match self.view.locked.is_empty() {
             true => &frame[shown.clone()],
             false => {
-                self.view.show(layout, frame, &mut inside.stage);
-                inside.stage.as_slice()
+                self.view.show(layout, frame, stage);
+                stage.as_slice()
             }
         };
         let at = |at: Option<usize>| {
@@ -392,7 +397,7 @@ impl Module {
         };
         let packet = layout.packet.as_ref();
         let end = packet.map_or(frame.len(), |packet| packet.bytes.end);
-        let header = Header {
+        slot.header = Header {
             length: seen.len() as u32,
             original: frame.len() as u32,
             packet: at(packet.map(|packet| packet.bytes.start)),
@@ -403,41 +408,40 @@ impl Module {
             port,
             nanoseconds: item.time.as_nanos() as u64,
         };
-        place.cast().write(&inside.domain, &header)?;
-        let bytes = place.add(HEADER).slice(&inside.domain, seen.len() as u64)?;
-        bytes.copy_from(seen)
+        slot.bytes[..seen.len()].copy_from_slice(seen);
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
-    fn change(&self, inside: &mut Running, place: Ptr<u8>, item: &mut Item) -> Result<(), Error> {
-        let header: Header = place.cast().read(&inside.domain)?;
-        let length = header.length as usize;
+    /// Whether it can be so.
+    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) -> bool {
+        let length = slot.header.length as usize;
         let shown = self.view.shown(&item.layout, item.bytes.len());
         let is_whole = shown == (0..item.bytes.len());
         // A part can be changed, and not made longer or shorter.
         if !(frame::ETHERNET..=ROOM).contains(&length) || !is_whole && length != shown.len() {
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
+            return false;
         }
-        let bytes = place.add(HEADER).slice(&inside.domain, length as u64)?;
-        let new = &mut inside.stage;
+        let bytes = &slot.bytes[..length];
+        // As it was, for what is locked.
+        if !self.view.locked.is_empty() {
+            stage.clone_from(&item.bytes);
+        }
         let end = match is_whole {
             true => {
-                new.resize(length, 0);
-                bytes.copy_to(new)?;
-                (header.end as usize).min(length)
+                item.bytes.clear();
+                item.bytes.extend_from_slice(bytes);
+                (slot.header.end as usize).min(length)
             }
             false => {
-                new.clone_from(&item.bytes);
-                bytes.copy_to(&mut new[shown])?;
+                item.bytes[shown].copy_from_slice(bytes);
                 let packet = item.layout.packet.as_ref();
-                packet.map_or(new.len(), |packet| packet.bytes.end)
+                packet.map_or(item.bytes.len(), |packet| packet.bytes.end)
             }
         };
-        self.view.put_back(&item.layout, &item.bytes, new);
-        std::mem::swap(&mut item.bytes, new);
+        if !self.view.locked.is_empty() {
+            self.view.put_back(&item.layout, stage, &mut item.bytes);
+        }
         item.layout = frame::repair(&mut item.bytes, end);
-        self.counters.changed.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        true
     }
 }

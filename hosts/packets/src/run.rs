@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How long a thread waits at a silent port before it looks whether it is to stop.
 const SILENCE: Duration = Duration::from_millis(100);
 /// Frames that are taken through the modules together, at most.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 32;
 
 /// Forwards frames both ways between two ports, a thread each, until `stop` is set.
 ///

@@ -15,6 +15,7 @@ use crate::module::{LoadError, Module};
 use mullion::trust::challenge::{
     Challenge, Event, Frame, ProtocolError, Proven, Request, Session, body_length,
 };
+use mullion::trust::keynote::Work;
 use mullion::trust::{Decision, DocumentError, PublicKey};
 use mullion::{Asked, Authoriser, Limits};
 use mullion_loader::{Admitted, NotAdmitted};
@@ -123,7 +124,13 @@ impl Users {
             credentials: &load.credentials,
             ..Asked::default()
         };
-        let admitted = self.authoriser.admit(bytes.clone(), &asked)?;
+        let mut work = Work::of(match self.authoriser.knows(&key.key()) {
+            true => Work::KNOWN,
+            false => Work::STRANGER,
+        });
+        let admitted = self
+            .authoriser
+            .admit_within(bytes.clone(), &asked, &mut work)?;
         let id = |decision: &Decision| decision.module_type.clone();
         let id = admitted.decision().map(id).unwrap_or_default();
         let role = self.roles.iter().find(|role| role.id == id);
@@ -132,7 +139,7 @@ impl Users {
         // These very bytes were admitted; the host verifies them once more, and asks nobody.
         let image = forwarder.host().image(&description.name, bytes);
         let image = image.map_err(LoadError::from)?;
-        let mut module = Module::of(&description, &image, granted(&admitted))?;
+        let mut module = Module::of(forwarder.host(), &description, &image, granted(&admitted))?;
         module.owner = Some(key.key());
         forwarder.put(module, load.replace)?;
         tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");

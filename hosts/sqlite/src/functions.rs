@@ -109,6 +109,7 @@ extern "C" fn value(context: Handle) {
 pub(crate) extern "C" fn destroy(function: *mut c_void) {
     // SAFETY: `create` has made it, and SQLite gives it back once.
     let function = unsafe { Box::from_raw(function.cast::<Function>()) };
+    function.walled.forget((&raw const *function).cast());
     if function.destroy != 0 && function.life == function.walled.life.get() {
         function.walled.enter(std::ptr::null_mut(), &[], |_| {
             gate!(function.destroy, fn(u64))(function.user);
@@ -149,9 +150,27 @@ fn create(frame: &Frame, wanted: Wanted) -> Answer<c_int> {
         has(function.value, value),
         (function.inverse != 0).then_some(inverse as Step),
     );
-    let data = Box::into_raw(Box::new(wanted.function)).cast::<c_void>();
     let (arity, flags) = (wanted.arity, wanted.flags);
-    Ok(match wanted.is_window {
+    let shape = [
+        wanted.step.is_some(),
+        step.is_some(),
+        last_step.is_some(),
+        wanted.is_window,
+    ];
+    let key = format!(
+        "function {} {arity} {flags} {shape:?}",
+        name.to_string_lossy()
+    );
+    let mut function = wanted.function;
+    let replace = |earlier: &mut Function| {
+        std::mem::swap(earlier, &mut function);
+        true
+    };
+    if walled.take_over(&key, |function: &Function| function.life, replace) {
+        return Ok(0);
+    }
+    let data = Box::into_raw(Box::new(function)).cast::<c_void>();
+    let code = match wanted.is_window {
         true => host!(create_window_function: fn(Handle, *const c_char, c_int, c_int, *mut c_void,
             Option<Step>, Option<Last>, Option<Last>, Option<Step>, Destroy) -> c_int)(
             db,
@@ -177,7 +196,12 @@ fn create(frame: &Frame, wanted: Wanted) -> Answer<c_int> {
             last_step,
             destroy,
         ),
-    })
+    };
+    // With any other code SQLite has given it back already.
+    if code == 0 {
+        walled.registered.borrow_mut().insert(key, data as usize);
+    }
+    Ok(code)
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -295,6 +319,7 @@ extern "C" fn compare(
 extern "C" fn destroy_collation(data: *mut c_void) {
     // SAFETY: `create_collation_v2` has made it, and SQLite gives it back once.
     let collation = unsafe { Box::from_raw(data.cast::<Collation>()) };
+    collation.walled.forget(data);
     if collation.destroy != 0 && collation.life == collation.walled.life.get() {
         collation.walled.enter(std::ptr::null_mut(), &[], |_| {
             gate!(collation.destroy, fn(u64))(collation.user);
@@ -314,14 +339,27 @@ pub(crate) extern "C" fn create_collation_v2(
     mediate(|frame| {
         let (db, walled) = (frame.db(db)?, frame.walled);
         let name = walled.c_string(name)?;
-        let data = Box::into_raw(Box::new(Collation {
+        let collation = Collation {
             walled,
             user,
             compare: walled.function(at)?,
             destroy: walled.function(destroy)?,
             life: walled.life.get(),
-        }))
-        .cast::<c_void>();
+        };
+        let key = format!(
+            "collation {} {encoding} {}",
+            name.to_string_lossy(),
+            at != 0
+        );
+        let mut collation = collation;
+        let replace = |earlier: &mut Collation| {
+            std::mem::swap(earlier, &mut collation);
+            true
+        };
+        if walled.take_over(&key, |collation: &Collation| collation.life, replace) {
+            return Ok(0);
+        }
+        let data = Box::into_raw(Box::new(collation)).cast::<c_void>();
         let has = (at != 0).then_some(compare as Compare);
         let code = host!(create_collation_v2: fn(Handle, *const c_char, c_int, *mut c_void, Option<Compare>, Destroy)
             -> c_int)(db, name.as_ptr(), encoding, data, has, destroy_collation);
@@ -329,6 +367,8 @@ pub(crate) extern "C" fn create_collation_v2(
             // SQLite does not give it back then.
             // SAFETY: it was made above, and nobody else has it.
             drop(unsafe { Box::from_raw(data.cast::<Collation>()) });
+        } else {
+            walled.registered.borrow_mut().insert(key, data as usize);
         }
         Ok(code)
     })

@@ -12,6 +12,7 @@ mod api;
 mod format;
 mod functions;
 mod heap;
+mod learn;
 mod load;
 mod memory;
 mod statements;
@@ -79,6 +80,16 @@ pub unsafe extern "C" fn sqlite3_extension_init(
         );
         if code != 0 {
             return code;
+        }
+    }
+    let listed = std::env::var_os(load::LOAD).unwrap_or_default();
+    for file in std::env::split_paths(&listed).filter(|file| !file.as_os_str().is_empty()) {
+        if let Err(error) = load::load(db, &file, None) {
+            if !message.is_null() {
+                // SAFETY: as above.
+                unsafe { *message = memory::allocated(format!("mullion: {error}").as_bytes()) };
+            }
+            return ERROR;
         }
     }
     OK_LOAD_PERMANENTLY

@@ -1,10 +1,11 @@
 //! From a module's file and its policy to an extension that SQLite has.
 
+use crate::learn::{self, Learning};
 use crate::table::Offered;
 use crate::walled::{Handle, Walled, gate};
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
-use mullion_word_runtime::{Domain, Host, LoadError, Module, ModuleError};
+use mullion_word_runtime::{Domain, Host, LoadError, Module, ModuleError, Note};
 use mullion_word_verifier::verify;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,14 @@ use thiserror::Error;
 
 /// SQLite's functions as policies speak of them.
 pub(crate) const INTERFACE: &str = include_str!("../sqlite3.toml");
+
+const BUSY: c_int = 5;
+
+/// A folder with policies, in the place of those beside modules.
+const POLICIES: &str = "MULLION_WORD_POLICIES";
+
+/// Files that are loaded with this library, separated by colons.
+pub(crate) const LOAD: &str = "MULLION_SQLITE_LOAD";
 
 /// What a module's heap may grow to, if its policy does not say.
 const MEMORY: u64 = 64 << 20;
@@ -58,6 +67,11 @@ pub(crate) enum Error {
     Entry(String),
     #[error("{0}")]
     Started(String),
+    #[error(
+        "{0} replaces a function or a collation, and SQLite replaces none while a statement runs: \
+        name its file in {LOAD} before `.load`"
+    )]
+    Busy(String),
 }
 
 /// An extension, with what loads it again.
@@ -79,9 +93,19 @@ pub(crate) fn all() -> MutexGuard<'static, Vec<Extension>> {
 
 /// Loads an extension for a connection. Its policy lies beside it, if none is named.
 pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(), Error> {
-    let policy = policy.map_or_else(|| path.with_extension("toml"), Path::to_path_buf);
+    let policy = policy.map_or_else(|| policy_of(path), Path::to_path_buf);
     let bytes = read(path)?;
-    let text = String::from_utf8_lossy(&read(&policy)?).into_owned();
+    let learns = learn::folder();
+    let text = match read(&policy) {
+        // An extension that learns may begin with nothing.
+        Err(Error::Read { source, .. })
+            if learns.is_some() && source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Vec::new()
+        }
+        text => text?,
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
     let file = File::parse(&text).map_err(|source| Error::Policy {
         path: policy.clone(),
         source,
@@ -97,7 +121,10 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
         source,
     })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = file.module.clone().unwrap_or_else(|| stem.into_owned());
+    let name = file
+        .module
+        .clone()
+        .unwrap_or_else(|| stem.clone().into_owned());
 
     let verified = verify(bytes.clone()).map_err(|source| Error::Verify {
         path: path.to_path_buf(),
@@ -105,8 +132,17 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     })?;
     let host = Host::new()?;
     let module = Module::new(&name, &verified)?;
-    let entry = entry_of(&file, &verified);
-    let domain = host.load_with(&module, lowered, &mut resolve)?;
+    let entry = entry_of(&file, &stem, &verified);
+    let domain = match learns {
+        None => host.load_with(&module, lowered, &mut resolve)?,
+        Some(folder) => {
+            let symbols = Symbols::new(bytes.clone());
+            let learning = Learning::new(folder, &stem, file.clone(), symbols);
+            let hook = move |note: &Note<'_>| learning.note(note);
+            // SAFETY: who sets the variable runs the extension as any other, without a wall.
+            unsafe { host.learn_with(&module, lowered, &mut resolve, hook)? }
+        }
+    };
     let entry = entry.and_then(|entry| domain.function(&entry));
     let entry = entry.ok_or_else(|| Error::Entry(name.clone()))? as u64;
     let (table, bytes_of_table) = (offered.table(), Offered::bytes());
@@ -131,6 +167,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
+/// A module's policy: in the folder that the user has named, or beside the module.
+fn policy_of(path: &Path) -> PathBuf {
+    let beside = path.with_extension("toml");
+    let folder = std::env::var_os(POLICIES).filter(|folder| !folder.is_empty());
+    let named = folder.and_then(|folder| Some(Path::new(&folder).join(beside.file_name()?)));
+    named.unwrap_or(beside)
+}
+
 /// SQLite's functions, and the C library's.
 fn resolve(name: &str) -> Option<usize> {
     let offered = Offered::get().ok()?.find(name);
@@ -142,8 +186,8 @@ fn resolve(name: &str) -> Option<usize> {
     })
 }
 
-/// The entry that the policy names, or the only function of the module that is called like one.
-fn entry_of(file: &File, verified: &mullion_word_verifier::Verified) -> Option<String> {
+/// The entry that the policy names, the one that SQLite would look for by the file's name, or the only one.
+fn entry_of(file: &File, stem: &str, verified: &mullion_word_verifier::Verified) -> Option<String> {
     if let Some(entry) = &file.entry {
         return Some(entry.clone());
     }
@@ -151,9 +195,15 @@ fn entry_of(file: &File, verified: &mullion_word_verifier::Verified) -> Option<S
     let defined = verified
         .symbols()
         .filter(|(_, symbol)| symbol.address.is_some());
-    let mut entries = defined.filter(|(_, symbol)| is_entry(symbol.name));
-    let first = entries.next()?.1.name.to_owned();
-    entries.next().is_none().then_some(first)
+    let names = defined.map(|(_, symbol)| symbol.name.to_owned());
+    let entries: Vec<String> = names.filter(|name| is_entry(name)).collect();
+    let letters = stem.chars().filter(char::is_ascii_alphabetic);
+    let usual: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let usual = format!("sqlite3_{usual}_init");
+    match entries.contains(&usual) || entries.len() != 1 {
+        true => Some(usual),
+        false => entries.into_iter().next(),
+    }
 }
 
 impl Extension {
@@ -174,6 +224,7 @@ impl Extension {
         match code {
             // SQLITE_OK, and SQLITE_OK_LOAD_PERMANENTLY, which says that the file must stay: it does.
             Some(0 | 256) => Ok(()),
+            Some(BUSY) => Err(Error::Busy(walled.name.clone())),
             Some(code) => {
                 let said = said.map(|said| format!(": {}", said.to_string_lossy()));
                 let said = said.unwrap_or_default();

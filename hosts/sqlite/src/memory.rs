@@ -41,7 +41,7 @@ pub(crate) extern "C" fn realloc64(at: u64, bytes: u64) -> u64 {
         }
         let old = walled.heap.borrow().size(at);
         match old {
-            Some(old) if bytes <= old && 2 * bytes > old => return Ok(at),
+            Some(old) if bytes <= old && 2 * bytes > old => Ok(at),
             Some(old) => {
                 let Some(to) = walled.take(bytes) else {
                     return Ok(0);

@@ -40,7 +40,7 @@ fn mediators() -> HashMap<&'static str, usize> {
         functions: create_function, create_function_v2, create_window_function, user_data, create_collation,
             create_collation_v2, overload_function;
         tables: create_module, create_module_v2, declare_vtab, vtab_config, vtab_on_conflict, vtab_collation,
-            vtab_distinct, vtab_in, vtab_in_first, vtab_in_next, vtab_rhs_value;
+            vtab_distinct, vtab_in, vtab_in_first, vtab_in_next, vtab_rhs_value, keyword_name;
         statements: prepare_v2, prepare_v3, step, reset, finalize, column_count, data_count, column_type, column_int,
             column_int64, column_double, column_bytes, column_bytes16, column_text, column_blob, column_text16,
             column_name, column_decltype, column_table_name, column_value, bind_null, bind_int, bind_int64,

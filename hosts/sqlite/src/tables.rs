@@ -62,7 +62,7 @@ enum Method {
 struct Kind {
     walled: &'static Walled,
     /// What SQLite calls.
-    _ours: Box<Methods>,
+    ours: Box<Methods>,
     theirs: [u64; METHODS],
     /// Where the module has its structure.
     at: u64,
@@ -657,6 +657,7 @@ fn methods(theirs: &[u64; METHODS], version: c_int) -> Methods {
 extern "C" fn drop_kind(kind: *mut c_void) {
     // SAFETY: `create_module_v2` has made it, and SQLite gives it back once, when no table is left.
     let kind = unsafe { Box::from_raw(kind.cast::<Kind>()) };
+    kind.walled.forget((&raw const *kind).cast());
     if kind.destroy != 0 && kind.life == kind.walled.life.get() {
         kind.walled.enter(std::ptr::null_mut(), &[], |_| {
             gate!(kind.destroy, fn(u64))(kind.user);
@@ -709,23 +710,35 @@ pub(crate) extern "C" fn create_module_v2(
             return refused("a module of tables lacks a method that SQLite always calls");
         }
         let ours = Box::new(methods(&theirs, version.clamp(1, 2)));
+        let key = format!("table {}", name.to_string_lossy());
+        let destroy = walled.function(destroy)?;
+        let replace = |earlier: &mut Kind| {
+            let is_same = earlier.ours.methods == ours.methods;
+            if is_same {
+                (earlier.theirs, earlier.at, earlier.user) = (theirs, at, user);
+                (earlier.destroy, earlier.life) = (destroy, walled.life.get());
+            }
+            is_same
+        };
+        if walled.take_over(&key, |kind: &Kind| kind.life, replace) {
+            return Ok(OK);
+        }
         let methods = &raw const *ours;
-        let kind = Box::new(Kind {
+        let kind = Box::into_raw(Box::new(Kind {
             walled,
-            _ours: ours,
+            ours,
             theirs,
             at,
             user,
-            destroy: walled.function(destroy)?,
+            destroy,
             life: walled.life.get(),
-        });
-        Ok(create(
-            db,
-            name.as_ptr(),
-            methods,
-            Box::into_raw(kind),
-            Some(drop_kind),
-        ))
+        }));
+        let code = create(db, name.as_ptr(), methods, kind, Some(drop_kind));
+        // With any other code SQLite has given it back already.
+        if code == OK {
+            walled.registered.borrow_mut().insert(key, kind as usize);
+        }
+        Ok(code)
     })
 }
 
@@ -760,4 +773,25 @@ pub(crate) extern "C" fn vtab_config(db: Handle, what: c_int, value: c_int) -> c
 
 pub(crate) extern "C" fn vtab_on_conflict(db: Handle) -> c_int {
     mediate(|frame| Ok(host!(vtab_on_conflict: fn(Handle) -> c_int)(frame.db(db)?)))
+}
+
+/// A keyword of SQL. Modules keep its address, so it is granted in its place, for good: SQLite's constants, with at most
+/// three bytes of their neighbours on each side.
+pub(crate) extern "C" fn keyword_name(number: c_int, to: u64, length: u64) -> c_int {
+    mediate(|frame| {
+        let (mut at, mut bytes) = (std::ptr::null::<c_char>(), 0);
+        let find = host!(keyword_name: fn(c_int, *mut *const c_char, *mut c_int) -> c_int);
+        let code = find(number, &raw mut at, &raw mut bytes);
+        if code == OK {
+            let (host, domain) = (&frame.walled.host, &frame.walled.domain);
+            // SAFETY: constants, which the module only reads.
+            let granted = unsafe { host.grant(domain, at as usize, bytes as usize, false) };
+            if let Err(error) = granted {
+                return refused(error.to_string());
+            }
+            frame.walled.write_pointer(to, at as u64)?;
+            frame.walled.write(length, &bytes.to_ne_bytes())?;
+        }
+        Ok(code)
+    })
 }

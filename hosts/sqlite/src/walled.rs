@@ -13,8 +13,9 @@
 
 use crate::heap::{Heap, HeapError};
 use crate::statements::Statement;
+use crate::table::Offered;
 use mullion_symbols::Symbols;
-use mullion_word_runtime::{Domain, Granted, Host, Report};
+use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::Access;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -59,6 +60,9 @@ pub(crate) struct Walled {
     lent: RefCell<Vec<Lent>>,
     /// Values that are good until the call returns.
     values: RefCell<Vec<usize>>,
+    /// What it has registered with SQLite, by kind and name: the data of the callbacks. A life that registers the same again
+    /// takes that over, because SQLite replaces nothing while a statement runs.
+    pub(crate) registered: RefCell<HashMap<String, usize>>,
     /// Counts restarts.
     pub(crate) life: Cell<u64>,
     fault: RefCell<Option<String>>,
@@ -157,6 +161,7 @@ impl Walled {
             statements: RefCell::default(),
             strings: RefCell::default(),
             kept: RefCell::default(),
+            registered: RefCell::default(),
             lent: RefCell::default(),
             values: RefCell::default(),
             life: Cell::new(0),
@@ -212,14 +217,59 @@ impl Walled {
 
     /// A report with the line of the module's source.
     fn describe(&self, report: &Report) -> String {
+        let function = report.address.filter(|_| report.kind == FaultKind::Call);
+        let function = function.and_then(|at| Offered::get().ok()?.name(at as usize));
+        let mut text = match (function, report.kind) {
+            // The module calls it by an address in SQLite's table.
+            (Some(name), _) => {
+                format!("a call of {name}, which `allow = [\"{name}\"]` in its policy would allow")
+            }
+            (_, FaultKind::Time) => "its time is over (`time` in [limits])".to_owned(),
+            (_, FaultKind::DataStack) => "its stack is full (`stack` in [limits])".to_owned(),
+            (_, FaultKind::Policy) => report.object.clone(),
+            (_, kind) => {
+                let address = report
+                    .address
+                    .map(|at| format!(" of {at:#x}"))
+                    .unwrap_or_default();
+                let object = match report.object.as_str() {
+                    "" => String::new(),
+                    object => format!(", {object}"),
+                };
+                format!("{kind:?}{address}{object}")
+            }
+        };
         let place = match report.instruction {
             0 => None,
             at => self.symbols.borrow_mut().find(at).into_iter().next(),
         };
-        match place.filter(|place| place.line.is_some()) {
-            Some(place) => format!("{report}; at {place}"),
-            None => report.to_string(),
+        if let Some(place) = place.filter(|place| place.line.is_some()) {
+            text.push_str(&format!("; at {place}"));
         }
+        text
+    }
+
+    /// Has this life take over what an earlier one has registered with SQLite under this name; whether it did.
+    pub(crate) fn take_over<T>(
+        &self,
+        name: &str,
+        life: impl Fn(&T) -> u64,
+        with: impl FnOnce(&mut T) -> bool,
+    ) -> bool {
+        let Some(at) = self.registered.borrow().get(name).copied() else {
+            return false;
+        };
+        // SAFETY: `forget` takes it away before it goes, nobody else looks at it meanwhile, and names of different kinds
+        // of data begin with different letters.
+        let found = unsafe { &mut *(at as *mut T) };
+        life(found) != self.life.get() && with(found)
+    }
+
+    /// SQLite gives data back.
+    pub(crate) fn forget(&self, at: *const c_void) {
+        self.registered
+            .borrow_mut()
+            .retain(|_, known| *known != at as usize);
     }
 
     /// Why it takes no calls.

@@ -31,6 +31,7 @@ mod sign;
 mod sip;
 mod verify;
 mod version;
+mod word;
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -86,6 +87,7 @@ pub(crate) enum Command {
     Sip(sip::Args),
     Type(module_type::Args),
     Bind(bind::Args),
+    Word(word::Args),
     Fetch(fetch::Args),
     #[command(hide = true)]
     Manual(manual::Args),
@@ -127,6 +129,7 @@ impl Command {
             Command::Sign(args) => args.run(),
             Command::Sip(args) => args.run(),
             Command::Type(args) => args.run(),
+            Command::Word(args) => args.run(),
             Command::Fetch(args) => args.run(),
             Command::Manual(args) => args.run(crate::command_line()),
             Command::Version(args) => args.run(),

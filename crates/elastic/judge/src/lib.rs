@@ -30,7 +30,7 @@ mod unit;
 pub use refusal::{Place, Refusal};
 
 use lang_c::driver::{Config, Flavor, Parse, parse_preprocessed};
-use mullion_trust::elastic::{Elastic, Rule};
+use mullion_decide::elastic::{Elastic, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@
 //! the place of everything.
 
 use crate::refusal::{Place, Refusal};
-use mullion_trust::elastic::Rule;
+use mullion_decide::elastic::Rule;
 use std::collections::HashMap;
 use std::ops::Range;
 

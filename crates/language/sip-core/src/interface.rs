@@ -9,11 +9,14 @@ use mullion_sip_digest::Digest;
 
 use crate::critical::{self, AsHost, Critical};
 use crate::current;
+use crate::decide;
+use crate::decide::ChannelEnd;
 #[cfg(not(feature = "separate"))]
 use crate::decide::{DecideError, Decider};
 use crate::hooks::Hooks;
 use crate::owners::{self, Owner, Teardown};
 use crate::process::{self, Child, Exit, First, Life, Options, Rights, SpawnError, Unfinished};
+use crate::refused::Refused;
 use crate::start::{self, StartError};
 use crate::state::{self, State};
 use crate::system::{self, FutexWait};
@@ -312,6 +315,35 @@ impl Core {
     #[cfg(not(feature = "separate"))]
     pub fn decided_by(self, decider: Box<dyn Decider>) -> Result<(), DecideError> {
         start::decided_by(decider)
+    }
+}
+
+/// Who has which end of a channel.
+impl Core {
+    /// Whether anybody is to be asked, and told.
+    #[inline]
+    pub fn is_decided(self) -> bool {
+        decide::is_asked()
+    }
+
+    /// Asks whether an owner may have an end; the host may.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn may_have(self, owner: Owner, end: ChannelEnd) -> Result<(), Refused> {
+        decide::may_have(owner, end)
+    }
+
+    /// The end is the process's with this number now, which has begun; nothing, if no process has the number.
+    pub fn end_came(self, index: u32, end: ChannelEnd) {
+        if let Some(process) = process::place(index) {
+            decide::came(process.owner(), end);
+        }
+    }
+
+    /// The end is its holder's no more.
+    pub fn end_went(self, end: ChannelEnd) {
+        decide::went(end);
     }
 }
 

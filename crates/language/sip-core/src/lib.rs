@@ -33,6 +33,7 @@ mod interface;
 pub mod locals;
 mod owners;
 pub mod process;
+mod refused;
 mod start;
 mod state;
 mod system;
@@ -48,9 +49,10 @@ pub mod owner {
 }
 
 pub use critical::{AsHost, Critical};
-pub use decide::{DecideError, Decider, Refused, Span};
+pub use decide::{ChannelEnd, DecideError, Decider, Span};
 pub use hooks::Hooks;
 pub use interface::{Core, Running};
+pub use refused::Refused;
 pub use start::StartError;
 pub use state::State;
 pub use system::FutexWait;

@@ -65,6 +65,7 @@ pub use any::{AnyEndpoint, Mismatch};
 pub use contract::{Contract, Info, Side};
 pub use select::{Incoming, Port, select, select_for};
 
+pub(crate) mod admit;
 pub(crate) mod any;
 pub(crate) mod bytes;
 pub(crate) mod contract;

@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
-use mullion_sip_core::Hooks;
 use mullion_sip_core::owner::{self, Owner};
+use mullion_sip_core::{Hooks, Refused};
 use mullion_sip_digest::Digest;
 
 pub use crate::channel::bytes::{ByBytes, Unsent};
@@ -111,6 +111,15 @@ impl Interior {
     /// Gives up a value, and says how much it has counted.
     pub fn pack_counted<T: Handles>(self, value: T) -> (Parcel<T>, u64) {
         Parcel::packed(value)
+    }
+
+    /// Asks whether an owner may have the ends of channels in the value.
+    ///
+    /// # Errors
+    /// It may not have one of them.
+    #[inline]
+    pub fn ask<T: Handles>(self, parcel: &Parcel<T>, owner: Owner) -> Result<(), Refused> {
+        parcel.ask(owner)
     }
 
     /// Takes the value, for the calling thread's owner.

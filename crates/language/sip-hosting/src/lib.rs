@@ -15,7 +15,7 @@
 mullion_sip::__no_process_depends_on! {"mullion-sip-hosting"}
 
 pub use mullion_sip::__host::{
-    Critical, DecideError, Decider, Deputy, Host, HostError, Parcel, Refused, Span, Start,
-    StartError, Supervised, commons, end_as, enter_kernel, enter_kernel_as_host, in_use, remote,
-    share,
+    ChannelEnd, Critical, DecideError, Decider, Deputy, Host, HostError, Parcel, Refused, Span,
+    Start, StartError, Supervised, commons, end_as, enter_kernel, enter_kernel_as_host, in_use,
+    remote, share,
 };

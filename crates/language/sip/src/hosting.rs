@@ -4,7 +4,7 @@ pub use crate::host::{Deputy, Host, HostError, enter_kernel, enter_kernel_as_hos
 pub use crate::process::program::end_as;
 pub use crate::start::{Start, StartError};
 pub use crate::supervised::Supervised;
-pub use mullion_sip_core::{Critical, DecideError, Decider, Refused, Span};
+pub use mullion_sip_core::{ChannelEnd, Critical, DecideError, Decider, Refused, Span};
 pub use mullion_sip_exchange::interior::Parcel;
 
 use crate::inner::{CORE, EXCHANGE};

@@ -82,22 +82,22 @@ pub struct Kernel {
 
     // From version 1.2 on.
     /// The number of a contract that the host has offered, by its digest of 32 bytes.
-    // SAFETY: for the caller, as above; so all that follow.
+    // SAFETY: asked of the caller: 32 bytes can be read at `digest`, and a number written at `number`; nulls are refused.
     pub contract: unsafe extern "C" fn(digest: *const u8, number: *mut u32) -> u32,
     /// A new channel: the numbers of its client's and its server's end.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: numbers can be written at `client` and `server`, or they are null, which is refused.
     pub create_channel:
         unsafe extern "C" fn(contract: u32, client: *mut u64, server: *mut u64) -> u32,
     /// What is known of an end.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: a `Channel` can be written at `about`, or it is null, which is refused.
     pub channel: unsafe extern "C" fn(channel: u64, about: *mut Channel) -> u32,
     /// Sends a message, by its number in the contract, with these bytes as its payload. Never waits. After the contract's
     /// last message the end is closed.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `bytes`, or it is null, which is refused.
     pub send:
         unsafe extern "C" fn(channel: u64, message: u32, bytes: *const u8, length: usize) -> u32,
     /// Waits for a message: its number, and its payload as bytes. One for which `room` is too small stays.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `room` bytes can be written at `bytes`, and a number at each of the others; nulls are refused.
     pub receive: unsafe extern "C" fn(
         channel: u64,
         deadline: u64,
@@ -107,7 +107,7 @@ pub struct Kernel {
         length: *mut usize,
     ) -> u32,
     /// Waits until one of at most [`WAITS`] ends has a message or has lost its peer: its index.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `count` numbers can be read at `channels`, and one written at `index`; nulls are refused.
     pub wait_any: unsafe extern "C" fn(
         channels: *const u64,
         count: usize,
@@ -117,13 +117,13 @@ pub struct Kernel {
     /// Closes an end.
     pub close: extern "C" fn(channel: u64) -> u32,
     /// Gives the process a name, at which it takes channels of a contract.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `path`, or it is null, which is refused.
     pub bind: unsafe extern "C" fn(path: *const u8, length: usize, contract: u32) -> u32,
     /// Takes a name of the process away.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `path`, or it is null, which is refused.
     pub unbind: unsafe extern "C" fn(path: *const u8, length: usize) -> u32,
     /// Waits for the next channel at a name of the process.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `path`, and a number written at `channel`; nulls are refused.
     pub accept: unsafe extern "C" fn(
         path: *const u8,
         length: usize,
@@ -131,13 +131,13 @@ pub struct Kernel {
         channel: *mut u64,
     ) -> u32,
     /// Gives the service of a name one end of a channel. If it is refused, the caller keeps it.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `path`, or it is null, which is refused.
     pub look_up: unsafe extern "C" fn(path: *const u8, length: usize, channel: u64) -> u32,
     /// The number of a program that the host has offered, by its name.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `length` bytes can be read at `name`, and a number written at `number`; nulls are refused.
     pub program: unsafe extern "C" fn(name: *const u8, length: usize, number: *mut u32) -> u32,
     /// A new process, with an argument and, unless `channel` is 0, an end. If no process can be made, the end is closed.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: a `Wish` can be read at `wish` unless it is null, and a number written at `child`.
     pub create_process: unsafe extern "C" fn(
         program: u32,
         wish: *const Wish,
@@ -148,10 +148,10 @@ pub struct Kernel {
     /// Ends a child.
     pub kill: extern "C" fn(child: u64) -> u32,
     /// Waits for the end of a child, whose number is nobody's then.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: an `End` can be written at `end`, or it is null, which is refused.
     pub wait: unsafe extern "C" fn(child: u64, deadline: u64, end: *mut End) -> u32,
     /// What the calling process (0), or a child of it, uses.
-    // SAFETY: as above.
+    // SAFETY: asked of the caller: `Statistics` can be written at `statistics`, or it is null, which is refused.
     pub statistics: unsafe extern "C" fn(process: u64, statistics: *mut Statistics) -> u32,
 }
 
@@ -235,6 +235,7 @@ extern "C" fn create_thread(body: extern "C" fn(usize), argument: usize) -> u32 
         Err(ThreadError::NoProcess) => Refusal::NoProcess as u32,
         Err(ThreadError::TooMany) => Refusal::TooMany as u32,
         Err(ThreadError::NoStack) => Refusal::NoMemory as u32,
+        Err(ThreadError::Refused(_)) => Refusal::NotPermitted as u32,
     }
 }
 

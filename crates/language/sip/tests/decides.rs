@@ -1,38 +1,67 @@
-//! The supervisor decides who has which span of memory: its books say what the allocators' tables say, and what it
-//! refuses has not come about.
+//! The supervisor decides who has which span of memory, and which end of a channel: its records say what the allocators'
+//! tables and the lists of ends say, and what it refuses has not come about.
 
 mod host;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host::host;
+use mullion_sip::channel::Contract;
 use mullion_sip::heap::{ProcessHeaps, UNIT};
 use mullion_sip::kernel::kernel;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{
-    Cause, Child, Exit, Home, Kind, Options, Program, SpawnError, exit, spawn,
+    Cause, Child, Exit, Home, Kind, Options, Program, Rights, SpawnError, exit, open, serve, spawn,
 };
-use mullion_sip::{ExBox, exchange, thread};
-use mullion_sip_hosting::{DecideError, Decider, Refused, Span, Start, Supervised, in_use};
+use mullion_sip::thread::ThreadError;
+use mullion_sip::{ExBox, contract, exchange, thread};
+use mullion_sip_hosting::{
+    ChannelEnd, DecideError, Decider, Refused, Span, Start, Supervised, in_use,
+};
 use mullion_supervisor::{DomainId, GroupId, Permission, Subject};
 
 #[global_allocator]
 static HEAPS: ProcessHeaps = ProcessHeaps;
 
+contract! {
+    /// One question.
+    mod ask {
+        Ask: client { Question(u32) -> Answer }
+        Answer: server { Reply(u64) -> end }
+    }
+}
+
+contract! {
+    /// One channel, in a box.
+    mod hand {
+        Give: client { End(ExBox<ask::Client<ask::Ask>>) -> end }
+    }
+}
+
 /// A supervisor that is asked, unless the question is to be refused.
 #[derive(Debug, Default)]
 struct Probe {
     supervised: Supervised,
+    /// Where the end is that a record is of.
+    places: Mutex<HashMap<usize, usize>>,
     /// Questions until one is refused; from `NEVER` on, none is.
     left: AtomicUsize,
     refused: Mutex<Option<&'static str>>,
 }
 
 const NEVER: usize = usize::MAX / 2;
+const PAGE: usize = 4 << 10;
+/// Bytes of an end's place.
+const END: usize = 64;
+
+fn pages(bytes: &Range<usize>) -> impl Iterator<Item = usize> {
+    bytes.clone().step_by(PAGE)
+}
 
 impl Probe {
     fn ask(&self, question: &'static str) -> Result<(), Refused> {
@@ -67,8 +96,9 @@ impl Decider for Handle {
     }
 
     fn give(&self, process: Owner, span: Span) -> Result<(), Refused> {
-        assert!(span.bytes.is_power_of_two() && span.start.is_multiple_of(UNIT));
-        self.0.ask("a span")?;
+        let is_stack = span.bytes == thread::STACK - PAGE;
+        assert!(is_stack || span.bytes.is_power_of_two() && span.start.is_multiple_of(UNIT));
+        self.0.ask(if is_stack { "a stack" } else { "a span" })?;
         self.0.supervised.give(process, span)
     }
 
@@ -76,43 +106,79 @@ impl Decider for Handle {
         self.0.supervised.take_back(process, span);
     }
 
+    fn may_have(&self, process: Owner, end: ChannelEnd) -> Result<(), Refused> {
+        self.0.ask("an end")?;
+        self.0.supervised.may_have(process, end)
+    }
+
+    fn came(&self, process: Owner, end: ChannelEnd) {
+        let mut places = self.0.places.lock().expect("no panic");
+        places.insert(end.record, end.place);
+        self.0.supervised.came(process, end);
+    }
+
+    fn went(&self, end: ChannelEnd) {
+        self.0.supervised.went(end);
+    }
+
     fn end(&self, process: Owner) {
         self.0.supervised.end(process);
     }
 }
 
-/// Who has which unit, by the supervisor's books, and by the allocator's table; while no process takes or gives any.
+/// Who has which unit, stack and end, by the supervisor's records, and by the tables and lists of the kernel; while no process
+/// takes or gives any.
 fn agree(probe: &Probe) {
     let (snapshot, domains) = probe.supervised.snapshot();
+    let places = probe.places.lock().expect("no panic").clone();
     let owner_of = |id: DomainId| domains.iter().find(|(domain, _)| *domain == id);
-    let mut in_books = BTreeSet::new();
+    let (mut recorded, mut ends) = (BTreeSet::new(), BTreeSet::new());
     let mut shared = 0;
     for (range, holding) in &snapshot.regions {
         for (subject, grant) in &holding.grants {
-            assert_eq!(grant.access, Permission::ReadWrite);
             match subject {
                 Subject::Domain(domain) => {
                     let (_, owner) = owner_of(*domain).expect("a process");
                     assert_eq!(holding.owner, DomainId::SUPERVISOR);
+                    let bytes = range.start() as usize * 4..range.end() as usize * 4;
                     assert_eq!(holding.grants.len(), 1, "{range:?} is one's alone");
-                    for unit in (range.start() * 4..range.end() * 4).step_by(UNIT) {
-                        in_books.insert((owner.to_bits(), unit as usize));
+                    if grant.access == Permission::Read {
+                        assert_eq!(bytes.len(), 4);
+                        ends.insert((owner.to_bits(), places[&bytes.start]));
+                        continue;
                     }
+                    assert_eq!(grant.access, Permission::ReadWrite);
+                    recorded.extend(pages(&bytes).map(|page| (owner.to_bits(), page)));
                 }
                 Subject::Group(_) => shared += 1,
             }
         }
     }
     assert_eq!(shared, 1, "the exchange heap is one group's");
-    let mut in_table = BTreeSet::new();
+    let (mut in_tables, mut in_lists) = (BTreeSet::new(), BTreeSet::new());
     for holding in host().memory().holdings {
-        if holding.kind == Kind::Heap {
-            for unit in (holding.start..holding.start + holding.bytes).step_by(UNIT) {
-                in_table.insert((holding.owner.to_bits(), unit));
+        let (owner, bytes) = (holding.owner, holding.start..holding.start + holding.bytes);
+        match holding.kind {
+            Kind::Heap | Kind::Stack => {
+                in_tables.extend(pages(&bytes).map(|page| (owner.to_bits(), page)));
             }
+            Kind::Exchange if holding.bytes == END => {
+                in_lists.insert((owner.to_bits(), holding.start));
+            }
+            _ => {}
         }
     }
-    assert_eq!(in_books, in_table);
+    assert_eq!(recorded, in_tables);
+    assert!(
+        ends.is_subset(&in_lists),
+        "an end is a block on its holder's list"
+    );
+    let survey = host().survey();
+    let held = |owner: &Owner| survey.iter().filter(|end| end.owner == *owner).count();
+    for (_, owner) in &domains {
+        let recorded = ends.iter().filter(|(holder, _)| *holder == owner.to_bits());
+        assert_eq!(recorded.count(), held(owner), "ends of {owner:?}");
+    }
     let statistics = host().statistics().into_iter();
     let living: BTreeSet<u64> = statistics
         .filter(|process| process.exit.is_none())
@@ -143,9 +209,9 @@ fn lives(seed: u64) {
     };
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     let mut pages = Vec::new();
-    let mut sent = Vec::new();
+    let (mut sent, mut ends, mut given) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..200 {
-        match next(6) {
+        match next(10) {
             0 => blocks.push(vec![1; 1 + next(8 * UNIT)]),
             1 if !blocks.is_empty() => drop(blocks.swap_remove(next(blocks.len()))),
             2 => pages.push((kernel().allocate_pages)(1 + next(4 * UNIT))),
@@ -153,6 +219,20 @@ fn lives(seed: u64) {
                 (kernel().release_pages)(pages.swap_remove(next(pages.len())));
             }
             4 => sent.push(ExBox::new(seed)),
+            5 => ends.push(ask::channel().expect("a channel")),
+            6 if !ends.is_empty() => drop(ends.swap_remove(next(ends.len()))),
+            7 if !ends.is_empty() => {
+                let (client, server) = ends.swap_remove(next(ends.len()));
+                let (giving, taking) = hand::channel().expect("a channel");
+                giving.end(ExBox::new(client)).expect("it is open");
+                // It waits in the queue, or is this process's again, or the peer is closed.
+                match next(3) {
+                    0 => given.push((Ok(taking), server)),
+                    1 => given.push((Err(taking.recv()), server)),
+                    _ => drop((taking, server)),
+                }
+            }
+            8 if !given.is_empty() => drop(given.swap_remove(next(given.len()))),
             _ => drop(sent.pop()),
         }
         if next(20) == 0 {
@@ -167,7 +247,7 @@ fn lives(seed: u64) {
     }
     READY.fetch_add(1, Ordering::SeqCst);
     thread::sleep(Duration::from_secs(1000));
-    drop((blocks, pages, sent));
+    drop((blocks, pages, sent, ends, given));
 }
 
 fn children_of(seeds: std::ops::Range<u64>) -> Vec<(u64, Child)> {
@@ -224,9 +304,17 @@ fn asks(_: u64) {
         exit(4);
     }
     (kernel().release_pages)(pages);
+    match thread::spawn(|| {}) {
+        Ok(()) => thread::yield_now(),
+        Err(ThreadError::Refused(_)) => exit(8),
+        Err(_) => exit(7),
+    }
+    let Ok((client, server)) = ask::channel() else {
+        exit(9);
+    };
     // SAFETY: it keeps a number in a static.
     let program = unsafe { Program::new("child", child) };
-    match spawn(program, 0, &Options::default()) {
+    match spawn(program, client, &Options::default()) {
         Ok(child) => match child.wait().cause {
             Cause::Returned => {}
             Cause::Memory => exit(6),
@@ -235,13 +323,24 @@ fn asks(_: u64) {
         Err(SpawnError::Refused) => exit(5),
         Err(_) => exit(7),
     }
-    drop(block);
+    let service = serve("/decides", ask::Contract::INFO).expect("free");
+    open("/decides", server.into_any()).expect("it is bound");
+    let accepted = service.try_accept();
+    if accepted.is_none() {
+        exit(10);
+    }
+    let (Ok((client, _server)), Ok((giving, taking))) = (ask::channel(), hand::channel()) else {
+        exit(11);
+    };
+    giving.end(ExBox::new(client)).expect("it is open");
+    let taken = taking.recv();
+    drop((block, accepted, taken));
     while !GO_ON.load(Ordering::SeqCst) {
         thread::yield_now();
     }
 }
 
-fn child(_: u64) {
+fn child(_: ask::Client<ask::Ask>) {
     let small: Vec<Box<u64>> = (0..3).map(Box::new).collect();
     std::hint::black_box(&small);
 }
@@ -256,7 +355,12 @@ fn whatever_is_refused(probe: &Probe) {
     GO_ON.store(true, Ordering::SeqCst);
     for question in 0.. {
         probe.refuse(question);
-        let spawned = spawn(program, 0, &Options::default());
+        let rights = Rights::all();
+        let options = Options {
+            rights,
+            ..Options::default()
+        };
+        let spawned = spawn(program, 0, &options);
         let ended: Result<Exit, SpawnError> = spawned.map(|child| child.wait());
         let refused = probe.refused();
         agree(probe);
@@ -279,6 +383,16 @@ fn whatever_is_refused(probe: &Probe) {
         ("a span", "Exited(4)"),
         ("a span", "Exited(6)"),
         ("a span", "Memory"),
+        // Of a first thread, on another worker and on the parent's own; of a second thread.
+        ("a stack", "Memory"),
+        ("a stack", "Exited(5)"),
+        ("a stack", "Exited(8)"),
+        // Of a channel that is made, with which a child is to begin, at a name, in a message.
+        ("an end", "Exited(5)"),
+        ("an end", "Exited(9)"),
+        ("an end", "Exited(10)"),
+        ("an end", "Exited(11)"),
+        ("an end", "Panic"),
     ];
     let expected: BTreeSet<_> = expected
         .map(|(question, outcome)| (question, outcome.to_owned()))
@@ -288,7 +402,7 @@ fn whatever_is_refused(probe: &Probe) {
 
 /// One test: the decider is the whole program's.
 #[test]
-fn the_supervisor_decides_who_has_which_span() {
+fn the_supervisor_decides_who_has_which_span_and_end() {
     let probe = Arc::new(Probe::default());
     probe.refuse(NEVER);
     let decided = host().decided_by(Box::new(Handle(probe.clone())));

@@ -14,16 +14,17 @@
 //! away before the verifier looks at what they brought.
 
 use crate::admitted::{Admitted, Code};
-use mullion_trust::challenge::Proven;
-use mullion_trust::event::refused;
-use mullion_trust::explain::Names;
-use mullion_trust::keynote::{Attributes, Store, Work, parse_each};
-use mullion_trust::log::{Log, LogError};
-use mullion_trust::module_type::{Mechanism, Protection};
-use mullion_trust::{
+use mullion_decide::challenge::Proven;
+use mullion_decide::event::refused;
+use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
+use mullion_decide::log::{Log, LogError};
+use mullion_decide::module_type::{Mechanism, Protection};
+use mullion_decide::names::Names;
+use mullion_decide::{
     Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest,
     credentials, decide,
 };
+use mullion_trust::explain::InWords;
 use mullion_verifier::{Image, Rejected, structure, verify};
 use serde_json::Value;
 use std::path::Path;
@@ -279,7 +280,7 @@ impl Rules {
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
         request.names = asked.names.clone();
-        decide(&self.policy, &store, record, &request, work).map_err(NotAdmitted::Refused)
+        decide(&self.policy, &store, record, &request, work, &InWords).map_err(NotAdmitted::Refused)
     }
 
     /// An answer, once the log has it.

@@ -1,8 +1,8 @@
 //! Evidence that an image may be loaded.
 
-use mullion_runtime::{FloatingPoint, PAGE};
 #[cfg(feature = "trust")]
-use mullion_trust::Decision;
+use mullion_decide::Decision;
+use mullion_runtime::{FloatingPoint, PAGE};
 use mullion_verifier::{Image, Verified};
 #[cfg(feature = "trust")]
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What a decision grants, as limits of the run time: of each pair the stricter.
 
 use crate::Admitted;
+use mullion_decide::Decision;
 use mullion_runtime::{Limits, PAGE};
-use mullion_trust::Decision;
 use std::time::Duration;
 
 /// `host`, lowered to what `decision` grants to a domain of the image. The run time counts the

@@ -7,7 +7,7 @@
 //! granted.
 //!
 //! Without the feature `trust` (on by default) there is no authoriser and nothing of
-//! `mullion-trust`: a host admits what the verifier accepts ([`Admitted::trusting_everyone`]).
+//! `mullion-decide`: a host admits what the verifier accepts ([`Admitted::trusting_everyone`]).
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(feature = "trust")]
@@ -25,12 +25,12 @@ pub use block::Start;
 pub use file::read_image;
 
 use mullion_abi::HEAP_END;
+#[cfg(feature = "trust")]
+use mullion_decide::Decision;
 use mullion_runtime::{
     Access, Arguments, BadAddress, Claimed, Entry, HostFunction, ImageLayout, Limits, MappingError,
     PAGE, Relocation, Segment, WindowDomain,
 };
-#[cfg(feature = "trust")]
-use mullion_trust::Decision;
 use mullion_verifier::{ImageKind, Permission};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use crate::address::{Address, Stream};
 use crate::settings::Settings;
 use crate::wire::{self, Answer, List, Operation, Status, WireError};
-use mullion_trust::SecretKey;
-use mullion_trust::challenge::{Challenge, Frame, ProtocolError, Request, VERSION};
+use mullion_decide::SecretKey;
+use mullion_decide::challenge::{Challenge, Frame, ProtocolError, Request, VERSION};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};

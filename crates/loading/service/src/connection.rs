@@ -4,7 +4,7 @@
 use crate::address::Stream;
 use crate::settings::Settings;
 use crate::wire::{self, Status};
-use mullion_trust::challenge::{Frame, ProtocolError, Session, body_length};
+use mullion_decide::challenge::{Frame, ProtocolError, Session, body_length};
 use std::io::{self, Read as _, Write as _};
 use std::time::Instant;
 

@@ -11,13 +11,13 @@ use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::wire::{self, Answer, Operation, Status, WireError};
 use crate::workers::Reply;
+use mullion_decide::challenge::Proven;
+use mullion_decide::keynote::Work;
+use mullion_decide::{PublicKey, event};
 use mullion_loader::{Admitted, Asked, Imports, Instance, LoadError, Loaded, NotAdmitted, Start};
 use mullion_runtime::{
     Access, Arguments, CallError, Claimed, Counts, DomainNumber, Entry, Meter, PAGE,
 };
-use mullion_trust::challenge::Proven;
-use mullion_trust::keynote::Work;
-use mullion_trust::{PublicKey, event};
 use mullion_verifier::ImageKind;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -388,7 +388,7 @@ impl Modules {
         }
         let text = error.to_string();
         self.record(event::ended(&report.module(), during, &text));
-        let text = mullion_trust::text::shortened(&text, 1000);
+        let text = mullion_decide::text::shortened(&text, 1000);
         self.observe(report.number, &format!("ended in {during}: {text}"));
     }
 

@@ -1,9 +1,9 @@
 //! What requests and answers hold: an object of JSON, and bytes behind it
 //! (`docs/loader-protocol.md`).
 
+use mullion_decide::text::shortened;
+use mullion_decide::{Limit, Limits};
 use mullion_loader::CREDENTIALS;
-use mullion_trust::text::shortened;
-use mullion_trust::{Limit, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

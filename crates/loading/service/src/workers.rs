@@ -13,7 +13,7 @@
 
 use crate::modules::{Heavy, Modules};
 use crate::wire::{self, Status};
-use mullion_trust::challenge::{Event, Frame, ProtocolError, Session};
+use mullion_decide::challenge::{Event, Frame, ProtocolError, Session};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -2,51 +2,37 @@
 
 use crate::keynote::{Answer, AssertionId, Outcome, Principal, Query, Store, Work};
 use crate::text::shortened;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::why::why;
+use mullion_decide::words::{Grounds, Words};
+use mullion_decide::{Decision, decide::joined};
+use std::collections::BTreeSet;
 
-/// Principals that are named in one line.
-const LIST: usize = 8;
+pub use mullion_decide::names::Names;
+pub use mullion_decide::words::Obstacles;
 
-/// Names of keys, for people.
-#[derive(Clone, Debug, Default)]
-pub struct Names(BTreeMap<Principal, String>);
+/// The words of [`decide`](crate::decide()) and [`may_compile`](crate::compile::may_compile).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InWords;
 
-impl Names {
-    /// Gives a principal a name; the first one stays.
-    pub fn add(&mut self, principal: Principal, name: &str) {
-        self.0.entry(principal).or_insert_with(|| name.to_owned());
+impl Words for InWords {
+    fn chain(&self, store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
+        chain(store, answer, names)
     }
 
-    /// The name of a principal, or what it is.
-    #[must_use]
-    pub fn of(&self, principal: &Principal) -> String {
-        if let Some(name) = self.0.get(principal) {
-            return name.clone();
-        }
-        if *principal == Principal::policy() {
-            return "the policy".to_owned();
-        }
-        let text = principal.to_string();
-        match text.char_indices().nth(38) {
-            Some((end, _)) => format!("{}...", &text[..end]),
-            None => text,
-        }
+    fn obstacles(
+        &self,
+        store: &Store,
+        query: &Query,
+        answer: &Answer,
+        requesters: &[Principal],
+        names: &Names,
+        work: &mut Work,
+    ) -> Obstacles {
+        obstacles(store, query, answer, requesters, names, work)
     }
 
-    fn list(&self, principals: &[Principal]) -> String {
-        let mut names: Vec<_> = principals
-            .iter()
-            .take(LIST)
-            .map(|principal| self.of(principal))
-            .collect();
-        if principals.len() > LIST {
-            names.push(format!("{} more", principals.len() - LIST));
-        }
-        match names.as_slice() {
-            [] => "everyone".to_owned(),
-            [one] => one.clone(),
-            [most @ .., last] => format!("{} and {last}", most.join(", ")),
-        }
+    fn explanation(&self, decision: &Decision, grounds: &Grounds<'_>) -> String {
+        explanation(decision, grounds)
     }
 }
 
@@ -100,15 +86,51 @@ pub fn chain(store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
     lines.finish()
 }
 
-/// Why an answer is no better: what was looked at and did not help.
-#[derive(Clone, Debug, Default)]
-pub struct Obstacles {
-    /// For those who may read the policy.
-    pub all: Vec<String>,
-    /// For the requesters. Of an assertion that they brought, or that names them, they learn which
-    /// test fails, and with which values: they have its text, and the values are their own
-    /// request's and the time. Of others they learn that they did not help.
-    pub told: Vec<String>,
+/// A decision in words.
+fn explanation(decision: &Decision, grounds: &Grounds<'_>) -> String {
+    let Grounds {
+        store,
+        names,
+        module_type,
+        compiler,
+    } = grounds;
+    let list = |keys: &[crate::PublicKey]| {
+        let all: Vec<_> = keys.iter().map(|key| names.of(&key.principal())).collect();
+        all.join(" and ")
+    };
+    let mut lines = vec![format!(
+        "{} may load this image as {}:",
+        list(&decision.requesters),
+        module_type.id
+    )];
+    lines.extend(decision.chain.iter().map(|line| format!("  {line}")));
+    lines.push(format!(
+        "{} may say that it is of that type:",
+        list(&decision.compilers)
+    ));
+    let compiled = chain(store, compiler, names);
+    lines.extend(compiled.iter().map(|line| format!("  {line}")));
+    lines.push(format!("limits: {}", decision.limits));
+    if decision.limits != module_type.limits {
+        lines.push(format!("  the type itself has: {}", module_type.limits));
+    }
+    lines.push(format!(
+        "imports:{}",
+        match decision.imports.as_slice() {
+            [] => " none".to_owned(),
+            names => joined(names).trim_end().to_owned(),
+        }
+    ));
+    lines.push(format!(
+        "mechanism: {}, protection: {}",
+        decision.mechanism, decision.protection
+    ));
+    lines.extend(store.left_out());
+    lines.push(match decision.verify {
+        true => "the code must pass the verifier".to_owned(),
+        false => "THE CODE IS NOT VERIFIED: type and policy trust the compiler".to_owned(),
+    });
+    lines.join("\n")
 }
 
 /// Why the `answer` to `query` is no better.
@@ -196,7 +218,7 @@ fn problem(
         Outcome::Supports(_) => vec!["holds, but no chain leads from the policy to it".to_owned()],
         Outcome::Licensees => vec!["needs others to ask as well".to_owned()],
         Outcome::Conditions(faults) => {
-            let why = store.why(id, query, work);
+            let why = why(store, id, query, work);
             let why = if why.is_empty() { faults } else { &why };
             match why.as_slice() {
                 [] => vec!["has conditions that do not hold".to_owned()],

@@ -1,37 +1,82 @@
-//! Who may load what: keys, KeyNote assertions and queries, compilation
-//! records, module types and policies, and the loader's decision.
+//! Who may load what, for hosts, authors and operators: the loader's decision
+//! (`mullion-decide`, all of whose modules are here too), keys in files, grants,
+//! and answers in words.
 //!
-//! Nothing here loads or runs code. [`decide()`] answers the loader's question
-//! from a [`Policy`], credentials in a [`keynote::Store`], a compilation record
-//! and the image's digest; [`log`] keeps what was answered;
-//! [`challenge`] is the protocol by which a client proves its key.
+//! What is in this crate itself is not trusted. It writes what the decision
+//! judges anew, and says in words what was decided ([`explain`]).
 #![forbid(unsafe_code)]
 
-pub mod challenge;
-pub mod clock;
-pub mod compile;
-pub mod credentials;
-pub mod decide;
-mod document;
-pub mod dsse;
-pub mod elastic;
-pub mod event;
 pub mod explain;
 pub mod grant;
-pub mod key;
-pub mod keynote;
 pub mod keyring;
-pub mod limits;
-pub mod log;
-pub mod module_type;
-pub mod policy;
-pub mod record;
-pub mod text;
+mod why;
+
+pub use why::why;
+
+pub use mullion_decide::{
+    DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, SecretKey, Sha256Digest,
+};
+pub use mullion_decide::{
+    challenge, clock, credentials, dsse, elastic, event, key, keynote, limits, log, module_type,
+    policy, record, text,
+};
+
+/// The loader's question.
+pub mod decide {
+    use crate::explain::InWords;
+    use crate::keynote::{Store, Work};
+    use crate::policy::Policy;
+
+    pub use mullion_decide::decide::{Decision, Reason, Refusal, Request};
+
+    /// [`mullion_decide::decide()`], with the words of [`explain`](crate::explain).
+    ///
+    /// # Errors
+    /// Why not, and what could be done.
+    pub fn decide(
+        policy: &Policy,
+        store: &Store,
+        record: &str,
+        request: &Request,
+        work: &mut Work,
+    ) -> Result<Decision, Box<Refusal>> {
+        mullion_decide::decide(policy, store, record, request, work, &InWords)
+    }
+}
+
+/// The compiler's question.
+pub mod compile {
+    use crate::decide::Refusal;
+    use crate::explain::{InWords, Names};
+    use crate::keynote::{Store, Work};
+    use crate::{ModuleType, Policy, PublicKey};
+
+    pub use mullion_decide::compile::Leave;
+
+    /// [`mullion_decide::compile::may_compile`], with the words of [`explain`](crate::explain).
+    ///
+    /// # Errors
+    /// Why not, and what could be done.
+    pub fn may_compile(
+        policy: &Policy,
+        store: &Store,
+        module_type: &ModuleType,
+        requesters: &[PublicKey],
+        compiler: &PublicKey,
+        names: &Names,
+        work: &mut Work,
+    ) -> Result<Leave, Box<Refusal>> {
+        mullion_decide::compile::may_compile(
+            policy,
+            store,
+            module_type,
+            requesters,
+            compiler,
+            names,
+            work,
+            &InWords,
+        )
+    }
+}
 
 pub use decide::{Decision, Reason, Refusal, Request, decide};
-pub use document::DocumentError;
-pub use key::{PublicKey, SecretKey};
-pub use limits::{Limit, Limits};
-pub use module_type::ModuleType;
-pub use policy::Policy;
-pub use record::Sha256Digest;

@@ -1,6 +1,8 @@
 //! The log of decisions.
 
-use crate::{Call, DomainId, Error, Reply};
+use crate::call::{Call, Reply};
+use crate::domain::DomainId;
+use crate::error::Error;
 use alloc::collections::VecDeque;
 
 /// One decision.

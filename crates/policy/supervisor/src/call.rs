@@ -1,8 +1,11 @@
 //! The calls as data, for the audit log and for programs that make them up.
 
-use crate::{DomainId, GroupId, Level, Permission, Range, Subject};
+use crate::domain::{DomainId, GroupId};
+use crate::permission::{Level, Permission};
+use crate::range::Range;
+use crate::region::Subject;
 
-/// A call to the supervisor. The methods of [`Supervisor`](crate::Supervisor) have the same names.
+/// A call to the supervisor. The methods of [`Supervisor`](crate::supervisor::Supervisor) have the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     missing_docs,
@@ -43,15 +46,15 @@ pub enum Call {
     /// Mondrix, section 3.6.
     GroupLeave { group: GroupId },
     /// Mondrix, section 3.3: recorded in the audit log; made by
-    /// [`Supervisor::stack_grant`](crate::Supervisor::stack_grant), which has the thread.
+    /// [`Supervisor::stack_grant`](crate::supervisor::Supervisor::stack_grant), which has the thread.
     StackGrant {
-        thread: crate::ThreadId,
+        thread: crate::domain::ThreadId,
         range: Range,
         writable: bool,
     },
 }
 
-/// A call that sets permissions, for [`Supervisor::change_after`](crate::Supervisor::change_after).
+/// A call that sets permissions, for [`Supervisor::change_after`](crate::supervisor::Supervisor::change_after).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     missing_docs,

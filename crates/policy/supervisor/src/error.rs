@@ -1,7 +1,10 @@
 //! Refusals: which rule, about what, and the way out.
 
+use crate::domain::{DomainId, GroupId, ThreadId};
+use crate::permission::{Level, Permission};
+use crate::range::{Range, RangeError};
+use crate::region::Subject;
 use crate::table::TABLE_1;
-use crate::{DomainId, GroupId, Level, Permission, Range, RangeError, Subject, ThreadId};
 use core::fmt;
 
 /// The rule that a refusal comes from.
@@ -61,7 +64,7 @@ pub enum Error {
     Range(RangeError),
     /// The range leaves the space that the supervisor was made for.
     OutsideSpace { range: Range, space: Range },
-    /// The mechanism cannot enforce anything there ([`Mechanism::enforces`](crate::Mechanism::enforces)).
+    /// The mechanism cannot enforce anything there ([`Mechanism::enforces`](crate::mechanism::Mechanism::enforces)).
     NotEnforced { range: Range },
     /// No such domain.
     UnknownDomain { domain: DomainId },
@@ -193,7 +196,7 @@ pub enum Error {
     },
     /// There is no cross-domain call to return from.
     NothingToReturn { thread: ThreadId },
-    /// The mechanism has no room for the change ([`Mechanism::room`](crate::Mechanism::room)).
+    /// The mechanism has no room for the change ([`Mechanism::room`](crate::mechanism::Mechanism::room)).
     NoRoom { words: u64 },
     /// A return to another place than behind the call.
     WrongReturn {

@@ -1,9 +1,17 @@
 //! Groups, their members, and what a domain has through them (Mondrix, section 3.6).
 
+use crate::call::Reply;
+use crate::domain::{DomainId, GroupId};
+use crate::error::Error;
+use crate::living::Domain;
+use crate::mechanism::Mechanism;
+use crate::permission::Permission;
 use crate::policy::{JoinPolicy, JoinRequest};
+use crate::range::Range;
+use crate::region::Grant;
 use crate::set::WordSet;
-use crate::state::{Domain, Group, Told, carry_out};
-use crate::{DomainId, Error, Grant, GroupId, Mechanism, Permission, Range, Reply, Supervisor};
+use crate::state::{Group, Told, carry_out};
+use crate::supervisor::Supervisor;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 

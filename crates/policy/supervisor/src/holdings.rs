@@ -1,7 +1,9 @@
 //! Holdings, each kept once and known by a number.
 
+use crate::domain::DomainId;
+use crate::permission::{Level, Permission};
 use crate::region::Holding;
-use crate::{DomainId, Grant, Level, Permission, Subject};
+use crate::region::{Grant, Subject};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -16,7 +18,7 @@ impl HoldingId {
     }
 }
 
-/// A holding as a number: what a mechanism is told of instead of names ([`Mechanism::hold`](crate::Mechanism::hold)).
+/// A holding as a number: what a mechanism is told of instead of names ([`Mechanism::hold`](crate::mechanism::Mechanism::hold)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldingNumber {
     /// Small, and given out again once no word has the holding.

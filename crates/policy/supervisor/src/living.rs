@@ -1,9 +1,41 @@
 //! The living domains, by number.
 
-use crate::DomainId;
-use crate::state::Domain;
+use crate::domain::{DomainId, GroupId};
+use crate::set::WordSet;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+
+/// A living domain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Domain {
+    /// `None` for the root alone.
+    pub(crate) parent: Option<DomainId>,
+    /// In order of number.
+    pub(crate) children: BTreeSet<DomainId>,
+    /// The groups it has joined; without the global group.
+    pub(crate) groups: BTreeSet<GroupId>,
+    /// Exactly the words that it owns.
+    pub(crate) owned: WordSet,
+    /// Exactly the words on which it was granted something itself, but for those of `prepared`, about which
+    /// this says nothing.
+    pub(crate) held: WordSet,
+    /// The words of the grants that are prepared for it: they come and go without `held`.
+    pub(crate) prepared: WordSet,
+    /// The numbers of these grants.
+    pub(crate) handles: Vec<u32>,
+    /// Exactly the words on which somebody has a switch gate into it.
+    pub(crate) entries: WordSet,
+}
+
+impl Domain {
+    /// All words on which it may have been granted something itself.
+    pub(crate) fn may_hold(&self) -> WordSet {
+        let mut words = self.held.clone();
+        words.insert_all(&self.prepared);
+        words
+    }
+}
 
 /// One place for each number that was ever given out, so that a look-up is one load. A dead domain leaves
 /// eight bytes behind.

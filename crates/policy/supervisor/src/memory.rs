@@ -1,13 +1,18 @@
 //! The rules of Table 1 and of `chown`: first every word is judged, then everything changes.
 
+use crate::call::Reply;
+use crate::domain::{DomainId, GroupId};
+use crate::error::{Error, Rule};
 use crate::few::Few;
+use crate::living::Domain;
+use crate::mechanism::Mechanism;
+use crate::permission::{Level, Permission};
 use crate::policy::JoinPolicy;
+use crate::range::Range;
 use crate::region::Holding;
-use crate::state::{Domain, Told, carry_out, carry_out_all};
-use crate::{
-    DomainId, Error, Grant, GroupId, Level, Mechanism, Permission, Range, Reply, Rule, Subject,
-    Supervisor,
-};
+use crate::region::{Grant, Subject};
+use crate::state::{Told, carry_out, carry_out_all};
+use crate::supervisor::Supervisor;
 
 /// What to set, piece by piece, once all pieces are allowed.
 pub(crate) type Plan = Few<(Range, Grant)>;

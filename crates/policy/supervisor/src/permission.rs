@@ -1,6 +1,6 @@
 //! Permissions and their order (Mondrix, section 3.5).
 
-use crate::DomainId;
+use crate::domain::DomainId;
 use core::fmt;
 
 /// What a domain may do with a word.

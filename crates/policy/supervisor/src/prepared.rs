@@ -1,14 +1,20 @@
 //! Grants that come and go: the same words to the same domain, again and again (Mondrix, section 4.7).
 
+use crate::call::{Call, Reply};
+use crate::domain::DomainId;
+use crate::error::Error;
 use crate::few::Few;
 use crate::holdings::HoldingId;
+use crate::living::Domain;
+use crate::mechanism::Mechanism;
+use crate::permission::{Level, Permission};
 use crate::policy::JoinPolicy;
+use crate::range::Range;
+use crate::region::{Grant, Subject};
 use crate::region::{Holding, Moved};
 use crate::sorted::Place;
-use crate::state::{Domain, Told, carry_out};
-use crate::{
-    Call, DomainId, Error, Grant, Level, Mechanism, Permission, Range, Reply, Subject, Supervisor,
-};
+use crate::state::{Told, carry_out};
+use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
 
 /// A grant that was prepared by [`Supervisor::prepare`]. It has no power of its own: each switch is judged.
@@ -100,7 +106,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// as the plain call does it.
     pub fn prepare(
         &mut self,
-        stack: &impl crate::CallStack,
+        stack: &impl crate::domain::CallStack,
         target: DomainId,
         range: Range,
         permission: Permission,
@@ -131,7 +137,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// caller.
     pub fn grant_prepared(
         &mut self,
-        stack: &impl crate::CallStack,
+        stack: &impl crate::domain::CallStack,
         prepared: PreparedGrant,
     ) -> Result<(), Error> {
         self.switch(stack.current(), prepared, true)
@@ -141,7 +147,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// the present caller.
     pub fn revoke_prepared(
         &mut self,
-        stack: &impl crate::CallStack,
+        stack: &impl crate::domain::CallStack,
         prepared: PreparedGrant,
     ) -> Result<(), Error> {
         self.switch(stack.current(), prepared, false)

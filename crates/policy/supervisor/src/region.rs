@@ -1,9 +1,11 @@
 //! The address space as one map: each word has an owner and the grants on it.
 
+use crate::domain::{DomainId, GroupId};
 use crate::few::Few;
 use crate::holdings::{HoldingId, HoldingNumber, Holdings};
+use crate::permission::{Level, Permission};
+use crate::range::Range;
 use crate::sorted::{Place, Sorted};
-use crate::{DomainId, GroupId, Level, Permission, Range};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;

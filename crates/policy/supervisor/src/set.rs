@@ -1,6 +1,6 @@
 //! Sets of words as disjoint, never touching ranges.
 
-use crate::Range;
+use crate::range::Range;
 use crate::sorted::Sorted;
 use alloc::vec::Vec;
 

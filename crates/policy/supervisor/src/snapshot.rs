@@ -1,7 +1,12 @@
 //! The whole state as plain data: to compare, to store, to paint.
 
+use crate::domain::{DomainId, GroupId};
+use crate::mechanism::Mechanism;
+use crate::permission::Order;
 use crate::policy::JoinPolicy;
-use crate::{DomainId, GroupId, Holding, Mechanism, Order, Range, Supervisor};
+use crate::range::Range;
+use crate::region::Holding;
+use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
 
 /// Everything that the supervisor knows. Two supervisors with equal snapshots answer every call alike, if

@@ -1,45 +1,19 @@
 //! What the supervisor knows: regions, the tree of domains, groups, and the indexes that make the cost of
 //! a call follow the holders of what it touches.
 
+use crate::domain::{DomainId, GroupId};
+use crate::error::Error;
 use crate::few::Few;
-use crate::living::Domains;
+use crate::living::{Domain, Domains};
+use crate::mechanism::{Holders, Mechanism};
+use crate::permission::Permission;
 use crate::prepared::Prepared;
+use crate::range::Range;
+use crate::region::{Grant, Subject};
 use crate::region::{Holding, Moved, Moves, Regions};
 use crate::set::WordSet;
-use crate::{DomainId, Error, Grant, GroupId, Holders, Mechanism, Permission, Range, Subject};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-
-/// A living domain.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Domain {
-    /// `None` for the root alone.
-    pub(crate) parent: Option<DomainId>,
-    /// In order of number.
-    pub(crate) children: BTreeSet<DomainId>,
-    /// The groups it has joined; without the global group.
-    pub(crate) groups: BTreeSet<GroupId>,
-    /// Exactly the words that it owns.
-    pub(crate) owned: WordSet,
-    /// Exactly the words on which it was granted something itself, but for those of `prepared`, about which
-    /// this says nothing.
-    pub(crate) held: WordSet,
-    /// The words of the grants that are prepared for it: they come and go without `held`.
-    pub(crate) prepared: WordSet,
-    /// The numbers of these grants.
-    pub(crate) handles: Vec<u32>,
-    /// Exactly the words on which somebody has a switch gate into it.
-    pub(crate) entries: WordSet,
-}
-
-impl Domain {
-    /// All words on which it may have been granted something itself.
-    pub(crate) fn may_hold(&self) -> WordSet {
-        let mut words = self.held.clone();
-        words.insert_all(&self.prepared);
-        words
-    }
-}
 
 /// A living group.
 #[derive(Clone, Debug)]

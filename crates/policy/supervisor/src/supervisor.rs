@@ -1,19 +1,22 @@
 //! The supervisor: its state, and the door through which every call comes.
 
 use crate::audit::AuditLog;
+use crate::call::{Call, Change, Reply};
+use crate::domain::{CallStack, DomainId, GroupId};
+use crate::error::Error;
+use crate::mechanism::{Holders, Mechanism};
+use crate::permission::{Level, Order, Permission};
 use crate::policy::{Family, JoinPolicy};
+use crate::range::Range;
+use crate::region::{Grant, Holding, Subject};
 use crate::set::WordSet;
 use crate::state::State;
-use crate::{
-    Call, CallStack, Change, DomainId, Error, Grant, GroupId, Holders, Holding, Level, Mechanism,
-    Order, Permission, Range, Reply, Subject,
-};
 use alloc::vec::Vec;
 
 /// The only holder of truth on domains, ownership, permissions and groups.
 ///
 /// Every call takes the caller from a [`CallStack`], judges each word of the range by the row of
-/// [`TABLE_1`](crate::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
+/// [`TABLE_1`](crate::table::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
 ///
 /// What a domain has on a word that it does not own is the stronger of what it was granted itself and what
 /// its groups were granted; of equals its own, then the group with the lowest number. What an owner has is
@@ -370,7 +373,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Recorder;
+    use crate::mechanism::Recorder;
 
     #[test]
     fn numbers_are_never_given_out_twice_and_run_out() {

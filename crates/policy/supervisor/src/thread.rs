@@ -1,12 +1,15 @@
 //! Threads: their cross-domain call stack, and the stack memory that belongs to them alone (Mondrix,
 //! sections 2.2, 2.3 and 3.3).
 
+use crate::call::{Call, Reply};
+use crate::domain::{CallStack, DomainId, ThreadId};
+use crate::error::Error;
+use crate::mechanism::{Mechanism, StackRegisters};
+use crate::permission::Permission;
 use crate::policy::JoinPolicy;
+use crate::range::{Range, WORD_BYTES};
 use crate::set::WordSet;
-use crate::{
-    Call, CallStack, DomainId, Error, Mechanism, Permission, Range, Reply, StackRegisters,
-    Supervisor, ThreadId, WORD_BYTES,
-};
+use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
 
 /// What a cross-domain call leaves behind for its return.

@@ -12,7 +12,7 @@ use mullion_sip::process::{Cause, Child, End, Exit, SpawnError};
 use mullion_sip::{ExString, ExVec, wait};
 use mullion_sip_hosting::commons;
 use mullion_sip_hosting::remote::{self, Fault};
-use mullion_sip_hosting::{Host as Power, Start};
+use mullion_sip_hosting::{Host as Power, Start, Supervised};
 use rustix::thread::CpuSet;
 
 use crate::control::{Control, DESCRIPTORS};
@@ -67,11 +67,15 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
                 workers,
                 first,
                 together,
+                decided,
                 member,
             },
             files,
         ))) => {
             choose_processors(first, workers);
+            if decided && power.decided_by(Box::new(Supervised::new())).is_err() {
+                return 1;
+            }
             begin(host, &power, load, files, member.map(Place::from), workers).and_then(|members| {
                 let mut keeper = Keeper {
                     host,

@@ -194,7 +194,7 @@ impl Registry {
         if !LINES.contains(&bytes) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let line = Arc::new(self.line(bytes as usize)?);
+        let line = Arc::new(self.line(peer, to, bytes as usize)?);
         Ok((
             self.side(peer, to, 0, &line)?,
             self.side(to, peer, 1, &line)?,

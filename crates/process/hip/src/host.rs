@@ -1,6 +1,6 @@
 //! Domains from the host's side: started, listened to, and buried.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use thiserror::Error;
 
 use crate::child::ARGUMENT;
 use crate::control::{Control, DESCRIPTORS};
+use crate::decide;
 use crate::endpoints::{self, Handed, Peer};
 use crate::files;
 use crate::lives::{Idle, Seen};
@@ -84,6 +85,9 @@ pub enum LaunchError {
     /// No process of the host stands for it.
     #[error("no process can stand for the domain")]
     Stand(#[from] SpawnError),
+    /// Whoever decides about domains refuses ([`decided_by`](crate::decided_by)).
+    #[error("whoever decides about this host's domains refuses")]
+    Refused,
     /// It could not begin, and says why.
     #[error("the domain could not begin: {0}")]
     Failed(String),
@@ -126,7 +130,13 @@ fn notice(domain: &Domain, notice: &Notice) {
     match (LISTENER.get(), notice) {
         (Some(listener), notice) => listener(&domain.name, notice),
         (None, Notice::Ended(..) | Notice::Ready { .. }) => {}
-        (None, notice) => eprintln!("mullion: domain {}: {notice:?}", domain.name),
+        (None, notice) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "mullion: domain {}: {notice:?}",
+                domain.name
+            );
+        }
     }
 }
 
@@ -162,7 +172,11 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
     let deputy = host.deputy();
     endpoints::serve()?;
     let (control, theirs) = Control::pair()?;
-    let (domain, commons) = registry::add(&how.name, &how.rights, how.share, control)?;
+    let added = registry::add(&how.name, &how.rights, how.share, control);
+    let (domain, commons) = added.map_err(|error| match decide::is_refusal(&error) {
+        true => LaunchError::Refused,
+        false => error.into(),
+    })?;
     let (began, begins) = channel();
     let (how, id) = (how.clone(), domain.id);
     let lives = domain.clone();
@@ -273,6 +287,7 @@ fn start(
             .processor
             .unwrap_or_else(|| registry::next_processors(how.workers)),
         together,
+        decided: decide::is_decided(),
         member: domain.member.map(Sharer::from),
     };
     let files = commons.iter().chain(&how.files).map(|file| file.as_fd());

@@ -16,6 +16,7 @@
 
 pub use calls::{CALLS, Call, When};
 pub use child::{Member, enter};
+pub use decide::{Decider, Pair, Supervised};
 pub use files::{contents, sealed};
 pub use host::{
     FILES, Launch, LaunchError, Listener, Notice, Output, launch, launch_idle, on_notice,
@@ -25,13 +26,14 @@ pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
 pub use mullion_sip_hosting::commons::Sharing;
 pub use output::{OUTPUT_BURST, OUTPUT_RATE};
-pub use registry::{Group, groups};
+pub use registry::{Group, decided_by, groups};
 pub use reports::REPORTS;
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
 mod calls;
 mod child;
 mod control;
+mod decide;
 mod endpoints;
 mod files;
 mod host;

@@ -60,12 +60,13 @@ impl fmt::Debug for Text {
 )]
 pub(crate) enum ToDomain {
     /// The first: on how many workers to run, on which of the processors the first of them, and whether every
-    /// member begins at once and the domain ends with the last of them. The configuration comes with it as a file,
+    /// member begins at once and the domain ends with the last of them; whether its kernel asks a supervisor. The configuration comes with it as a file,
     /// then, if it shares memory with other domains, that memory, and then the files of the launch.
     Begin {
         workers: u32,
         first: u32,
         together: bool,
+        decided: bool,
         member: Option<Sharer>,
     },
     /// A member is to begin a life of this number.

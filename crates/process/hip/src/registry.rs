@@ -12,15 +12,16 @@ use mullion_sip::owner::Owner;
 use mullion_sip::process::names::{self, NameError};
 use mullion_sip::process::{Exit, Rights};
 use mullion_sip::wait::{self, Waiter};
-use mullion_sip_hosting::Parcel;
 use mullion_sip_hosting::commons::Sharing;
 use mullion_sip_hosting::remote::{
     ARENA, Elsewhere, LINK_BYTES, Link, Memory, Place, accept, bind_elsewhere, join, line_bytes,
     place_of,
 };
+use mullion_sip_hosting::{DecideError, Parcel};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::control::Control;
+use crate::decide::{self, Decider};
 use crate::endpoints;
 use crate::files;
 use crate::lives::{Glass, Lives};
@@ -127,10 +128,18 @@ pub(crate) fn add(
     control: Control,
 ) -> io::Result<(Arc<Domain>, Option<Arc<OwnedFd>>)> {
     let mut registry = registry();
-    let joined = share.map(|sharing| registry.members.join(sharing));
-    let (member, commons) = joined.transpose()?.unzip();
+    let id = registry.number();
+    decide::ask(|decider| decider.begin(id, name))?;
+    let joined = share.map(|sharing| {
+        decide::ask(|decider| decider.share(id, sharing))?;
+        registry.members.join(sharing)
+    });
+    let joined = joined.transpose();
+    let (member, commons) = joined
+        .inspect_err(|_| decide::tell(|decider| decider.end(id)))?
+        .unzip();
     let domain = Arc::new(Domain {
-        id: registry.number(),
+        id,
         name: name.into(),
         rights: rights.clone(),
         control,
@@ -172,6 +181,26 @@ pub fn groups() -> Group {
         stands: stands.collect(),
         domains,
         links,
+    }
+}
+
+/// Has `decider` asked from now on; before the first domain is launched.
+///
+/// # Errors
+/// There is a decider, or there has been a domain.
+pub fn decided_by(decider: Box<dyn Decider>) -> Result<(), DecideError> {
+    let registry = registry();
+    match registry.last {
+        0 => decide::set(decider),
+        _ => Err(DecideError::Started),
+    }
+}
+
+/// What a process is told of a channel that cannot be.
+fn refusal(error: &io::Error) -> NameError {
+    match decide::is_refusal(error) {
+        true => NameError::NotPermitted,
+        false => NameError::Busy,
     }
 }
 
@@ -244,8 +273,10 @@ impl Registry {
         self.last
     }
 
-    /// Memory for a channel.
-    pub(crate) fn line(&mut self, bytes: usize) -> io::Result<LineFile> {
+    /// Memory for a channel between two.
+    pub(crate) fn line(&mut self, one: u64, other: u64, bytes: usize) -> io::Result<LineFile> {
+        let two = (one.min(other), one.max(other));
+        decide::ask(|decider| decider.channel(two, bytes as u64))?;
         Ok(LineFile {
             file: files::create("mullion-line", bytes)?,
             number: self.number(),
@@ -260,26 +291,33 @@ impl Registry {
             return Err(io::ErrorKind::NotFound.into());
         }
         if !self.links.contains_key(&key) {
-            let bells = files::create("mullion-bells", LINK_BYTES)?;
-            let number = self.number();
-            let mut host = [None, None];
-            for (end, side) in [key.0, key.1].into_iter().enumerate() {
-                if side == HOST {
-                    let memory = Memory::map(bells.as_fd(), LINK_BYTES)?.numbered(number);
-                    host[end] = Link::new(memory, end, peer, self.sharer(HOST, key.1));
-                }
-            }
-            let shared = Shared {
-                number,
-                bells: Arc::new(bells),
-                host,
-                offered: [0, 0],
-            };
+            decide::ask(|decider| decider.link(key))?;
+            let shared = self.new_link(key, peer);
+            let shared = shared.inspect_err(|_| decide::tell(|decider| decider.unlink(key)))?;
             self.links.insert(key, shared);
         }
         self.links
             .get(&key)
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The memory of a link that may be.
+    fn new_link(&mut self, key: (u64, u64), peer: &str) -> io::Result<Shared> {
+        let bells = files::create("mullion-bells", LINK_BYTES)?;
+        let number = self.number();
+        let mut host = [None, None];
+        for (end, side) in [key.0, key.1].into_iter().enumerate() {
+            if side == HOST {
+                let memory = Memory::map(bells.as_fd(), LINK_BYTES)?.numbered(number);
+                host[end] = Link::new(memory, end, peer, self.sharer(HOST, key.1));
+            }
+        }
+        Ok(Shared {
+            number,
+            bells: Arc::new(bells),
+            host,
+            offered: [0, 0],
+        })
     }
 
     fn name_of(&self, id: u64) -> String {
@@ -402,14 +440,18 @@ impl Elsewhere for Name {
         let (contract, side) = (end.info(), end.side());
         let end = Parcel::pack(end);
         let mut registry = registry();
-        let line = registry.line(line_bytes(contract));
-        // Mapped before anybody hears of it: afterwards nothing can go wrong here.
-        let line = line.and_then(|line| Ok((line.map()?, line)));
-        let link = registry
-            .link(HOST, self.0.id, &self.0.name)
-            .map(|shared| shared.host[0].clone());
-        let (Ok((memory, line)), Ok(Some(link))) = (line, link) else {
-            return Err((NameError::Busy, end));
+        let made = registry
+            .line(HOST, self.0.id, line_bytes(contract))
+            // Mapped before anybody hears of it: afterwards nothing can go wrong here.
+            .and_then(|line| Ok((line.map()?, line)))
+            .and_then(|(memory, line)| {
+                let shared = registry.link(HOST, self.0.id, &self.0.name)?;
+                let link = shared.host[0].clone();
+                Ok((memory, line, link.ok_or(io::ErrorKind::NotFound)?))
+            });
+        let (memory, line, link) = match made {
+            Ok(made) => made,
+            Err(error) => return Err((refusal(&error), end)),
         };
         let what = (path, contract.digest.0, side_number(side));
         // If it cannot be asked, the end is closed with the request, as if the service had died just after.
@@ -498,10 +540,11 @@ impl Domain {
             return Err(NameError::Busy);
         }
         let place = place_of(path).ok_or(NameError::Unbound)?;
-        let busy = |_| NameError::Busy;
-        let line = registry().line(bytes as usize).map_err(busy)?;
+        let busy = |error| refusal(&error);
         match place {
             Place::Here(_) => {
+                let line = registry().line(HOST, self.id, bytes as usize);
+                let line = line.map_err(busy)?;
                 let shared = registry()
                     .link(HOST, self.id, &self.name)
                     .map_err(busy)?
@@ -521,6 +564,8 @@ impl Domain {
                     .filter(|asked| asked.id != self.id)
                     .ok_or(NameError::Unbound)?;
                 let asker = Asker::Domain(self.id, request);
+                let line = registry.line(self.id, asked.id, bytes as usize);
+                let line = line.map_err(busy)?;
                 registry
                     .ask(&asked, asker, line, (path, digest, side))
                     .map_err(busy)?;
@@ -533,10 +578,14 @@ impl Domain {
     fn give_line(&self, request: u64, peer: u64, line: &LineFile) -> io::Result<()> {
         // Locked until it is told: whoever takes the link down tells it after that.
         let mut all = registry();
-        let Ok((link, bells)) = all.linked(self.id, peer, line.number) else {
-            drop(all);
-            // One of the two has gone meanwhile.
-            return self.answer(request, Err(NameError::Unbound));
+        let (link, bells) = match all.linked(self.id, peer, line.number) {
+            Ok(linked) => linked,
+            Err(error) => {
+                drop(all);
+                // One of the two has gone meanwhile, unless they may not be linked.
+                let refused = decide::is_refusal(&error).then_some(NameError::NotPermitted);
+                return self.answer(request, Err(refused.unwrap_or(NameError::Unbound)));
+            }
         };
         let message = ToDomain::Answer {
             request,
@@ -590,6 +639,7 @@ impl Domain {
         let mut all = registry();
         // It runs no more, so what it had is nobody's.
         self.member.inspect(|member| all.members.leave(*member));
+        decide::tell(|decider| decider.end(self.id));
         drop(all);
         self.lives.all_ended(exit);
         let mut all = registry();
@@ -622,6 +672,7 @@ impl Domain {
         let peers: Vec<_> = links
             .into_iter()
             .map(|(key, shared)| {
+                decide::tell(|decider| decider.unlink(key));
                 let other = if key.0 == self.id { key.1 } else { key.0 };
                 (all.domains.get(&other).cloned(), shared)
             })

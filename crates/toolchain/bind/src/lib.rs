@@ -6,6 +6,8 @@
 //!   header.h -- gcc -E --> parse.rs -- Interface --> rust.rs       a module for a host in Rust
 //!   (mullion/bind.h)       (lang-c)                  c.rs          a header for a host in C
 //!                                                    extension.rs  the records of the extension
+//!
+//!   header.h, annotations.toml --> word.rs           an interface for policies of the word wall
 //! ```
 #![forbid(unsafe_code)]
 
@@ -14,12 +16,14 @@ mod extension;
 mod model;
 mod parse;
 mod rust;
+mod word;
 
 pub use c::c;
 pub use extension::extension;
 pub use model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
 pub use parse::read;
 pub use rust::rust;
+pub use word::{Described, describe};
 
 /// Why a header cannot be made into stubs.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,12 @@ pub enum BindError {
         /// Why not, and what would.
         reason: String,
     },
+    /// The annotations beside the header.
+    #[error("annotations: {0}")]
+    Annotations(#[from] mullion_word_policy::TextError),
+    /// Annotations of what the header does not declare.
+    #[error("annotations: the header declares no function {0}")]
+    NotDeclared(String),
     /// No function is marked.
     #[error("no function is marked MULLION_EXTENSION or MULLION_HOST")]
     Empty,

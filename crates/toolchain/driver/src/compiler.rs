@@ -88,7 +88,8 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         Language::Cxx => tools::compiler("MULLION_CXX", "g++"),
     });
     if arguments.verbose && arguments.names_processor {
-        eprintln!("{NARROWED}");
+        // Who has closed the pipe wants no words, and still the object.
+        let _ = writeln!(std::io::stderr(), "{NARROWED}");
     }
     let scratch;
     if arguments.task == Task::Question {
@@ -115,7 +116,8 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
     }
     let code = run(&mut gcc)?;
     if code == 0 && arguments.asks_for_help() {
-        println!(
+        let _ = writeln!(
+            std::io::stdout(),
             "\nThese are gcc's own. Mullion's options and environment variables: --mullion-help"
         );
     }

@@ -112,7 +112,8 @@ fn warn_of_segment(image: &Path, output: &Path) -> Result<(), DriverError> {
     let bytes = fs::read(image).map_err(|cause| DriverError::io(image, cause))?;
     let accesses = mullion_verifier::survey(bytes, 1).stats.gs;
     if accesses > 0 {
-        eprintln!(
+        let _ = writeln!(
+            std::io::stderr(),
             "mullion: warning: {}: {accesses} accesses go through %gs, so calls of the image write its base; \
              something that was linked was not compiled with --mullion-base=register",
             output.display()

@@ -4,7 +4,9 @@
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
-use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Module, Policy, Size};
+use mullion_word_runtime::{
+    Domain, Effect, FaultKind, FunctionPolicy, Host, Module, Note, Policy, Size, Want,
+};
 use mullion_word_verifier::verify;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
                 it_packs_and_unpacks(&load(&host, &module));
                 one_byte_too_many_is_refused(&load(&host, &module), protection);
                 nothing_without_a_policy(&host, &module);
+                a_learning_domain_does_it_all_the_same(&host, &module, protection);
             }
             return ExitCode::SUCCESS;
         }
@@ -197,6 +200,57 @@ fn nothing_without_a_policy(host: &Host, module: &std::sync::Arc<Module>) {
     let report = domain.take_reports().remove(0);
     assert_eq!(report.kind, FaultKind::Policy, "{report}");
     assert!(report.to_string().contains("malloc"), "{report}");
+}
+
+/// Without a policy for buffers, every access to them is told, and done: each check that gcc's code gets can be gone on
+/// from.
+fn a_learning_domain_does_it_all_the_same(
+    host: &Host,
+    module: &std::sync::Arc<Module>,
+    protection: &str,
+) {
+    let told = std::sync::Arc::new(std::sync::Mutex::new([(); 2].map(|()| Vec::new())));
+    let keep = std::sync::Arc::clone(&told);
+    let hook = move |note: &Note<'_>| {
+        if let Want::Access {
+            address,
+            bytes,
+            write,
+        } = note.want
+        {
+            let list = &mut keep.lock().expect("nobody panics")[usize::from(write)];
+            list.push(address..address + bytes);
+        }
+    };
+    // SAFETY: it does what zlib does.
+    let domain = unsafe { host.learn(module, Policy::new().allocators(), hook) };
+    let domain = domain.expect("a domain");
+    let (pack, unpack): (Codec, Codec) = (function(&domain, "pack"), function(&domain, "unpack"));
+    let plain = text(3_000);
+    let (mut packed, mut back) = (vec![0u8; 4_000], vec![0u8; 3_000]);
+    let length = pack(
+        packed.as_mut_ptr(),
+        packed.len(),
+        plain.as_ptr(),
+        plain.len(),
+    );
+    assert!(length > 0 && domain.take_reports().is_empty());
+    let length = unpack(
+        back.as_mut_ptr(),
+        back.len(),
+        packed.as_ptr(),
+        length as usize,
+    );
+    assert_eq!((length, back == plain), (3_000, true));
+    assert!(domain.take_reports().is_empty() && !domain.is_ended());
+    let told = told.lock().expect("nobody panics");
+    // Each byte that was written, and, where loads are checked, each that was read.
+    let is_in = |list: &[std::ops::Range<u64>], buffer: &[u8]| {
+        let start = buffer.as_ptr() as u64;
+        (start..start + buffer.len() as u64).all(|at| list.iter().any(|range| range.contains(&at)))
+    };
+    assert!(is_in(&told[1], &back));
+    assert!(protection == "write" || is_in(&told[0], &plain));
 }
 
 /// CRC-32, bit by bit.

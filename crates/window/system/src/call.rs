@@ -1,10 +1,12 @@
 //! One call as the functions of the table see it.
 
-use crate::{Grants, State, Stop, System};
+use crate::answer::Stop;
+use crate::grants::Grants;
+use crate::state::State;
 use mullion_runtime::{Access, Claimed, GateCall, MappingError, Memory, Piece};
 use rustix::io::Errno;
 use std::cell::Cell;
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Longest path that is looked at, in bytes, as Linux has it.
 const LONGEST_PATH: usize = 4096;
@@ -15,7 +17,8 @@ const LONGEST_PATH: usize = 4096;
 /// another thread of the program's may write there at any time. So there is no way to read
 /// but [`Call::path`], [`Call::record`] and [`Call::records`], and none of them reads an argument twice.
 pub(crate) struct Call<'a, 'b> {
-    system: &'a System,
+    grants: &'a Grants,
+    state: &'a Mutex<State>,
     caller: &'a GateCall<'b>,
     arguments: [u64; 6],
     /// Bit `n`: what argument `n` points to has been read.
@@ -23,9 +26,14 @@ pub(crate) struct Call<'a, 'b> {
 }
 
 impl<'a, 'b> Call<'a, 'b> {
-    pub(crate) fn new(system: &'a System, caller: &'a GateCall<'b>) -> Self {
+    pub(crate) fn new(
+        grants: &'a Grants,
+        state: &'a Mutex<State>,
+        caller: &'a GateCall<'b>,
+    ) -> Self {
         Self {
-            system,
+            grants,
+            state,
             arguments: caller.integers(),
             caller,
             read: Cell::new(0),
@@ -38,11 +46,11 @@ impl<'a, 'b> Call<'a, 'b> {
     }
 
     pub(crate) fn grants(&self) -> &Grants {
-        self.system.grants()
+        self.grants
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.system.state()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The memory of the program, for its mappings.

@@ -1,8 +1,10 @@
 //! Calls on open descriptors.
 
+use crate::answer::{Answer, Stop};
 use crate::call::Call;
 use crate::descriptor::{Directory, File, Handle, Use};
-use crate::{Answer, Stop, stat};
+use crate::stat::{self, permitted};
+use crate::streams::{Stream, Streams};
 use mullion_runtime::{Claimed, quietly};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, OFlags, RawDir, SeekFrom};
@@ -13,6 +15,8 @@ const LONGEST: u64 = 0x7fff_f000;
 /// Most bytes that the kernel moves at a time: between two pieces the time limit is looked at,
 /// since a signal interrupts no copy between a file and memory.
 const PIECE: u64 = 1 << 20;
+/// Most bytes that a receiver is handed at a time.
+const TAKEN: u64 = 1 << 16;
 /// Most pieces of one readv or writev, as Linux has it.
 const MOST_PIECES: u64 = 1024;
 
@@ -75,8 +79,7 @@ fn transfer_piece(
     done: u64,
 ) -> Result<u64, Stop> {
     if let Handle::Taken(stream) = handle {
-        let streams = &call.grants().streams;
-        return streams.transfer(call, *stream, (at, length), way.write);
+        return taken(call, *stream, (at, length), way.write);
     }
     let descriptor = handle.bytes()?;
     let piece = call.piece(at, length)?;
@@ -90,6 +93,20 @@ fn transfer_piece(
         })
     })?;
     Ok(moved as u64)
+}
+
+/// read and write on a taken stream.
+fn taken(call: &Call<'_, '_>, stream: Stream, (at, length): (Claimed, u64), write: bool) -> Answer {
+    let Streams::Taken(receiver) = &call.grants().streams else {
+        return Err(Errno::BADF.into());
+    };
+    if !write {
+        return Ok(0);
+    }
+    let mut bytes = vec![0; length.min(TAKEN) as usize];
+    call.piece(at, bytes.len() as u64)?.read(&mut bytes)?;
+    receiver(stream, &bytes).map_err(Stop::End)?;
+    Ok(bytes.len() as u64)
 }
 
 fn single(call: &Call<'_, '_>, positioned: bool, write: bool) -> Answer {
@@ -299,24 +316,6 @@ fn kind(kind: FileType) -> u8 {
         FileType::Symlink => 10,
         _ => 0,
     }
-}
-
-/// Refuses what is neither a file nor a directory: what waits for a peer, or is a device, is
-/// none of the program's. Nor is anything in /proc. `found` may be a mere name of it (`O_PATH`):
-/// opening can have effects.
-pub(crate) fn permitted(found: &OwnedFd) -> Result<FileType, Errno> {
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode);
-    let usual = matches!(kind, FileType::RegularFile | FileType::Directory);
-    match usual && !is_of_processes(found)? {
-        true => Ok(kind),
-        false => Err(Errno::ACCESS),
-    }
-}
-
-/// Whether it lies in /proc, where files are the memory of processes, and of the host.
-pub(crate) fn is_of_processes(found: &OwnedFd) -> Result<bool, Errno> {
-    const PROC: u64 = 0x9fa0;
-    Ok(rustix::fs::fstatfs(found)?.f_type as u64 == PROC)
 }
 
 /// A handle for what has just been opened.

@@ -1,8 +1,8 @@
 //! Memory of the program's own: brk, mmap, munmap, mremap, mprotect, madvise.
 //! All within its window, up to its limit, and never executable.
 
+use crate::answer::{Answer, Stop};
 use crate::call::Call;
-use crate::{Answer, Stop};
 use mullion_runtime::{Access, Claimed, PAGE};
 use rustix::io::Errno;
 

@@ -9,7 +9,7 @@
 //! files, not of what the kernel shows in /proc, /sys and /dev. A directory in
 //! which something else is mounted can be granted beside it.
 
-use crate::files;
+use crate::stat;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -74,7 +74,7 @@ impl Mount {
                 path: host.to_owned(),
                 cause: cause.into(),
             })?;
-        if files::is_of_processes(&root).map_err(|cause| MountError::Open {
+        if stat::is_of_processes(&root).map_err(|cause| MountError::Open {
             path: host.to_owned(),
             cause: cause.into(),
         })? {

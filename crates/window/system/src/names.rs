@@ -1,9 +1,10 @@
 //! Calls on names: they lead into granted directories or nowhere.
 
+use crate::answer::{Answer, Stop};
 use crate::call::Call;
 use crate::descriptor::Handle;
 use crate::mount::{self, Mount};
-use crate::{Answer, Stop, files, stat};
+use crate::{files, stat};
 use mullion_runtime::Claimed;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
@@ -62,7 +63,7 @@ impl<'a> Name<'a> {
             .mount
             .open(&self.rest, OFlags::PATH | follow, Mode::empty())
         {
-            Ok(found) if !is_link(&found)? => drop(files::permitted(&found)?),
+            Ok(found) if !is_link(&found)? => drop(stat::permitted(&found)?),
             // Not there, or a link that is not to be followed: for the kernel to say.
             Ok(_) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
@@ -300,7 +301,7 @@ pub(crate) fn truncate(call: &Call<'_, '_>) -> Answer {
 
 fn change_mode(name: Name<'_>, mode: u64) -> Answer {
     let found = name.writable()?.open(OFlags::PATH)?;
-    files::permitted(&found)?;
+    stat::permitted(&found)?;
     rustix::fs::chmod(link_of(&found), Mode::from_raw_mode(mode as u32 & 0o777))?;
     Ok(0)
 }

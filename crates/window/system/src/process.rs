@@ -1,8 +1,8 @@
 //! The program itself: its end, its identity, signals that it sends itself,
 //! random numbers. There is one thread, and nobody else to be seen.
 
+use crate::answer::{Answer, Stop};
 use crate::call::Call;
-use crate::{Answer, Stop};
 use mullion_runtime::{Claimed, End, Error, MAX_STACKS};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;

@@ -1,6 +1,8 @@
-//! `struct stat` as x86-64 Linux lays it out: 144 bytes.
+//! `struct stat` as x86-64 Linux lays it out: 144 bytes; and which kinds of files are a program's.
 
-use rustix::fs::Stat;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
 /// Length of the structure.
 pub(crate) const LENGTH: usize = 144;
@@ -27,4 +29,22 @@ pub(crate) fn bytes(stat: &Stat) -> [u8; LENGTH] {
     put(104, &stat.st_ctime.to_le_bytes());
     put(112, &stat.st_ctime_nsec.to_le_bytes());
     bytes
+}
+
+/// Refuses what is neither a file nor a directory: what waits for a peer, or is a device, is
+/// none of the program's. Nor is anything in /proc. `found` may be a mere name of it (`O_PATH`):
+/// opening can have effects.
+pub(crate) fn permitted(found: &OwnedFd) -> Result<FileType, Errno> {
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode);
+    let usual = matches!(kind, FileType::RegularFile | FileType::Directory);
+    match usual && !is_of_processes(found)? {
+        true => Ok(kind),
+        false => Err(Errno::ACCESS),
+    }
+}
+
+/// Whether it lies in /proc, where files are the memory of processes, and of the host.
+pub(crate) fn is_of_processes(found: &OwnedFd) -> Result<bool, Errno> {
+    const PROC: u64 = 0x9fa0;
+    Ok(rustix::fs::fstatfs(found)?.f_type as u64 == PROC)
 }

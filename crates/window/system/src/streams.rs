@@ -1,15 +1,9 @@
 //! Where a program's standard input, output and error are.
 
-use crate::call::Call;
-use crate::{Answer, Stop};
-use mullion_runtime::{Claimed, End};
+use mullion_runtime::End;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
-
-/// Most bytes that a receiver is handed at a time.
-const PIECE: u64 = 1 << 16;
 
 /// One of the three streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,28 +29,6 @@ pub enum Streams {
     /// What is written goes to a function of the host; input is at its end. To
     /// the program they look like `/dev/null`.
     Taken(Receiver),
-}
-
-impl Streams {
-    /// read and write on a taken stream.
-    pub(crate) fn transfer(
-        &self,
-        call: &Call<'_, '_>,
-        stream: Stream,
-        (at, length): (Claimed, u64),
-        write: bool,
-    ) -> Answer {
-        let Self::Taken(receiver) = self else {
-            return Err(Errno::BADF.into());
-        };
-        if !write {
-            return Ok(0);
-        }
-        let mut bytes = vec![0; length.min(PIECE) as usize];
-        call.piece(at, bytes.len() as u64)?.read(&mut bytes)?;
-        receiver(stream, &bytes).map_err(Stop::End)?;
-        Ok(bytes.len() as u64)
-    }
 }
 
 /// What stands for a taken stream where a descriptor of the host is asked:

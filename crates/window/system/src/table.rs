@@ -1,8 +1,10 @@
 //! The allow-list: every system call that is answered, with the grant that it
 //! needs and the reason why it may be given. What is not here is `ENOSYS`.
 
+use crate::answer::Answer;
 use crate::call::Call;
-use crate::{Answer, Grants, files, memory, names, process, time};
+use crate::grants::Grants;
+use crate::{files, memory, names, process, time};
 use std::sync::LazyLock;
 
 /// What a program must have been granted to make a call.

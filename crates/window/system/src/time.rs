@@ -1,7 +1,7 @@
 //! The clocks, for programs that were granted them.
 
+use crate::answer::{Answer, Stop};
 use crate::call::Call;
-use crate::{Answer, Stop};
 use mullion_runtime::Claimed;
 use rustix::io::Errno;
 use rustix::thread::NanosleepRelativeResult;

@@ -89,7 +89,7 @@ fn mutate(items: &[Vec<u8>], corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8>
 
 fn python() -> Command {
     let mut python = Command::new("python3");
-    let packages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/python");
+    let packages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../build/python");
     python.env("PYTHONPATH", packages).arg(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../fuzz/emulate.py"

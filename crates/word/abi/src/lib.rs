@@ -63,6 +63,8 @@ pub const MAX_ADDRESS: u64 = 1 << 31;
 
 /// Bytes of a switch gate that belong together: `endbr64`, `lea`, `jmp`.
 pub const GATE_BYTES: u64 = 17;
+/// From a switch gate to its function's body, if the module calls bodies by the addresses of gates.
+pub const GATE_TO_BODY: u64 = 32;
 /// Alignment of a switch gate.
 pub const GATE_ALIGNMENT: u64 = 16;
 /// What a switch gate begins with.

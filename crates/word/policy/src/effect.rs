@@ -3,8 +3,9 @@
 //! ```text
 //!   effect     = name "(" [ parameter [ "," size ] ] ")"
 //!   gives      = "gives" "(" size ")"
-//!   size       = number | parameter | parameter "*" parameter | "string"
-//!   parameter  = a name of the function's parameters, or a number from 0
+//!   size       = number | value | value "*" value | "string"
+//!   value      = a name of the function's parameters, or "#" and its number from 0
+//!   parameter  = a name of the function's parameters, or its number from 0
 //! ```
 
 use mullion_word_runtime::{Effect, Size};
@@ -162,6 +163,9 @@ impl<'a> Reader<'a> {
     fn size(&mut self) -> Answer<Size> {
         self.space();
         let start = self.at;
+        if self.rest().starts_with('#') {
+            return self.values();
+        }
         let word = self.word();
         if word == "string" && !self.parameters.iter().any(|known| known == word) {
             return Ok(Size::Text);
@@ -170,22 +174,39 @@ impl<'a> Reader<'a> {
             return Ok(Size::Bytes(bytes));
         }
         self.at = start;
-        let first = self.parameter()?;
+        self.values()
+    }
+
+    fn values(&mut self) -> Answer<Size> {
+        let first = self.value()?;
         Ok(match self.takes('*') {
-            true => Size::Product(first, self.parameter()?),
+            true => Size::Product(first, self.value()?),
             false => Size::Argument(first),
         })
     }
+
+    fn value(&mut self) -> Answer<u8> {
+        self.space();
+        let is_numbered = self.takes('#');
+        let start = self.at;
+        let is_number = self.rest().starts_with(|c: char| c.is_ascii_digit());
+        if is_number != is_numbered {
+            self.at = start;
+            return self.wrong("a parameter is wanted: its name, or `#` and its number");
+        }
+        self.parameter()
+    }
 }
 
-/// An effect as [`parse`] reads it. A size that is a parameter is always a name: a number is that many bytes.
+/// An effect as [`parse`] reads it.
 pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
     let name = |at: u8| parameters.get(usize::from(at)).cloned();
     let parameter = |at: u8| name(at).unwrap_or_else(|| at.to_string());
+    let value = |at: u8| name(at).unwrap_or_else(|| format!("#{at}"));
     let size = |size: Size| match size {
         Size::Bytes(bytes) => bytes.to_string(),
-        Size::Argument(at) => parameter(at),
-        Size::Product(a, b) => format!("{} * {}", parameter(a), parameter(b)),
+        Size::Argument(at) => value(at),
+        Size::Product(a, b) => format!("{} * {}", value(a), value(b)),
         Size::Text => "string".to_owned(),
     };
     let mut text = String::new();

@@ -1,5 +1,6 @@
 //! What a file of a policy says, as values.
 
+use crate::effect;
 use mullion_word_runtime::{Effect, ErrorValue};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -58,4 +59,15 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes of each data stack.
     pub stack: Option<u64>,
+}
+
+impl Call {
+    /// Its effects as the file has them.
+    #[must_use]
+    pub fn described(&self) -> Vec<String> {
+        let effects = self.effects.iter();
+        effects
+            .map(|effect| effect::write(effect, &self.parameters))
+            .collect()
+    }
 }

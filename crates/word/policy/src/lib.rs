@@ -5,6 +5,7 @@
 //!                  effect.rs          ├─► lower.rs ──► the run time's Policy
 //!   sqlite3.toml ► text.rs ──► File ──┘
 //!                  write.rs ◄── File
+//!                  learn.rs: what a module did without leave ──► File
 //! ```
 //!
 //! A file is a module's policy, or describes the interface of a host, which policies of modules refer to by
@@ -14,12 +15,14 @@
 
 mod effect;
 mod file;
+mod learn;
 mod lower;
 mod text;
 mod write;
 
 pub use effect::EffectError;
 pub use file::{Call, Export, File, Limits};
+pub use learn::Learned;
 pub use lower::{Interface, LowerError};
 pub use text::TextError;
 

@@ -91,11 +91,15 @@ impl Interface {
         Ok(allowed)
     }
 
-    /// A name with the same end.
+    /// A name that ends in the same words.
     fn near(&self, name: &str) -> Option<String> {
+        let ends = |long: &str, short: &str| {
+            let rest = long.strip_suffix(short);
+            rest.is_some_and(|rest| rest.ends_with('_'))
+        };
         let mut all = self.calls.keys();
-        let fits = |known: &&String| known.ends_with(name) || name.ends_with(known.as_str());
-        all.find(fits).cloned()
+        all.find(|known| ends(known, name) || ends(name, known))
+            .cloned()
     }
 
     /// The run time's value.

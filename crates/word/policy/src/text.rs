@@ -120,8 +120,12 @@ impl Source<'_> {
         }
     }
 
-    fn call(&self, written: WrittenCall) -> Answer<Call> {
-        let mut parameters = Vec::new();
+    /// `usual` are the names of parameters, if it has none itself.
+    fn call(&self, written: WrittenCall, usual: Vec<String>) -> Answer<Call> {
+        let mut parameters = match written.parameters.is_empty() {
+            true => usual,
+            false => Vec::new(),
+        };
         for name in written.parameters {
             let at = name.span().start;
             let name = self.name(name)?;
@@ -204,6 +208,17 @@ impl File {
     /// # Errors
     /// What is wrong first, and where.
     pub fn parse(text: &str) -> Result<File, TextError> {
+        File::parse_with(text, &|_| Vec::new())
+    }
+
+    /// As [`parse`](Self::parse). `parameters` says what the parameters of a function are called, if the file does not.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_with(
+        text: &str,
+        parameters: &dyn Fn(&str) -> Vec<String>,
+    ) -> Result<File, TextError> {
         let source = Source(text);
         let written: Written = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -228,18 +243,21 @@ impl File {
         }
         for (name, call) in written.call {
             let name = source.name(Spanned::new(call.span(), name))?;
-            file.calls.insert(name, source.call(call.into_inner())?);
+            let usual = parameters(&name);
+            file.calls
+                .insert(name, source.call(call.into_inner(), usual)?);
         }
         for (name, export) in written.export {
             let name = source.name(Spanned::new(export.span(), name))?;
             let export = export.into_inner();
             let error = export.error.map(Into::into);
-            let call = source.call(WrittenCall {
+            let written = WrittenCall {
                 parameters: export.parameters,
                 effects: export.effects,
                 stacked: export.stacked,
                 reason: export.reason,
-            })?;
+            };
+            let call = source.call(written, parameters(&name))?;
             file.exports.insert(name, Export { call, error });
         }
         Ok(file)

@@ -1,6 +1,5 @@
 //! From a [`File`] to text that [`File::parse`] reads as the same.
 
-use crate::effect;
 use crate::file::{Call, File};
 use crate::text::{BYTES, TIMES};
 use mullion_word_runtime::ErrorValue;
@@ -72,11 +71,7 @@ fn write_call(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
         writeln!(f, "parameters = {}", list(&call.parameters))?;
     }
     if !call.effects.is_empty() {
-        let effects = call.effects.iter();
-        let effects: Vec<_> = effects
-            .map(|effect| effect::write(effect, &call.parameters))
-            .collect();
-        writeln!(f, "effects = {}", list(&effects))?;
+        writeln!(f, "effects = {}", list(&call.described()))?;
     }
     if call.stacked != 0 {
         writeln!(f, "stacked = {}", call.stacked)?;

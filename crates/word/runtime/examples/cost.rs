@@ -111,7 +111,7 @@ fn main() {
         FunctionPolicy::of(&[Effect::InOut(0, Size::Argument(1))]),
     );
     let callee = host
-        .load(&module("callee", CALLEE), policy)
+        .load(&module("callee", CALLEE), policy.clone())
         .expect("it loads");
     // A domain with a policy looks each export up: so the bare figures are of one without.
     let plain = host
@@ -119,7 +119,7 @@ fn main() {
         .expect("it loads");
     let gate = plain.function("null").expect("it is exported") as usize;
     // SAFETY: the functions touch nothing.
-    let policy = unsafe {
+    let offers = unsafe {
         let demand = FunctionPolicy::of(&[Effect::InOut(0, Size::Argument(1))]);
         Policy::new()
             .offer("nothing", nothing as *const () as usize, None)
@@ -131,13 +131,21 @@ fn main() {
             .offer("null", gate, None)
     };
     let caller = host
-        .load(&module("caller", CALLER), policy)
+        .load(&module("caller", CALLER), offers)
         .expect("it loads");
     let null: Null = function(&plain, "null");
+    // Domains of their own, because each row is to repeat what it did before.
+    let others = [(); 2].map(|()| {
+        let policy = policy.clone();
+        host.load(&module("callee", CALLEE), policy)
+            .expect("it loads")
+    });
     let pointer: OfPointer = function(&callee, "pointer");
+    let [turns, large] = others.map(|other| function::<OfPointer>(&other, "pointer"));
     let library = native();
-    let cell: &'static mut [u64; 8] = Box::leak(Box::new([0; 8]));
-    let at: *mut u64 = cell.as_mut_ptr();
+    let cells: &'static mut [u64; 32] = Box::leak(Box::new([0; 32]));
+    let at: *mut u64 = cells.as_mut_ptr();
+    let page = Box::leak(Box::new([0u64; 512])).as_mut_ptr();
     let mut rows = [
         row("the host calls itself, directly", || {
             (0..CALLS).for_each(|_| {
@@ -167,6 +175,19 @@ fn main() {
         row("the host calls, 8 bytes granted for the call", move || {
             (0..CALLS).for_each(|_| {
                 black_box(pointer(at, 8));
+            });
+        }),
+        row(
+            "the host calls, 8 of 256 bytes granted, in turn",
+            move || {
+                (0..CALLS).for_each(|n| {
+                    black_box(turns(at.wrapping_add(n as usize % 32), 8));
+                });
+            },
+        ),
+        row("the host calls, 4 KiB granted for the call", move || {
+            (0..CALLS).for_each(|_| {
+                black_box(large(page, 4_096));
             });
         }),
         inside(

@@ -1,13 +1,12 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
 use crate::gates::{Import, Inner, Seat, state};
-use crate::keep::Keep;
 use crate::memory::Reserved;
 use crate::module::Module;
+use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Grants;
-use crate::{learn, operand};
+use crate::rights::{Grants, Keep};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +22,8 @@ pub(crate) struct Core {
     pub(crate) module: Arc<Module>,
     pub(crate) memory: Reserved,
     pub(crate) base: u64,
+    /// What its slots lead to.
+    pub(crate) thunks: u64,
     pub(crate) text: Range<u64>,
     pub(crate) imports: Box<[Import]>,
     pub(crate) symbols: Vec<u64>,
@@ -40,17 +41,23 @@ pub(crate) struct Core {
     pub(crate) stacks: Mutex<Vec<u64>>,
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
-    pub(crate) learning: Option<learn::Hook>,
+    pub(crate) learning: Option<note::Hook>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
     /// For reports, made when first needed.
-    pub(crate) points: OnceLock<operand::Points>,
+    pub(crate) points: OnceLock<Points>,
 }
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
 unsafe impl Sync for Core {}
 // SAFETY: as above.
 unsafe impl Send for Core {}
+
+/// A domain, until it is unloaded. Handles are copies.
+#[derive(Clone, Copy)]
+pub struct Domain {
+    pub(crate) core: &'static Core,
+}
 
 /// A block that an allocator has given a domain.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +66,9 @@ pub(crate) struct Held {
     /// Which one ([`FunctionPolicy::allocator`]).
     pub(crate) allocator: &'static str,
 }
+
+/// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
+pub(crate) type Points = Vec<(u32, u32)>;
 
 #[derive(Default)]
 pub(crate) struct Life {
@@ -105,6 +115,8 @@ pub(crate) struct Record {
     pub(crate) core: Option<&'static Core>,
     pub(crate) body: u64,
     pub(crate) at: u64,
+    /// The call that led to a trap of the gates; 0 if there was none.
+    pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
 }

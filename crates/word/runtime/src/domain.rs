@@ -1,12 +1,12 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Held};
+use crate::core::{Core, Domain, Held};
 use crate::gates::{Registers, state};
 use crate::keep::barrier;
-use crate::learn;
 use crate::load;
 use crate::memory::lock;
 use crate::module::{Access, Module};
+use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::ROOT;
@@ -15,6 +15,7 @@ use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thiserror::Error;
@@ -97,12 +98,6 @@ impl Core {
     }
 }
 
-/// A domain, until it is unloaded. Handles are copies.
-#[derive(Clone, Copy)]
-pub struct Domain {
-    pub(crate) core: &'static Core,
-}
-
 impl std::fmt::Debug for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Domain({}, {})", self.core.id, self.core.module.name)
@@ -114,7 +109,7 @@ impl Domain {
     pub(crate) fn load(
         module: &Arc<Module>,
         policy: Policy,
-        learning: Option<learn::Hook>,
+        learning: Option<note::Hook>,
         resolve: &mut dyn FnMut(&str) -> Option<usize>,
     ) -> Result<Domain, load::LoadError> {
         let core = load::load(module, policy, learning, resolve)?;
@@ -146,6 +141,22 @@ impl Domain {
         inside.then(|| (self.core.base + value) as *const c_void)
     }
 
+    /// Where the module is: its addresses are those of its file and this. For debuggers.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.core.base as usize
+    }
+
+    /// What gdb is told to name the module's functions and lines; `file` is where it finds them.
+    #[must_use]
+    pub fn gdb_command(&self, file: &Path) -> String {
+        format!(
+            "add-symbol-file '{}' -o {:#x}",
+            file.display(),
+            self.core.base
+        )
+    }
+
     /// The supervisor's number.
     #[must_use]
     pub fn id(&self) -> DomainId {
@@ -170,6 +181,13 @@ impl Domain {
     #[must_use]
     pub fn take_reports(&self) -> Vec<Report> {
         std::mem::take(&mut lock(&self.core.reports))
+    }
+
+    /// The oldest of these, and takes it away.
+    #[must_use]
+    pub fn take_report(&self) -> Option<Report> {
+        let mut reports = lock(&self.core.reports);
+        (!reports.is_empty()).then(|| reports.remove(0))
     }
 
     /// Fresh data, and what allocators gave goes back. It takes calls again.

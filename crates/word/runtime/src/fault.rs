@@ -193,6 +193,7 @@ unsafe fn take_down(
             core: Some((*inner).core()),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
+            call: call(kind, registers),
             address,
             registers: general(registers),
         };
@@ -216,6 +217,24 @@ unsafe fn take_down(
         // No single steps, no direction, no alignment checks.
         registers[libc::REG_EFL as usize] &= !(1 << 8 | 1 << 10 | 1 << 18);
     }
+}
+
+/// Where the module called what a gate has refused. The gate has pushed two registers on top of the return address.
+///
+/// # Safety
+/// In a handler, with a domain running.
+unsafe fn call(kind: Option<FaultKind>, registers: &[i64; 23]) -> u64 {
+    let at = registers[libc::REG_RIP as usize] as u64;
+    let traps = [
+        gates::mullion_word_refused_trap as unsafe extern "C" fn(),
+        gates::mullion_word_pending_trap,
+    ];
+    if kind.is_none() || !traps.map(gates::address).contains(&at) {
+        return 0;
+    }
+    // SAFETY: `%rsp` is the thread's control stack, where the gate has pushed them.
+    let behind = unsafe { ((registers[libc::REG_RSP as usize] + 16) as *const u64).read() };
+    behind.wrapping_sub(1)
 }
 
 /// By their numbers in machine code.
@@ -253,6 +272,14 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
         return ErrorValue::default();
     };
     let refusal = thread.refusal.take();
+    // The call may have been a repeated one, which has no other end.
+    if let Some(seat) = thread::known_seat(core) {
+        // SAFETY: the seat is the thread's own.
+        let depth = unsafe { (*seat).depth.load(Ordering::Relaxed) };
+        if depth == 0 {
+            core.keep.leave(core, seat);
+        }
+    }
     if let Some(kind) = record.kind {
         if kind == FaultKind::Time {
             thread.is_over();
@@ -292,13 +319,20 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
         let inside = core.text.contains(&address);
         inside.then(|| core.module.function_at(offset))?
     };
-    // A trap of the gates is told by the call that led there, which is not known: by the export.
-    let function =
-        place(record.at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
+    let refused = match kind {
+        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        _ => None,
+    };
+    // A trap of the gates is told by the call that led there, a refused access by where it would have gone on.
+    let at = match (record.call, &refused) {
+        (0, Some(refused)) => refused.back.unwrap_or(record.at),
+        (0, None) => record.at,
+        (call, _) => call,
+    };
+    let function = place(at).map_or_else(String::new, |(name, by)| format!("{name}+{by:#x}"));
     let export = place(record.body).map_or_else(String::new, |(name, _)| name.to_owned());
     let address = match kind {
-        FaultKind::Access => operand::refused(core, record.at, &record.registers)
-            .map(|found| (found.address, found.right)),
+        FaultKind::Access => refused.map(|found| (found.address, found.right)),
         FaultKind::Call => Some((record.registers[11], 0)),
         FaultKind::NoMapping | FaultKind::DataStack | FaultKind::ControlStack if record.at != 0 => {
             Some((record.address, 0))
@@ -326,14 +360,19 @@ fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>
         }
         _ => (refusal.unwrap_or_default(), None),
     };
+    let instruction = match core.text.contains(&at) {
+        true => at - core.base,
+        false => 0,
+    };
     Report {
         kind,
         module: core.module.name.clone(),
         export,
         function,
-        instruction: match core.text.contains(&record.at) {
-            true => record.at - core.base,
-            false => 0,
+        instruction,
+        line: match instruction {
+            0 => None,
+            instruction => core.module.line_of(instruction),
         },
         address: address.map(|(address, _)| address),
         object,

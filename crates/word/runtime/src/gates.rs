@@ -42,6 +42,13 @@ pub(crate) struct Seat {
     /// The body of the export that was entered last, and its `FunctionPolicy` or null.
     pub(crate) latest: u64,
     pub(crate) policy: *const c_void,
+    /// The body whose call may be repeated, or 0. What is granted for it is kept as long as this seat has the bias, and
+    /// the domain this edition.
+    pub(crate) repeated: u64,
+    pub(crate) edition: u64,
+    /// Its integer arguments, and all ones for those that its policy looks at.
+    pub(crate) arguments: [u64; 6],
+    pub(crate) masks: [u64; 6],
 }
 
 /// The part of a domain that gates read.
@@ -55,16 +62,22 @@ pub(crate) struct Inner {
     pub(crate) allowed: AtomicPtr<u64>,
     /// The domain's `Core`.
     pub(crate) core: *const c_void,
+    /// Who may keep what was granted for a call (`keep.rs`).
+    pub(crate) bias: AtomicPtr<Seat>,
+    /// How often something was taken away from the domain for good.
+    pub(crate) edition: AtomicU64,
 }
 
 /// Bits of a domain's state. Any of them sends an entry the slow way.
 pub(crate) mod state {
     /// It takes no calls, and calls in it end.
     pub(crate) const ENDED: u32 = 1;
-    /// Exports have policies, or there are limits.
+    /// Exports have policies.
     pub(crate) const POLICY: u32 = 2;
     /// The module has instructions on the control words of floating point.
     pub(crate) const CONTROL_WORDS: u32 = 4;
+    /// Calls are limited in time, or the domain learns.
+    pub(crate) const SLOW: u32 = 8;
 }
 
 /// One entry into a domain, on the control stack.
@@ -125,6 +138,13 @@ core::arch::global_asm!(
     STATE = const offset_of!(Inner, state),
     CONTROL_WORDS = const state::CONTROL_WORDS,
     ALLOWED = const offset_of!(Inner, allowed),
+    BIAS = const offset_of!(Inner, bias),
+    EDITION = const offset_of!(Inner, edition),
+    POLICY = const state::POLICY,
+    SEAT_REPEATED = const offset_of!(Seat, repeated),
+    SEAT_EDITION = const offset_of!(Seat, edition),
+    SEAT_ARGUMENTS = const offset_of!(Seat, arguments),
+    SEAT_MASKS = const offset_of!(Seat, masks),
     IMPORT_SLOW = const offset_of!(Import, slow),
     REGS_SIZE = const size_of::<Registers>(),
     options(att_syntax)

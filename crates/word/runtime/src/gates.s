@@ -32,6 +32,11 @@
 #   No word of the control stack is ever granted, and no instruction of a module names %rsp. So at the return
 #   gate %rsp is FRAME again.
 #
+# REPEATED CALLS
+#
+#   A call of the host that is the one before it again finds its rights granted still (`keep.rs`), and takes the way of a
+#   function without a policy, with a return gate of its own. No other way leads to that return gate.
+#
 # FAULTS
 #
 #   A fault with DOMAIN not 0 is that domain's, here too: the control stack may end at any push. `fault.rs` takes down the
@@ -42,6 +47,14 @@
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
+    # Collects in %r12 where an argument differs from that of the call before.
+    .macro  differs register, at
+    mov     {SEAT_ARGUMENTS}+\at(%rbp), %rbx
+    xor     \register, %rbx
+    and     {SEAT_MASKS}+\at(%rbp), %rbx
+    or      %rbx, %r12
+    .endm
+
     .p2align 6
 mullion_word_gates:
 
@@ -86,7 +99,7 @@ mullion_word_enter:
     # The depth is written before the state is read: whoever sets the state makes a barrier, and reads the depth.
     incq    {SEAT_DEPTH}(%rbp)
     cmpl    $0, {STATE}(%r10)
-    jne     4f
+    jne     mullion_word_repeated
     mov     %r15, %rsp
 mullion_word_go:
     sub     $64, %rsp
@@ -125,6 +138,96 @@ mullion_word_return:
     jnz     5f
     mov     %r10, %fs:{CONTROL}(%rcx)
     mov     %r8, %rsp
+    pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+
+    # The host calls a function that has a policy: the call may be the one before it again, for which all is granted
+    # still (`keep.rs`). The thread has the bias, has no other call in the domain, and the arguments that the policy
+    # looks at are the same.
+mullion_word_repeated:
+    cmpl    ${POLICY}, {STATE}(%r10)
+    jne     4f
+    cmpq    $1, {SEAT_DEPTH}(%rbp)
+    jne     4f
+    cmp     %rbp, {BIAS}(%r10)
+    jne     4f
+    cmp     %r11, {SEAT_REPEATED}(%rbp)
+    jne     4f
+    mov     {EDITION}(%r10), %r12
+    cmp     %r12, {SEAT_EDITION}(%rbp)
+    jne     4f
+    xor     %r12d, %r12d
+    differs %rdi, 0
+    differs %rsi, 8
+    differs %rdx, 16
+    differs %rcx, 24
+    differs %r8, 32
+    differs %r9, 40
+    test    %r12, %r12
+    mov     mullion_word_here@gottpoff(%rip), %rbx
+    jnz     4f
+    mov     %r15, %rsp
+    sub     $64, %rsp
+    mov     %fs:{FRAME}(%rbx), %r15
+    mov     %rbp, (%rsp)
+    mov     %r15, 8(%rsp)
+    mov     %r11, 16(%rsp)
+    mov     %r13, 24(%rsp)
+    mov     %r14, 32(%rsp)
+    movq    $0, 40(%rsp)
+    mov     {SEAT_STACK}(%rbp), %r15
+    mov     {SEAT_COUNTER}(%rbp), %r12
+    mov     %r15, 48(%rsp)
+    mov     %rsp, %fs:{FRAME}(%rbx)
+    mov     %r10, %fs:{DOMAIN}(%rbx)
+    incq    (%r12)
+    mov     {OWN}(%r10), %r14
+    call    *%r11
+
+    # Its return gate: as the other one to the host. If the bias has gone meanwhile, what was granted is taken back.
+    mov     mullion_word_here@gottpoff(%rip), %rcx
+    mov     (%rsp), %rsi
+    mov     {SEAT_COUNTER}(%rsi), %rdi
+    mov     48(%rsp), %r8
+    incq    (%rdi)
+    mov     %r8, {SEAT_STACK}(%rsi)
+    mov     8(%rsp), %rdi
+    lea     64(%rsp), %r10
+    mov     24(%rsp), %r8
+    mov     %rdi, %fs:{FRAME}(%rcx)
+    movq    $0, %fs:{DOMAIN}(%rcx)
+    mov     %r10, %fs:{CONTROL}(%rcx)
+    mov     {SEAT_INNER}(%rsi), %rdi
+    mov     %r8, %rsp
+    # The depth is written before the bias is read.
+    decq    {SEAT_DEPTH}(%rsi)
+    cmp     %rsi, {BIAS}(%rdi)
+    jne     9f
+    pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    ret
+9:  mov     %rsp, %rbp
+    and     $-16, %rsp
+    sub     $48, %rsp
+    mov     %rax, (%rsp)
+    mov     %rdx, 8(%rsp)
+    movups  %xmm0, 16(%rsp)
+    movups  %xmm1, 32(%rsp)
+    call    mullion_word_take_back
+    mov     (%rsp), %rax
+    mov     8(%rsp), %rdx
+    movups  16(%rsp), %xmm0
+    movups  32(%rsp), %xmm1
+    mov     %rbp, %rsp
     pop     %r15
     pop     %r14
     pop     %r13

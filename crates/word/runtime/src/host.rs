@@ -1,17 +1,16 @@
 //! The host: one table for the process, and who is granted what.
 
-use crate::core::Core;
-use crate::domain::Domain;
-use crate::learn::Note;
+use crate::core::{Core, Domain};
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
+use crate::note::Note;
 use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
 use crate::{fault, watchdog};
-use mullion_supervisor::Permission;
+use mullion_supervisor::{Permission, Range};
 use std::sync::Arc;
 
 /// The host's side of the word wall: one for the process, however many handles.
@@ -20,6 +19,15 @@ pub struct Host(());
 
 /// Memory that is granted until this is dropped.
 pub struct Granted(Option<Raised>);
+
+/// Memory that is granted to a domain again and again, and not yet. Once it has been granted, a grant and its
+/// revocation allocate nothing.
+pub struct PreparedGrant {
+    core: &'static Core,
+    range: Range,
+    permission: Permission,
+    raised: Option<Raised>,
+}
 
 impl Host {
     /// Reserves the table, and installs what is needed in this process: handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and
@@ -113,6 +121,25 @@ impl Host {
         Ok(Granted(Some(raised)))
     }
 
+    /// Prepares what [`grant_for`](Self::grant_for) does.
+    ///
+    /// # Safety
+    /// The host bears what the domain writes there, whenever it is granted.
+    pub unsafe fn prepare(
+        &self,
+        domain: &Domain,
+        address: usize,
+        bytes: usize,
+        write: bool,
+    ) -> Result<PreparedGrant, GrantError> {
+        Ok(PreparedGrant {
+            core: domain.core,
+            range: words(address as u64, bytes as u64)?,
+            permission: right(write),
+            raised: None,
+        })
+    }
+
     /// Takes memory from all domains. When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&self, address: usize, bytes: usize) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
@@ -149,6 +176,31 @@ impl Host {
     /// Is called with each report, behind the call that has ended, before its caller goes on.
     pub fn on_fault(&self, hook: impl Fn(&Report) + Send + Sync + 'static) {
         *lock(&world().hook) = Some(Arc::new(hook));
+    }
+}
+
+impl PreparedGrant {
+    /// The domain has it until [`revoke`](Self::revoke), or until this is dropped.
+    pub fn grant(&mut self) -> Result<(), GrantError> {
+        if self.raised.is_none() {
+            let mut supervisor = world().supervisor();
+            let raised = raise(&mut supervisor, self.core, self.range, self.permission)?;
+            self.raised = Some(raised);
+        }
+        Ok(())
+    }
+
+    /// When it returns, no access comes that was checked before, on any thread.
+    pub fn revoke(&mut self) {
+        if let Some(raised) = self.raised.take() {
+            lower(&mut world().supervisor(), raised);
+        }
+    }
+}
+
+impl Drop for PreparedGrant {
+    fn drop(&mut self) {
+        self.revoke();
     }
 }
 

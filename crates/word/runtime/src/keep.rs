@@ -28,59 +28,15 @@
 //! same barrier between.
 
 use crate::core::Core;
-use crate::gates::Seat;
+use crate::gates::{Inner, Seat};
 use crate::memory::lock;
-use crate::rights::{self, GrantError, Raised};
+use crate::rights::{self, GrantError, Keep, Kept, Raised, Wanted};
 use crate::world::world;
-use mullion_supervisor::{Permission, Range};
-use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence};
-
-/// Pieces of memory that a call is granted, at most.
-const MOST: usize = 8;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// So many calls in a row get a thread the bias.
 const STREAK: u64 = 64;
-
-/// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted {
-    count: usize,
-    writes: u64,
-    pieces: [(u64, u64); MOST],
-}
-
-impl PartialEq for Wanted {
-    #[inline]
-    fn eq(&self, other: &Wanted) -> bool {
-        self.count == other.count
-            && self.writes == other.writes
-            && self.pieces[..self.count] == other.pieces[..self.count]
-    }
-}
-
-/// What is granted for a call, in the table.
-#[derive(Default)]
-struct Kept {
-    wanted: Wanted,
-    raised: Vec<Raised>,
-    edition: u64,
-}
-
-/// What a domain keeps between calls.
-#[derive(Default)]
-pub(crate) struct Keep {
-    bias: AtomicPtr<Seat>,
-    /// Whose `kept` is, if there may be something in it. Changes under `turn`.
-    owner: AtomicPtr<Seat>,
-    /// Belongs to the seat that has the bias while its depth is not 0; otherwise to whoever has `turn`.
-    kept: UnsafeCell<Kept>,
-    turn: Mutex<()>,
-    /// How often something was taken away for good.
-    edition: AtomicU64,
-}
 
 /// What ends with a call.
 #[must_use = "end it"]
@@ -91,38 +47,11 @@ pub(crate) enum Granted {
     Raised(Vec<Raised>),
 }
 
-impl Wanted {
-    /// False: there is no room.
-    #[must_use]
-    pub(crate) fn add(&mut self, range: Range, write: bool) -> bool {
-        let Some(piece) = self.pieces.get_mut(self.count) else {
-            return false;
-        };
-        *piece = (range.start(), range.count());
-        self.writes |= u64::from(write) << self.count;
-        self.count += 1;
-        true
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
-        let pieces = self.pieces[..self.count].iter().enumerate();
-        pieces.map(|(at, &(start, count))| {
-            let range = Range::words(start, count).expect("it was a range");
-            (range, rights::right(self.writes >> at & 1 == 1))
-        })
-    }
-}
-
 impl Keep {
-    /// Something was taken away for good: what is kept may not be whole any more.
-    pub(crate) fn change(&self) {
-        self.edition.fetch_add(1, Ordering::Release);
-    }
-
     /// In front of an entry that is counted already: nobody else's rights are kept any more.
     #[inline]
     pub(crate) fn enter(&self, core: &Core, seat: *mut Seat) {
-        let bias = self.bias.load(Ordering::Relaxed);
+        let bias = core.inner.bias.load(Ordering::Relaxed);
         if !bias.is_null() && bias != seat {
             self.settle(core);
         }
@@ -145,10 +74,13 @@ impl Keep {
             raise_all(core, wanted, &mut raised)?;
             return Ok(Granted::Raised(raised));
         }
-        // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file).
-        let kept = unsafe { &mut *self.kept.get() };
-        if kept.edition != self.edition.load(Ordering::Acquire) || kept.wanted != *wanted {
-            kept.change(core, wanted, self.edition.load(Ordering::Acquire))?;
+        // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
+        let (kept, seat) = unsafe { (&mut *self.kept.get(), &mut *seat) };
+        let edition = core.inner.edition.load(Ordering::Acquire);
+        if kept.edition != edition || kept.wanted != *wanted {
+            seat.repeated = 0;
+            kept.change(core, wanted, edition)?;
+            seat.edition = edition;
         }
         Ok(Granted::Kept)
     }
@@ -156,7 +88,7 @@ impl Keep {
     /// Whether the thread has the bias, or gets it now.
     #[inline]
     fn is_mine(&self, core: &Core, seat: *mut Seat, wanted: &Wanted) -> bool {
-        let bias = self.bias.load(Ordering::Relaxed);
+        let bias = core.inner.bias.load(Ordering::Relaxed);
         if bias == seat {
             return true;
         }
@@ -175,7 +107,12 @@ impl Keep {
         let _turn = lock(&self.turn);
         let none = ptr::null_mut();
         let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
-        if self.bias.compare_exchange(none, seat, yes, no).is_err() {
+        if core
+            .inner
+            .bias
+            .compare_exchange(none, seat, yes, no)
+            .is_err()
+        {
             return false;
         }
         barrier();
@@ -185,10 +122,12 @@ impl Keep {
         });
         if !is_alone {
             // Or another one has taken it already.
-            let _taken = self.bias.compare_exchange(seat, none, yes, no);
+            let _taken = core.inner.bias.compare_exchange(seat, none, yes, no);
             return false;
         }
         self.take_back();
+        // SAFETY: the seat is the thread's own. Nothing is kept for it now.
+        unsafe { (*seat).repeated = 0 };
         self.owner.store(seat, Ordering::Relaxed);
         true
     }
@@ -210,10 +149,10 @@ impl Keep {
 
     /// Behind the end of the outermost call, with the depth at 0.
     #[inline]
-    pub(crate) fn leave(&self, seat: *mut Seat) {
+    pub(crate) fn leave(&self, core: &Core, seat: *mut Seat) {
         compiler_fence(Ordering::SeqCst);
         let is_owner = self.owner.load(Ordering::Relaxed) == seat;
-        if is_owner && self.bias.load(Ordering::Relaxed) != seat {
+        if is_owner && core.inner.bias.load(Ordering::Relaxed) != seat {
             self.take_back_of(seat);
         }
     }
@@ -227,16 +166,16 @@ impl Keep {
     }
 
     /// A thread's seat ends; it is outside.
-    pub(crate) fn forget(&self, seat: *mut Seat) {
+    pub(crate) fn forget(&self, core: &Core, seat: *mut Seat) {
         let none = ptr::null_mut();
         let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
-        let _was = self.bias.compare_exchange(seat, none, yes, no);
+        let _was = core.inner.bias.compare_exchange(seat, none, yes, no);
         self.take_back_of(seat);
     }
 
     /// Nothing is kept when this returns, unless the thread that keeps it is inside: it takes it back when it leaves.
     pub(crate) fn settle(&self, core: &Core) {
-        let biased = self.bias.swap(ptr::null_mut(), Ordering::AcqRel);
+        let biased = core.inner.bias.swap(ptr::null_mut(), Ordering::AcqRel);
         if biased.is_null() {
             return;
         }
@@ -324,4 +263,13 @@ pub(crate) fn barrier() {
     let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
     // SAFETY: it has no effect but order. It was registered by `Inside::new`, so it cannot fail.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+}
+
+/// Behind a repeated call, if the thread has lost the bias meanwhile.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_take_back")]
+pub(crate) extern "C" fn take_back(inner: *const Inner, seat: *mut Seat) {
+    // SAFETY: the gate gives a domain, which lives for ever.
+    let core = unsafe { (*inner).core() };
+    core.keep.leave(core, seat);
 }

@@ -3,90 +3,27 @@
 //! A refused access traps in its cold block. The handler tells of it and goes on where the block goes on when all is
 //! allowed. The table is not touched, so other domains and threads have what they had.
 
-use crate::core::Core;
-use crate::domain::Domain;
+use crate::core::{Core, Domain};
 use crate::gates::{self, Here, Import, here};
 use crate::load;
 use crate::memory::lock;
+use crate::note::{Note, Want};
 use crate::object::{self, Object};
 use crate::operand;
 use crate::report::FaultKind;
 use crate::thread;
-use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Is told of each refusal. It may run in the handler of a fault, on a stack of 256 KiB, with no lock of the module
-/// wall held. It must not call into a domain: such a call is refused.
-pub(crate) type Hook = Arc<dyn Fn(&Note<'_>) + Send + Sync>;
-
-/// What a learning domain has done without leave.
-#[derive(Clone, Debug)]
-pub struct Note<'a> {
-    /// Which domain.
-    pub domain: Domain,
-    /// The export on whose call it was; empty if it has no name.
-    pub export: &'a str,
-    /// The integer arguments of that call, as it began.
-    pub arguments: Option<[u64; 6]>,
-    /// The instruction's address in the module's file; of a call, what is behind it. 0 if it is not known.
-    pub instruction: u64,
-    /// What was done.
-    pub want: Want<'a>,
-}
-
-/// What was not allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want<'a> {
-    /// An access of the module itself, by an address that one check covers.
-    Access {
-        /// The first byte that was refused.
-        address: u64,
-        /// From there to the end of what the check covers. Several accesses may share a check.
-        bytes: u64,
-        /// Whether it is to be written.
-        write: bool,
-    },
-    /// A call of a function that is not offered.
-    Call {
-        /// Its name, if it has one.
-        function: &'a str,
-        /// Where it is.
-        address: u64,
-        /// Integer arguments, of which it may use fewer.
-        arguments: [u64; 6],
-    },
-    /// Memory that the module passes, without a right that the policy of the function demands.
-    Argument {
-        /// Which function of the host or of another module.
-        function: &'a str,
-        /// Which argument.
-        argument: u8,
-        /// The first byte.
-        address: u64,
-        /// How many.
-        bytes: u64,
-        /// Whether it is to be written.
-        write: bool,
-    },
-    /// A block goes back that was not given.
-    Free {
-        /// By which function.
-        function: &'a str,
-        /// The block.
-        address: u64,
-    },
-    /// A function is passed that the module may not call itself.
-    Callback {
-        /// To which function.
-        function: &'a str,
-        /// Which argument.
-        argument: u8,
-        /// What is passed.
-        address: u64,
-    },
-}
-
 impl Note<'_> {
+    /// Where in the source the instruction is, if the module's lines are known.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        match self.instruction {
+            0 => None,
+            at => self.domain.core.module.line_of(at),
+        }
+    }
+
     /// What the address is of. Takes locks of the host, so it is not for every note of a loop.
     #[must_use]
     pub fn object(&self) -> Object {
@@ -155,7 +92,7 @@ pub(crate) unsafe fn go_on(
                 write: found.right == 2,
             };
             // SAFETY: as above.
-            unsafe { as_host(here, registers[4], || note(core, at, want)) };
+            unsafe { as_host(here, registers[4], || note(core, back, want)) };
             went[libc::REG_RIP as usize] = back as i64;
             true
         }
@@ -164,7 +101,7 @@ pub(crate) unsafe fn go_on(
             let (target, top) = (registers[11], registers[4] as *const u64);
             // SAFETY: as above; the words are on the thread's own control stack.
             let way = unsafe {
-                let from = top.add(2).read();
+                let from = top.add(2).read().wrapping_sub(1);
                 as_host(here, registers[4], || way(core, target, from, registers))
             };
             let Some(way) = way else {

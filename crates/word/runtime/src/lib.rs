@@ -26,6 +26,7 @@ mod learn;
 mod load;
 mod memory;
 mod module;
+mod note;
 mod object;
 mod operand;
 mod policy;
@@ -34,18 +35,20 @@ mod report;
 mod rights;
 mod slow;
 mod thread;
+mod thunks;
 mod unchecked;
 mod verified;
 mod watchdog;
 mod world;
 
-pub use domain::{Domain, EndError};
-pub use host::{Granted, Host};
-pub use learn::{Note, Want};
+pub use core::Domain;
+pub use domain::EndError;
+pub use host::{Granted, Host, PreparedGrant};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
+pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
 pub use refuse::refuse;

@@ -1,31 +1,27 @@
 //! A module becomes a domain: mapped, relocated, its slots filled, and all of it told to the supervisor.
 //!
 //! ```text
-//!   base                                                      base + bytes
-//!   |  the module's segments, as in its file                  |  thunks  |
-//!
-//!   a thunk:  movabs $Inner or $Import, %r10;  jmp *target(%rip)
+//!   base                                        base + bytes          the process's thunks (`thunks.rs`)
+//!   |  the module's segments, as in its file    |                     |  ...  |  this domain's  |  ...  |
 //! ```
 
 use crate::core::{Core, Life};
-use crate::gates::{self, Import, Inner, state};
-use crate::keep::Keep;
-use crate::learn;
-use crate::memory::{self, PAGE, Reserved, lock};
+use crate::gates::{Import, Inner, state};
+use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
+use crate::note;
 use crate::policy::{FunctionPolicy, Policy};
-use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
+use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
+use crate::thunks::{THUNK, Thunks, Way};
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
-
-const THUNK: usize = 16;
 
 /// Why there is no domain.
 #[derive(Debug, Error)]
@@ -79,12 +75,13 @@ pub(crate) fn dlsym(name: &str) -> Option<usize> {
 pub(crate) fn load(
     module: &Arc<Module>,
     policy: Policy,
-    learning: Option<learn::Hook>,
+    learning: Option<note::Hook>,
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;
-    let thunks = (SLOT_FIRST_IMPORT as usize + parts.imports.len()) * THUNK + 64;
-    let memory = Reserved::new(module.bytes + (thunks as u64).next_multiple_of(PAGE))?;
+    let memory = Reserved::new(module.bytes)?;
+    let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
+    let thunks = world().thunks.take(slots)?;
     let base = memory.base();
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;
@@ -100,9 +97,12 @@ pub(crate) fn load(
         return undo(Error::NoRoom { words: 0 }.into());
     };
     let mut bits = 0;
-    // A learning domain keeps the arguments of its calls.
-    if !exports.is_empty() || policy.limits.time.is_some() || learning.is_some() {
+    if !exports.is_empty() {
         bits |= state::POLICY;
+    }
+    // A learning domain remembers the arguments of its calls.
+    if policy.limits.time.is_some() || learning.is_some() {
+        bits |= state::SLOW;
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;
@@ -130,12 +130,15 @@ pub(crate) fn load(
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
             core: std::ptr::null(),
+            bias: AtomicPtr::new(std::ptr::null_mut()),
+            edition: AtomicU64::new(0),
         },
         id,
         view,
         module: Arc::clone(module),
         memory,
         base,
+        thunks,
         text: text_start..text_end,
         imports,
         symbols,
@@ -159,7 +162,7 @@ pub(crate) fn load(
     core.inner.allowed.store(allowed, Ordering::Release);
     lock(&core.life).code = Some(code.load());
     let made = map_text(core)
-        .and_then(|()| map_thunks(core))
+        .and_then(|()| write_thunks(core))
         .map_err(LoadError::from)
         .and_then(|()| core.map_data().map_err(LoadError::from))
         .and_then(|()| tell(core).map_err(LoadError::from));
@@ -353,50 +356,26 @@ fn map_text(core: &Core) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Thunks in one sealed area behind the module.
-fn map_thunks(core: &Core) -> std::io::Result<()> {
-    let at = core.base + core.module.bytes;
-    let bytes = core.memory.bytes() - core.module.bytes;
-    let mut code = vec![0xccu8; bytes as usize];
-    let ways = [
-        gates::mullion_word_enter,
-        gates::mullion_word_leave_any,
-        gates::mullion_word_leave,
-    ];
-    let table = bytes as usize - 64;
-    for (way, label) in ways.into_iter().enumerate() {
-        code[table + 8 * way..][..8].copy_from_slice(&gates::address(label).to_le_bytes());
-    }
-    let mut thunk = |slot: u64, value: u64, way: usize| {
-        let place = slot as usize * THUNK;
-        let to = (table + 8 * way) as i32 - (place + THUNK) as i32;
-        code[place..place + 2].copy_from_slice(&[0x49, 0xba]);
-        code[place + 2..place + 10].copy_from_slice(&value.to_le_bytes());
-        code[place + 10..place + 12].copy_from_slice(&[0xff, 0x25]);
-        code[place + 12..place + 16].copy_from_slice(&to.to_le_bytes());
-    };
+/// What the slots lead to.
+fn write_thunks(core: &Core) -> std::io::Result<()> {
+    let thunks = &world().thunks;
     let inner = std::ptr::from_ref(&core.inner) as u64;
-    thunk(SLOT_ENTER, inner, 0);
-    thunk(SLOT_LEAVE, inner, 1);
-    for (import, slot) in core.imports.iter().zip(SLOT_FIRST_IMPORT..) {
-        if slot < SLOT_FIRST_IMPORT + core.module.parts.imports.len() as u64 {
-            thunk(slot, std::ptr::from_ref(import) as u64, 2);
-        }
+    let at = |slot: u64| core.thunks + slot * THUNK;
+    let first = [(SLOT_ENTER, Way::Enter), (SLOT_LEAVE, Way::LeaveAny)];
+    for (slot, way) in first {
+        thunks.write(at(slot), &thunks.thunk(at(slot), inner, way))?;
     }
-    // An import that is another domain's gate goes there: jmp *%r10.
-    for (slot, import) in
-        (SLOT_FIRST_IMPORT..).zip(&core.imports[..core.module.parts.imports.len()])
-    {
+    let imports = core.imports.iter().take(core.module.parts.imports.len());
+    let mut code = Vec::new();
+    for (import, slot) in imports.zip(SLOT_FIRST_IMPORT..) {
         let is_direct = import.target != 0 && import.policy.is_none();
-        if is_direct && owner_of_gate(import.target).is_some() {
-            let place = slot as usize * THUNK;
-            code[place + 2..place + 10].copy_from_slice(&import.target.to_le_bytes());
-            code[place + 10..place + 13].copy_from_slice(&[0x41, 0xff, 0xe2]);
-        }
+        let is_gate = is_direct && owner_of_gate(import.target).is_some();
+        code.extend(match is_gate {
+            true => Thunks::straight(import.target),
+            false => thunks.thunk(at(slot), std::ptr::from_ref(import) as u64, Way::Leave),
+        });
     }
-    let file = memory::sealed(c"mullion-thunks", bytes, &[(0, &code)])?;
-    core.memory
-        .map_file(at, bytes, libc::PROT_READ | libc::PROT_EXEC, &file, 0)
+    thunks.write(at(SLOT_FIRST_IMPORT), &code)
 }
 
 /// The domain whose switch gate is at `address`.
@@ -432,10 +411,9 @@ impl Core {
             };
             put(relocation.at, value.wrapping_add_signed(relocation.addend));
         }
-        let thunks = base + self.module.bytes;
         let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
         for slot in [SLOT_ENTER, SLOT_LEAVE].into_iter().chain(imports) {
-            put(parts.slots.start + 8 * slot, thunks + slot * THUNK as u64);
+            put(parts.slots.start + 8 * slot, self.thunks + slot * THUNK);
         }
         match &parts.relro {
             Some(fixed) if !fixed.is_empty() => {

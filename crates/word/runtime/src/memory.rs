@@ -1,6 +1,7 @@
 //! Mappings, and files of memory whose content cannot change any more.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -68,6 +69,18 @@ impl Reserved {
         self.map_with(at, bytes, protection, flags, file.as_raw_fd(), offset)
     }
 
+    /// A view of a file that shows what is written to it.
+    pub(crate) fn map_shared(
+        &self,
+        at: u64,
+        bytes: u64,
+        protection: i32,
+        file: &File,
+    ) -> io::Result<()> {
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        self.map_with(at, bytes, protection, flags, file.as_raw_fd(), 0)
+    }
+
     fn map_with(
         &self,
         at: u64,
@@ -106,7 +119,7 @@ impl Reserved {
         assert_eq!(
             protection & libc::PROT_EXEC,
             0,
-            "code comes from sealed files"
+            "code comes from files that no mapping can write"
         );
         // SAFETY: as in `map_with`.
         match unsafe { libc::mprotect(at as *mut _, bytes as usize, protection) } {
@@ -123,17 +136,23 @@ impl Drop for Reserved {
     }
 }
 
-/// A file of memory with this content, which nobody can change.
-pub(crate) fn sealed(name: &CStr, bytes: u64, pieces: &[(u64, &[u8])]) -> io::Result<OwnedFd> {
+/// A file of memory, all zeros.
+pub(crate) fn file(name: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: the name ends with a zero; the descriptor is new and nobody else has it.
     let file = unsafe {
         let file = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        std::fs::File::from(OwnedFd::from_raw_fd(file))
+        File::from(OwnedFd::from_raw_fd(file))
     };
     file.set_len(bytes)?;
+    Ok(file)
+}
+
+/// A file of memory with this content, which nobody can change.
+pub(crate) fn sealed(name: &CStr, bytes: u64, pieces: &[(u64, &[u8])]) -> io::Result<OwnedFd> {
+    let file = file(name, bytes)?;
     for (at, piece) in pieces {
         file.write_all_at(piece, *at)?;
     }

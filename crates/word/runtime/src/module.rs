@@ -4,7 +4,7 @@ use crate::memory;
 use mullion_word_abi::{Protection, SLOT_FIRST_IMPORT, WORD};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// What a segment's pages may be.
@@ -115,6 +115,15 @@ pub struct Parts {
     pub control_words: bool,
 }
 
+/// Where instructions come from.
+struct Lines(Box<dyn Fn(u64) -> Option<String> + Send + Sync>);
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Lines")
+    }
+}
+
 /// Why parts are not a module.
 #[derive(Debug, Error)]
 pub enum ModuleError {
@@ -137,6 +146,7 @@ pub enum ModuleError {
 /// A module, of which domains can be made. Its content is in a sealed file that they share.
 #[derive(Debug)]
 pub struct Module {
+    lines: OnceLock<Lines>,
     pub(crate) name: String,
     pub(crate) parts: Parts,
     pub(crate) file: OwnedFd,
@@ -166,6 +176,7 @@ impl Module {
             end = (segment.address + segment.bytes).next_multiple_of(memory::PAGE);
         }
         let module = Module {
+            lines: OnceLock::new(),
             name: name.to_owned(),
             file: parts.file(end)?,
             bytes: end,
@@ -209,6 +220,16 @@ impl Module {
             return Err(ModuleError::Malformed("thread-locals of more than 1 MiB"));
         }
         Ok(Arc::new(module))
+    }
+
+    /// Says where in the source an instruction of the file comes from, for reports. It is asked on the stack of the
+    /// thread whose call was ended. The first answerer stays.
+    pub fn set_lines(&self, of: impl Fn(u64) -> Option<String> + Send + Sync + 'static) {
+        let _first = self.lines.set(Lines(Box::new(of)));
+    }
+
+    pub(crate) fn line_of(&self, address: u64) -> Option<String> {
+        self.lines.get().and_then(|lines| (lines.0)(address))
     }
 
     /// Its name, for reports.

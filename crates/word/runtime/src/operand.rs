@@ -6,7 +6,7 @@
 //!
 //! This is for people: a wrong answer is a wrong report, and nothing else.
 
-use crate::core::Core;
+use crate::core::{Core, Points};
 use mullion_word_table::Access;
 
 const SHIFT: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
@@ -26,9 +26,6 @@ pub(crate) struct Refused {
     /// Where the block goes on when all is allowed.
     pub(crate) back: Option<u64>,
 }
-
-/// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
-pub(crate) type Points = Vec<(u32, u32)>;
 
 /// What was refused at `trap`.
 pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<Refused> {

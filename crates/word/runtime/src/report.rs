@@ -44,8 +44,11 @@ pub struct Report {
     pub export: String,
     /// The function of the module where it was, and how far in.
     pub function: String,
-    /// The instruction's address in the module's file, for `addr2line`; 0 if it was not in the module.
+    /// The instruction's address in the module's file, for `addr2line`; 0 if it was not in the module. Of a refused
+    /// access it is where the check stands, of a refused call the call.
     pub instruction: u64,
+    /// Where in the source that is, if the module's lines are known ([`Module::set_lines`](crate::Module::set_lines)).
+    pub line: Option<String>,
     /// The address that was refused.
     pub address: Option<u64>,
     /// What is there, and whose it is.
@@ -59,9 +62,13 @@ impl fmt::Display for Report {
         let kind = self.kind;
         write!(
             f,
-            "{}: {kind:?} in {} ({:#x}), called by {}",
-            self.module, self.function, self.instruction, self.export
+            "{}: {kind:?} in {} ({:#x}",
+            self.module, self.function, self.instruction
         )?;
+        if let Some(line) = &self.line {
+            write!(f, ", {line}")?;
+        }
+        write!(f, "), called by {}", self.export)?;
         if let Some(address) = self.address {
             write!(f, ", address {address:#x}")?;
         }

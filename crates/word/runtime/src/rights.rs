@@ -1,10 +1,14 @@
 //! Rights that come and go: for the length of a call, or until they are taken away.
 
 use crate::core::Core;
+use crate::gates::Seat;
 use crate::memory::lock;
 use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_table::{self as table, Table};
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use thiserror::Error;
 
 pub(crate) const ROOT: DomainId = DomainId::SUPERVISOR;
@@ -191,7 +195,8 @@ pub(crate) fn take_away(
     range: Range,
 ) -> Result<(), Error> {
     let mut grants = lock(&core.grants);
-    core.keep.change();
+    // What is kept for a call may not be whole any more.
+    core.inner.edition.fetch_add(1, Ordering::Release);
     for active in &mut grants.active {
         active.lost.extend(active.range.overlap(range));
     }
@@ -392,6 +397,66 @@ impl Grants {
             }
         }
         outcome
+    }
+}
+
+/// Pieces of memory that a call is granted, at most.
+const PIECES: usize = 8;
+
+/// What a call is granted: words, and a bit for each piece that it may write.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    pub(crate) count: usize,
+    writes: u64,
+    pieces: [(u64, u64); PIECES],
+}
+
+impl PartialEq for Wanted {
+    #[inline]
+    fn eq(&self, other: &Wanted) -> bool {
+        self.count == other.count
+            && self.writes == other.writes
+            && self.pieces[..self.count] == other.pieces[..self.count]
+    }
+}
+
+/// What is granted for a call, in the table.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) wanted: Wanted,
+    pub(crate) raised: Vec<Raised>,
+    pub(crate) edition: u64,
+}
+
+/// What a domain keeps between calls. Its bias and its edition are in its `Inner`, where gates see them.
+#[derive(Default)]
+pub(crate) struct Keep {
+    /// Whose `kept` is, if there may be something in it. Changes under `turn`.
+    pub(crate) owner: AtomicPtr<Seat>,
+    /// Belongs to the seat that has the bias while its depth is not 0; otherwise to whoever has `turn`.
+    pub(crate) kept: UnsafeCell<Kept>,
+    pub(crate) turn: Mutex<()>,
+}
+
+impl Wanted {
+    /// False: there is no room.
+    #[must_use]
+    pub(crate) fn add(&mut self, range: Range, write: bool) -> bool {
+        let Some(piece) = self.pieces.get_mut(self.count) else {
+            return false;
+        };
+        *piece = (range.start(), range.count());
+        self.writes |= u64::from(write) << self.count;
+        self.count += 1;
+        true
+    }
+
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
+        let pieces = self.pieces[..self.count].iter().enumerate();
+        pieces.map(|(at, &(start, count))| {
+            let range = Range::words(start, count).expect("it was a range");
+            (range, right(self.writes >> at & 1 == 1))
+        })
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::core::{Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::keep::Wanted;
-use crate::learn::{self, Want};
+use crate::keep::Granted;
+use crate::learn;
 use crate::memory::lock;
+use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
 use crate::report::FaultKind;
-use crate::rights::{self, GrantError, words};
+use crate::rights::{self, GrantError, Wanted, words};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
@@ -106,7 +107,7 @@ pub(crate) extern "C" fn enter_slowly(
     }
     depth.store(before, Ordering::Relaxed);
     if before == 0 {
-        core.keep.leave(seat);
+        core.keep.leave(core, seat);
     }
 }
 
@@ -152,6 +153,10 @@ fn enter_granted(
     // SAFETY: the seat is the thread's in this domain, and its depth was counted.
     let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
     let granted = granted.map_err(|error| error.to_string())?;
+    if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
+        // SAFETY: the seat is the thread's own.
+        remember(unsafe { &mut *seat }, body, policy, registers);
+    }
     // SAFETY: the seat is the thread's own.
     let before = unsafe { (*seat).stack };
     let pushed = match policy.filter(|policy| policy.stacked != 0) {
@@ -165,6 +170,31 @@ fn enter_granted(
     }
     granted.end();
     invoked
+}
+
+/// The next call may repeat this one without coming here, if the policy says no more than what is granted for it.
+fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Registers) {
+    seat.repeated = 0;
+    seat.masks = [0; 6];
+    for effect in &policy.effects {
+        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = *effect
+        else {
+            return;
+        };
+        let sizes = match size {
+            Size::Argument(a) => [a, a],
+            Size::Product(a, b) => [a, b],
+            Size::Bytes(_) | Size::Text => [at, at],
+        };
+        for used in [at, sizes[0], sizes[1]] {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
+                *mask = u64::MAX;
+            }
+        }
+    }
+    if policy.stacked == 0 {
+        (seat.arguments, seat.repeated) = (registers.integers, body);
+    }
 }
 
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.
@@ -259,15 +289,17 @@ fn push_stacked(
 /// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
 fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
     let mut arguments = [0; 16];
-    let count = usize::from(count).min(arguments.len());
+    let mut count = usize::from(count).min(arguments.len());
     if let Some(caller) = from {
         let seat = thread::seat(caller).map_err(|error| error.to_string())?;
         // SAFETY: the seat is the thread's own.
         let low = unsafe { (*seat).low };
         let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
-        if at < low || at > end - 8 * count as u64 || !at.is_multiple_of(8) {
+        if at < low || at > end || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
         }
+        // A variadic call may have fewer than its policy passes on, near the top of the stack: the others are zero.
+        count = count.min(((end - at) / 8) as usize);
     }
     for (word, argument) in arguments.iter_mut().take(count).enumerate() {
         // SAFETY: on the caller's stack: the host's, by its policy for this function, or a data stack, as checked.
@@ -420,7 +452,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
 /// A function that is not offered: told, and called with whatever lies on the stack.
 fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
     // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
-    let from = unsafe { (((*here()).control + 16) as *const u64).read() };
+    let from = unsafe { (((*here()).control + 16) as *const u64).read() }.wrapping_sub(1);
     let want = Want::Call {
         function: &import.name,
         address: import.target,
@@ -495,7 +527,15 @@ fn before_call(
         match (address, registers.bytes(size)) {
             (0, _) | (_, Some(0)) => Ok(()),
             (address, Some(bytes)) => check(core, address, bytes, right),
-            (address, None) => check_text(core, address),
+            (address, None) if size == Size::Text && right == Access::READ => {
+                check_text(core, address)
+            }
+            // A product that overflows.
+            (address, None) => Err(Lacks {
+                address,
+                bytes: u64::MAX,
+                right,
+            }),
         }
         .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };

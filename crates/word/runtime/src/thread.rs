@@ -122,7 +122,9 @@ impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
     fn leave(self) {
         let at = SeatAt(&raw const *self.seat);
-        self.core.keep.forget((&raw const *self.seat).cast_mut());
+        self.core
+            .keep
+            .forget(self.core, (&raw const *self.seat).cast_mut());
         lock(&self.core.seats).retain(|seat| *seat != at);
         let life = lock(&self.core.life);
         match life.is_gone {
@@ -318,6 +320,10 @@ impl Place {
             streak: 0,
             latest: 0,
             policy: std::ptr::null(),
+            repeated: 0,
+            edition: 0,
+            arguments: [0; 6],
+            masks: [0; 6],
         });
         Ok(Place {
             seat,
@@ -337,8 +343,8 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
         // The thread pointer is a multiple of the alignment, points to itself, and the block lies below it.
         let alignment = tls.alignment.max(16);
         pointer = (slot - 16) & !(alignment - 1);
-        let start = (pointer - tls.bytes) & !(alignment - 1);
-        let start = start.min(pointer - tls.bytes.next_multiple_of(alignment));
+        // As linkers count: the distance from the pointer is a multiple of the segment's own alignment, and no more.
+        let start = pointer - tls.bytes.next_multiple_of(tls.alignment);
         let content = &core.module.parts.bytes[tls.content.clone()];
         // SAFETY: `Module::new` has seen that it is at most 1 MiB, for which the stack has room, and no code of the
         // domain runs on this stack now.
@@ -348,7 +354,7 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
             to.copy_from_nonoverlapping(content.as_ptr(), content.len());
             (pointer as *mut u64).write(pointer);
         }
-        top = start;
+        top = start & !15;
     }
     // SAFETY: the slot is in the mapped part.
     unsafe { (slot as *mut u64).write(pointer) };

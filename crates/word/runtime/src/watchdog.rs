@@ -5,7 +5,7 @@ use crate::gates::here;
 use crate::memory::lock;
 use crate::thread::{self, CLOCKS, Thread};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ const TICK: Duration = Duration::from_millis(5);
 static SIGNAL: OnceLock<i32> = OnceLock::new();
 /// How many deadlines there are.
 static ARMED: AtomicU64 = AtomicU64::new(0);
+/// Whether the watchdog waits for a deadline, or is about to.
+static SLEEPS: AtomicBool = AtomicBool::new(false);
 static WAKE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// A limit that has begun: the deadline before it.
@@ -35,8 +37,9 @@ fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
+    // A clock that is some milliseconds late is good enough for a thread that looks every few, and costs a call far less.
     // SAFETY: it fills the structure in.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -54,7 +57,9 @@ pub(crate) fn begin(limit: Duration) -> Timed {
         deadline.min(before)
     };
     thread.deadline().store(earliest, Ordering::Relaxed);
-    if ARMED.fetch_add(1, Ordering::Relaxed) == 0 {
+    // Counted before the look: the watchdog says that it sleeps before it looks at the count.
+    ARMED.fetch_add(1, Ordering::SeqCst);
+    if SLEEPS.load(Ordering::SeqCst) {
         let _turn = lock(&WAKE.0);
         WAKE.1.notify_one();
     }
@@ -76,12 +81,14 @@ pub(crate) fn end(timed: Timed) {
 fn watch() {
     loop {
         let mut turn = lock(&WAKE.0);
-        while ARMED.load(Ordering::Relaxed) == 0 {
+        SLEEPS.store(true, Ordering::SeqCst);
+        while ARMED.load(Ordering::SeqCst) == 0 {
             turn = WAKE
                 .1
                 .wait(turn)
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
         }
+        SLEEPS.store(false, Ordering::SeqCst);
         drop(turn);
         std::thread::sleep(TICK);
         let (now, signal) = (now(), SIGNAL.get().copied().unwrap_or(0));

@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::gates;
 use crate::memory::{Reserved, lock};
 use crate::report::Report;
+use crate::thunks::Thunks;
 use mullion_supervisor::{DomainId, Range, Supervisor};
 use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
 use mullion_word_table::{self as table, Code, Inside, Table};
@@ -38,6 +39,7 @@ pub(crate) struct World {
     supervisor: Mutex<Supervisor<Table>>,
     pub(crate) inside: Arc<Inside>,
     pub(crate) stacks: Stacks,
+    pub(crate) thunks: Thunks,
     /// By the supervisor's number; for reports.
     pub(crate) domains: Mutex<HashMap<DomainId, &'static Core>>,
     pub(crate) hook: Mutex<Option<Hook>>,
@@ -129,6 +131,7 @@ impl World {
         Ok(World {
             supervisor: Mutex::new(Supervisor::new(space, table)),
             inside,
+            thunks: Thunks::new().map_err(system("memory for thunks"))?,
             stacks: Stacks::new().map_err(system("addresses for stacks"))?,
             domains: Mutex::new(HashMap::new()),
             hook: Mutex::new(None),

@@ -204,6 +204,54 @@ fn a_thread_takes_what_it_kept_with_it() {
     }
 }
 
+/// Within a call that is the one before it again, all may happen that may happen within others.
+#[test]
+fn a_repeated_call_is_as_any_other() {
+    let (host, domain) = load();
+    let cells: &'static mut [u32; 16] = Box::leak(Box::new([0; 16]));
+    let at = cells.as_mut_ptr() as u64;
+    let repeat = || {
+        BACK.set(None);
+        for _ in 0..MANY {
+            assert_eq!(call(&domain, "nested", at, 16), 1);
+        }
+    };
+    // Another thread comes while the call runs: what was granted goes with the call, and not before.
+    repeat();
+    BACK.set(Some(Box::new(move || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(call(&domain, "fill", at + 32, 8), 1));
+        });
+    })));
+    assert_eq!(call(&domain, "nested", at, 16), 1);
+    assert_eq!(call(&domain, "look", at, 0), 0);
+    assert_eq!(refused(&domain), Some(at));
+    // It ends by a fault, and what another thread has taken the bias of goes with it.
+    repeat();
+    BACK.set(Some(Box::new(move || {
+        host.revoke(at as usize, 4).unwrap();
+    })));
+    assert_eq!(call(&domain, "nested", at, 16), 0);
+    assert!(domain.is_ended());
+    (0..8).for_each(|word| none(&domain, at + 4 * word));
+    assert_eq!(refused(&domain), Some(at));
+    // Another function, another size, another place.
+    repeat();
+    assert_eq!(call(&domain, "fill", at, 16), 1);
+    assert_eq!(call(&domain, "nested", at, 12), 1);
+    assert_eq!(call(&domain, "nested", at + 4, 12), 1);
+    assert_eq!(call(&domain, "beyond", at + 4, 12), 0);
+    assert_eq!(refused(&domain), Some(at + 16));
+    // The module is ended by a call on another thread; this one's next call is none.
+    repeat();
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(call(&domain, "look", at, 0), 0));
+    });
+    assert_eq!(call(&domain, "nested", at, 16), 0);
+    assert_eq!(refused(&domain), Some(at));
+    repeat();
+}
+
 /// Calls within calls with overlapping pieces: the inner one's end takes nothing from the outer one.
 #[test]
 fn pieces_of_nested_calls_overlap() {

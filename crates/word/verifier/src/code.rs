@@ -11,7 +11,7 @@
 use crate::line::{Fact, Line, Made};
 use crate::module::{Module, Segment};
 use crate::rule::{Place, Rule, Violation};
-use crate::sequence::{Broken, Compares, Operand, Points, R11, Sequence, Target, View};
+use crate::sequence::{Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View};
 use crate::stats::Stats;
 use crate::{Facts, Gate, Refused, Report};
 use mullion_decoder::decode::{Instruction, NONE, R14, R15, RIP, RSP};
@@ -87,6 +87,8 @@ struct Pass<'a> {
     /// Those of them into which the code in front runs on.
     falls: Vec<u32>,
     gates: Vec<Gate>,
+    /// Addresses of checks that calls go to the module's own functions.
+    near: Vec<u32>,
     /// Where the table's answer is relied on.
     ranges: Vec<Range<u32>>,
     stats: Stats,
@@ -124,6 +126,7 @@ pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
         points: Vec::new(),
         falls: Vec::new(),
         gates: Vec::new(),
+        near: Vec::new(),
         ranges: Vec::new(),
         stats: Stats::default(),
     };
@@ -132,6 +135,7 @@ pub(crate) fn check(module: &Module, report: &mut Report) -> (Facts, Stats) {
         pass.scan(report);
     }
     pass.owners(report);
+    pass.bodies(report);
     pass.branches(report);
     pass.labels(report);
     pass.finish()
@@ -251,6 +255,7 @@ impl<'a> Pass<'a> {
             return match sequence? {
                 Sequence::Compares(compares) => self.compares(position, compares),
                 Sequence::Points(points) => self.points_met(position, &points).map_err(here),
+                Sequence::Near(near) => self.near_checked(position, &near).map_err(here),
                 Sequence::Target(target) => self.target_checked(position, &target).map_err(here),
             };
         }
@@ -439,6 +444,22 @@ impl<'a> Pass<'a> {
         Ok(target.end - position)
     }
 
+    /// The check that a call is to one of the module's own functions.
+    fn near_checked(&mut self, position: usize, near: &Near) -> Result<usize, Rule> {
+        self.settle()?;
+        self.target(near.far)?;
+        self.mark(position, near.end);
+        self.line.forget(R11);
+        let made = Made {
+            since: self.view.at(near.end),
+            looked: self.view.at(near.looked),
+        };
+        self.line.learn(Fact::Body, R11, made);
+        self.near.push(self.view.at(position));
+        self.dead = None;
+        Ok(near.end - position)
+    }
+
     #[inline]
     fn instruction(&mut self, instruction: &Instruction, position: usize) -> Result<(), Rule> {
         self.stats.instructions += 1;
@@ -554,6 +575,7 @@ impl<'a> Pass<'a> {
             .line
             .known(Fact::Enter, register)
             .or(labelled)
+            .or(self.line.known(Fact::Body, register))
             .ok_or(Rule::IndirectUnchecked)?;
         self.close(made.since, at + 1);
         self.ranges.push(made.looked..end);
@@ -867,6 +889,26 @@ impl<'a> Pass<'a> {
             if let Some((view, position)) = place {
                 report.add(|| violation(view, position, Rule::ColdOwner));
             }
+        }
+        report.next_phase();
+    }
+
+    /// Where a call goes to the body behind a gate, each gate has its body there.
+    fn bodies(&self, report: &mut Report) {
+        let elsewhere = |gate: &&Gate| gate.address + abi::GATE_TO_BODY != gate.body;
+        let Some(gate) = self
+            .gates
+            .iter()
+            .find(elsewhere)
+            .filter(|_| !self.near.is_empty())
+        else {
+            return;
+        };
+        let mut codes = self.codes.iter();
+        let place =
+            codes.find_map(|code| Some((&code.view, code.view.position(gate.address as i64)?)));
+        if let Some((view, position)) = place {
+            report.add(|| violation(view, position, Rule::GateBody));
         }
         report.next_phase();
     }

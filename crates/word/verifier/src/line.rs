@@ -21,6 +21,8 @@ pub(crate) enum Fact {
     Enter,
     /// An address of the domain's own code, with the label in front.
     Labelled,
+    /// The body behind one of the module's own gates.
+    Body,
 }
 
 /// Where a fact was made.
@@ -36,8 +38,8 @@ pub(crate) struct Made {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     /// For each [`Fact`], the registers of which it is known.
-    known: [u16; 3],
-    made: [[Made; 16]; 3],
+    known: [u16; 4],
+    made: [[Made; 16]; 4],
     /// Numbers of checks, in a ring.
     checks: [u32; SLOTS],
     next: usize,
@@ -59,7 +61,7 @@ impl Line {
     /// Begins anew.
     #[inline]
     pub(crate) fn restart(&mut self) {
-        self.known = [0; 3];
+        self.known = [0; 4];
         self.live = 0;
         self.stepped = None;
         self.steps = 0;

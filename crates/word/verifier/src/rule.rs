@@ -163,8 +163,11 @@ mullion_decoder::rules! {
     SlotEnter "slot-enter"
         "Slot 1 occurs in gates only: 17 bytes, aligned to 16, of endbr64, lea and jmp."
         "Let the rewriter make the gate.";
+    GateBody "gate-body"
+        "A module that calls bodies by the addresses of gates has each body 32 bytes behind its gate."
+        "Let the rewriter make the gate.";
     IndirectUnchecked "indirect-unchecked"
-        "An indirect call or jump goes to what was checked in the same straight line: may be entered, or (a jump) is the domain's own and labelled."
+        "An indirect call or jump goes to what was checked in the same straight line: may be entered, is behind a gate of the module's own, or (a jump) is the domain's own and labelled."
         "See \"Control flow\" in docs/word-form.md for the checks.";
     LabelStray "label-stray"
         "The label's bytes occur in label instructions only, at no other place and alignment of executable segments."

@@ -8,6 +8,7 @@
 //!   points  ( lea  shr  movzwl  testb  je )+ jmp trap      the last je and jmp may be one jne
 //!   enter   mov  shr  movzwl  testb  je                    an indirect call or jump relies on it
 //!   label   mov  shr  movzwl  testb  je  mov  add  jne     an indirect jump relies on it
+//!   near    mov  shr  movzwl  movzbl  and  xor  jne  mov  and  add     a call of the module's own function relies on it
 //!   gate    endbr64  lea  jmp                              17 bytes
 //! ```
 
@@ -22,6 +23,12 @@ use std::ops::Range;
 pub(crate) const R11: u8 = 11;
 /// `shr $2, %r11`.
 const SHR: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
+/// `and $12, %r11d` and `xor $12, %r11d`: zero if both rights are there, to execute and to enter.
+const BOTH: [u8; 8] = [0x41, 0x83, 0xe3, 0x0c, 0x41, 0x83, 0xf3, 0x0c];
+const _: () = assert!(right::EXECUTE | right::ENTER == 0x0c);
+/// `and $-16, %r11` and `add $32, %r11`: from anywhere in a gate's first word to the body behind it.
+const BEHIND: [u8; 8] = [0x49, 0x83, 0xe3, 0xf0, 0x49, 0x83, 0xc3, 0x20];
+const _: () = assert!(abi::GATE_ALIGNMENT == 16 && abi::GATE_TO_BODY == 32);
 
 /// Code to look at: its bytes, and the address of the first.
 #[derive(Clone, Copy)]
@@ -109,8 +116,19 @@ pub(crate) struct Target {
     pub(crate) end: usize,
 }
 
+/// A check that a register has the address of one of the module's own gates. The scratch register has that of its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Near {
+    /// Where the jump goes.
+    pub(crate) far: i64,
+    /// Behind the look at the shadow.
+    pub(crate) looked: usize,
+    pub(crate) end: usize,
+}
+
 /// What a position of the code was taken for.
 pub(crate) enum Sequence {
+    Near(Near),
     Compares(Compares),
     Points(Points),
     Target(Target),
@@ -191,10 +209,16 @@ impl<'a> View<'a> {
         if !is_look(&look) {
             return None;
         }
-        Some(if lea {
-            self.points(position).map(Sequence::Points)
-        } else {
-            self.target(position, first).map(Sequence::Target)
+        if lea {
+            return Some(self.points(position).map(Sequence::Points));
+        }
+        let looked = third + usize::from(look.length);
+        Some(match self.decode(looked) {
+            Ok(map) if is_map_read(&map) => {
+                let at = looked + usize::from(map.length);
+                self.near(position, first, looked, at).map(Sequence::Near)
+            }
+            _ => self.target(position, first).map(Sequence::Target),
         })
     }
 
@@ -354,11 +378,53 @@ impl<'a> View<'a> {
         fits.then_some((tested, right, tested + usize::from(test.length)))
     }
 
-    fn target(&self, position: usize, mov: &Instruction) -> Result<Target, Broken> {
+    /// What a move to the scratch register takes.
+    fn pointer(position: usize, mov: &Instruction) -> Result<u8, Broken> {
         let register = if mov.opcode == 0x8b { mov.rm } else { mov.reg };
-        if [R11, R14, R15, RSP].contains(&register) {
-            return Err((position, Rule::CheckOperand));
+        match [R11, R14, R15, RSP].contains(&register) {
+            true => Err((position, Rule::CheckOperand)),
+            false => Ok(register),
         }
+    }
+
+    /// The rest of a call's check, behind the read of the map, which ends at `at`.
+    fn near(
+        &self,
+        position: usize,
+        mov: &Instruction,
+        looked: usize,
+        at: usize,
+    ) -> Result<Near, Broken> {
+        let register = Self::pointer(position, mov)?;
+        let form = |at| (at, Rule::CheckForm);
+        if !self.rest(at).starts_with(&BOTH) {
+            return Err(form(at));
+        }
+        let jump_at = at + BOTH.len();
+        let (jump, far) = self.conditional(jump_at, 5).ok_or(form(jump_at))?;
+        let again = jump_at + usize::from(jump.length);
+        let mov = self.decode(again).map_err(|_| form(again))?;
+        let copies = mov.row.kind == Kind::Move && mov.size == 8 && !mov.memory;
+        let (from, to) = match mov.opcode {
+            0x8b => (mov.rm, mov.reg),
+            _ => (mov.reg, mov.rm),
+        };
+        if !copies || (from, to) != (register, R11) {
+            return Err(form(again));
+        }
+        let behind = again + usize::from(mov.length);
+        if !self.rest(behind).starts_with(&BEHIND) {
+            return Err(form(behind));
+        }
+        Ok(Near {
+            far,
+            looked,
+            end: behind + BEHIND.len(),
+        })
+    }
+
+    fn target(&self, position: usize, mov: &Instruction) -> Result<Target, Broken> {
+        let register = Self::pointer(position, mov)?;
         let look = position + usize::from(mov.length) + SHR.len();
         let form = |at| (at, Rule::CheckForm);
         let (looked, right, jump_at) = self.look(look).ok_or(form(look))?;
@@ -443,6 +509,19 @@ fn is_look(instruction: &Instruction) -> bool {
         && instruction.size == 4
         && instruction.displacement == 0
         && is_shadow(instruction)
+}
+
+/// `movzbl %gs:(%r14d,%r11d), %r11d`.
+fn is_map_read(instruction: &Instruction) -> bool {
+    usize::from(instruction.plane) == row::plane(1, 0)
+        && instruction.opcode == 0xb6
+        && instruction.reg == R11
+        && instruction.size == 4
+        && instruction.memory
+        && instruction.gs
+        && instruction.narrow
+        && (instruction.base, instruction.index, instruction.scale) == (R14, R11, 0)
+        && instruction.displacement == 0
 }
 
 fn is_shadow(instruction: &Instruction) -> bool {

@@ -1,6 +1,6 @@
 //! What a running forwarder is asked: by its operator, or by a user who proves a key.
 
-use super::printable;
+use super::show::printable;
 use crate::commands::client::done as granted;
 use crate::commands::keys::KeyringArgs;
 use crate::image_file::whole;

@@ -1,8 +1,11 @@
 //! `mullion packets run`.
 
-use super::{forwarder, show};
+use super::show;
 use crate::output::{print, sayln};
 use anyhow::{Context, bail};
+use mullion_host::Host;
+use mullion_packets::config::Config;
+use mullion_packets::forward::Forwarder;
 use mullion_packets::ring::{self, Port};
 use mullion_packets::users::{self, Users};
 use mullion_packets::{control, page, run};
@@ -116,4 +119,11 @@ fn page_at(address: SocketAddr) -> anyhow::Result<TcpListener> {
         listener.local_addr()?
     );
     Ok(listener)
+}
+
+/// What a file says, with its modules loaded.
+pub(super) fn forwarder(config: &Path) -> anyhow::Result<(Config, Forwarder)> {
+    let config = Config::read(config)?;
+    let forwarder = Forwarder::new(Host::new(), &config.modules)?;
+    Ok((config, forwarder))
 }

@@ -4,23 +4,25 @@ mod ask;
 mod live;
 mod show;
 mod top;
+mod traffic;
 
 use crate::output::{self, sayln};
 use anyhow::Context;
 use ask::{ControlArgs, LoadArgs, NameArgs};
-use live::RunArgs;
-use mullion_host::Host;
-use mullion_packets::config::Config;
+use live::{RunArgs, forwarder};
 use mullion_packets::control;
-use mullion_packets::forward::Forwarder;
 use mullion_packets::run;
+use show::printable;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Forward packets between two interfaces through users' modules, each behind its wall.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 when it was done; 1 when it was refused or failed; 2 for bad usage."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -42,6 +44,10 @@ enum Command {
     Unload(NameArgs),
     /// Print what a module has reported since the last time.
     Reports(NameArgs),
+    /// Send numbered frames out at an interface, at a steady rate.
+    Send(traffic::Send),
+    /// Receive numbered frames at an interface: how many came, and in which order.
+    Receive(traffic::Receive),
 }
 
 #[derive(clap::Args)]
@@ -72,6 +78,8 @@ impl Args {
             Command::Top(args) => args.run()?,
             Command::Load(args) => args.run()?,
             Command::Unload(args) => args.unload()?,
+            Command::Send(args) => args.run()?,
+            Command::Receive(args) => args.run()?,
             Command::Reports(args) => {
                 let reports = args.reports()?;
                 output::print(&printable(&reports.concat()))?;
@@ -79,21 +87,6 @@ impl Args {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Without control characters but for the ends of lines: modules wrote it.
-fn printable(text: &str) -> String {
-    let show = |c: char| match c.is_control() && c != '\n' {
-        true => '\u{fffd}',
-        false => c,
-    };
-    text.chars().map(show).collect()
-}
-
-fn forwarder(config: &Path) -> anyhow::Result<(Config, Forwarder)> {
-    let config = Config::read(config)?;
-    let forwarder = Forwarder::new(Host::new(), &config.modules)?;
-    Ok((config, forwarder))
 }
 
 impl FileArgs {

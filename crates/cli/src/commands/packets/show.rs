@@ -1,6 +1,5 @@
 //! What runs, as a table.
 
-use super::printable;
 use mullion_packets::control::{ModuleStatus, Status};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -104,4 +103,13 @@ pub(super) fn hints(status: &Status) -> Vec<String> {
         }
     }
     hints
+}
+
+/// Without control characters but for the ends of lines: modules wrote it.
+pub(super) fn printable(text: &str) -> String {
+    let show = |c: char| match c.is_control() && c != '\n' {
+        true => '\u{fffd}',
+        false => c,
+    };
+    text.chars().map(show).collect()
 }

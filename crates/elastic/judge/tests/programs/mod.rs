@@ -1,7 +1,7 @@
 //! The programs of the tests: files of cases, the preprocessor, the types.
 
+use mullion_decide::ModuleType;
 use mullion_judge::{Judged, Refusal, Source, judge};
-use mullion_trust::ModuleType;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ const PUBLIC: &str = "public = [\"byte\", \"address_t\", \"struct packet\", \"un
 pub(crate) fn module_type(table: &str) -> ModuleType {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let bytes = std::fs::read(&environment).expect("it is there");
-    let digest = mullion_trust::Sha256Digest::of(&bytes);
+    let digest = mullion_decide::Sha256Digest::of(&bytes);
     let text = format!(
         "version = 1\nid = \"tested\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\nmechanism = [\"window\"]\n\
          [elastic]\n{table}\n[elastic.environment]\nfile = {:?}\nsha256 = \"{digest}\"\n{PUBLIC}\n",

@@ -26,13 +26,18 @@ pub(crate) fn install() {
     });
 }
 
+/// To standard error, if anybody listens: `eprintln!` would panic in the middle of a panic, which ends the host.
+fn say(words: std::fmt::Arguments<'_>) {
+    let _unheard = std::io::Write::write_fmt(&mut std::io::stderr(), words);
+}
+
 /// The hook of a separately built SIP, whose standard library is its own. It owns no memory, so that a SIP that
 /// takes it away does no harm to its next life.
 #[cfg(feature = "separate")]
 pub(crate) fn install_alone() {
     panic::set_hook(Box::new(|info| {
         said(info, &|info| {
-            eprintln!("mullion: outside of any process: {info}")
+            say(format_args!("mullion: outside of any process: {info}\n"));
         });
     }));
 }
@@ -41,7 +46,9 @@ fn said(info: &PanicHookInfo, outside: &dyn Fn(&PanicHookInfo)) {
     match here::running() {
         // A critical piece is the kernel's: its panic is the host's end, not the process's.
         Some(_) if here::in_critical_piece() => {
-            eprintln!("mullion: the kernel of processes failed: {info}");
+            say(format_args!(
+                "mullion: the kernel of processes failed: {info}\n"
+            ));
             std::process::abort();
         }
         Some((worker, _)) => {

@@ -16,9 +16,10 @@ use crate::current;
 use crate::decide;
 use crate::hooks;
 use crate::owners::{self, Owner};
+use crate::refused::Refused;
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
-use crate::thread::stacks::Stack;
+use crate::thread::stacks::{Stack, ThreadError};
 use crate::thread::worker::{self, Request, Worker};
 use crate::wait::{self, Waiter};
 
@@ -56,6 +57,12 @@ pub enum SpawnError {
 
 /// What a new process runs first: its main function, and what that gets.
 pub trait First: Send + 'static {
+    /// Asks whether the process may have what it is to begin with. It has not begun.
+    ///
+    /// # Errors
+    /// It may not: then it does not begin.
+    fn ask(&self, owner: Owner) -> Result<(), Refused>;
+
     /// Runs it, as the process. What it holds is the process's from here on, so that it goes back even if the process is
     /// ended before it runs.
     fn into_main(self, owner: Owner) -> impl FnOnce() + 'static;
@@ -72,6 +79,17 @@ fn fiber(first: impl First, stack: Stack, owner: Owner) -> NewFiber {
     let main = first.into_main(owner);
     // SAFETY: the process lives on the worker whose OS thread calls, so its fiber is resumed here.
     unsafe { NewFiber::new(stack, move || panic::contain(main)) }
+}
+
+impl From<ThreadError> for SpawnError {
+    fn from(error: ThreadError) -> SpawnError {
+        match error {
+            ThreadError::NoProcess => SpawnError::NoProcess,
+            ThreadError::TooMany => SpawnError::TooMany,
+            ThreadError::NoStack => SpawnError::NoStack,
+            ThreadError::Refused(_) => SpawnError::Refused,
+        }
+    }
 }
 
 /// How a new process is to be.
@@ -105,6 +123,11 @@ pub(crate) fn spawn<F: First>(
         tree.remove(index);
         return Err(SpawnError::Refused);
     }
+    if first.ask(owner).is_err() {
+        decide::end(owner);
+        tree.remove(index);
+        return Err(SpawnError::Refused);
+    }
     let node = tree.node(index);
     node.owner = Some(owner);
     node.name = name;
@@ -116,10 +139,13 @@ pub(crate) fn spawn<F: First>(
         home.ask(Request::Start(index));
         return Ok(Child { owner });
     }
-    let Ok(stack) = home.stacks.take() else {
-        decide::end(owner);
-        tree.remove(index);
-        return Err(SpawnError::NoStack);
+    let stack = match home.stack_for(owner) {
+        Ok(stack) => stack,
+        Err(error) => {
+            decide::end(owner);
+            tree.remove(index);
+            return Err(error.into());
+        }
     };
     drop(tree);
     open(home, process, &options.limits);
@@ -160,7 +186,7 @@ pub(crate) fn begin(home: &'static Worker, index: u32) {
     };
     let Some(first) = first else { return };
     open(home, process, &limits);
-    match home.stacks.take() {
+    match home.stack_for(process.owner()) {
         Ok(stack) => run_main(home, process, first.fiber(stack, process.owner())),
         Err(_) => bury(process, Cause::Memory.into()),
     }
@@ -170,7 +196,7 @@ fn run_main(home: &'static Worker, process: &'static Process, fiber: NewFiber) {
     match home.add(process, fiber) {
         Ok(thread) => process.main.set(thread.slot.get() + 1),
         Err(fiber) => {
-            home.stacks.give(fiber.into_stack());
+            home.take_back(process.owner(), fiber.into_stack());
             bury(process, Cause::Memory.into());
         }
     }

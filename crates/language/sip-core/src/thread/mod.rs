@@ -26,31 +26,15 @@ pub(crate) mod worker;
 
 pub(crate) use large_stack::on_large_stack;
 pub(crate) use stacks::Room;
-pub use stacks::STACK;
+pub use stacks::{STACK, ThreadError};
 pub use watch::{ASLEEP, TICK};
 
 use std::time::{Duration, Instant};
-
-use thiserror::Error;
 
 use crate::critical::as_host_moving;
 use crate::process::panic;
 use crate::wait;
 use fiber::NewFiber;
-
-/// Why there is no new thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum ThreadError {
-    /// Only processes have such threads; the host has the standard library's.
-    #[error("the caller is in no process")]
-    NoProcess,
-    /// As many as the process may have, or the worker can.
-    #[error("the process may have no more threads")]
-    TooMany,
-    /// No memory for a stack.
-    #[error("no memory for a stack")]
-    NoStack,
-}
 
 /// A new thread of the calling process, which runs once the calling one waits or yields. It ends when `body`
 /// returns, or with the process.
@@ -62,13 +46,13 @@ pub fn spawn<F: FnOnce() + 'static>(body: F) -> Result<(), ThreadError> {
     if !process.may_start_thread() {
         return Err(ThreadError::TooMany);
     }
-    let stack = worker.stacks.take().map_err(|_| ThreadError::NoStack)?;
+    let stack = worker.stack_for(process.owner())?;
     // SAFETY: the process's worker is the calling OS thread.
     let fiber = unsafe { NewFiber::new(stack, move || run(body)) };
     match worker.add(process, fiber) {
         Ok(_) => Ok(()),
         Err(fiber) => {
-            worker.stacks.give(fiber.into_stack());
+            worker.take_back(process.owner(), fiber.into_stack());
             Err(ThreadError::TooMany)
         }
     }

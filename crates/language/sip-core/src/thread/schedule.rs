@@ -17,10 +17,13 @@ use std::time::{Duration, Instant};
 
 use super::inbox::Bed;
 use super::slot::{State, Thread};
+use super::stacks::{Stack, ThreadError};
 use super::worker::{Request, Worker};
 use super::{here, signals, switch};
 use crate::critical;
+use crate::decide;
 use crate::hooks;
+use crate::owners::Owner;
 use crate::process::{self, Cause, Exit, Message, Process};
 use crate::system;
 
@@ -352,11 +355,34 @@ impl Worker {
     /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
     fn vacate(&self, thread: &Thread) {
         thread.renew(self.index());
-        thread.process.set(None);
+        let process = thread.process.take();
         thread.heap.set(None);
         if let Some(stack) = thread.fiber.empty() {
-            self.stacks.give(stack);
+            match process {
+                Some(process) => self.take_back(process.owner(), stack),
+                None => self.stacks.give(stack),
+            }
         }
+    }
+
+    /// A stack that is to be a thread's of the process.
+    #[inline]
+    pub(crate) fn stack_for(&self, process: Owner) -> Result<Stack, ThreadError> {
+        let stack = self.stacks.take().map_err(|_| ThreadError::NoStack)?;
+        let (start, bytes) = stack.range();
+        if let Err(refused) = decide::give(process, start, bytes) {
+            self.stacks.give(stack);
+            return Err(refused.into());
+        }
+        Ok(stack)
+    }
+
+    /// A stack of the process's is nobody's again.
+    #[inline]
+    pub(crate) fn take_back(&self, process: Owner, stack: Stack) {
+        let (start, bytes) = stack.range();
+        decide::take_back(process, start, bytes);
+        self.stacks.give(stack);
     }
 
     /// The place is free for another thread.

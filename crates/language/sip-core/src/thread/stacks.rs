@@ -9,7 +9,27 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use thiserror::Error;
+
+use crate::refused::Refused;
 use crate::system;
+
+/// Why there is no new thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ThreadError {
+    /// Only processes have such threads; the host has the standard library's.
+    #[error("the caller is in no process")]
+    NoProcess,
+    /// As many as the process may have, or the worker can.
+    #[error("the process may have no more threads")]
+    TooMany,
+    /// No memory for a stack.
+    #[error("no memory for a stack")]
+    NoStack,
+    /// Whoever decides about the host's processes refuses the stack.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
 
 /// Bytes of a thread's stack in address space, the guard page included.
 pub const STACK: usize = 256 << 10;
@@ -75,6 +95,11 @@ impl Stack {
     #[inline]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// What may be used: the first address above the guard page, and its bytes.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.limit() + system::PAGE, STACK - system::PAGE)
     }
 
     /// The low end.

@@ -20,7 +20,7 @@ use super::contract::{Contract, Ring, Side};
 use super::message::{End, Message, Receives, Sends, State};
 use super::place::{self, Place};
 use super::select::Port;
-use super::{AnyEndpoint, ChannelClosed, Mismatch};
+use super::{AnyEndpoint, ChannelClosed, Mismatch, admit};
 
 /// An endpoint of contract `C`: the client's (0) or the server's (1), as a side's index, in state `S`. The place is in that
 /// state. The generated endpoint types wrap it.
@@ -289,14 +289,32 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
         }
     }
 
-    /// Ends the process if it is to receive blocks and holds more than it may. In no critical piece: a panic there would be
-    /// the kernel's, and end the host.
+    /// Ends the process if it is to receive blocks and holds more than it may, or an end of a channel that it may not have. In
+    /// no critical piece: a panic there would be the kernel's, and end the host.
+    ///
+    /// # Safety
+    /// The next message is there and carries a `T`.
     #[inline(always)]
-    fn demand<T: Handles>(&mut self) {
+    unsafe fn demand<T: Handles>(&mut self) {
         if T::HOLDS {
             let place = self.place_mut();
             let book = place.book();
             place.settle_and_demand(book);
+            if CORE.is_decided() {
+                // SAFETY: the caller promises that the message carries a `T`, which stays where it is.
+                unsafe { self.ask::<T>() };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Endpoint::demand`].
+    #[cold]
+    unsafe fn ask<T: Handles>(&self) {
+        // SAFETY: the caller promises that a `T` is there. Until this side counts it, nobody takes or changes it.
+        let payload = unsafe { self.place().payload(Self::INCOMING).cast::<T>().as_ref() };
+        if let Err(refused) = admit::ask(payload, owner::current()) {
+            std::panic::panic_any(HeapError::Refused(refused));
         }
     }
 
@@ -342,7 +360,7 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
     ///
     /// # Panics
     /// It is another message; or, with [`HeapError::Limit`], the payload has blocks and the process holds more than it may
-    /// already.
+    /// already; or, with [`HeapError::Refused`], the payload has an end of a channel that the process may not have.
     #[inline(always)]
     pub fn take<M>(self) -> (M::Payload, Endpoint<C, SIDE, M::Next>)
     where
@@ -350,7 +368,8 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
         M::Next: State<Contract = C>,
     {
         let mut endpoint = self.endpoint_with(M::NUMBER);
-        endpoint.demand::<M::Payload>();
+        // SAFETY: the next message has the number of `M`, and so carries its payload.
+        unsafe { endpoint.demand::<M::Payload>() };
         // Who is ended half-way with plain data leaves nothing that its end does not put right.
         let _critical =
             <M::Payload as Handles>::HOLDS.then(|| CORE.critical_moving::<M::Payload>());
@@ -370,7 +389,8 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
         M: Message<Contract = C, From = S, Next = End>,
     {
         let mut endpoint = self.endpoint_with(M::NUMBER);
-        endpoint.demand::<M::Payload>();
+        // SAFETY: the next message has the number of `M`, and so carries its payload.
+        unsafe { endpoint.demand::<M::Payload>() };
         // As in `take`.
         let _critical =
             <M::Payload as Handles>::HOLDS.then(|| CORE.critical_moving::<M::Payload>());

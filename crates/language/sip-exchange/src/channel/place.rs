@@ -24,10 +24,12 @@ use crate::exchange::ledger::{Book, Debtor};
 use crate::exchange::region::{Holder, Ledger, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
-use crate::exchange::walk::{Discard, Find, Release};
+use crate::exchange::walk::{Discard, Find, PLACE, Release};
 use crate::exchange::worker;
 use crate::inner::CORE;
+use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::wait::{self, Waiter};
+use mullion_sip_core::{ChannelEnd, Span};
 
 use super::contract::{Info, Ring, Side};
 use super::line::{self, Line, Open, Word};
@@ -111,12 +113,36 @@ pub(super) fn create(
     book.check((class.bytes() + 2 * SMALLEST) as u64)?;
     let here = worker::here();
     let ends = make(contract, class, 0, book, here)?;
+    if CORE.is_decided() {
+        admit(owner::current(), ends)?;
+    }
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block, and the calling thread is its owner's worker.
         unsafe { book.link(id, Holder::FREE.endpoint()) };
         book.add(SMALLEST as u64 + half(contract));
         place
     }))
+}
+
+/// The owner has both ends of a channel that was just made, if it may; else the channel goes.
+#[cold]
+fn admit(owner: Owner, ends: [(Id, NonNull<Place>); 2]) -> Result<(), HeapError> {
+    // SAFETY: fresh places that nobody else has.
+    let places = ends.map(|(_, place)| unsafe { place.as_ref() });
+    let described = places.map(Place::described);
+    let mut asked = described.iter();
+    if let Err(refused) = asked.try_for_each(|end| CORE.may_have(owner, *end)) {
+        let channel = Region::id(places[0].channel);
+        for id in [channel, ends[0].0, ends[1].0] {
+            // SAFETY: fresh blocks of the caller's, on no list; nobody looks at them again.
+            unsafe { worker::current().give(id) };
+        }
+        return Err(refused.into());
+    }
+    for end in described {
+        CORE.end_came(owner.index(), end);
+    }
+    Ok(())
 }
 
 /// Makes a channel in a state, both ends in flight: nobody's yet, and on no list.
@@ -219,6 +245,18 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a Word {
 
 // For who looks at channels.
 impl Place {
+    /// As who decides about ends of channels is told of it.
+    pub(super) fn described(&self) -> ChannelEnd {
+        let (start, bytes) = self.queues();
+        let id = Region::id_of(PLACE, NonNull::from(self));
+        ChannelEnd {
+            place: std::ptr::from_ref(self).addr(),
+            record: self.region().record(id).addr(),
+            queues: Span { start, bytes },
+            contract: self.contract.digest.0,
+        }
+    }
+
     /// Its contract.
     pub fn contract(&self) -> &'static Info {
         self.contract
@@ -530,6 +568,9 @@ fn wake(side: &Shared) {
 pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
     // SAFETY: the caller promises that it is a place, and of its holder's alone.
     let place = unsafe { place.cast::<Place>().as_mut() };
+    if CORE.is_decided() {
+        CORE.end_went(place.described());
+    }
     place.here = 0;
     place.mine().line.move_to(0);
     half(place.contract) + place.unanswered
@@ -543,6 +584,9 @@ pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
     // SAFETY: the caller promises that it is a place, and its own alone.
     let place = unsafe { place.cast::<Place>().as_mut() };
     (place.number, place.ledger) = book.tell();
+    if CORE.is_decided() {
+        CORE.end_came(place.number, place.described());
+    }
     place.here = here;
     place.mine().line.move_to(here);
     half(place.contract) + place.unanswered
@@ -570,6 +614,9 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
         mine.line.set_received(own.received);
         let holder = (*region.record(id)).holder;
         if !holder.is_in_flight() {
+            if CORE.is_decided() {
+                CORE.end_went(own.described());
+            }
             let book = Book::holding(region, holder);
             Book::unlink(region, id);
             book.count_sent(own.sent);

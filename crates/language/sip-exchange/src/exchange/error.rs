@@ -1,5 +1,7 @@
 //! What an owner may hold, and why a value is refused.
 
+use mullion_sip_core::Refused;
+
 use super::sizes;
 
 /// Why a block was not to be had.
@@ -20,6 +22,9 @@ pub enum HeapError {
     /// More than the largest block.
     #[error("{0} bytes are more than the largest block of the exchange heap ({largest})", largest = sizes::LARGEST)]
     TooLarge(usize),
+    /// Whoever decides about the host's processes refuses the ends of a channel.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The span of blocks of this size is full.
     #[error("no more blocks of {0} bytes in the exchange heap")]
     Exhausted(usize),

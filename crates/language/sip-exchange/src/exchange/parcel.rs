@@ -4,12 +4,14 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 
 use crate::inner::CORE;
+use mullion_sip_core::Refused;
 use mullion_sip_core::owner::{self, Owner};
 
 use super::region::Region;
 use super::sendable::Handles;
 use super::walk::{Adopt, Release};
 use super::{accounts, blocks, worker};
+use crate::channel::admit;
 
 /// A value that is in flight: packed by one owner, opened by another, maybe on another OS thread.
 ///
@@ -45,6 +47,18 @@ impl<T: Handles> Parcel<T> {
             accounts::of(owner::current()).subtract(bytes);
         }
         (Parcel(ManuallyDrop::new(value)), bytes)
+    }
+
+    /// Asks whether an owner may have the ends of channels in the value.
+    ///
+    /// # Errors
+    /// It may not have one of them.
+    #[inline]
+    pub(crate) fn ask(&self, owner: Owner) -> Result<(), Refused> {
+        if T::HOLDS && CORE.is_decided() {
+            admit::ask(&*self.0, owner)?;
+        }
+        Ok(())
     }
 
     /// A value that is in flight already.

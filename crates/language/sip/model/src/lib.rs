@@ -1,4 +1,6 @@
 //! The files that hold the lock-free parts of `mullion-sip`, as they are; their tests are models for loom.
+// The tests look into loom's cells, which takes `unsafe`. Nothing else does.
+#![cfg_attr(not(test), forbid(unsafe_code))]
 
 #[path = "../../src/remote/bell.rs"]
 mod bell;

@@ -32,7 +32,7 @@ pub struct Channel {
 /// `digest` points to 32 bytes, `number` to room for one; either may be null.
 pub(super) unsafe extern "C" fn contract(digest: *const u8, number: *mut u32) -> u32 {
     let found = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises 32 bytes at `digest` and room for a number. Nulls are refused by both.
         let (digest, number) = unsafe { (slice(digest, 32)?, Out::new(number)?) };
         let digest = <[u8; 32]>::try_from(digest).map_err(|_| Refusal::Malformed)?;
         number.put(offered::contract_of(digest).ok_or(Refusal::Unknown)?);
@@ -49,7 +49,7 @@ pub(super) unsafe extern "C" fn create_channel(
     server: *mut u64,
 ) -> u32 {
     let made = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for a number at each. A null is refused.
         let places = unsafe { (Out::new(client)?, Out::new(server)?) };
         let contract = offered::contract(contract).ok_or(Refusal::Unknown)?;
         let (client, server) = ends::with(|ends| {
@@ -75,7 +75,7 @@ pub(super) unsafe extern "C" fn create_channel(
 /// `about` points to room for one, or is null.
 pub(super) unsafe extern "C" fn channel(channel: u64, about: *mut Channel) -> u32 {
     let told = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for a `Channel`. A null is refused.
         let about = unsafe { Out::new(about) }?;
         let known = ends::with(|ends| {
             let end = ends.look(channel)?;
@@ -101,7 +101,7 @@ pub(super) unsafe extern "C" fn send(
     length: usize,
 ) -> u32 {
     let sent = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `length` bytes there, which nobody writes until this call returns. A null is refused.
         let bytes = unsafe { slice(bytes, length) }?;
         let message = u16::try_from(message).map_err(|_| Refusal::OutOfTurn)?;
         ends::with(|ends| {
@@ -123,7 +123,9 @@ pub(super) unsafe extern "C" fn receive(
     length: *mut usize,
 ) -> u32 {
     let received = || {
-        // SAFETY: by the caller; what is not written yet may be anything.
+        // SAFETY: the caller promises room for `room` bytes, which nobody else uses until this call returns: so they may be
+        // written through, and as `MaybeUninit` they may hold anything before. `slice` has refused what no slice may be.
+        // For both numbers the caller promises room; nulls are refused.
         let (message, length, bytes) = unsafe {
             let bytes = slice(bytes.cast::<MaybeUninit<u8>>(), room)?;
             let bytes = std::slice::from_raw_parts_mut(bytes.as_ptr().cast_mut(), bytes.len());
@@ -169,7 +171,7 @@ pub(super) unsafe extern "C" fn wait_any(
     index: *mut usize,
 ) -> u32 {
     let found = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` numbers and room for one. Nulls are refused by both.
         let (channels, index) = unsafe { (slice(channels, count)?, Out::new(index)?) };
         if channels.len() > WAITS {
             return Err(Refusal::TooLong);

@@ -12,7 +12,7 @@ use super::{Refusal, ends, offered, time};
 /// `length` bytes can be read at `path`, or it is null.
 pub(super) unsafe extern "C" fn bind(path: *const u8, length: usize, contract: u32) -> u32 {
     let bound = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a path of `length` bytes, which nobody writes until this call returns. A null is refused.
         let path = unsafe { text(path, length) }?;
         let contract = offered::contract(contract).ok_or(Refusal::Unknown)?;
         ends::process().ok_or(Refusal::NoProcess)?;
@@ -25,7 +25,7 @@ pub(super) unsafe extern "C" fn bind(path: *const u8, length: usize, contract: u
 /// `length` bytes can be read at `path`, or it is null.
 pub(super) unsafe extern "C" fn unbind(path: *const u8, length: usize) -> u32 {
     let unbound = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a path of `length` bytes, which nobody writes until this call returns. A null is refused.
         let path = unsafe { text(path, length) }?;
         ends::process().ok_or(Refusal::NoProcess)?;
         names::unbind(path).map_err(|error| match error {
@@ -46,7 +46,7 @@ pub(super) unsafe extern "C" fn accept(
     channel: *mut u64,
 ) -> u32 {
     let accepted = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a path of `length` bytes and room for a number. Nulls are refused by both.
         let (path, channel) = unsafe { (text(path, length)?, Out::new(channel)?) };
         loop {
             let last = time::has_passed(deadline);
@@ -76,7 +76,7 @@ pub(super) unsafe extern "C" fn accept(
 /// `length` bytes can be read at `path`, or it is null.
 pub(super) unsafe extern "C" fn look_up(path: *const u8, length: usize, channel: u64) -> u32 {
     let opened = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a path of `length` bytes, which nobody writes until this call returns. A null is refused.
         let path = unsafe { text(path, length) }?;
         // Lent, and not in a critical piece: a name in another OS process is waited for.
         let end = ends::with(|ends| ends.lend(channel))?;

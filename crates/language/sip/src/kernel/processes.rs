@@ -83,7 +83,7 @@ pub struct Statistics {
 /// `length` bytes can be read at `name`, and one number written at `number`; or they are null.
 pub(super) unsafe extern "C" fn program(name: *const u8, length: usize, number: *mut u32) -> u32 {
     let found = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a name of `length` bytes and room for a number. Nulls are refused by both.
         let (name, number) = unsafe { (text(name, length)?, Out::new(number)?) };
         number.put(offered::program_of(name).ok_or(Refusal::Unknown)?);
         Ok(())
@@ -101,13 +101,13 @@ pub(super) unsafe extern "C" fn create_process(
     child: *mut u64,
 ) -> u32 {
     let made = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for a number at `child`. A null is refused.
         let child = unsafe { Out::new(child) }?;
         let program = offered::program(program).ok_or(Refusal::Unknown)?;
         let options = if wish.is_null() {
             Options::default()
         } else {
-            // SAFETY: by the caller.
+            // SAFETY: it is not null, and then the caller promises one `Wish` there.
             options(unsafe { slice(wish, 1) }?.first())?
         };
         ends::process().ok_or(Refusal::NoProcess)?;
@@ -171,7 +171,7 @@ pub(super) extern "C" fn kill(child: u64) -> u32 {
 /// One can be written at `end`, or it is null.
 pub(super) unsafe extern "C" fn wait(child: u64, deadline: u64, end: *mut End) -> u32 {
     let ended = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for an `End`. A null is refused.
         let end = unsafe { Out::new(end) }?;
         let exit = CORE
             .wait_numbered(Owner::from_bits(child), time::instant(deadline))
@@ -213,7 +213,7 @@ fn end_of(exit: &Exit) -> End {
 /// One can be written at `statistics`, or it is null.
 pub(super) unsafe extern "C" fn statistics(which: u64, statistics: *mut Statistics) -> u32 {
     let told = || {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for the statistics. A null is refused.
         let place = unsafe { Out::new(statistics) }?;
         let own = ends::process().ok_or(Refusal::NoProcess)?;
         let which = match which {

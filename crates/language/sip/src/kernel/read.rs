@@ -16,7 +16,8 @@ pub(super) unsafe fn slice<'a, T>(start: *const T, count: usize) -> Result<&'a [
     if count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(Refusal::TooLong);
     }
-    // SAFETY: by the caller; not null, aligned, and of a possible size.
+    // SAFETY: the caller promises that `count` values can be read there and that nobody writes them meanwhile. The checks
+    // above have refused what no slice may be: null, a pointer out of line, and more than `isize::MAX` bytes.
     Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }
 
@@ -25,7 +26,7 @@ pub(super) unsafe fn slice<'a, T>(start: *const T, count: usize) -> Result<&'a [
 /// # Safety
 /// As for [`slice`].
 pub(super) unsafe fn text<'a>(start: *const u8, bytes: usize) -> Result<&'a str, Refusal> {
-    // SAFETY: by the caller.
+    // SAFETY: a text is a slice of bytes, for which the caller promises the same.
     let bytes = unsafe { slice(start, bytes) }?;
     std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed)
 }
@@ -44,7 +45,8 @@ impl<T> Out<T> {
     }
 
     pub(super) fn put(self, value: T) {
-        // SAFETY: by the word of whoever made it.
+        // SAFETY: `Out::new` is unsafe: whoever made this value has promised room for a `T` there. It is not null and is in
+        // line, which `Out::new` has checked; `put` takes the value, so it writes once.
         unsafe { self.0.write(value) }
     }
 }

@@ -313,9 +313,18 @@ fn acceptor<'a>(
     Ok(bound)
 }
 
-/// The next end at a name of the calling process's own; if there is none, `waiting` is woken by the next to come.
-/// The caller is in a critical piece of the kernel.
+/// The next end at a name of the calling process's own that it may have; others are closed. If there is none, `waiting` is
+/// woken by the next to come. The caller is in a critical piece of the kernel.
 pub(super) fn take(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
+    loop {
+        let end = next(path, waiting)?;
+        if EXCHANGE.ask(&end, owner::current()).is_ok() {
+            return Some(end);
+        }
+    }
+}
+
+fn next(path: &str, waiting: Waiter) -> Option<Parcel<AnyEndpoint>> {
     let mut names = names();
     let owner = owner::current();
     let bound = names

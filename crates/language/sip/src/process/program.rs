@@ -1,5 +1,6 @@
 //! From a program to a process.
 
+use mullion_sip_core::Refused;
 use mullion_sip_core::owner::Owner;
 use mullion_sip_core::process::{Child, Exit, First, Options, SpawnError};
 
@@ -51,6 +52,11 @@ struct Main<T: Handles> {
 }
 
 impl<T: Handles + 'static> First for Main<T> {
+    #[inline]
+    fn ask(&self, owner: Owner) -> Result<(), Refused> {
+        EXCHANGE.ask(&self.argument, owner)
+    }
+
     #[inline]
     fn into_main(self, owner: Owner) -> impl FnOnce() + 'static {
         let (main, argument) = (self.main, EXCHANGE.open_for(self.argument, owner));

@@ -1,5 +1,6 @@
 //! Channels that a bridge has ended, and who is told.
 
+use std::io::Write;
 use std::sync::OnceLock;
 
 use mullion_sip_exchange::channel::Info;
@@ -50,9 +51,14 @@ impl Host {
 pub(super) fn report(contract: &'static Info, peer: &str, fault: Fault) {
     match REPORTER.get() {
         Some(reporter) => reporter(contract, peer, fault),
-        None => eprintln!(
-            "mullion: a channel of contract {} with {} was closed: {fault}",
-            contract.name, peer
-        ),
+        None => {
+            // The peer must not choose whether this thread goes on.
+            let _ = writeln!(
+                std::io::stderr(),
+                "mullion: a channel of contract {} with {} was closed: {fault}",
+                contract.name,
+                peer
+            );
+        }
     }
 }

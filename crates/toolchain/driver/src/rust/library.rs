@@ -16,6 +16,7 @@ use crate::{DriverError, tools};
 use mullion_rewriter::Options;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -73,7 +74,10 @@ debug = 1
 
 /// Has Cargo compile the library, from the sources beside the compiler and nothing else.
 fn build(toolchain: &Toolchain, place: &Path, common: &Path) -> Result<(), DriverError> {
-    eprintln!("mullion: compiling Rust's library for domains, which takes a minute or two, once");
+    let _ = writeln!(
+        std::io::stderr(),
+        "mullion: compiling Rust's library for domains, which takes a minute or two, once"
+    );
     let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
     let package = work.path().join("package");
     let write = |name: &str, text: &str| {

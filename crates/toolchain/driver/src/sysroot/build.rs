@@ -10,7 +10,7 @@ use mullion_rewriter::{Base, Options, Wall};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -226,7 +226,10 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
 /// A bar; where there is no terminal, a line, so that nobody waits without knowing for what.
 fn progress(what: &str, length: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
-        eprintln!("mullion: {what}: {length} files, which takes a while, once");
+        let _ = writeln!(
+            std::io::stderr(),
+            "mullion: {what}: {length} files, which takes a while, once"
+        );
     }
     let style = ProgressStyle::with_template("mullion: {msg} [{bar:30}] {pos}/{len}");
     let bar = ProgressBar::new(length as u64).with_message(what.to_owned());

@@ -35,22 +35,45 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
         options.push("-isystem".into());
         options.push(directory.into());
     }
-    let sources = entries(&overlay.join("cxx/src"))?;
-    let sources = sources
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|name| name == "cc"));
-    Ok(sources
-        .map(|source| Unit {
+    let stem = |source: &Path| {
+        let stem = source.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    };
+    let mut units = Vec::new();
+    for source in entries(&overlay.join("cxx/src"))? {
+        if source.extension().is_none_or(|name| name != "cc") {
+            continue;
+        }
+        let name = stem(&source);
+        if WORD.contains(&name.as_str()) {
+            units.push(word(&name, source.clone(), &options));
+        }
+        units.push(Unit {
             product: "libstdc++.a",
-            name: source
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            name,
             source,
             options: options.clone(),
-        })
-        .collect())
+        });
+    }
+    units.push(word("support", overlay.join("word/cxx.cc"), &options));
+    Ok(units)
+}
+
+/// What modules of checked code have, too, with `sysroot/word/cxx.cc` in the place of the rest.
+const WORD: &[&str] = &[
+    "chrono", "errors", "hash", "list", "string", "tree", "types",
+];
+
+/// The same, without exceptions.
+fn word(name: &str, source: PathBuf, options: &[OsString]) -> Unit {
+    let mut options = options.to_vec();
+    options.push("-fno-exceptions".into());
+    Unit {
+        product: super::pure::PRODUCT,
+        name: format!("cxx-{name}"),
+        source,
+        options,
+    }
 }
 
 /// The directories of C++ headers that the compiler searches by itself.

@@ -6,7 +6,7 @@ use crate::operand::{Gpr, Mem, Operand, Set, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::Instruction;
 use mullion_abi::MAX_DISPLACEMENT;
-use mullion_word_abi::WORD;
+use mullion_word_abi::{MAX_CHECKS, WORD};
 
 /// Knowledge at one point of the output.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,10 @@ pub(super) struct Facts {
     pointer: Option<u8>,
     /// The address whose lower half `%r11` holds, zero-extended.
     computed: Option<Address>,
-    /// What checks of the word wall cover.
-    covered: Vec<Covered>,
+    /// What checks of the word wall cover, each with how many checks there had been.
+    covered: Vec<(usize, Covered)>,
+    /// How many checks of the word wall there were in this straight line.
+    checks: usize,
 }
 
 /// Checked addresses that are remembered at most: long straight lines must not take long.
@@ -163,7 +165,7 @@ impl Facts {
         self.stale &= !(1 << register);
         self.inside.retain(|address| address.factor(register) == 0);
         self.covered
-            .retain(|range| range.registers() & (1 << register) == 0);
+            .retain(|(_, range)| range.registers() & (1 << register) == 0);
         if register == number::R11 || self.pointer == Some(register) {
             self.pointer = None;
         }
@@ -211,17 +213,21 @@ impl Facts {
         self.inside.push(address);
     }
 
-    /// A check of the word wall covers this.
+    /// A check of the word wall was made. The verifier remembers the latest ones, whether they still hold or not.
+    pub(super) fn made_check(&mut self) {
+        self.checks += 1;
+        let oldest = (self.checks + 1).saturating_sub(MAX_CHECKS);
+        self.covered.retain(|(number, _)| *number >= oldest);
+    }
+
+    /// The check that was made last covers this.
     pub(super) fn cover(&mut self, range: Covered) {
-        if self.covered.len() == REMEMBERED {
-            self.covered.remove(0);
-        }
-        self.covered.push(range);
+        self.covered.push((self.checks, range));
     }
 
     /// Whether a check covers all of it.
     pub(super) fn covers(&self, access: &Covered) -> bool {
-        self.covered.iter().any(|known| {
+        self.covered.iter().any(|(_, known)| {
             // An aligned address tells of whole words what is so many of them from it.
             let words = (access.first - known.first) % WORD as i64 == 0;
             known.is_beside(access)
@@ -283,7 +289,9 @@ impl Facts {
         }
         let mut covered = match step(instruction) {
             Some((register, by)) => {
-                let moved = |range: &Covered| range.moved(-by * range.factor(register));
+                let moved = |(number, range): &(usize, Covered)| {
+                    (*number, range.moved(-by * range.factor(register)))
+                };
                 Some(self.covered.iter().map(moved).collect())
             }
             None => None,
@@ -390,6 +398,31 @@ mod tests {
         assert!(!facts.is_inside(address(MAX_DISPLACEMENT - 15)));
         facts.forget(5);
         assert!(!facts.is_inside(address(0)));
+    }
+
+    #[test]
+    fn a_check_is_forgotten_when_the_verifier_forgets_it() {
+        let range = |base| Covered {
+            base: Some(base),
+            index: None,
+            first: 0,
+            end: 4,
+            whole: 4,
+            write: true,
+        };
+        let mut facts = Facts::default();
+        facts.made_check();
+        facts.cover(range(3));
+        for _ in 1..MAX_CHECKS {
+            assert!(facts.covers(&range(3)));
+            facts.made_check();
+            facts.cover(range(5));
+            facts.forget(5);
+        }
+        // It is the oldest of as many as are remembered.
+        assert!(facts.covers(&range(3)));
+        facts.made_check();
+        assert!(!facts.covers(&range(3)));
     }
 
     #[test]

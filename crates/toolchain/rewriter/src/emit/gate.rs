@@ -6,7 +6,9 @@ use crate::Reason;
 use crate::operand::{FLAGS, Gpr, Operand, number};
 use crate::table::{Class, Role};
 use crate::unit::{Label, LabelId, Position};
-use mullion_word_abi::{CALL_PREFIX, LABEL, SLOT_ENTER, SLOT_LEAVE, right};
+use mullion_word_abi::{
+    CALL_PREFIX, GATE_ALIGNMENT, GATE_TO_BODY, LABEL, SLOT_ENTER, SLOT_LEAVE, right,
+};
 use std::fmt::Write;
 
 /// The slots of the module: the driver defines them.
@@ -148,28 +150,22 @@ impl<'u> Emitter<'u> {
             }
             self.save_flags(delta);
         }
+        if goes == Goes::Away {
+            self.near(position, register, mnemonic);
+            return Ok(());
+        }
         if goes != Goes::Within {
             let away = self.away(position, register, mnemonic);
-            let otherwise = if goes == Goes::Away {
-                away.0
-            } else {
-                self.labels += 1;
-                self.labels
-            };
+            self.labels += 1;
+            let otherwise = self.labels;
             self.look_up(register, right::ENTER);
             put!(self, "je\t.Lmullion{otherwise}");
             put!(self, "{mnemonic}\t*{register}");
-            if let Some(back) = away.1 {
-                let _ = writeln!(self.out, ".Lmullion{back}:");
-            }
             self.stats.checks += 1;
-            if goes == Goes::Away {
-                return Ok(());
-            }
             let _ = writeln!(self.out, ".Lmullion{otherwise}:");
             // Nothing of its own: then it may be a function of the host.
             self.look_up(register, right::EXECUTE);
-            put!(self, "je\t.Lmullion{}", away.0);
+            put!(self, "je\t.Lmullion{away}");
         } else {
             self.look_up(register, right::EXECUTE);
             let trap = self.label_trap(position);
@@ -195,23 +191,51 @@ impl<'u> Emitter<'u> {
         put!(self, "testb\t${right}, %gs:(%r14d,%r11d)");
     }
 
-    /// The place where a branch goes that leaves the domain for a function of the host: its label, and for a call
-    /// that of what is behind the call.
-    fn away(
-        &mut self,
-        position: Position,
-        register: Gpr,
-        mnemonic: &str,
-    ) -> (usize, Option<usize>) {
-        let slot = 8 * SLOT_LEAVE;
-        let mut text = format!("movq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip)");
-        let mut back = None;
+    /// A call, or a jump that ends its function: to the body of a function of the module's own, or, out of the way, to
+    /// what else may be called.
+    fn near(&mut self, position: Position, register: Gpr, mnemonic: &str) {
+        self.labels += 3;
+        let (back, away, slot) = (self.labels - 1, self.labels, 8 * SLOT_LEAVE);
+        let mut text = format!(
+            "movq\t{register}, %r11\n\tshrq\t$2, %r11\n\tmovzwl\t%gs:(%r11,%r11), %r11d\n\ttestb\t${}, %gs:(%r14d,%r11d)\n\t\
+             je\t.Lmullion{away}\n\t{mnemonic}\t*{register}\n",
+            right::ENTER
+        );
+        let goes_on = if mnemonic == "call" {
+            format!("\n\tjmp\t.Lmullion{back}")
+        } else {
+            String::new()
+        };
         if mnemonic == "call" {
-            self.labels += 1;
-            back = Some(self.labels);
-            let _ = write!(text, "\n\tjmp\t.Lmullion{}", self.labels);
+            let _ = writeln!(text, "\tjmp\t.Lmullion{back}");
         }
-        (self.trap_of(position, text), back)
+        let _ = write!(
+            text,
+            ".Lmullion{away}:\n\tmovq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip){goes_on}"
+        );
+        let far = self.trap_of(position, text);
+        put!(self, "movq\t{register}, %r11");
+        put!(self, "shrq\t$2, %r11");
+        put!(self, "movzwl\t%gs:(%r11,%r11), %r11d");
+        put!(self, "movzbl\t%gs:(%r14d,%r11d), %r11d");
+        put!(self, "andl\t${}, %r11d", right::EXECUTE | right::ENTER);
+        put!(self, "xorl\t${}, %r11d", right::EXECUTE | right::ENTER);
+        put!(self, "jne\t.Lmullion{far}");
+        put!(self, "movq\t{register}, %r11");
+        put!(self, "andq\t$-{GATE_ALIGNMENT}, %r11");
+        put!(self, "addq\t${GATE_TO_BODY}, %r11");
+        put!(self, "{mnemonic}\t*%r11");
+        if mnemonic == "call" {
+            let _ = writeln!(self.out, ".Lmullion{back}:");
+        }
+        self.stats.checks += 1;
+    }
+
+    /// The place where a jump goes that leaves the domain for a function of the host.
+    fn away(&mut self, position: Position, register: Gpr, mnemonic: &str) -> usize {
+        let slot = 8 * SLOT_LEAVE;
+        let text = format!("movq\t{register}, %r11\n\t{mnemonic}\t*{SLOTS}+{slot}(%rip)");
+        self.trap_of(position, text)
     }
 
     fn label_trap(&mut self, position: Position) -> usize {
@@ -260,6 +284,7 @@ impl<'u> Emitter<'u> {
         put!(self, "jmp\t*{SLOTS}+{}(%rip)", 8 * SLOT_ENTER);
         // A line's first instruction for debuggers, which nobody runs.
         let early = opening.is_some();
+        // Behind 17 bytes of the gate, up to the body.
         put!(self, ".skip\t{}, 0xcc", 15 - i32::from(early));
         if early {
             self.begin_line_early(opening);

@@ -4,7 +4,7 @@
 //! One check serves all accesses of a straight line that have their registers in common and whose bytes adjoin. It
 //! stands in front of the first of them, or in front of the instruction that sets the flags which would be lost there.
 
-use super::access::{LOOK_AHEAD, SPILL};
+use super::access::SPILL;
 use super::facts::{Covered, Moved};
 use super::{Emitter, R11, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
@@ -14,6 +14,8 @@ use crate::{Reason, WordProtection, width};
 use mullion_word_abi::{MAX_DISPLACEMENT, STACK_REGION, THREAD_POINTER_SLOT, WORD, right};
 use std::fmt::Write;
 
+/// So many instructions are looked at for accesses that one check can serve: what a loop is unrolled to.
+const FAR_AHEAD: usize = 96;
 /// A check is not made for more bytes than this at once.
 const MOST: i64 = 128;
 /// From the last byte of the data stack's region to the thread pointer.
@@ -113,7 +115,7 @@ impl<'u> Emitter<'u> {
         let unit = self.unit;
         let (mut found, mut at) = (Vec::new(), from);
         let mut moved = Moved::default();
-        for _ in 0..LOOK_AHEAD {
+        for _ in 0..FAR_AHEAD {
             let other = self.access(at).filter(|other| other.is_beside(&access));
             found.extend(other.and_then(|other| moved.back(&other)));
             let instruction = &unit.instructions[at];
@@ -181,6 +183,7 @@ impl<'u> Emitter<'u> {
             self.save_flags(delta);
         }
         self.stats.trap_checks += 1;
+        self.facts.made_check();
         self.labels += 2;
         let (back, refuse) = (self.labels - 1, self.labels);
         let cold = self.trap_of(self.at, cold(operand, bytes, write, back, refuse));
@@ -619,7 +622,8 @@ fn adjoining(access: Covered, others: &[Covered]) -> Covered {
         .iter()
         .find(|other| other.write && other.first <= access.first && access.whole <= other.whole);
     match written {
-        Some(written) => adjoining(*written, others),
+        // Of an aligned store the words are checked, and the read may need more.
+        Some(written) => adjoining(together(written, &access), others),
         None => around(false),
     }
 }

@@ -100,56 +100,94 @@ __mullion_call.f:
 	movq	%rax, %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
-	testb	$8, %gs:(%r14d,%r11d)
-	je	.Lmullion2
-	call	*%rax
-.Lmullion1:
+	movzbl	%gs:(%r14d,%r11d), %r11d
+	andl	$12, %r11d
+	xorl	$12, %r11d
+	jne	.Lmullion4
+	movq	%rax, %r11
+	andq	$-16, %r11
+	addq	$32, %r11
+	call	*%r11
+.Lmullion2:
 	leaq	8(%rdi), %r11
 	shrq	$2, %r11
 	cmpq	%r14, %gs:(%r11,%r11)
-	jne	.Lmullion5
-.Lmullion3:
+	jne	.Lmullion7
+.Lmullion5:
 	movq	8(%rdi), %r10
 	movq	%r10, %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
-	testb	$8, %gs:(%r14d,%r11d)
-	je	.Lmullion7
-	call	*%r10
-.Lmullion6:
+	movzbl	%gs:(%r14d,%r11d), %r11d
+	andl	$12, %r11d
+	xorl	$12, %r11d
+	jne	.Lmullion11
+	movq	%r10, %r11
+	andq	$-16, %r11
+	addq	$32, %r11
+	call	*%r11
+.Lmullion9:
 	movq	%rdx, %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
+	movzbl	%gs:(%r14d,%r11d), %r11d
+	andl	$12, %r11d
+	xorl	$12, %r11d
+	jne	.Lmullion15
+	movq	%rdx, %r11
+	andq	$-16, %r11
+	addq	$32, %r11
+	jmp	*%r11
+.Lmullion4:
+	movq	%rax, %r11
+	shrq	$2, %r11
+	movzwl	%gs:(%r11,%r11), %r11d
 	testb	$8, %gs:(%r14d,%r11d)
-	je	.Lmullion8
-	jmp	*%rdx
-.Lmullion2:
+	je	.Lmullion3
+	call	*%rax
+	jmp	.Lmullion2
+.Lmullion3:
 	movq	%rax, %r11
 	call	*__mullion_slots+16(%rip)
-	jmp	.Lmullion1
-.Lmullion5:
+	jmp	.Lmullion2
+.Lmullion7:
 	leaq	8(%rdi), %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
 	testb	$1, %gs:(%r14d,%r11d)
-	je	.Lmullion4
+	je	.Lmullion6
 	leaq	12(%rdi), %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
 	testb	$1, %gs:(%r14d,%r11d)
-	je	.Lmullion4
+	je	.Lmullion6
 	leaq	15(%rdi), %r11
 	shrq	$2, %r11
 	movzwl	%gs:(%r11,%r11), %r11d
 	testb	$1, %gs:(%r14d,%r11d)
-	jne	.Lmullion3
-.Lmullion4:
+	jne	.Lmullion5
+.Lmullion6:
 	ud1	%ecx, %eax
-.Lmullion7:
+.Lmullion11:
+	movq	%r10, %r11
+	shrq	$2, %r11
+	movzwl	%gs:(%r11,%r11), %r11d
+	testb	$8, %gs:(%r14d,%r11d)
+	je	.Lmullion10
+	call	*%r10
+	jmp	.Lmullion9
+.Lmullion10:
 	movq	%r10, %r11
 	call	*__mullion_slots+16(%rip)
-	jmp	.Lmullion6
-.Lmullion8:
+	jmp	.Lmullion9
+.Lmullion15:
+	movq	%rdx, %r11
+	shrq	$2, %r11
+	movzwl	%gs:(%r11,%r11), %r11d
+	testb	$8, %gs:(%r14d,%r11d)
+	je	.Lmullion14
+	jmp	*%rdx
+.Lmullion14:
 	movq	%rdx, %r11
 	jmp	*__mullion_slots+16(%rip)
 	.size	__mullion_call.f, .-__mullion_call.f

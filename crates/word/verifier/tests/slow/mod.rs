@@ -34,7 +34,10 @@ enum Kind {
         register: Register,
         own: bool,
     },
-    Gate,
+    Near,
+    Gate {
+        body: u64,
+    },
     Slot,
     Label,
 }
@@ -273,6 +276,46 @@ impl Reader<'_> {
         }
     }
 
+    /// The check that a call is to a function of the module's own: where it ends, and where its jump goes.
+    fn near(&self, address: u64) -> Option<(u64, u64)> {
+        let mov = self.at(address)?;
+        let register = mov.op1_register();
+        let bad = [Register::R11, Register::R14, Register::R15, Register::RSP];
+        let copies = |mov: &Instruction| {
+            matches!(mov.code(), Code::Mov_r64_rm64 | Code::Mov_rm64_r64)
+                && is_r11(mov)
+                && mov.op1_kind() == OpKind::Register
+                && mov.op1_register() == register
+        };
+        (copies(&mov) && !bad.contains(&register)).then_some(())?;
+        let look = self.shadow(self.shifted(mov.next_ip())?)?;
+        let map = self.at(look.next_ip())?;
+        let reads = look.code() == Code::Movzx_r32_rm16
+            && look.op0_register() == Register::R11D
+            && look.memory_displacement64() == 0
+            && map.code() == Code::Movzx_r32_rm8
+            && map.op0_register() == Register::R11D
+            && map.segment_prefix() == Register::GS
+            && registers(&map) == (Register::R14D, Register::R11D, 1)
+            && map.memory_displacement64() == 0;
+        reads.then_some(())?;
+        let step = |at: u64, code: Code, register: Register, by: i64| {
+            let found = self.at(at)?;
+            let fits = found.code() == code
+                && found.op0_register() == register
+                && immediate(&found) == Some(by)
+                && found.len() == 4;
+            fits.then_some(found.next_ip())
+        };
+        let at = step(map.next_ip(), Code::And_rm32_imm8, Register::R11D, 12)?;
+        let at = step(at, Code::Xor_rm32_imm8, Register::R11D, 12)?;
+        let (far, at) = self.jump(at, Mnemonic::Jne)?;
+        let again = self.at(at).filter(copies)?;
+        let at = step(again.next_ip(), Code::And_rm64_imm8, Register::R11, -16)?;
+        let at = step(at, Code::Add_rm64_imm8, Register::R11, 32)?;
+        Some((at, far))
+    }
+
     fn gate(&self, address: u64, module: &Module) -> Option<(u64, u64)> {
         let (first, lea) = (self.at(address)?, self.at(address + 4)?);
         let jump = self.at(address + 11)?;
@@ -326,6 +369,10 @@ fn judge(module: &Module) -> Option<()> {
         .map(|item| item.at)
         .collect();
     (unique.len() == colds.len() && unique == points).then_some(())?;
+    // Bodies that are called by their gates' addresses are where they must be.
+    let near = items.iter().any(|item| matches!(item.kind, Kind::Near));
+    let away = |item: &Item| matches!(item.kind, Kind::Gate { body } if body != item.at + 32);
+    (!near || !items.iter().any(away)).then_some(())?;
     // Where branches come.
     let mut targets: BTreeSet<u64> = items.iter().flat_map(|item| item.goes.clone()).collect();
     for item in &items {
@@ -367,7 +414,7 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
         let (kind, end) = if let Some((body, end)) = reader.gate(at, module) {
             goes.push(body);
             dead = Some(end);
-            (Kind::Gate, end)
+            (Kind::Gate { body }, end)
         } else if let Some((kind, end)) = reader.check(at) {
             (kind, end)
         } else if let Some(points) = reader.points(at) {
@@ -382,6 +429,9 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
         } else if let Some((kind, end, away)) = reader.target(at) {
             goes = away;
             (kind, end)
+        } else if let Some((end, far)) = reader.near(at) {
+            goes.push(far);
+            (Kind::Near, end)
         } else {
             let position = (at - reader.base) as usize;
             let label = reader.bytes[position..].starts_with(&abi::LABEL_NOP);
@@ -460,7 +510,7 @@ fn written(instruction: &Instruction) -> Vec<Register> {
 impl Judge<'_> {
     fn ends_line(&self, item: &Item) -> bool {
         match item.kind {
-            Kind::Check { .. } | Kind::Target { .. } => false,
+            Kind::Check { .. } | Kind::Target { .. } | Kind::Near => false,
             Kind::Plain => !matches!(
                 item.first.flow_control(),
                 FlowControl::Next | FlowControl::ConditionalBranch
@@ -471,7 +521,7 @@ impl Judge<'_> {
 
     fn writes(&self, item: &Item, register: Register) -> bool {
         match item.kind {
-            Kind::Check { .. } | Kind::Target { .. } => register == Register::R11,
+            Kind::Check { .. } | Kind::Target { .. } | Kind::Near => register == Register::R11,
             _ => written(&item.first).contains(&register),
         }
     }
@@ -606,6 +656,7 @@ impl Judge<'_> {
             let jump = instruction.flow_control() == FlowControl::IndirectBranch;
             self.back(number, &[wanted], |item| match item.kind {
                 Kind::Target { register, own } if register == wanted && (jump || !own) => Some(()),
+                Kind::Near if wanted == Register::R11 => Some(()),
                 _ => None,
             })?;
         }

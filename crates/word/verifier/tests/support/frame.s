@@ -50,6 +50,18 @@
     testb $8, %gs:(%r14d,%r11d)
     je \away
     .endm
+    .macro near register, far
+    mov %\register, %r11
+    shr $2, %r11
+    movzwl %gs:(%r11,%r11), %r11d
+    movzbl %gs:(%r14d,%r11d), %r11d
+    and $12, %r11d
+    xor $12, %r11d
+    jne \far
+    mov %\register, %r11
+    and $-16, %r11
+    add $32, %r11
+    .endm
     .macro own register, trap
     mov %\register, %r11
     shr $2, %r11

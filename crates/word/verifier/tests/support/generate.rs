@@ -61,7 +61,11 @@ pub(crate) fn functions(random: &mut Random, count: usize) -> String {
         let _ = writeln!(text, "    leaq -64(%r15), %r15\n    movq %rbx, 8(%r15)");
         for _ in 0..2 + random.below(6) {
             number += 1;
-            match random.below(9) {
+            match random.below(10) {
+                9 => {
+                    text += &format!("    near rbx, far{number}\n    call *%r11\n");
+                    let _ = writeln!(cold, "far{number}: ud2");
+                }
                 0..=4 => checked(random, number, &mut text, &mut cold),
                 5 => {
                     text += &format!("    enter rbx, away{number}\n    call *%rbx\nback{number}:\n")

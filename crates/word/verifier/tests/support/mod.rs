@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod encode;
 pub(crate) mod generate;
 
 use object::{Object, ObjectSymbol};
@@ -36,10 +37,11 @@ fn assemble_in(directory: &Path, text: &str) -> Assembled {
             .arg(path("module.s")),
         text,
     );
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/module.ld");
+    std::fs::write(path("module.ld"), include_str!("module.ld")).expect("a temporary file");
     let mut ld = Command::new("ld");
     ld.args(["-shared", "-Bsymbolic", "-z", "text", "-z", "relro"]);
-    ld.args(["-z", "max-page-size=4096", "--hash-style=gnu", "-T", script]);
+    ld.args(["-z", "max-page-size=4096", "--hash-style=gnu", "-T"]);
+    ld.arg(path("module.ld"));
     run(
         ld.arg("-o").arg(path("module.so")).arg(path("module.o")),
         text,

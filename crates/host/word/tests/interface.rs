@@ -1,0 +1,241 @@
+//! The example in C (`examples/word-c`), built with both libraries and as C++ too, and run; lines of the source in
+//! reports; and gdb.
+//!
+//! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
+
+use mullion_driver::{Arguments, Language, assemble, compile, link};
+use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::LazyLock;
+
+fn example(name: &str) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.join("../../../examples/word-c").join(name)
+}
+
+/// The directory that this very test was built in.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a file");
+    let directory = test.parent().and_then(Path::parent);
+    directory.expect("target/PROFILE/deps/TEST").to_owned()
+}
+
+/// Where the libraries are.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "-p", "mullion-word"]);
+    if target().ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status();
+    assert!(status.expect("cargo starts").success());
+    target()
+});
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = PathBuf::from(arguments.next().unwrap_or_default());
+    let tool = match program.file_name().and_then(|name| name.to_str()) {
+        Some("as") => assemble(arguments),
+        Some("ld") => link(arguments),
+        _ => {
+            if let Some(module) = std::env::var_os("MULLION_WORD_TEST_GDB") {
+                under_gdb(module.as_ref());
+                return ExitCode::SUCCESS;
+            }
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let module = make(directory.path());
+            reports_have_lines(&module);
+            gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
+            the_example_in_c_is_content(directory.path(), &module);
+            return ExitCode::SUCCESS;
+        }
+    };
+    tool.unwrap_or_else(|error| {
+        eprintln!("mullion: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}{wrong}");
+    said
+}
+
+fn make(directory: &Path) -> PathBuf {
+    let module = directory.join("module.so");
+    let mut line: Vec<OsString> = ["--wall=word", "-g", "-O1"].map(OsString::from).into();
+    line.extend([
+        example("module.c").into(),
+        "-o".into(),
+        module.clone().into(),
+    ]);
+    let arguments = Arguments::parse(&line).expect("a good command line");
+    let compiled = compile(Language::C, &arguments).expect("a compiler");
+    assert_eq!(compiled.code, 0);
+    module
+}
+
+fn the_example_in_c_is_content(directory: &Path, module: &Path) {
+    for (compiler, language, shared) in [
+        ("gcc", &["-std=c99"][..], false),
+        ("gcc", &["-std=c99"], true),
+        ("g++", &["-std=c++17", "-x", "c++"], true),
+    ] {
+        let program = directory.join("host");
+        let mut command = Command::new(compiler);
+        command
+            .args(language)
+            .args(["-g", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror"])
+            .arg("-I")
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../include"))
+            .arg(example("host.c"))
+            .args(["-x", "none"])
+            .arg("-o")
+            .arg(&program);
+        match shared {
+            true => {
+                // Found under its own name when the program starts.
+                let link = directory.join("libmullion_word.so.0");
+                let _again = std::fs::remove_file(&link);
+                std::os::unix::fs::symlink(BUILT.join("libmullion_word.so"), link).expect("a link");
+                command.arg("-L").arg(&*BUILT).arg("-l:libmullion_word.so");
+            }
+            false => {
+                command.arg(BUILT.join("libmullion_word.a"));
+                command.args(["-lgcc_s", "-lpthread", "-ldl", "-lm"]);
+            }
+        }
+        run(&mut command);
+        let said = run(Command::new(&program)
+            .arg(module)
+            .env("LD_LIBRARY_PATH", directory));
+        assert!(said.ends_with("content\n"), "{said}");
+        let line = line_of("return remembered->price;");
+        let expected = "module.so: Access in recall+";
+        assert!(said.contains(expected) && said.contains(&line), "{said}");
+    }
+}
+
+/// `module.c:LINE` of the line with this text.
+fn line_of(text: &str) -> String {
+    let source = std::fs::read_to_string(example("module.c")).expect("text");
+    let line = source.lines().position(|line| line.contains(text));
+    format!("module.c:{}", line.expect("a line") + 1)
+}
+
+type Total = extern "C" fn(*const i64, usize, *mut i64) -> i64;
+type Number = extern "C" fn(i64) -> i64;
+
+fn function<F: Copy>(domain: &Domain, name: &str) -> F {
+    let address = domain.function(name).expect("an export");
+    assert_eq!(size_of::<F>(), size_of_val(&address));
+    // SAFETY: the functions are as `module.c` has them.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+fn load(module: &Path) -> Domain {
+    let policy = Policy::new().export(
+        "total",
+        FunctionPolicy::of(&[Effect::In(0, Size::Bytes(16))]).error(-1),
+    );
+    let module = mullion_word::read(module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    host.load(&module, policy).expect("a domain")
+}
+
+/// Of an access by the line of the access, of a call by the line of the call.
+fn reports_have_lines(module: &Path) {
+    let domain = load(module);
+    let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+    let total: Total = function(&domain, "total");
+    for (count, line) in [(2, "sum += items[at].price"), (1, "summary->total = sum")] {
+        assert_eq!(total(items.as_ptr(), count, summary.as_mut_ptr()), -1);
+        let report = domain.take_report().expect("a report");
+        let found = report.line.clone().unwrap_or_default();
+        assert!(found.ends_with(&line_of(line)), "{report}");
+        assert!(report.function.starts_with("total+"), "{report}");
+        domain.restart().expect("nobody is in it");
+    }
+    assert_eq!(function::<Number>(&domain, "told")(1), 0);
+    let report = domain.take_report().expect("a report");
+    let found = report.line.clone().unwrap_or_default();
+    assert!(found.ends_with(&line_of("malloc(32)")), "{report}");
+    assert!(report.to_string().contains(&found), "{report}");
+}
+
+/// What gdb runs.
+fn under_gdb(module: &Path) {
+    let domain = load(module);
+    let script = std::env::var_os("MULLION_WORD_TEST_SCRIPT").expect("set with the other");
+    std::fs::write(script, domain.gdb_command(module)).expect("written");
+    stop();
+    let mean: extern "C" fn(f64, f64) -> f64 = function(&domain, "mean");
+    assert_eq!(mean(1.0, 2.0), 1.5);
+}
+
+/// This very program, started again under gdb.
+fn gdb_names_functions_and_lines_of_a_module(directory: &Path, module: &Path) {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_GDB").is_none(),
+            "there is no gdb"
+        );
+        println!("not tested: there is no gdb on this machine");
+        return;
+    }
+    let script = directory.join("module.gdb");
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-batch", "-nx"]);
+    for command in [
+        "set confirm off",
+        "set debuginfod enabled off",
+        "handle SIGSTOP stop print nopass",
+        "run",
+        &format!("source {}", script.display()),
+        "break __mullion_call.mean",
+        "continue",
+        "info line *$pc",
+        "backtrace 1",
+        "kill",
+    ] {
+        gdb.args(["-ex", command]);
+    }
+    let output = gdb
+        .arg("--args")
+        .arg(std::env::current_exe().expect("a test has a file"))
+        .env("MULLION_WORD_TEST_GDB", module)
+        .env("MULLION_WORD_TEST_SCRIPT", &script)
+        .stdin(Stdio::null())
+        .output()
+        .expect("gdb starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let refusals = ["ptrace: Operation not permitted", "Could not trace"];
+    if refusals
+        .iter()
+        .any(|words| said.contains(words) || wrong.contains(words))
+    {
+        assert!(std::env::var_os("MULLION_REQUIRE_GDB").is_none(), "{wrong}");
+        println!("not tested: gdb may not trace programs here");
+        return;
+    }
+    assert!(
+        said.contains("mean (") && said.contains("module.c"),
+        "{said}\n{wrong}"
+    );
+}
+
+fn stop() {
+    unsafe extern "C" {
+        fn raise(signal: i32) -> i32;
+    }
+    // SAFETY: gdb stops at SIGSTOP, and does not pass it on.
+    unsafe { raise(19) };
+}

@@ -1,0 +1,615 @@
+//! The loader's question: may these requesters load this image, as what, and
+//! with which limits?
+//!
+//! ```text
+//!   record --- signatures good? --- about this image? --- type known, unchanged?
+//!                                                              |
+//!          may the compiler sign records of this type? --- KeyNote, mullion-compile
+//!                                                              |
+//!          may the requesters load it, with these limits? - KeyNote, mullion-load
+//!                                                              |
+//!                                                          Decision
+//! ```
+//!
+//! The limits of a credential are tests of the amount that is asked for. So
+//! what a credential grants is found by asking: first for all that the type
+//! allows, and if that is refused, for the greatest amounts named in any
+//! credential that are granted, limit by limit. Every decision rests on a query
+//! that was answered for exactly the limits and imports that it gives.
+
+use crate::clock;
+use crate::key::PublicKey;
+use crate::keynote::{
+    Answer, Attributes, Cost, Exhausted, Outcome, Principal, Query, QueryError, Store, Work,
+};
+use crate::limits::{Limit, Limits};
+use crate::module_type::{Mechanism, ModuleType, Protection, Verification};
+use crate::names::Names;
+use crate::policy::{COMPILE, LOAD, Policy};
+use crate::record::{RecordError, Sha256Digest, VerifiedRecord};
+use crate::text::shortened;
+use crate::words::{Grounds, Words};
+use std::time::SystemTime;
+
+/// Attributes that a decision sets itself.
+const OWN: [&str; 15] = [
+    "app_domain",
+    "purpose",
+    "type",
+    "type_digest",
+    "image",
+    "language",
+    "protection",
+    "mechanism",
+    "verification",
+    "imports",
+    "compiler",
+    "heap_kib",
+    "stack_kib",
+    "time_ms",
+    "calls",
+];
+/// Bytes of a requester's own names in a reason.
+const NAME: usize = 200;
+/// A limit is tried at no more amounts than this.
+const AMOUNTS: usize = 64;
+
+/// What is asked of the loader.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who asks: keys whose possession has been proven.
+    pub requesters: Vec<PublicKey>,
+    /// SHA-256 over the whole image file.
+    pub image: Sha256Digest,
+    /// The names that the image imports. `None`: not known; what is granted
+    /// of the type's imports is found out.
+    pub imports: Option<Vec<String>>,
+    /// The mechanism that is wanted; `None`: the best that is granted.
+    pub mechanism: Option<Mechanism>,
+    /// Limits that the requesters are content with.
+    pub limits: Limits,
+    /// More attributes, for conditions to look at.
+    pub attributes: Attributes,
+    /// When.
+    pub time: SystemTime,
+    /// Names of keys for the explanation, beside the policy's.
+    pub names: Names,
+}
+
+impl Request {
+    /// A request of `requesters` to load the image of that digest, now, with
+    /// what its type allows.
+    #[must_use]
+    pub fn new(requesters: Vec<PublicKey>, image: Sha256Digest) -> Self {
+        Request {
+            requesters,
+            image,
+            imports: None,
+            mechanism: None,
+            limits: Limits::NONE,
+            attributes: Attributes::new(),
+            time: SystemTime::now(),
+            names: Names::default(),
+        }
+    }
+}
+
+/// Leave to load one image. Only [`decide()`] makes one.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Decision {
+    /// The image's digest: the leave is for no other.
+    pub image: Sha256Digest,
+    /// The module type's identifier.
+    pub module_type: String,
+    /// The digest of the type's file.
+    pub type_digest: Sha256Digest,
+    /// Who asked.
+    pub requesters: Vec<PublicKey>,
+    /// Who signed the compilation record.
+    pub compilers: Vec<PublicKey>,
+    /// What the domain may use: the type's limits, the credentials' and the
+    /// request's, of each the strictest.
+    pub limits: Limits,
+    /// The names that the image may import, sorted.
+    pub imports: Vec<String>,
+    /// What puts the wall up.
+    pub mechanism: Mechanism,
+    /// What the image must at least be confined in: what its record says, which
+    /// is no less than the type demands.
+    pub protection: Protection,
+    /// Whether the code must be verified. Always, unless type and policy both
+    /// trust the compiler.
+    pub verify: bool,
+    /// By whose leave, from the policy down, one line for each assertion.
+    pub chain: Vec<String>,
+    /// The whole decision in words.
+    pub explanation: String,
+}
+
+/// No leave.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What stands against it.
+    pub reason: Reason,
+    /// What could be done.
+    pub way_out: String,
+    /// What was looked at and did not help, in a bounded number of lines: for the log, and for
+    /// those who may read the policy.
+    pub obstacles: Vec<String>,
+    /// The same for the requesters, who may be strangers: of assertions that they neither brought
+    /// nor are named in, only that they did not help (docs/trust.md).
+    pub told: Vec<String>,
+}
+
+/// What stands against loading.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The record proves nothing.
+    #[error("{0}")]
+    Record(#[from] RecordError),
+    /// The record speaks of another image.
+    #[error("the compilation record is about the image {record}, and this one is {image}")]
+    OtherImage {
+        /// The digest in the record.
+        record: String,
+        /// The digest of the image.
+        image: Sha256Digest,
+    },
+    /// The policy does not know the type.
+    #[error("the policy knows no module type `{0}`")]
+    UnknownType(String),
+    /// The type has changed since.
+    #[error("the image was compiled for another version of the module type `{0}`")]
+    OtherType(String),
+    /// The source was not judged.
+    #[error(
+        "the module type `{0}` has an elastic language, and nobody judged the source of this image"
+    )]
+    NotJudged(String),
+    /// The image is confined in less than the type demands.
+    #[error("the image was made with the protection {made}, and its type demands {demanded}")]
+    Protection {
+        /// As the record says.
+        made: Protection,
+        /// As the type says.
+        demanded: Protection,
+    },
+    /// The type asks not to be verified.
+    #[error(
+        "the module type `{0}` wants its code to stay unverified, and the policy does not trust it"
+    )]
+    Untrusted(String),
+    /// An import that the type does not have.
+    #[error("the image imports `{0}`, which its module type does not allow")]
+    Import(String),
+    /// A mechanism that the type does not have.
+    #[error("the module type does not allow the mechanism {0}")]
+    Mechanism(Mechanism),
+    /// An attribute that the loader sets.
+    #[error("the attribute `{0}` is set by the loader and cannot be given")]
+    Attribute(String),
+    /// The request itself.
+    #[error("{0}")]
+    Query(#[from] QueryError),
+    /// The budget.
+    #[error("the request causes more work than the loader does for its key")]
+    Work,
+    /// The signer of the record.
+    #[error("{0} may not sign compilation records of the type `{1}`")]
+    Compiler(String, String),
+    /// The requesters.
+    #[error("{0} may not load images of the type `{1}`")]
+    NotGranted(String, String),
+    /// The requesters, of the compiler.
+    #[error("{0} may not have programs of the type `{1}` compiled")]
+    NotCompiled(String, String),
+    /// The requesters, because of the imports.
+    #[error("{0} may load images of the type `{1}`, but not with all imports of this one")]
+    Imports(String, String),
+}
+
+/// Decides whether an image may be loaded. `store` is [`Policy::store`] with
+/// the credentials added; `record` is the text of the compilation record. All
+/// that this does is paid for by `work`.
+///
+/// # Errors
+/// Why not, and what could be done.
+pub fn decide(
+    policy: &Policy,
+    store: &Store,
+    record: &str,
+    request: &Request,
+    work: &mut Work,
+    words: &dyn Words,
+) -> Result<Decision, Box<Refusal>> {
+    let mut names = request.names.clone();
+    for (name, key) in policy.keys() {
+        names.add(key.principal(), name);
+    }
+    let record = VerifiedRecord::open(record, work)?.map_err(|error| {
+        refuse(
+            error.into(),
+            "get the record again from whoever compiled the image",
+        )
+    })?;
+    if !record.is_about(&request.image) {
+        let reason = Reason::OtherImage {
+            record: shortened(record.image(), NAME).into_owned(),
+            image: request.image,
+        };
+        return Err(refuse(
+            reason,
+            "the image or its record was changed or exchanged; get both again",
+        ));
+    }
+    let module_type = check_type(policy, &record)?;
+    check_request(module_type, request)?;
+    let asker = Asker {
+        policy,
+        store,
+        record: &record,
+        module_type,
+        request,
+        names,
+        words,
+    };
+    let compiler = asker.compiler(work)?;
+    asker.load(compiler, work)
+}
+
+fn refuse(reason: Reason, way_out: &str) -> Box<Refusal> {
+    Box::new(Refusal {
+        reason,
+        way_out: way_out.to_owned(),
+        obstacles: Vec::new(),
+        told: Vec::new(),
+    })
+}
+
+impl From<Exhausted> for Box<Refusal> {
+    fn from(_: Exhausted) -> Self {
+        let way_out = "bring fewer and shorter credentials: those of one chain, without long lists and patterns";
+        refuse(Reason::Work, way_out)
+    }
+}
+
+fn check_type<'a>(
+    policy: &'a Policy,
+    record: &VerifiedRecord,
+) -> Result<&'a ModuleType, Box<Refusal>> {
+    let named = &record.compilation().module_type;
+    let Some(module_type) = policy.module_type(&named.id) else {
+        let reason = Reason::UnknownType(shortened(&named.id, NAME).into_owned());
+        return Err(refuse(
+            reason,
+            "add the type's file to `types` in the policy",
+        ));
+    };
+    if module_type.digest.to_string() != named.sha256 {
+        let reason = Reason::OtherType(named.id.clone());
+        return Err(refuse(
+            reason,
+            "compile it again with the type's file of today",
+        ));
+    }
+    if module_type.elastic.is_some() && record.compilation().elastic.is_none() {
+        let reason = Reason::NotJudged(named.id.clone());
+        return Err(refuse(reason, "compile it with `mullion compile`"));
+    }
+    let made = record.compilation().protection;
+    if made < module_type.protection {
+        let reason = Reason::Protection {
+            made,
+            demanded: module_type.protection,
+        };
+        return Err(refuse(reason, "compile it again with that protection"));
+    }
+    if module_type.verification == Verification::Trusted && !policy.trusts_type(&module_type.id) {
+        let reason = Reason::Untrusted(module_type.id.clone());
+        return Err(refuse(
+            reason,
+            "an operator who trusts its compilers can add it to `trusted-types`",
+        ));
+    }
+    Ok(module_type)
+}
+
+fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<Refusal>> {
+    let mut imports = request.imports.iter().flatten();
+    if let Some(name) = imports.find(|name| !module_type.imports.contains(name)) {
+        let reason = Reason::Import(shortened(name, NAME).into_owned());
+        return Err(refuse(reason, "use another type, or leave the import out"));
+    }
+    if let Some(mechanism) = request.mechanism
+        && !module_type.mechanisms.contains(&mechanism)
+    {
+        let allowed: Vec<_> = module_type
+            .mechanisms
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let way_out = format!("it allows {}", allowed.join(", "));
+        return Err(refuse(Reason::Mechanism(mechanism), &way_out));
+    }
+    let own =
+        |name: &&String| OWN.contains(&name.as_str()) || clock::NAMES.contains(&name.as_str());
+    if let Some(name) = request.attributes.keys().find(own) {
+        return Err(refuse(
+            Reason::Attribute(shortened(name, NAME).into_owned()),
+            "give it another name",
+        ));
+    }
+    Ok(())
+}
+
+/// Imports as an attribute: each between blanks.
+#[must_use]
+pub fn joined(imports: &[String]) -> String {
+    imports
+        .iter()
+        .fold(" ".to_owned(), |text, name| text + name + " ")
+}
+
+struct Asker<'a> {
+    policy: &'a Policy,
+    store: &'a Store,
+    record: &'a VerifiedRecord,
+    module_type: &'a ModuleType,
+    request: &'a Request,
+    names: Names,
+    words: &'a dyn Words,
+}
+
+/// What was granted, and the query that says so.
+struct Granted {
+    answer: Answer,
+    limits: Limits,
+    imports: Vec<String>,
+    mechanism: Mechanism,
+}
+
+impl Asker<'_> {
+    fn query(&self, domain: &str, requesters: &[PublicKey]) -> Result<Query, Box<Refusal>> {
+        let module_type = self.module_type;
+        let mut attributes = self.request.attributes.clone();
+        attributes.extend(clock::attributes(
+            self.request.time,
+            self.policy.utc_offset(),
+        ));
+        let compilers: Vec<_> = self
+            .record
+            .signers()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let own = [
+            ("app_domain", domain.to_owned()),
+            (
+                "purpose",
+                if domain == COMPILE { "sign" } else { "load" }.to_owned(),
+            ),
+            ("type", module_type.id.clone()),
+            ("type_digest", module_type.digest.to_string()),
+            ("image", self.request.image.to_string()),
+            ("language", module_type.language.to_string()),
+            (
+                "protection",
+                self.record.compilation().protection.to_string(),
+            ),
+            ("verification", module_type.verification.to_string()),
+            ("compiler", compilers.join(" ")),
+        ];
+        for (name, value) in own {
+            attributes.insert(name.to_owned(), value.into_bytes());
+        }
+        let identifiers: Vec<_> = requesters.iter().map(ToString::to_string).collect();
+        let identifiers: Vec<_> = identifiers.iter().map(|id| id.as_bytes()).collect();
+        Query::new(&["refuse", "allow"], &identifiers, attributes)
+            .map_err(|error| refuse(error.into(), "see docs/trust.md for what a request may say"))
+    }
+
+    fn list(&self, keys: &[PublicKey]) -> String {
+        let names: Vec<_> = keys
+            .iter()
+            .map(|key| self.names.of(&key.principal()))
+            .collect();
+        names.join(" and ")
+    }
+
+    fn refusal(
+        &self,
+        reason: Reason,
+        way_out: &str,
+        (query, answer): (&Query, &Answer),
+        keys: &[PublicKey],
+        work: &mut Work,
+    ) -> Box<Refusal> {
+        let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
+        let obstacles =
+            self.words
+                .obstacles(self.store, query, answer, &principals, &self.names, work);
+        Box::new(Refusal {
+            reason,
+            way_out: way_out.to_owned(),
+            obstacles: obstacles.all,
+            told: obstacles.told,
+        })
+    }
+
+    fn compiler(&self, work: &mut Work) -> Result<Answer, Box<Refusal>> {
+        let signers = self.record.signers();
+        let query = self.query(COMPILE, signers)?;
+        let answer = self.store.query(&query, work)?;
+        if answer.granted {
+            return Ok(answer);
+        }
+        let reason = Reason::Compiler(self.list(signers), self.module_type.id.clone());
+        let way_out = "name the key in `allow.compile` of the policy, or get it a grant with `mullion grant --compile`";
+        Err(self.refusal(reason, way_out, (&query, &answer), signers, work))
+    }
+
+    fn load(&self, compiler: Answer, work: &mut Work) -> Result<Decision, Box<Refusal>> {
+        let mut refused = None;
+        for mechanism in &self.module_type.mechanisms {
+            if self
+                .request
+                .mechanism
+                .is_some_and(|wanted| wanted != *mechanism)
+            {
+                continue;
+            }
+            match self.with_mechanism(*mechanism, work)? {
+                Ok(granted) => return Ok(self.decision(&compiler, granted)),
+                Err(refusal) => refused = refused.or(Some(refusal)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            let mechanism = self
+                .request
+                .mechanism
+                .unwrap_or(self.module_type.mechanisms[0]);
+            refuse(Reason::Mechanism(mechanism), "see the type's `mechanism`")
+        }))
+    }
+
+    fn with_mechanism(
+        &self,
+        mechanism: Mechanism,
+        work: &mut Work,
+    ) -> Result<Result<Granted, Box<Refusal>>, Box<Refusal>> {
+        let requesters = &self.request.requesters;
+        let mut query = self.query(LOAD, requesters)?;
+        query.set("mechanism", mechanism.to_string());
+        let most = self.module_type.limits.meet(&self.request.limits);
+        let all = self
+            .request
+            .imports
+            .as_ref()
+            .unwrap_or(&self.module_type.imports);
+        let ask = |query: &mut Query, limits: &[i32; 4], imports: &[String], work: &mut Work| {
+            for (limit, amount) in Limit::ALL.iter().zip(limits) {
+                query.set(limit.attribute(), amount.to_string());
+            }
+            query.set("imports", joined(imports));
+            self.store.query(query, work)
+        };
+        let mut asked = Limit::ALL.map(|limit| limit.to_attribute(most.get(limit)));
+        let mut imports = all.clone();
+        let mut answer = ask(&mut query, &asked, &imports, work)?;
+        if !answer.granted {
+            // Nothing less could be granted if this is not.
+            let least = ask(&mut query, &[0; 4], &[], work)?;
+            if !least.granted {
+                let reason = Reason::NotGranted(self.list(requesters), self.module_type.id.clone());
+                let way_out = "ask one whom the policy names for a grant (`mullion grant`), or for one whose conditions hold now";
+                let found = (&query, &least);
+                return Ok(Err(self.refusal(reason, way_out, found, requesters, work)));
+            }
+            imports.clear();
+            for name in all {
+                imports.push(name.clone());
+                if !ask(&mut query, &[0; 4], &imports, work)?.granted {
+                    imports.pop();
+                }
+            }
+            if self.request.imports.is_some() && imports.len() != all.len() {
+                let reason = Reason::Imports(self.list(requesters), self.module_type.id.clone());
+                let missing: Vec<_> = all
+                    .iter()
+                    .filter(|name| !imports.contains(name))
+                    .cloned()
+                    .collect();
+                let way_out = format!("not granted: {}", missing.join(", "));
+                answer = ask(&mut query, &[0; 4], all, work)?;
+                let found = (&query, &answer);
+                return Ok(Err(self.refusal(reason, &way_out, found, requesters, work)));
+            }
+            let mut granted = [0; 4];
+            for index in 0..granted.len() {
+                for amount in self.amounts(&least, Limit::ALL[index], asked[index], work)? {
+                    granted[index] = amount;
+                    if ask(&mut query, &granted, &imports, work)?.granted {
+                        break;
+                    }
+                    granted[index] = 0;
+                }
+            }
+            asked = granted;
+            answer = ask(&mut query, &asked, &imports, work)?;
+        }
+        let mut limits = Limits::NONE;
+        for (limit, amount) in Limit::ALL.into_iter().zip(asked) {
+            limits.set(limit, limit.from_attribute(amount));
+        }
+        imports.sort();
+        Ok(Ok(Granted {
+            answer,
+            limits: limits.meet(&most),
+            imports,
+            mechanism,
+        }))
+    }
+
+    /// The amounts of a limit worth asking for, the greatest first: the most
+    /// that may be asked, and what the credentials that hold name.
+    fn amounts(
+        &self,
+        answer: &Answer,
+        limit: Limit,
+        most: i32,
+        work: &mut Work,
+    ) -> Result<Vec<i32>, Exhausted> {
+        let mut amounts = vec![most];
+        for (id, outcome) in &answer.considered {
+            if matches!(outcome, Outcome::Supports(_)) {
+                let assertion = self.store.assertion(*id);
+                work.pay(Cost::Copied, assertion.source().len())?;
+                let bounds = assertion.upper_bounds();
+                let bounds = bounds
+                    .into_iter()
+                    .filter(|bound| bound.name == limit.attribute());
+                amounts.extend(
+                    bounds
+                        .map(|bound| bound.at_most)
+                        .filter(|amount| (0..most).contains(amount)),
+                );
+            }
+        }
+        amounts.sort_unstable_by(|left, right| right.cmp(left));
+        amounts.dedup();
+        amounts.truncate(AMOUNTS);
+        Ok(amounts)
+    }
+
+    fn decision(&self, compiler: &Answer, granted: Granted) -> Decision {
+        let requesters = &self.request.requesters;
+        let module_type = self.module_type;
+        let chain = self.words.chain(self.store, &granted.answer, &self.names);
+        let verify = module_type.verification == Verification::Required;
+        let mut decision = Decision {
+            image: self.request.image,
+            module_type: module_type.id.clone(),
+            type_digest: module_type.digest,
+            requesters: requesters.clone(),
+            compilers: self.record.signers().to_vec(),
+            limits: granted.limits,
+            imports: granted.imports,
+            mechanism: granted.mechanism,
+            protection: self.record.compilation().protection,
+            verify,
+            chain,
+            explanation: String::new(),
+        };
+        let grounds = Grounds {
+            store: self.store,
+            names: &self.names,
+            module_type,
+            compiler,
+        };
+        decision.explanation = self.words.explanation(&decision, &grounds);
+        decision
+    }
+}

@@ -1,0 +1,283 @@
+//! Policies as text: what is read is what was written, and errors tell the place.
+
+use mullion_word_policy::{Call, Export, File, Interface, Limits, LowerError, TextError};
+use mullion_word_runtime::{Effect, ErrorValue, Size};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn wrong(text: &str) -> TextError {
+    File::parse(text).expect_err("it is wrong")
+}
+
+#[test]
+fn a_file_says_what_it_says() {
+    let file = File::parse(
+        "module = \"m\"\nentry = \"start\"\nallow = [\"@malloc\", \"puts\"]\nerror = -1\n[limits]\ntime = \"20 ms\"\n\
+         memory = \"3 MiB\"\n[call.fill]\nparameters = [\"to\", \"n\", \"size\"]\neffects = [\"out(to, n * size)\", \
+         \"callback(3)\"]\nstacked = 2\n[export.sum]\neffects = [\"in(0, 16)\"]\nerror = 1.5\n",
+    )
+    .expect("it is right");
+    assert_eq!(file.module.as_deref(), Some("m"));
+    assert_eq!(file.entry.as_deref(), Some("start"));
+    assert_eq!(file.allow, ["@malloc", "puts"]);
+    assert_eq!(file.limits.time, Some(Duration::from_millis(20)));
+    assert_eq!(file.limits.memory, Some(3 << 20));
+    assert_eq!(file.limits.stack, None);
+    let fill = &file.calls["fill"];
+    assert_eq!(
+        fill.effects,
+        [Effect::Out(0, Size::Product(1, 2)), Effect::Callback(3)]
+    );
+    assert_eq!(fill.stacked, 2);
+    let sum = &file.exports["sum"];
+    assert_eq!(sum.call.effects, [Effect::In(0, Size::Bytes(16))]);
+    assert_eq!(sum.error.map(|error| error.float), Some(1.5));
+}
+
+#[test]
+fn errors_tell_line_and_column() {
+    let cases = [
+        ("alow = []", 1, 1, "unknown field"),
+        ("allow = [\n  5]", 2, 3, "expected a string"),
+        ("\nallow = [\"a b\"]", 2, 10, "no name"),
+        (
+            "[call.f]\neffects = [\"in(p, 4)\"]",
+            2,
+            16,
+            "`p` is no parameter",
+        ),
+        (
+            "[call.f]\nparameters = [\"p\"]\neffects = [\"in(q, 4)\"]",
+            3,
+            16,
+            "none of p",
+        ),
+        (
+            "[call.f]\neffects = [\"read(0, 4)\"]",
+            2,
+            13,
+            "is no effect",
+        ),
+        (
+            "[call.f]\neffects = [\"in(6, 4)\"]",
+            2,
+            16,
+            "not passed in a register",
+        ),
+        ("[call.f]\neffects = [\"in(0)\"]", 2, 17, "`,` is wanted"),
+        (
+            "[call.f]\neffects = [\"in(0, 4) x\"]",
+            2,
+            22,
+            "behind the effect",
+        ),
+        (
+            "[call.f]\neffects = [\"out(0, string)\"]",
+            2,
+            13,
+            "only `in`",
+        ),
+        (
+            "[call.f]\nparameters = [\"a\", \"a\"]",
+            2,
+            20,
+            "two parameters",
+        ),
+        ("[call.f]\nstacked = 17", 2, 11, "at most 16"),
+        (
+            "[call.f]\neffects = [\"in(0, 2 * #1)\"]",
+            2,
+            21,
+            "`)` is wanted",
+        ),
+        (
+            "[call.f]\neffects = [\"in(0, #1 * 2)\"]",
+            2,
+            24,
+            "a parameter is wanted",
+        ),
+        ("[limits]\ntime = \"5 minutes\"", 2, 8, "a whole number"),
+        (
+            "[limits]\nmemory = \"99999999999999999999 B\"",
+            2,
+            10,
+            "a whole number",
+        ),
+        (
+            "[limits]\nmemory = \"99999999999999 GiB\"",
+            2,
+            10,
+            "a whole number",
+        ),
+        ("[export.f]\nerror = \"x\"", 2, 9, ""),
+    ];
+    for (text, line, column, what) in cases {
+        let error = wrong(text);
+        assert!(error.what.contains(what), "{text}: {error}");
+        assert_eq!(
+            (error.line, error.column),
+            (line, column),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
+fn names_that_no_interface_has_are_refused() {
+    let interface =
+        Interface::new(&[
+            File::parse("[group]\ng = [\"host_f\", \"@g\"]\n[call.host_f]").expect("right"),
+        ]);
+    let lower = |text| {
+        interface
+            .policy(&File::parse(text).expect("right"))
+            .map(drop)
+    };
+    assert_eq!(lower("allow = [\"@g\", \"@malloc\"]"), Ok(()));
+    assert_eq!(
+        lower("allow = [\"@h\"]"),
+        Err(LowerError::Group("h".to_owned()))
+    );
+    let unknown = LowerError::Unknown {
+        name: "f".to_owned(),
+        near: Some("host_f".to_owned()),
+    };
+    assert_eq!(lower("allow = [\"f\"]"), Err(unknown));
+    assert_eq!(lower("allow = [\"mine\"]\n[call.mine]"), Ok(()));
+}
+
+/// What ends the process, or escapes it, is not offered as a function of the C library.
+#[test]
+fn the_c_library_has_nothing_that_ends_the_process() {
+    let interface = Interface::new(&[]);
+    let names: Vec<&str> = interface.names().collect();
+    assert!(names.contains(&"malloc"));
+    for name in [
+        "abort", "exit", "_exit", "longjmp", "dlopen", "mmap", "system", "printf",
+    ] {
+        assert!(!names.contains(&name), "{name}");
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z_][a-zA-Z0-9_]{0,8}"
+}
+
+fn size() -> impl Strategy<Value = Size> + Clone {
+    prop_oneof![
+        any::<u64>().prop_map(Size::Bytes),
+        (0u8..6).prop_map(Size::Argument),
+        (0u8..6, 0u8..6).prop_map(|(a, b)| Size::Product(a, b)),
+    ]
+}
+
+fn effect() -> impl Strategy<Value = Effect> {
+    let at = 0u8..6;
+    let size = size();
+    prop_oneof![
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::In(at, size)),
+        at.clone().prop_map(|at| Effect::In(at, Size::Text)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Out(at, size)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::InOut(at, size)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Takes(at, size)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Moves(at, size)),
+        size.prop_map(Effect::Gives),
+        at.clone().prop_map(Effect::Frees),
+        at.prop_map(Effect::Callback),
+    ]
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let parameters = proptest::collection::btree_set(name(), 0..6);
+    (parameters, 0u8..=16, proptest::option::of(".{0,30}")).prop_flat_map(
+        |(parameters, stacked, reason)| {
+            proptest::collection::vec(effect(), 0..5).prop_map(move |effects| Call {
+                parameters: parameters.iter().cloned().collect(),
+                effects,
+                stacked,
+                reason: reason.clone(),
+            })
+        },
+    )
+}
+
+fn error() -> impl Strategy<Value = Option<ErrorValue>> {
+    proptest::option::of(any::<i64>().prop_map(|integer| ErrorValue {
+        integer,
+        float: 0.0,
+    }))
+}
+
+fn file() -> impl Strategy<Value = File> {
+    use proptest::collection::{btree_map, vec};
+    use proptest::option::of;
+    let limits = (of(0u64..1 << 50), of(any::<u64>()), of(any::<u64>())).prop_map(
+        |(time, memory, stack)| Limits {
+            time: time.map(Duration::from_micros),
+            memory,
+            stack,
+        },
+    );
+    let exports = btree_map(
+        name(),
+        (call(), error()).prop_map(|(call, error)| Export { call, error }),
+        0..3,
+    );
+    let names = (
+        of(".{0,20}"),
+        of(name()),
+        vec(name(), 0..20),
+        btree_map("[@a-z_ ]{1,9}", ".{0,30}", 0..3),
+    );
+    let parts = (
+        names,
+        error(),
+        limits,
+        btree_map("[a-z]{1,5}", vec(name(), 0..4), 0..3),
+        btree_map(name(), call(), 0..4),
+        exports,
+    );
+    parts.prop_map(
+        |((module, entry, allow, reasons), error, limits, groups, calls, exports)| File {
+            module,
+            entry,
+            allow,
+            reasons,
+            error,
+            limits,
+            groups,
+            calls,
+            exports,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_as_the_same(file in file()) {
+        let text = file.to_string();
+        prop_assert_eq!(File::parse(&text).map_err(|error| format!("{error}\n{text}")), Ok(file));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        let _either = File::parse(&text);
+    }
+
+    /// A good file with a piece cut out or doubled.
+    #[test]
+    fn damaged_files_are_read_or_refused(file in file(), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
+        let text: Vec<char> = file.to_string().chars().collect();
+        prop_assume!(!text.is_empty());
+        let (a, b) = (from.index(text.len()), to.index(text.len()));
+        let damaged: String = text[..a].iter().chain(&text[b..]).collect();
+        if let Ok(read) = File::parse(&damaged) {
+            prop_assert_eq!(File::parse(&read.to_string()).map_err(|error| error.to_string()), Ok(read));
+        }
+    }
+
+    #[test]
+    fn any_effect_is_read_or_refused(effect in "[a-z(),*0-9 ]{0,24}") {
+        let _either = File::parse(&format!("[call.f]\neffects = [\"{effect}\"]"));
+    }
+}

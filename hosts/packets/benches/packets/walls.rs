@@ -1,0 +1,115 @@
+//! The walls: each takes frames through the same module.
+
+use crate::native::{InPlace, symbol};
+use crate::{Work, build, process, rust};
+use mullion::Host;
+use mullion_packets::batch::Item;
+use mullion_packets::config::{Description, Kind};
+use mullion_packets::forward::Forwarder;
+use std::ffi::{CString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) trait Wall {
+    /// Takes frames through the module: the bytes that go on.
+    fn pass(&mut self, frames: &[Vec<u8>]) -> u64;
+}
+
+impl Wall for InPlace {
+    fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
+        InPlace::pass(self, frames)
+    }
+}
+
+/// A module in a domain of the forwarder's.
+struct Domain {
+    forwarder: Forwarder,
+    items: Vec<Item>,
+}
+
+impl Domain {
+    fn new(work: &Work, image: PathBuf) -> Domain {
+        let description = Description {
+            name: work.name.to_owned(),
+            image,
+            kind: Kind::Transcoder,
+            filter: Some(work.filter.to_owned()),
+            from: None,
+            sees: None,
+            locked: Vec::new(),
+            time: Some("1s".to_owned()),
+            memory: None,
+        };
+        let forwarder = Forwarder::new(Host::new(), &[description]).expect("it was verified");
+        let items = std::iter::repeat_with(Item::default).take(64).collect();
+        Domain { forwarder, items }
+    }
+}
+
+impl Wall for Domain {
+    fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
+        let items = &mut self.items[..frames.len()];
+        for (item, frame) in items.iter_mut().zip(frames) {
+            item.time = Duration::from_secs(1);
+            item.bytes.clear();
+            item.bytes.extend_from_slice(frame);
+        }
+        let chain = self.forwarder.modules();
+        self.forwarder.handle(&chain, 0, items);
+        let out = items.iter().flat_map(Item::out);
+        out.map(|frame| frame.len() as u64).sum()
+    }
+}
+
+type Named = (String, Box<dyn Wall>);
+
+/// Those that there are here, native C first.
+pub(crate) fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
+    let mut walls: Vec<Named> = Vec::new();
+    let native = build::native(work).expect("gcc builds the native module");
+    let in_place = || InPlace::library(&native, work.filter).expect("it was built for this");
+    walls.push(("native C".to_owned(), Box::new(in_place())));
+    let steps = match work.name {
+        "monitor" => rust::monitor,
+        "fec_send" => rust::fec_send,
+        "resample" => rust::resample,
+        _ => rust::nothing,
+    };
+    let rust = InPlace::at(rust::room(), steps, work.filter).expect("it is there");
+    walls.push(("safe Rust, the language alone".to_owned(), Box::new(rust)));
+    let mut add = |name: &str, wall: Result<Box<dyn Wall>, String>| match wall {
+        Ok(wall) => walls.push((name.to_owned(), wall)),
+        Err(why) => missing.push(format!("{name}: {why}")),
+    };
+    let domain = |image| Box::new(Domain::new(work, image)) as Box<dyn Wall>;
+    add("C in a window", build::window(work).map(domain));
+    add("elastic C in a window", build::elastic(work).map(domain));
+    add("wasmtime", wasmtime(work));
+    add(
+        "a process by a socket",
+        process::Process::start(&native, work.filter),
+    );
+    walls
+}
+
+fn wasmtime(work: &Work) -> Result<Box<dyn Wall>, String> {
+    let library = build::wasmtime()?;
+    let (module, peer) = build::wasm(work)?;
+    let module = std::fs::read(module).map_err(|error| error.to_string())?;
+    let open = symbol(&peer, "peer_open").ok_or("the peer has no peer_open")?;
+    let steps = symbol(&peer, "peer_steps").ok_or("the peer has no peer_steps")?;
+    let library =
+        CString::new(library.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    type Open = unsafe extern "C" fn(*const c_char, *const u8, usize) -> *mut c_void;
+    // SAFETY: native/wasmtime.c defines both so, and reads what it is given during the call.
+    let (room, steps) = unsafe {
+        let open = std::mem::transmute::<*mut c_void, Open>(open);
+        (
+            open(library.as_ptr(), module.as_ptr(), module.len()),
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32)>(steps),
+        )
+    };
+    let wall = InPlace::at(room.cast(), steps, work.filter);
+    Ok(Box::new(wall.ok_or("it does not run the module")?))
+}

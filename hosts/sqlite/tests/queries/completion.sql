@@ -1,0 +1,2 @@
+SELECT candidate FROM completion('SEL');
+SELECT count(*) > 100 FROM completion('','');

@@ -1,0 +1,1 @@
+SELECT remember(7, NULL), remember('x', 5);

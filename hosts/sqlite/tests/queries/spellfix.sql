@@ -1,0 +1,11 @@
+SELECT spellfix1_translit('Größe Łódź'), spellfix1_phonehash('Mississippi'), spellfix1_scriptcode('Москва');
+SELECT editdist1('kitten','sitting'), spellfix1_editdist('abc','abd');
+CREATE VIRTUAL TABLE s USING spellfix1;
+INSERT INTO s(word) VALUES('kennedy'),('kenneth'),('canada'),('kansas'),('quebec');
+INSERT INTO s(word, rank) VALUES('arkansas', 5);
+SELECT word, distance FROM s WHERE word MATCH 'kennasaw' AND top=3;
+UPDATE s SET word='quebeck' WHERE word='quebec';
+DELETE FROM s WHERE word='canada';
+SELECT word FROM s WHERE word MATCH 'kebek' AND top=2;
+SELECT count(*) FROM s;
+DROP TABLE s;

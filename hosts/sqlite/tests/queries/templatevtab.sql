@@ -1,0 +1,2 @@
+SELECT rowid, * FROM templatevtab;
+SELECT sum(a*b) FROM templatevtab;

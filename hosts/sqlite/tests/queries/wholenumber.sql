@@ -1,0 +1,3 @@
+CREATE VIRTUAL TABLE w USING wholenumber;
+SELECT value FROM w WHERE value BETWEEN 5 AND 9;
+SELECT sum(value) FROM w WHERE value<1000;
