@@ -105,8 +105,8 @@ fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
     }])
 }
 
-fn domain(configuration: &str) -> Result<Child, LaunchError> {
-    launch(&Launch {
+fn domain(configuration: &str) -> Result<Child, Box<LaunchError>> {
+    let launched = launch(&Launch {
         name: configuration.into(),
         configuration: configuration.into(),
         files: Vec::new(),
@@ -116,7 +116,8 @@ fn domain(configuration: &str) -> Result<Child, LaunchError> {
         rights: Rights::none().bind("/give").look_up("/give"),
         output: Output::Inherited,
         program: None,
-    })
+    });
+    launched.map_err(Box::new)
 }
 
 /// A supervisor that is asked, unless the question is to be refused.
