@@ -202,6 +202,8 @@ fn package(name: &str) -> Option<PathBuf> {
         places.extend(crates.map(|entry| entry.expect("an entry").path()));
         places.push(room);
     }
+    let hosts = fs::read_dir(root().join("hosts")).expect("the hosts");
+    places.extend(hosts.map(|entry| entry.expect("an entry").path()));
     let line = format!("name = \"{name}\"");
     places.into_iter().find(|place| {
         let manifest = fs::read_to_string(place.join("Cargo.toml"));

@@ -1,6 +1,6 @@
 //! What of a frame a module's role may see and change.
 
-use crate::frame::{ETHERNET, Layout};
+use crate::frame::{ETHERNET, Layout, protocol};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -65,8 +65,32 @@ impl View {
         };
         let places = self.locked.iter().filter_map(place);
         places
+            .chain(self.sums(layout))
             .map(|p| p.start.min(length)..p.end.min(length))
             .collect()
+    }
+
+    /// Checksums over what is locked: from one, and from the rest, the sum of what is locked could be had.
+    fn sums(&self, layout: &Layout) -> impl Iterator<Item = Range<usize>> {
+        let is_of_packet = |part: &Locked| *part != Locked::Ethernet;
+        let packet = layout.packet.as_ref();
+        let packet = packet.filter(|_| self.locked.iter().any(is_of_packet));
+        let header = packet.filter(|packet| packet.source.is_ipv4());
+        let header = header.map(|packet| packet.bytes.start + 10);
+        let transport = packet.and_then(|packet| {
+            let field = match packet.protocol {
+                protocol::UDP if packet.ports.is_some() => 6,
+                protocol::TCP if packet.ports.is_some() => 16,
+                // Of a later piece this is something else, and nobody misses it.
+                protocol::ICMP | protocol::ICMP6 => 2,
+                _ => return None,
+            };
+            (packet.content + field + 2 <= packet.bytes.end).then_some(packet.content + field)
+        });
+        header
+            .into_iter()
+            .chain(transport)
+            .map(|start| start..start + 2)
     }
 
     /// Copies the bytes that are shown, with zeros where it is locked.
@@ -115,7 +139,9 @@ mod tests {
         assert_eq!(seen.len(), 28);
         assert_eq!(seen[12..16], [0; 4]);
         assert_eq!(seen[16..20], [10, 0, 0, 2]);
-        assert_eq!(seen[20..28], frame[34..42]);
+        assert_eq!(seen[20..26], frame[34..40]);
+        // From the sums of header and datagram the source could be computed.
+        assert_eq!((&seen[10..12], &seen[26..28]), (&[0, 0][..], &[0, 0][..]));
         assert!(shown(&view, &[0xaa; 60]).is_empty());
     }
 

@@ -1,7 +1,7 @@
 //! The host's side in C: a header with a stub for each of the extension's
 //! functions, and one for each of the host's that the extension calls.
 
-use crate::BindError;
+use crate::error::BindError;
 use crate::model::{Count, Direction, Function, Interface, Parameter, Type};
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! From a header to an [`Interface`].
 
-use crate::BindError;
+use crate::error::BindError;
 use crate::model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
 use lang_c::ast::{
     ArraySize, Attribute, Constant, Declaration, DeclarationSpecifier, Declarator, DeclaratorKind,

@@ -3,7 +3,7 @@
 //! Types say what calls do with memory, where they can: a string that is constant is read to its end, a structure is read,
 //! or read and written, and a function is called. All else needs an annotation, or the function is left out.
 
-use crate::BindError;
+use crate::error::BindError;
 use lang_c::ast::{
     Declaration, DeclarationSpecifier, Declarator, DeclaratorKind, DerivedDeclarator, Ellipsis,
     ExternalDeclaration, FunctionDeclarator, PointerQualifier, SpecifierQualifier,

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
             let host = host(scratch.path());
             modules_do_what_plain_programs_do(scratch.path(), &host);
             what_was_not_granted_is_refused(scratch.path(), &host);
+            objects_do_what_plain_ones_do(scratch.path(), &host);
             the_note_knows_how_much_was_added(scratch.path());
             return ExitCode::SUCCESS;
         }
@@ -53,11 +54,15 @@ fn host(scratch: &Path) -> PathBuf {
 }
 
 fn module(options: &[&str], from: &str, to: &Path) {
+    module_of(Language::C, options, from, to);
+}
+
+fn module_of(language: Language, options: &[&str], from: &str, to: &Path) {
     let mut line: Vec<OsString> = ["--wall=word", "-w"].map(OsString::from).into();
     line.extend(options.iter().map(OsString::from));
     line.extend([source(from).into(), "-o".into(), to.into()]);
     let arguments = Arguments::parse(&line).expect("a good command line");
-    let compiled = compile(Language::C, &arguments).expect("a compiler");
+    let compiled = compile(language, &arguments).expect("a compiler");
     assert_eq!(compiled.code, 0, "{from} {options:?}");
 }
 
@@ -82,6 +87,26 @@ fn modules_do_what_plain_programs_do(scratch: &Path, host: &Path) {
             assert_eq!(got.status.code(), Some(3), "{level} {protection}: {said}");
             assert_eq!(got.stdout, expected.stdout, "{level} {protection}");
         }
+    }
+}
+
+fn objects_do_what_plain_ones_do(scratch: &Path, host: &Path) {
+    let (plain, walled) = (scratch.join("objects"), scratch.join("objects.so"));
+    let mut native = Command::new("g++");
+    native.args(["-O1", "-w"]).arg(source("objects.cc"));
+    let status = native.arg("-o").arg(&plain).status().expect("g++ starts");
+    assert!(status.success());
+    let expected = Command::new(&plain).output().expect("the program starts");
+    assert_eq!(expected.status.code(), Some(3));
+    for options in [
+        ["-O0", "--protection=write"],
+        ["-O2", "--protection=read-write"],
+    ] {
+        module_of(Language::Cxx, &options, "objects.cc", &walled);
+        let got = run(host, &walled, "word");
+        let said = String::from_utf8_lossy(&got.stderr);
+        assert_eq!(got.status.code(), Some(3), "{options:?}: {said}");
+        assert_eq!(got.stdout, expected.stdout, "{options:?}");
     }
 }
 

@@ -14,9 +14,10 @@ pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, F
         .get(work)
         .args(["source", "--download-only"])
         .arg(&source.package));
-    let archive = find(work, |name| {
-        name.starts_with(&source.package) && name.contains(".orig.tar.") && !name.ends_with(".asc")
-    })?;
+    let archive = match upstream(source, work)? {
+        Some(archive) => Some(archive),
+        None => older(&apt, source, work)?,
+    };
     // A mirror that is behind its lists lacks Debian's own part of a package, and apt-get fails;
     // upstream's archive is there all the same, and its digest says whether it is the right one.
     match (archive, answer) {
@@ -24,6 +25,42 @@ pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, F
         (None, Err(error)) => Err(error),
         (None, Ok(_)) => Err(missing(source, "upstream archive")),
     }
+}
+
+fn upstream(source: &Source, work: &Path) -> Result<Option<PathBuf>, FetchError> {
+    find(work, |name| {
+        name.starts_with(&source.package) && name.contains(".orig.tar.") && !name.ends_with(".asc")
+    })
+}
+
+/// Of another version that the lists have and the lock accepts: mirrors may lack the source of the latest one.
+fn older(apt: &Apt, source: &Source, work: &Path) -> Result<Option<PathBuf>, FetchError> {
+    let Ok(stanzas) = run(apt.cache(work).arg("showsrc").arg(&source.package)) else {
+        return Ok(None);
+    };
+    for version in accepted(&stanzas, source) {
+        let wanted = format!("{}={version}", source.package);
+        let answer = run(apt.get(work).args(["source", "--download-only", &wanted]));
+        let archive = upstream(source, work)?;
+        if archive.is_some() || answer.is_ok() {
+            return Ok(archive);
+        }
+    }
+    Ok(None)
+}
+
+/// Debian's versions of releases that the lock lists.
+fn accepted<'a>(stanzas: &'a str, source: &Source) -> Vec<&'a str> {
+    let versions = stanzas
+        .lines()
+        .filter_map(|line| line.strip_prefix("Version: "));
+    let listed = |version: &&str| {
+        let upstream = version.rsplit_once('-').map_or(*version, |parts| parts.0);
+        let upstream = upstream.split_once(':').map_or(upstream, |parts| parts.1);
+        let mut releases = source.releases.iter();
+        releases.any(|release| release.version == upstream)
+    };
+    versions.filter(listed).collect()
 }
 
 /// A binary package (`.deb`).
@@ -96,7 +133,15 @@ impl Apt {
     }
 
     fn get(&self, work: &Path) -> Command {
-        let mut command = Command::new("apt-get");
+        self.client("apt-get", work)
+    }
+
+    fn cache(&self, work: &Path) -> Command {
+        self.client("apt-cache", work)
+    }
+
+    fn client(&self, program: &str, work: &Path) -> Command {
+        let mut command = Command::new(program);
         let mut option = |name: &str, value: &Path| {
             command.arg("-o").arg(format!("{name}={}", value.display()));
         };
@@ -210,6 +255,16 @@ mod tests {
              deb [signed-by=/a/b c=d] http://mirror/debian bookworm-security main\n\
              deb-src [signed-by=/a/b c=d] http://mirror/debian bookworm-security main\n"
         );
+    }
+
+    #[test]
+    fn versions_of_listed_releases_are_accepted() {
+        let text = "[[source]]\nname = \"a\"\nkind = \"debian-source\"\npackage = \"a\"\nlicence = \"MIT\"\n\
+                    releases = [{ version = \"2.4.68\", sha256 = \"DIGEST\" }]\n";
+        let lock = crate::Lock::parse(&text.replace("DIGEST", &"0".repeat(64))).unwrap();
+        let stanzas =
+            "Package: a\nVersion: 2.4.71-1~deb12u1\n\nPackage: a\nVersion: 1:2.4.68-1~deb12u1\n";
+        assert_eq!(accepted(stanzas, &lock.sources[0]), ["1:2.4.68-1~deb12u1"]);
     }
 
     #[test]
