@@ -105,8 +105,8 @@ fn load(configuration: &str, _: Vec<OwnedFd>) -> Result<Vec<Member>, String> {
     }])
 }
 
-fn domain(configuration: &str) -> Result<Child, LaunchError> {
-    launch(&Launch {
+fn domain(configuration: &str) -> Result<Child, Box<LaunchError>> {
+    let launched = launch(&Launch {
         name: configuration.into(),
         configuration: configuration.into(),
         files: Vec::new(),
@@ -116,7 +116,8 @@ fn domain(configuration: &str) -> Result<Child, LaunchError> {
         rights: Rights::none().bind("/give").look_up("/give"),
         output: Output::Inherited,
         program: None,
-    })
+    });
+    launched.map_err(Box::new)
 }
 
 /// A supervisor that is asked, unless the question is to be refused.
@@ -173,7 +174,7 @@ impl Decider for Handle {
 
 /// What became of it all, until something was refused.
 fn all(probe: &Probe) -> String {
-    let refused = |who: &str, error: LaunchError| match error {
+    let refused = |who: &str, error: Box<LaunchError>| match *error {
         LaunchError::Refused => format!("no {who}"),
         error => panic!("{who}: {error}"),
     };
@@ -197,7 +198,7 @@ fn all(probe: &Probe) -> String {
     outcome
 }
 
-fn beside(refused: &dyn Fn(&str, LaunchError) -> String) -> String {
+fn beside(refused: &dyn Fn(&str, Box<LaunchError>) -> String) -> String {
     let (giving, taking) = give::channel().expect("memory");
     let mut taking = taking.into_any();
     loop {
