@@ -150,7 +150,7 @@ pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
 pub use program::{Program, ProgramBuilder, ProgramEnd, ProgramRun};
-pub use records::{books, snapshot};
+pub use records::{records, snapshot};
 pub use shared::Shared;
 pub use signature::Signature;
 pub use target::Target;

@@ -3,7 +3,7 @@
 use crate::identity::{self, Identity, Place};
 use crate::shared;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, WINDOW_SIZE};
-use mullion_picture::{Books, State};
+use mullion_picture::{Records, State};
 use mullion_runtime::{Meter, PAGE, PageTables};
 use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
 use mullion_verifier::Permission as Segment;
@@ -20,36 +20,36 @@ use std::collections::HashMap;
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
 #[must_use]
 pub fn snapshot() -> State {
-    books().state()
+    records().state()
 }
 
 /// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing: whoever has domains of another kind in this
 /// process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
 #[must_use]
-pub fn books() -> Books<PageTables> {
-    let mut books = Books::new(mullion_runtime::supervisor());
-    books.name(DomainId::SUPERVISOR, "host");
-    let entries = entries(&books.supervisor);
+pub fn records() -> Records<PageTables> {
+    let mut records = Records::new(mullion_runtime::supervisor());
+    records.name(DomainId::SUPERVISOR, "host");
+    let entries = entries(&records.supervisor);
     for identity in identity::alive() {
         let place = identity.place();
         // It may have gone since, or have come.
-        if let Some(place) = place.filter(|place| books.supervisor.exists(place.record)) {
+        if let Some(place) = place.filter(|place| records.supervisor.exists(place.record)) {
             let entries = entries.get(&place.record).map_or(&[][..], Vec::as_slice);
-            describe(&mut books, &identity, &place, entries);
+            describe(&mut records, &identity, &place, entries);
         }
     }
     for (name, place) in shared::named() {
         if let Some(range) = range(place) {
-            books.label(range, &name);
+            records.label(range, &name);
         }
     }
-    books
+    records
 }
 
 /// Where domains may be entered by others.
-fn entries(books: &Supervisor<PageTables>) -> HashMap<DomainId, Vec<Range>> {
+fn entries(records: &Supervisor<PageTables>) -> HashMap<DomainId, Vec<Range>> {
     let mut entries: HashMap<_, Vec<_>> = HashMap::new();
-    for (range, holding) in books.regions(books.space()) {
+    for (range, holding) in records.regions(records.space()) {
         let gate = holding
             .grants
             .iter()
@@ -65,15 +65,20 @@ fn entries(books: &Supervisor<PageTables>) -> HashMap<DomainId, Vec<Range>> {
 }
 
 /// Adds the names of one domain: of its window, and of what lies in it.
-fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, entries: &[Range]) {
+fn describe(
+    records: &mut Records<PageTables>,
+    identity: &Identity,
+    place: &Place,
+    entries: &[Range],
+) {
     let name = identity.name();
     let file = identity.image().file();
-    books.name(place.record, name);
+    records.name(place.record, name);
     if identity.meter().is_some_and(Meter::has_ended) {
-        books.ended(place.record);
+        records.ended(place.record);
     }
     if let Some(window) = range(place.base..place.base + WINDOW_SIZE) {
-        books.label(window, name);
+        records.label(window, name);
     }
     let gates = place.base + GATE_BASE;
     let mut parts = vec![("gates", gates..gates + GATE_AREA_SIZE)];
@@ -88,7 +93,7 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
         add(&mut parts, part, start..end);
     }
     let image_end = parts.last().map_or(place.base, |(_, part)| part.end);
-    for written in written(&books.supervisor, place, image_end) {
+    for written in written(&records.supervisor, place, image_end) {
         let part = match written.start < place.base + HEAP_END {
             true => "heap",
             false => "stack",
@@ -97,7 +102,7 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
     }
     for (part, bytes) in parts {
         if let Some(range) = range(bytes) {
-            books.label(range, part);
+            records.label(range, part);
         }
     }
     for entry in entries {
@@ -105,7 +110,7 @@ fn describe(books: &mut Books<PageTables>, identity: &Identity, place: &Place, e
         // The records count in words of four bytes.
         let mut exports = file.exports().iter();
         if let Some(export) = exports.find(|export| export.offset & !3 == offset) {
-            books.label(*entry, &export.name);
+            records.label(*entry, &export.name);
         }
     }
 }
@@ -126,7 +131,7 @@ fn add(
 
 /// What the domain may write of its window behind its image.
 fn written(
-    books: &Supervisor<PageTables>,
+    records: &Supervisor<PageTables>,
     place: &Place,
     image_end: u64,
 ) -> Vec<std::ops::Range<u64>> {
@@ -134,7 +139,7 @@ fn written(
         return Vec::new();
     };
     let own = Subject::Domain(place.record);
-    let pieces = books.regions(behind);
+    let pieces = records.regions(behind);
     let written = pieces.filter(|(_, holding)| holding.direct(own).access == Permission::ReadWrite);
     written
         .map(|(range, _)| range.address()..range.address() + range.byte_count())

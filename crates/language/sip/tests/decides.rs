@@ -263,7 +263,7 @@ fn children_of(seeds: std::ops::Range<u64>) -> Vec<(u64, Child)> {
     seeds.map(child).collect()
 }
 
-/// After random runs the books are what the tables are, whoever has ended how.
+/// After random runs the records are what the tables are, whoever has ended how.
 fn random_runs(probe: &Probe) {
     READY.store(0, Ordering::SeqCst);
     let mut waiting = Vec::new();

@@ -9,18 +9,18 @@
 //! gives nobody access to anything.
 #![forbid(unsafe_code)]
 
-mod books;
 mod chart;
 mod fold;
 mod layout;
 mod paint;
+mod records;
 mod state;
 mod text;
 mod validate;
 mod view;
 
-pub use books::Books;
 pub use paint::{Options, Theme, paint};
+pub use records::Records;
 pub use state::{
     Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION,
 };

@@ -21,7 +21,7 @@ pub use files::{contents, sealed};
 pub use host::{
     FILES, Launch, LaunchError, Listener, Notice, Output, launch, launch_idle, on_notice,
 };
-pub use lives::{EndSeen, Glass, Idle, Life, Seen};
+pub use lives::{DomainView, EndSeen, Idle, Life, Seen};
 pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
 pub use mullion_sip_hosting::commons::Sharing;

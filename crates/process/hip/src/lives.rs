@@ -56,8 +56,8 @@ impl Idle {
     }
 
     /// What looks at the domain from elsewhere.
-    pub fn glass(&self) -> Glass {
-        Glass(self.domain.clone())
+    pub fn glass(&self) -> DomainView {
+        DomainView(self.domain.clone())
     }
 }
 
@@ -104,7 +104,7 @@ impl Life {
 
 /// Looks at a domain, from any thread of the host.
 #[derive(Clone, Debug)]
-pub struct Glass(pub(crate) Arc<Domain>);
+pub struct DomainView(pub(crate) Arc<Domain>);
 
 /// What a domain says of its processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -148,14 +148,14 @@ impl From<&EndRow> for EndSeen {
     }
 }
 
-impl Glass {
+impl DomainView {
     /// The number of its OS process; nothing if none was started.
     pub fn process(&self) -> Option<u32> {
         self.0.process.get().copied()
     }
 
     /// Whether both look at the same domain.
-    pub fn is(&self, other: &Glass) -> bool {
+    pub fn is(&self, other: &DomainView) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -187,7 +187,7 @@ impl Glass {
         )
     }
 
-    /// Which memory its processes and its kernel have, by the domain's own word, as [`Glass::look`].
+    /// Which memory its processes and its kernel have, by the domain's own word, as [`DomainView::look`].
     pub fn memory(&self) -> Option<MemorySeen> {
         self.ask(
             |request| ToDomain::Map { request },

@@ -24,7 +24,7 @@ use crate::control::Control;
 use crate::decide::{self, Decider};
 use crate::endpoints;
 use crate::files;
-use crate::lives::{Glass, Lives};
+use crate::lives::{DomainView, Lives};
 use crate::members::{self, Members};
 use crate::message::{End, Linked, Text, ToDomain, error_number, error_of, side_number, side_of};
 
@@ -157,7 +157,7 @@ pub(crate) fn add(
 #[derive(Debug)]
 pub struct Group {
     /// The domains that have begun and not ended.
-    pub domains: Vec<Glass>,
+    pub domains: Vec<DomainView>,
     /// Which two have channels between them, by their numbers; the host's is 0.
     pub links: Vec<(u64, u64)>,
     /// The processes of the host that stand for domains, and the names of these.
@@ -169,8 +169,8 @@ pub fn groups() -> Group {
     let registry = registry();
     let ready = |domain: &&Arc<Domain>| domain.ready.load(Ordering::Acquire);
     let ready = registry.domains.values().filter(ready);
-    let mut domains: Vec<Glass> = ready.cloned().map(Glass).collect();
-    domains.sort_by_key(Glass::id);
+    let mut domains: Vec<DomainView> = ready.cloned().map(DomainView).collect();
+    domains.sort_by_key(DomainView::id);
     let mut links: Vec<(u64, u64)> = registry.links.keys().copied().collect();
     links.sort_unstable();
     let stands = registry.stands.iter().filter_map(|(id, stand)| {

@@ -174,7 +174,7 @@ impl Decider for Handle {
 
 /// What became of it all, until something was refused.
 fn all(probe: &Probe) -> String {
-    let refused = |who: &str, error: LaunchError| match error {
+    let refused = |who: &str, error: Box<LaunchError>| match *error {
         LaunchError::Refused => format!("no {who}"),
         error => panic!("{who}: {error}"),
     };
@@ -198,7 +198,7 @@ fn all(probe: &Probe) -> String {
     outcome
 }
 
-fn beside(refused: &dyn Fn(&str, LaunchError) -> String) -> String {
+fn beside(refused: &dyn Fn(&str, Box<LaunchError>) -> String) -> String {
     let (giving, taking) = give::channel().expect("memory");
     let mut taking = taking.into_any();
     loop {

@@ -3,16 +3,16 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use mullion_hip::{FILES, Glass, Sharing};
+use mullion_hip::{DomainView, FILES, Sharing};
 use mullion_sip::process::{Exit, SpawnError};
 use mullion_sip::wait::Waiter;
 use thiserror::Error;
 
-use crate::apart::Apart;
 use crate::configuration::{DomainConfig, Kind, ProcessConfig};
 use crate::image::Image;
+use crate::in_host::InHost;
 pub use crate::instance::LoadError;
-use crate::same::Same;
+use crate::os_process::OsProcess;
 
 /// A protection domain that can run processes.
 pub trait Domain: Send {
@@ -55,7 +55,7 @@ pub trait Running: Send {
 #[derive(Clone, Debug)]
 pub struct Place {
     /// What looks at its domain.
-    pub(crate) glass: Glass,
+    pub(crate) glass: DomainView,
     /// Its number there.
     pub(crate) life: u64,
 }
@@ -106,7 +106,7 @@ pub fn launch(
     use crate::configuration::ExchangeHeap::{Own, Remapped, Shared};
     match (config.kind, config.heap) {
         (Kind::Same, Some(Own | Remapped)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
-        (Kind::Same, _) => Ok(Box::new(Same::default())),
+        (Kind::Same, _) => Ok(Box::new(InHost::default())),
         (Kind::Process, _) if processes.len() > FILES => {
             Err(DomainError::TooMany(name.to_owned(), processes.len()))
         }
@@ -117,7 +117,7 @@ pub fn launch(
                 Some(Shared) => Some(Sharing::Open),
             };
             let workers = workers.map(NonZeroUsize::get);
-            Ok(Box::new(Apart::new(
+            Ok(Box::new(OsProcess::new(
                 name,
                 processes.to_vec(),
                 share,

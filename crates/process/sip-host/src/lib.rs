@@ -12,26 +12,26 @@
 //! ```
 //! What is trusted in a library that was judged is who compiled it: see SECURITY.md.
 
-mod apart;
 pub mod configuration;
 pub mod domain;
 pub mod graph;
 pub mod image;
+mod in_host;
 mod instance;
 pub mod map;
+mod os_process;
 #[cfg(test)]
 #[path = "../../../language/sip/tests/host/mod.rs"]
 mod power;
 pub mod quantity;
-mod same;
 pub mod services;
 pub mod status;
 pub mod supervisor;
 pub mod view;
 
-pub use apart::enter;
 pub use configuration::Configuration;
 pub use image::{Image, ImageError};
 pub use mullion_sip_hosting::Host;
+pub use os_process::enter;
 pub use supervisor::Supervisor;
 pub use view::View;

@@ -2,7 +2,7 @@
 //! blocks of the exchange heap are regions, and so is what OS processes share.
 //!
 //! ```text
-//!   upper 16 bits of an address in the books    whose address space
+//!   upper 16 bits of an address in the records    whose address space
 //!   0                                           the host's: addresses are what they are
 //!   1 to 0xfffe                                 an OS process of `kind = "process"`, by its kernel's word
 //!   0xffff                                      what several OS processes have mapped, once
@@ -14,10 +14,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mullion_hip::{Glass, LineSeen, MemorySeen, Sharing, groups};
-use mullion_picture::{Books, Domain, State};
+use mullion_hip::{DomainView, LineSeen, MemorySeen, Sharing, groups};
+use mullion_picture::{Domain, Records, State};
 use mullion_sip::owner::Owner;
-use mullion_sip::process::{Books as Entering, Kind};
+use mullion_sip::process::{Kind, RecordsWriter};
 use mullion_sip_hosting::Host;
 use mullion_sip_hosting::commons;
 use mullion_sip_hosting::remote::line_memory;
@@ -43,10 +43,10 @@ const HOST: u64 = 0;
 /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
 pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<State, Error> {
     let supervisor = Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
-    let mut books = Books::new(supervisor);
-    books.name(DomainId::SUPERVISOR, "host");
-    add(host, &mut books, standings)?;
-    let state = books.state().title("Software isolated processes");
+    let mut records = Records::new(supervisor);
+    records.name(DomainId::SUPERVISOR, "host");
+    add(host, &mut records, standings)?;
+    let state = records.state().title("Software isolated processes");
     Ok(with_ended(state, standings))
 }
 
@@ -67,26 +67,26 @@ fn with_ended(mut state: State, standings: &[Standing]) -> State {
     state
 }
 
-/// Enters every process of this host in its books: those of this address space, and those of OS processes of their own,
+/// Enters every process of this host in its records: those of this address space, and those of OS processes of their own,
 /// which are asked and have 400 ms to answer.
 ///
 /// # Errors
-/// As for [`Watch::map`](crate::supervisor::Watch::map), or the books have this memory as somebody else's.
+/// As for [`Watch::map`](crate::supervisor::Watch::map), or the records have this memory as somebody else's.
 pub fn add_to<M: Mechanism, P: JoinPolicy>(
     host: &Host,
-    books: &mut Books<M, P>,
+    records: &mut Records<M, P>,
 ) -> Result<(), Error> {
-    add(host, books, &[])
+    add(host, records, &[])
 }
 
 fn add<M: Mechanism, P: JoinPolicy>(
     host: &Host,
-    books: &mut Books<M, P>,
+    records: &mut Records<M, P>,
     standings: &[Standing],
 ) -> Result<(), Error> {
     let group = groups();
     let answers = ask(&group.domains);
-    here(host, books, &group.stands)?;
+    here(host, records, &group.stands)?;
     let mut shared = Shared::new(group.links);
     shared.add(
         HOST,
@@ -100,7 +100,7 @@ fn add<M: Mechanism, P: JoinPolicy>(
         if memory.is_none() && glass.is_over() {
             continue;
         }
-        let kernel = there(books, place, glass, memory.as_ref(), standings)?;
+        let kernel = there(records, place, glass, memory.as_ref(), standings)?;
         let lines = memory.iter().flat_map(|memory| &memory.lines);
         shared.add(
             glass.id(),
@@ -113,11 +113,11 @@ fn add<M: Mechanism, P: JoinPolicy>(
             None => {}
         }
     }
-    shared.enter(books)
+    shared.enter(records)
 }
 
 /// All at once: each may keep us waiting.
-fn ask(domains: &[Glass]) -> Vec<Option<MemorySeen>> {
+fn ask(domains: &[DomainView]) -> Vec<Option<MemorySeen>> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = domains
             .iter()
@@ -133,44 +133,44 @@ fn ask(domains: &[Glass]) -> Vec<Option<MemorySeen>> {
 /// The processes of this OS process; some stand for domains elsewhere. What is the kernel's is the root's.
 fn here<M: Mechanism, P: JoinPolicy>(
     host: &Host,
-    books: &mut Books<M, P>,
+    records: &mut Records<M, P>,
     stands: &[(Owner, String)],
 ) -> Result<(), Error> {
     let memory = host.memory();
-    let domains = memory.enter(host, &mut books.supervisor, DomainId::SUPERVISOR)?;
+    let domains = memory.enter(host, &mut records.supervisor, DomainId::SUPERVISOR)?;
     for (domain, process) in &domains {
         if process.exit.is_some() {
-            books.ended(*domain);
+            records.ended(*domain);
         }
         match stands.iter().find(|(owner, _)| *owner == process.owner) {
-            Some((_, name)) => books.name(*domain, &format!("for {name}")),
-            None => books.name(*domain, process.name),
+            Some((_, name)) => records.name(*domain, &format!("for {name}")),
+            None => records.name(*domain, process.name),
         }
     }
     for holding in &memory.holdings {
         let range = Range::bytes(holding.start as u64, holding.bytes as u64)?;
-        books.label(range, what(holding.kind));
+        records.label(range, what(holding.kind));
     }
     Ok(())
 }
 
 /// A domain that is an OS process of its own: the domain of its kernel, which has an address space to itself.
 fn there<M: Mechanism, P: JoinPolicy>(
-    books: &mut Books<M, P>,
+    records: &mut Records<M, P>,
     place: u64,
-    glass: &Glass,
+    glass: &DomainView,
     memory: Option<&MemorySeen>,
     standings: &[Standing],
 ) -> Result<DomainId, Error> {
     let base = place << SPACE;
     let all = Range::bytes(base, 1 << SPACE)?;
     let root = DomainId::SUPERVISOR;
-    let kernel = books
+    let kernel = records
         .supervisor
         .pd_subdivide(&root, all, Permission::None)?;
-    books.name(kernel, glass.name());
+    records.name(kernel, glass.name());
     if glass.is_over() {
-        books.ended(kernel);
+        records.ended(kernel);
     }
     let process = glass.process().unwrap_or_default();
     let said = match memory {
@@ -178,11 +178,11 @@ fn there<M: Mechanism, P: JoinPolicy>(
         Some(memory) if memory.left_out > 0 => format!(", and {} pieces more", memory.left_out),
         Some(_) => String::new(),
     };
-    books.label(all, &format!("{} ({process}){said}", glass.name()));
+    records.label(all, &format!("{} ({process}){said}", glass.name()));
     let Some(memory) = memory else {
         return Ok(kernel);
     };
-    let mut entering = Entering::new(&mut books.supervisor, kernel);
+    let mut entering = RecordsWriter::new(&mut records.supervisor, kernel);
     for piece in &memory.pieces {
         entering.enter(piece.holder, Range::bytes(base + piece.start, piece.bytes)?)?;
     }
@@ -196,13 +196,13 @@ fn there<M: Mechanism, P: JoinPolicy>(
         });
         if let Some(domain) = domain {
             if glass.is_over() {
-                books.ended(*domain);
+                records.ended(*domain);
             }
-            books.name(*domain, own.next().map_or(name, |standing| standing.name));
+            records.name(*domain, own.next().map_or(name, |standing| standing.name));
         }
     }
     for piece in &memory.pieces {
-        books.label(
+        records.label(
             Range::bytes(base + piece.start, piece.bytes)?,
             what(piece.kind),
         );
@@ -252,7 +252,7 @@ impl Shared {
     }
 
     /// The host owns what is shared, since it has made it.
-    fn enter<M: Mechanism, P: JoinPolicy>(self, books: &mut Books<M, P>) -> Result<(), Error> {
+    fn enter<M: Mechanism, P: JoinPolicy>(self, records: &mut Records<M, P>) -> Result<(), Error> {
         let mut at = SHARED << SPACE;
         let mut place = |bytes: u64| {
             let range = Range::bytes(at, bytes.next_multiple_of(4));
@@ -261,14 +261,14 @@ impl Shared {
         };
         if !self.members.is_empty() {
             let range = place(commons::BYTES as u64)?;
-            give(books, range, DomainId::SUPERVISOR)?;
+            give(records, range, DomainId::SUPERVISOR)?;
             for member in &self.members {
-                give(books, range, *member)?;
+                give(records, range, *member)?;
             }
-            books.label(range, "common memory");
+            records.label(range, "common memory");
         }
         if self.remapped {
-            books.label(place(commons::BYTES as u64)?, "remapped memory");
+            records.label(place(commons::BYTES as u64)?, "remapped memory");
         }
         for (number, named) in &self.lines {
             // Whoever names the line of others has no link with them, or is one too many. Of a channel that has come home
@@ -282,9 +282,9 @@ impl Shared {
             }
             let range = place(bytes)?;
             for end in [one, other] {
-                give(books, range, self.names[&end])?;
+                give(records, range, self.names[&end])?;
             }
-            books.label(range, &format!("channel {number}"));
+            records.label(range, &format!("channel {number}"));
         }
         Ok(())
     }
@@ -294,14 +294,14 @@ impl Shared {
 const LARGEST: u64 = 1 << 30;
 
 fn give<M: Mechanism, P: JoinPolicy>(
-    books: &mut Books<M, P>,
+    records: &mut Records<M, P>,
     range: Range,
     to: DomainId,
 ) -> Result<(), Error> {
     let (root, all) = (DomainId::SUPERVISOR, Permission::ReadWrite);
     match to == root {
-        true => books.supervisor.mprot(&root, range, all),
-        false => books
+        true => records.supervisor.mprot(&root, range, all),
+        false => records
             .supervisor
             .mprot_export_up_to(&root, to, range, all, Level::None),
     }
@@ -315,11 +315,11 @@ mod tests {
     fn a_channel_is_shown_between_two_that_have_a_link_and_agree_and_nobody_else() {
         let supervisor =
             Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
-        let mut books = Books::new(supervisor);
+        let mut records = Records::new(supervisor);
         let root = DomainId::SUPERVISOR;
         let mut kernel = |place: u64| {
             let space = Range::bytes(place << SPACE, 1 << SPACE).expect("a range");
-            let made = books
+            let made = records
                 .supervisor
                 .pd_subdivide(&root, space, Permission::None);
             made.expect("it is free")
@@ -337,9 +337,9 @@ mod tests {
         );
         let lies = [(6, 64), (7, 1 << 40), (8, 64), (9, 64), (11, 64), (11, 64)];
         shared.add(3, liar, lies.into_iter());
-        shared.enter(&mut books).expect("each has a place");
-        assert_eq!(books.supervisor.check(), Ok(()));
-        let state = books.state();
+        shared.enter(&mut records).expect("each has a place");
+        assert_eq!(records.supervisor.check(), Ok(()));
+        let state = records.state();
         let names: Vec<_> = state.labels.iter().map(|label| &*label.name).collect();
         assert_eq!(names, ["channel 5", "channel 10"]);
         let (all, none) = (Permission::ReadWrite, Permission::None);
@@ -349,7 +349,7 @@ mod tests {
             .zip([[all, all, none], [none, all, none]])
         {
             let word = (label.start.0 / 4) as u64;
-            let may = [one, two, liar].map(|domain| books.supervisor.permission(domain, word));
+            let may = [one, two, liar].map(|domain| records.supervisor.permission(domain, word));
             assert_eq!(may, wanted, "{}", label.name);
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use mullion_hip::{Glass, Seen};
+use mullion_hip::{DomainView, Seen};
 use mullion_sip::channel::Side;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{End, Limits, Statistics};
@@ -208,7 +208,7 @@ impl Here {
 
 /// The processes of another OS process, by its own word.
 struct Other {
-    glass: Glass,
+    glass: DomainView,
     /// Counted from 1.
     number: usize,
     /// Nothing, if it has not answered.

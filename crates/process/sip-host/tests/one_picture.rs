@@ -128,10 +128,10 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
         ["filter", "codec"].map(|name| image.domain().name(name).load().expect("loaded"));
     let run = run();
 
-    let mut books = mullion::books();
-    map::add_to(&host(), &mut books).expect("nobody has another one's memory");
-    assert_eq!(books.supervisor.check(), Ok(()));
-    let state = books.state();
+    let mut records = mullion::records();
+    map::add_to(&host(), &mut records).expect("nobody has another one's memory");
+    assert_eq!(records.supervisor.check(), Ok(()));
+    let state = records.state();
     assert!(state.clone().validate().is_ok());
     let picture = paint(
         &state.clone().validate().expect("whole"),
@@ -199,7 +199,7 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
             HashSet::from([host.id, kernel.id])
         );
     }
-    // The host's own books are what they were, and its extensions too.
+    // The host's own records are what they were, and its extensions too.
     assert_eq!(mullion::snapshot().domains.len(), 3);
     for extension in &extensions {
         let next = extension.function::<fn() -> i32>("next").expect("exported");

@@ -17,7 +17,7 @@ pub(super) fn start() {
 
 /// Writes what it has kept to a file.
 pub(super) fn write(file: &Path) -> anyhow::Result<()> {
-    let mut records = mullion_host::books().supervisor;
+    let mut records = mullion_host::records().supervisor;
     let log = records.stop_audit().context("the supervisor kept no log")?;
     if log.total() > MAX_DECISIONS as u64 {
         bail!(

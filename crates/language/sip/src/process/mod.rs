@@ -22,7 +22,7 @@ pub use mullion_sip_core::process::{
 pub use names::BACKLOG;
 pub(crate) use program::end_as;
 pub use program::{Program, exit, spawn};
-pub use records::{Books, Memory, Records};
+pub use records::{Memory, Records, RecordsWriter};
 pub use restart::{Policy, supervise};
 pub(crate) use service::bind_service;
 pub use service::{Service, open, serve};

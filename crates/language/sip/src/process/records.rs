@@ -92,7 +92,7 @@ fn memory() -> Memory {
 }
 
 impl Memory {
-    /// Enters it all in the books of a supervisor, where `kernel` owns this address space: which domain is which process.
+    /// Enters it all in the records of a supervisor, where `kernel` owns this address space: which domain is which process.
     ///
     /// # Errors
     /// As [`Host::records`].
@@ -103,29 +103,32 @@ impl Memory {
         kernel: DomainId,
     ) -> Result<Vec<(DomainId, Statistics)>, Error> {
         let _host = CORE.as_host();
-        let mut books = Books::new(supervisor, kernel);
+        let mut writer = RecordsWriter::new(supervisor, kernel);
         for holding in &self.holdings {
             let holder = (holding.owner != Owner::HOST).then_some(holding.owner);
             let range = Range::bytes(holding.start as u64, holding.bytes as u64)?;
-            books.enter(holder, range)?;
+            writer.enter(holder, range)?;
         }
-        let known = |process: Statistics| Some((books.domain(&process.owner)?, process));
+        let known = |process: Statistics| Some((writer.domain(&process.owner)?, process));
         Ok(host.statistics().into_iter().filter_map(known).collect())
     }
 }
 
-/// The books of a supervisor, to enter memory of an address space that a kernel owns.
+/// Writes the records of a supervisor, to enter memory of an address space that a kernel owns.
 #[derive(Debug)]
-pub struct Books<'a, K, M, P = Family> {
+pub struct RecordsWriter<'a, K, M, P = Family> {
     supervisor: &'a mut Supervisor<M, P>,
     kernel: DomainId,
     domains: HashMap<K, DomainId>,
 }
 
-impl<'a, K: Eq + Hash, M: Mechanism, P: JoinPolicy> Books<'a, K, M, P> {
+impl<'a, K: Eq + Hash, M: Mechanism, P: JoinPolicy> RecordsWriter<'a, K, M, P> {
     /// None of its processes is in them.
-    pub fn new(supervisor: &'a mut Supervisor<M, P>, kernel: DomainId) -> Books<'a, K, M, P> {
-        Books {
+    pub fn new(
+        supervisor: &'a mut Supervisor<M, P>,
+        kernel: DomainId,
+    ) -> RecordsWriter<'a, K, M, P> {
+        RecordsWriter {
             supervisor,
             kernel,
             domains: HashMap::new(),

@@ -16,7 +16,7 @@ type Idle = Arc<Mutex<HashMap<&'static str, Vec<&'static Instance>>>>;
 
 /// The program's own address space.
 #[derive(Default)]
-pub(crate) struct Same {
+pub(crate) struct InHost {
     idle: Idle,
 }
 
@@ -33,7 +33,7 @@ struct Life {
     idle: Idle,
 }
 
-impl Domain for Same {
+impl Domain for InHost {
     fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError> {
         // Without a host's power nothing is started at all.
         if let Some(host) = Host::here() {

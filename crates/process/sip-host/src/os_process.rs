@@ -2,7 +2,7 @@
 //! of plain values with others (`heap = "shared"`, or `"remapped"`: only with who has them).
 //!
 //! ```text
-//!   supervisor -- Apart ---- orders, ends ----> first thread ---- Launch ----> process
+//!   supervisor -- OsProcess ---- orders, ends ----> first thread ---- Launch ----> process
 //!      judged images as sealed files            judges the same bytes, loads them, closes the sandbox
 //! ```
 //! The OS process is started with the first of its processes, and again if it has ended. A process of it that
@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{Domain, LaunchError, Place, Process, Running};
 use crate::image::Image;
+use crate::in_host;
 use crate::instance::Instance;
-use crate::same;
 
 /// If this program has been started to be a domain: is it, and does not return. To be called first thing in
 /// `main` by whoever makes a [`Supervisor`](crate::Supervisor), before anything has opened a file or started a thread.
@@ -110,19 +110,19 @@ fn member(part: Part, file: OwnedFd) -> Result<Member, String> {
     let name: &'static str = part.name.clone().leak();
     let options = part.options();
     // For all lives, of which there is one at a time.
-    let launch = Box::leak(Box::new(same::Launch {
+    let launch = Box::leak(Box::new(in_host::Launch {
         instance,
         arguments: part.arguments,
     }));
-    let launch: &'static same::Launch = launch;
+    let launch: &'static in_host::Launch = launch;
     Ok(Member {
         name: part.name,
-        begin: Box::new(move || same::begin(name, launch, &options)),
+        begin: Box::new(move || in_host::begin(name, launch, &options)),
     })
 }
 
 /// A domain in an OS process of its own, from the supervisor's side.
-pub(crate) struct Apart {
+pub(crate) struct OsProcess {
     name: String,
     /// Its processes, by their places.
     members: Vec<Arc<Process>>,
@@ -132,19 +132,19 @@ pub(crate) struct Apart {
     lives: Option<Idle>,
 }
 
-impl Apart {
+impl OsProcess {
     pub(crate) fn new(
         name: &str,
         members: Vec<Arc<Process>>,
         share: Option<Sharing>,
         workers: Option<usize>,
-    ) -> Apart {
+    ) -> OsProcess {
         let most = workers.unwrap_or_else(|| {
             let cores = std::thread::available_parallelism();
             members.len().min(cores.map_or(1, usize::from))
         });
         mullion_hip::on_notice(report);
-        Apart {
+        OsProcess {
             name: name.to_owned(),
             workers: u32::try_from(most).unwrap_or(u32::MAX),
             share,
@@ -197,7 +197,7 @@ impl Apart {
     }
 }
 
-impl Domain for Apart {
+impl Domain for OsProcess {
     fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError> {
         let place = self.members.iter().position(|one| one.name == process.name);
         let place = place.ok_or(LaunchError::Unknown)?;

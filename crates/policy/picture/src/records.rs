@@ -3,10 +3,10 @@
 use crate::State;
 use mullion_supervisor::{DomainId, Family, JoinPolicy, Mechanism, Range, Subject, Supervisor};
 
-/// The books of a host: who may touch which memory, and names for it. Each kind of domain enters what it has, and one
+/// The records of a host: who may touch which memory, and names for it. Each kind of domain enters what it has, and one
 /// supervisor judges it all.
 #[derive(Clone, Debug)]
-pub struct Books<M, P = Family> {
+pub struct Records<M, P = Family> {
     /// Who may do what. Its root is the host.
     pub supervisor: Supervisor<M, P>,
     names: Vec<(Subject, String)>,
@@ -14,10 +14,10 @@ pub struct Books<M, P = Family> {
     ended: Vec<DomainId>,
 }
 
-impl<M: Mechanism, P: JoinPolicy> Books<M, P> {
-    /// Books without names.
-    pub fn new(supervisor: Supervisor<M, P>) -> Books<M, P> {
-        Books {
+impl<M: Mechanism, P: JoinPolicy> Records<M, P> {
+    /// Records without names.
+    pub fn new(supervisor: Supervisor<M, P>) -> Records<M, P> {
+        Records {
             supervisor,
             names: Vec::new(),
             labels: Vec::new(),
