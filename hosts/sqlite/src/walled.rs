@@ -456,9 +456,9 @@ impl Walled {
         let value = host!(value_dup: fn(Handle) -> Handle)(value);
         let (at, bytes) = get(value);
         let all = (bytes + zeros) as usize;
-        // SAFETY: the module only reads it, and nobody but this has the copy, which stays until it is taken back.
         let granted = match at.is_null() {
             true => None,
+            // SAFETY: the module only reads it, and nobody but this has the copy, which stays until it is taken back.
             false => unsafe { self.host.grant_for(&self.domain, at as usize, all, false) }.ok(),
         };
         match granted {
