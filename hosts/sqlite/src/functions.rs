@@ -307,8 +307,8 @@ extern "C" fn compare(
     // SAFETY: `create_collation_v2` has made it.
     let collation = unsafe { &*data.cast::<Collation>() };
     let answer = collation.walled.enter(std::ptr::null_mut(), &[], |frame| {
-        let a = frame.walled.lend(a, bytes_a as u64, 0);
-        let b = frame.walled.lend(b, bytes_b as u64, 0);
+        let a = frame.walled.lend(a, bytes_a as u64);
+        let b = frame.walled.lend(b, bytes_b as u64);
         let compare = gate!(collation.compare, fn(u64, c_int, u64, c_int, u64) -> c_int);
         Some(compare(collation.user, bytes_a, a, bytes_b, b))
     });

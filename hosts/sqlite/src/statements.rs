@@ -18,6 +18,11 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
+    /// Whether a value is of the row that it is at.
+    pub(crate) fn has(&self, value: Handle) -> bool {
+        self.values.contains(&(value as usize))
+    }
+
     /// Ends a statement that its module has no use for any more.
     pub(crate) fn finalize(self, handle: Handle) {
         host!(finalize: fn(Handle) -> c_int)(handle);
@@ -44,9 +49,7 @@ fn next_row(frame: &Frame, statement: Handle) {
     let Some(statement) = statements.get_mut(&(statement as usize)) else {
         return;
     };
-    for value in statement.values.drain(..) {
-        walled.kept.borrow_mut().remove(&value);
-    }
+    statement.values.clear();
     let lent: Vec<Lent> = statement.lent.drain(..).collect();
     drop(statements);
     lent.into_iter().for_each(|lent| walled.take_back(lent));
@@ -176,17 +179,23 @@ numbers! {
 
 /// Text and bytes of a row.
 macro_rules! memory {
-    ($($name:ident, $length:ident, $zeros:expr;)*) => { $(
+    ($($name:ident, $getter:ident, $length:ident, $zeros:expr;)*) => { $(
         pub(crate) extern "C" fn $name(statement: Handle, number: c_int) -> u64 {
             mediate(|frame| {
                 let statement = known(frame, statement)?;
-                let at = host!($name: fn(Handle, c_int) -> *const c_void)(statement, number);
-                let bytes = host!($length: fn(Handle, c_int) -> c_int)(statement, number);
-                let Some((lent, piece)) = frame.walled.lend_piece(at, bytes as u64, $zeros) else {
+                // What `column_value` gives is not for other forms, so the row is asked itself first.
+                host!($name: fn(Handle, c_int) -> *const c_void)(statement, number);
+                let value = host!(column_value: fn(Handle, c_int) -> Handle)(statement, number);
+                let get = |value| {
+                    let at = host!($getter: fn(Handle) -> *const c_void)(value);
+                    (at, host!($length: fn(Handle) -> c_int)(value) as u64)
+                };
+                let Some((lent, piece)) = frame.walled.lend_value(value, get, $zeros) else {
                     return Ok(0);
                 };
-                if let Some(known) = frame.walled.statements.borrow_mut().get_mut(&(statement as usize)) {
-                    known.lent.push(piece);
+                match frame.walled.statements.borrow_mut().get_mut(&(statement as usize)) {
+                    Some(known) => known.lent.push(piece),
+                    None => return refused("the statement is gone"),
                 }
                 Ok(lent)
             })
@@ -195,9 +204,9 @@ macro_rules! memory {
 }
 
 memory! {
-    column_text, column_bytes, 1;
-    column_blob, column_bytes, 0;
-    column_text16, column_bytes16, 2;
+    column_text, value_text, value_bytes, 1;
+    column_blob, value_blob, value_bytes, 0;
+    column_text16, value_text16, value_bytes16, 2;
 }
 
 /// Strings that are good until the call returns.
@@ -233,8 +242,14 @@ pub(crate) extern "C" fn column_value(statement: Handle, number: c_int) -> Handl
     mediate(|frame| {
         let statement = known(frame, statement)?;
         let value = host!(column_value: fn(Handle, c_int) -> Handle)(statement, number);
-        // Good until the row is left; a copy of it that has the same address cannot be there meanwhile.
-        frame.walled.give_value(value);
+        if let Some(known) = frame
+            .walled
+            .statements
+            .borrow_mut()
+            .get_mut(&(statement as usize))
+        {
+            known.values.push(value as usize);
+        }
         Ok(value)
     })
 }

@@ -501,7 +501,7 @@ extern "C" fn best_index(at: *mut c_void, info: *mut c_void) -> c_int {
             (real.usage, real.constraints as u64 * USAGE),
         ];
         let [constraint, order, usage] =
-            arrays.map(|(at, bytes)| walled.lend(at as *const c_void, bytes, 0));
+            arrays.map(|(at, bytes)| walled.lend(at as *const c_void, bytes));
         let given = IndexInfo {
             constraint,
             order,
@@ -509,7 +509,7 @@ extern "C" fn best_index(at: *mut c_void, info: *mut c_void) -> c_int {
             text: 0,
             ..real
         };
-        let copy = walled.lend((&raw const given).cast(), size_of::<IndexInfo>() as u64, 0);
+        let copy = walled.lend((&raw const given).cast(), size_of::<IndexInfo>() as u64);
         if copy == 0 {
             return None;
         }

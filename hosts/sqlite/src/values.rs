@@ -42,9 +42,12 @@ macro_rules! memory {
         pub(crate) extern "C" fn $name(value: Handle) -> u64 {
             mediate(|frame| {
                 let value = frame.value(value)?;
-                let at = host!($name: fn(Handle) -> *const c_void)(value);
-                let bytes = host!($length: fn(Handle) -> c_int)(value);
-                Ok(frame.walled.lend(at, bytes as u64, $zeros))
+                let get = |value| {
+                    let at = host!($name: fn(Handle) -> *const c_void)(value);
+                    (at, host!($length: fn(Handle) -> c_int)(value) as u64)
+                };
+                let walled = frame.walled;
+                Ok(walled.until_return(walled.lend_value(value, get, $zeros)))
             })
         }
     )* };

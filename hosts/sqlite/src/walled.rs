@@ -11,6 +11,7 @@
 //! A module never sees memory of SQLite's. What it is to read is lent: copied to its heap until its call returns, or,
 //! where that is much, granted in its place. What it hands over is read with its own rights.
 
+use crate::api::host;
 use crate::heap::{Heap, HeapError};
 use crate::statements::Statement;
 use crate::table::Offered;
@@ -40,8 +41,9 @@ pub(crate) fn refused<T>(what: impl Into<String>) -> Answer<T> {
 pub(crate) enum Lent {
     /// A copy on its heap.
     Block(u64),
-    /// The memory itself.
-    InPlace { _granted: Granted },
+    /// A copy of a value that SQLite has made, granted where it is. Its own could move when the module asks for another form
+    /// of it.
+    InPlace { granted: Granted, value: Handle },
 }
 
 /// An extension.
@@ -127,6 +129,13 @@ impl Frame {
         let known = is_argument
             || self.walled.values.borrow().contains(&(value as usize))
             || self.walled.kept.borrow().contains(&(value as usize));
+        let known = known
+            || self
+                .walled
+                .statements
+                .borrow()
+                .values()
+                .any(|statement| statement.has(value));
         match known && !value.is_null() {
             true => Ok(value),
             false => refused(format!("{value:p} is no value that the module was given")),
@@ -417,38 +426,59 @@ impl Walled {
         }
     }
 
-    /// Lends memory of the host's, with `zeros` more bytes that are behind it, until the call returns; null stays null.
-    pub(crate) fn lend(&self, at: *const c_void, bytes: u64, zeros: u64) -> u64 {
-        match self.lend_piece(at, bytes, zeros) {
+    /// Lends a copy of memory of the host's, with a zero behind it, until the call returns; null stays null.
+    pub(crate) fn lend(&self, at: *const c_void, bytes: u64) -> u64 {
+        self.until_return(self.lend_piece(at, bytes))
+    }
+
+    /// As [`lend`](Self::lend), for whoever takes it back.
+    pub(crate) fn lend_piece(&self, at: *const c_void, bytes: u64) -> Option<(u64, Lent)> {
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: SQLite says that so many bytes are there.
+        let copied = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), bytes as usize) };
+        let copy = self.give(copied)?;
+        Some((copy, Lent::Block(copy)))
+    }
+
+    /// Lends a text or a blob of a value's, which `get` finds, with `zeros` behind it: large ones in their place.
+    pub(crate) fn lend_value(
+        &self,
+        value: Handle,
+        get: impl Fn(Handle) -> (*const c_void, u64),
+        zeros: u64,
+    ) -> Option<(u64, Lent)> {
+        let (at, bytes) = get(value);
+        if bytes <= COPIED {
+            return self.lend_piece(at, bytes);
+        }
+        let value = host!(value_dup: fn(Handle) -> Handle)(value);
+        let (at, bytes) = get(value);
+        let all = (bytes + zeros) as usize;
+        let granted = match at.is_null() {
+            true => None,
+            // SAFETY: the module only reads it, and nobody but this has the copy, which stays until it is taken back.
+            false => unsafe { self.host.grant_for(&self.domain, at as usize, all, false) }.ok(),
+        };
+        match granted {
+            Some(granted) => Some((at as u64, Lent::InPlace { granted, value })),
+            None => {
+                crate::values::free_value(value);
+                None
+            }
+        }
+    }
+
+    /// Until the call returns.
+    pub(crate) fn until_return(&self, lent: Option<(u64, Lent)>) -> u64 {
+        match lent {
             Some((at, lent)) => {
                 self.lent.borrow_mut().push(lent);
                 at
             }
             None => 0,
         }
-    }
-
-    /// As [`lend`](Self::lend), for whoever takes it back.
-    pub(crate) fn lend_piece(
-        &self,
-        at: *const c_void,
-        bytes: u64,
-        zeros: u64,
-    ) -> Option<(u64, Lent)> {
-        if at.is_null() {
-            return None;
-        }
-        if bytes > COPIED {
-            let all = (bytes + zeros) as usize;
-            // SAFETY: the module only reads it, and SQLite keeps it until the call returns.
-            let granted =
-                unsafe { self.host.grant_for(&self.domain, at as usize, all, false) }.ok()?;
-            return Some((at as u64, Lent::InPlace { _granted: granted }));
-        }
-        // SAFETY: SQLite says that so many bytes are there.
-        let copied = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), bytes as usize) };
-        let copy = self.give(copied)?;
-        Some((copy, Lent::Block(copy)))
     }
 
     /// Lends words, such as an array of pointers.
@@ -469,13 +499,17 @@ impl Walled {
         }
         // SAFETY: SQLite's strings end with a zero.
         let bytes = unsafe { libc::strlen(text) } as u64;
-        self.lend(text.cast(), bytes, 1)
+        self.lend(text.cast(), bytes)
     }
 
     pub(crate) fn take_back(&self, lent: Lent) {
-        if let Lent::Block(at) = lent {
+        match lent {
             // A module that has freed it already has done nobody harm but itself.
-            self.heap.borrow_mut().give(at);
+            Lent::Block(at) => drop(self.heap.borrow_mut().give(at)),
+            Lent::InPlace { granted, value } => {
+                drop(granted);
+                crate::values::free_value(value);
+            }
         }
     }
 

@@ -104,6 +104,16 @@ static void where(sqlite3_context *c, int n, sqlite3_value **v)
   sqlite3_result_int64(c, (sqlite3_int64)&precious);
 }
 
+static void stale(sqlite3_context *c, int n, sqlite3_value **v)
+{
+  sqlite3_stmt *s;
+  sqlite3_prepare_v2(sqlite3_context_db_handle(c), "SELECT 'a row'", -1, &s, 0);
+  sqlite3_step(s);
+  sqlite3_value *gone = sqlite3_column_value(s, 0);
+  sqlite3_finalize(s);
+  sqlite3_result_value(c, gone);
+}
+
 static void twice(sqlite3_context *c, int n, sqlite3_value **v)
 {
   sqlite3_result_int(c, 2 * sqlite3_value_int(v[0]));
@@ -113,7 +123,7 @@ static void twice(sqlite3_context *c, int n, sqlite3_value **v)
 int sqlite3_hostile_init(sqlite3 *db, char **e, const sqlite3_api_routines *api) {
   SQLITE_EXTENSION_INIT2(api);
   sqlite3_create_function(db, "hostile_twice", 1, SQLITE_UTF8, 0, twice, 0, 0);
-  F(heap) F(other) F(unnamed) F(foreign) F(text) F(loop) F(recurse) F(forged) F(value) F(format) F(writes) F(frees) F(again) F(jump) F(table) F(eats) F(divide)
+  F(heap) F(other) F(unnamed) F(foreign) F(text) F(loop) F(recurse) F(forged) F(value) F(format) F(writes) F(frees) F(again) F(jump) F(table) F(eats) F(divide) F(stale)
   return SQLITE_OK;
 }
 

@@ -287,7 +287,7 @@ impl Place {
     }
 
     fn hostile(&self) -> PathBuf {
-        let policy = "allow = [\"@plain\"]\n[limits]\ntime = \"300 ms\"\nmemory = \"8 MiB\"\n";
+        let policy = "allow = [\"@plain\", \"@sql\", \"sqlite3_context_db_handle\"]\n[limits]\ntime = \"300 ms\"\nmemory = \"8 MiB\"\n";
         self.walled(&here("tests/hostile.c"), "hostile", policy)
     }
 
@@ -314,6 +314,7 @@ impl Place {
             ("jump()", "Call of 0x", true),
             ("table()", "memory of the host; at table (", true),
             ("divide()", "Arithmetic", true),
+            ("stale()", "is no value that the module was given", true),
             // An allocator without room answers null.
             ("eats()", "7", false),
         ];
