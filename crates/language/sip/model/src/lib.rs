@@ -1,5 +1,11 @@
 //! The files that hold the lock-free parts of `mullion-sip`, as they are; their tests are models for loom.
 
+/// What the files call the fence of `mullion-sip-core`: loom's, which a locked operation stands for on x86-64.
+#[cfg(loom)]
+pub(crate) fn fence() {
+    loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
+}
+
 #[path = "../../src/remote/bell.rs"]
 mod bell;
 #[path = "../../../sip-exchange/src/exchange/claim.rs"]
