@@ -16,7 +16,7 @@ impl Access {
     pub const READ: Access = Access(right::READ);
     /// Stores. A permission that gives this gives [`READ`](Self::READ), too.
     pub const WRITE: Access = Access(right::WRITE);
-    /// Instruction fetches.
+    /// Jumps within the domain's own code.
     pub const EXECUTE: Access = Access(right::EXECUTE);
     /// A call to this word goes to another domain: a switch gate.
     pub const ENTER: Access = Access(right::ENTER);
@@ -31,7 +31,12 @@ impl Access {
         let bit = |is: bool, bit: Access| if is { bit } else { Access::NONE };
         bit(permission.reads(holder), Access::READ)
             | bit(permission.writes(), Access::WRITE)
-            | bit(permission.executes(holder), Access::EXECUTE)
+            | bit(
+                // Control leaves by the run time. A jump within the module must not go to a function of the host, even if a
+                // label's bytes happen to lie in front of it.
+                permission.executes(holder) && permission != Permission::ReturnGate,
+                Access::EXECUTE,
+            )
             | bit(
                 matches!(permission, Permission::SwitchGate { .. }),
                 Access::ENTER,
@@ -98,5 +103,22 @@ mod tests {
             );
         }
         assert_eq!(Access::of(Permission::ReadWrite, me), Access::READ_WRITE);
+    }
+
+    /// The check of a jump asks for `EXECUTE`, and for a label in front, which only the domain's own code must have.
+    #[test]
+    fn no_jump_goes_to_the_host_or_to_another_domain() {
+        let (me, other) = (DomainId::new(1), DomainId::new(2));
+        for permission in [
+            Permission::ReturnGate,
+            Permission::SwitchGate { to: other },
+            Permission::ReadWrite,
+        ] {
+            assert!(
+                !Access::of(permission, me).covers(Access::EXECUTE),
+                "{permission:?}"
+            );
+        }
+        assert!(Access::of(Permission::ReturnGate, me).covers(Access::LEAVE));
     }
 }
