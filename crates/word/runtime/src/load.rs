@@ -47,6 +47,16 @@ pub enum LoadError {
         "{0} has two exports with one body, at {1:#x}, and the policy says different things of them"
     )]
     SharedBody(String, u64),
+    /// A policy speaks of an argument that is in no register, so that nobody would look at it.
+    #[error(
+        "the policy of `{name}` speaks of argument {argument}; only 0 to 5, in registers, can have effects"
+    )]
+    OnStack {
+        /// Which function.
+        name: String,
+        /// Which argument, from 0.
+        argument: u8,
+    },
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] GrantError),
@@ -79,6 +89,14 @@ pub(crate) fn load(
     resolve: &mut dyn FnMut(&str) -> Option<usize>,
 ) -> Result<&'static Core, LoadError> {
     let parts = &module.parts;
+    let offers = policy.offers.iter();
+    let offers = offers.filter_map(|(name, offer)| Some((name, offer.policy.as_ref()?)));
+    for (name, function) in offers.chain(&policy.exports) {
+        if let Some(argument) = function.beyond() {
+            let name = name.clone();
+            return Err(LoadError::OnStack { name, argument });
+        }
+    }
     let memory = Reserved::new(module.bytes)?;
     let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
     let thunks = world().thunks.take(slots)?;

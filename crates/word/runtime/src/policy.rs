@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Integers and pointers that a call passes in registers.
+pub(crate) const IN_REGISTERS: u8 = 6;
+
 /// How many bytes an argument points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -20,7 +23,8 @@ pub enum Size {
 ///
 /// Where a *module calls the host*, the module must have these rights itself: the host must not read or write
 /// for a module what the module could not. Where the *host calls a module*, or a module another one, the callee gets
-/// them for the length of the call. A null pointer, or a size of 0, means nothing.
+/// them for the length of the call. A null pointer, or a size of 0, means nothing. Arguments count from 0, and only the six in
+/// registers can have effects: a policy that speaks of others is refused when a module is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It is read.
@@ -81,6 +85,28 @@ impl FunctionPolicy {
             [Effect::Frees(at)] => Some(at),
             _ => None,
         }
+    }
+
+    /// An argument that an effect speaks of and that is in no register. Nobody looks at those.
+    pub(crate) fn beyond(&self) -> Option<u8> {
+        let pointer = |effect: &Effect| match *effect {
+            Effect::In(at, size)
+            | Effect::Out(at, size)
+            | Effect::InOut(at, size)
+            | Effect::Takes(at, size)
+            | Effect::Moves(at, size) => (Some(at), Some(size)),
+            Effect::Gives(size) => (None, Some(size)),
+            Effect::Frees(at) | Effect::Callback(at) => (Some(at), None),
+        };
+        let arguments = self.effects.iter().map(pointer).flat_map(|(at, size)| {
+            let sizes = match size {
+                Some(Size::Argument(a)) => [Some(a), None],
+                Some(Size::Product(a, b)) => [Some(a), Some(b)],
+                Some(Size::Bytes(_) | Size::Text) | None => [None, None],
+            };
+            [at, sizes[0], sizes[1]]
+        });
+        arguments.flatten().find(|at| *at >= IN_REGISTERS)
     }
 
     /// With so many words of arguments on the stack.

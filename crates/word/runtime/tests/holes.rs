@@ -110,6 +110,36 @@ fn what_was_revoked_during_a_call_does_not_come_back_at_its_end() {
     assert_eq!(kind(&domain), FaultKind::Access);
 }
 
+/// Only registers are looked at. An effect on anything else would check nothing, without a word.
+#[test]
+fn a_policy_for_an_argument_on_the_stack_is_refused() {
+    let host = Host::new().unwrap();
+    let module = module("stacked", "gate reads\nmov $1, %eax\nret");
+    for effect in [
+        Effect::In(6, Size::Bytes(4)),
+        Effect::Out(0, Size::Argument(6)),
+        Effect::InOut(0, Size::Product(1, 7)),
+        Effect::Gives(Size::Argument(9)),
+        Effect::Frees(6),
+        Effect::Callback(6),
+    ] {
+        let of = || FunctionPolicy::of(&[effect]).stacked(4);
+        for policy in [
+            Policy::new().export("reads", of()),
+            Policy::new().allow_with("anything", of()),
+        ] {
+            let loaded = host.load(&module, policy).map(|_| ());
+            assert!(
+                matches!(loaded, Err(LoadError::OnStack { .. })),
+                "{effect:?}"
+            );
+        }
+    }
+    let last = FunctionPolicy::of(&[Effect::In(5, Size::Argument(4))]);
+    host.load(&module, Policy::new().export("reads", last))
+        .unwrap();
+}
+
 #[test]
 fn two_exports_with_one_body_have_one_policy() {
     let text = "
