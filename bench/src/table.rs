@@ -177,7 +177,8 @@ mod tests {
         assert_eq!(
             words,
             [
-                "x", "–", "–", "1.040", "–", "–", "–", "ERROR", "–", "–", "–", "0.0%"
+                "x", "–", "–", "1.040", "–", "–", "–", "ERROR", "–", "–", "–", "–", "–", "–",
+                "0.0%"
             ]
         );
         assert!(table.contains("ERROR: x, trap: WRONG RESULT"));
