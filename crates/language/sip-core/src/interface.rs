@@ -180,6 +180,7 @@ impl Core {
 impl Core {
     /// Whether a life of a process has not ended. Says false once anything of the place's next life can be seen.
     #[inline]
+    #[inline]
     pub fn is_alive(self, owner: Owner) -> bool {
         process::place(owner.index()).is_some_and(|process| process.owner() == owner)
     }
