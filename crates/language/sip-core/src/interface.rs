@@ -180,7 +180,6 @@ impl Core {
 impl Core {
     /// Whether a life of a process has not ended. Says false once anything of the place's next life can be seen.
     #[inline]
-    #[inline]
     pub fn is_alive(self, owner: Owner) -> bool {
         process::place(owner.index()).is_some_and(|process| process.owner() == owner)
     }
@@ -259,10 +258,9 @@ impl Core {
         process::lives()
     }
 
-    /// Shows one process, if it is `asker` or a child of it, while the family tree is locked: `look` asks nothing of the tree.
-    #[inline]
-    pub fn life<R>(self, which: Owner, asker: Owner, look: impl FnOnce(Life) -> R) -> Option<R> {
-        process::life(which, asker, look)
+    /// One process, if it is `asker` or a child of it.
+    pub fn life(self, which: Owner, asker: Owner) -> Option<Life> {
+        process::life(which, asker)
     }
 
     /// Has `hook` called at the end of every process from now on. The same function is registered once.

@@ -11,14 +11,9 @@
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
-
-#[cfg(loom)]
-use crate::fence;
-#[cfg(not(loom))]
-use mullion_sip_core::order::fence;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 /// The word in front of a slot's payload: which message is in it.
 #[derive(Debug)]
@@ -124,7 +119,7 @@ impl Line {
 /// Between what one wrote for the peer and what one looks at of it.
 #[inline]
 pub fn order() {
-    fence();
+    fence(Ordering::SeqCst);
 }
 
 /// The same against signals of the calling thread only, which may end it.

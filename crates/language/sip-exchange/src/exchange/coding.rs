@@ -360,15 +360,7 @@ pub struct Wire {
     pub encode: Encode,
     /// Reads the payload of a message to where it is to be.
     pub decode: Decode,
-    /// Which payloads are copied.
-    pub copied: Copied,
 }
-
-/// Payloads of so many bytes are copied, if any bytes are one.
-pub const COPIED: usize = 48;
-
-/// How many bytes the payload of a message is as it lies in memory, if that is what is sent of it: at most [`COPIED`].
-pub type Copied = fn(number: u16) -> Option<usize>;
 
 /// A message of a contract: the state that it is sent in, and the next, or [`Step::END`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -342,7 +342,7 @@ macro_rules! tuple {
                 let shape = Shape::structure("tuple", at);
                 // SAFETY: each is a field of the place.
                 $(let shape = unsafe { shape.field(stringify!($index), &raw const (*at).$index) };)*
-                shape.finish().field_by_field()
+                shape.finish()
             };
             fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
                 $(self.$index.encode(to)?;)*

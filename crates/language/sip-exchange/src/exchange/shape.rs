@@ -29,8 +29,6 @@ use mullion_sip_digest::Hasher;
 pub struct Shape<T> {
     digest: Digest,
     plain: bool,
-    /// Whether its bytes for a peer are those in memory.
-    copied: bool,
     holds: bool,
     _of: PhantomData<fn(T) -> T>,
 }
@@ -58,7 +56,6 @@ impl<T> Shape<T> {
         Shape {
             digest: hasher.finish(),
             plain,
-            copied: plain,
             holds,
             _of: PhantomData,
         }
@@ -102,7 +99,6 @@ impl<T> Shape<T> {
         Shape {
             digest: F::DIGEST,
             plain: false,
-            copied: false,
             holds: F::SHAPE.holds,
             _of: PhantomData,
         }
@@ -148,17 +144,6 @@ impl<T> Shape<T> {
     /// Whether any bytes are a value, and every byte of a value is part of it.
     pub const fn is_plain(&self) -> bool {
         self.plain
-    }
-
-    /// A plain value that is nevertheless written field by field.
-    pub(super) const fn field_by_field(mut self) -> Shape<T> {
-        self.copied = false;
-        self
-    }
-
-    /// Whether a value's bytes for a peer are its bytes in memory, any of which are a value.
-    pub(crate) const fn is_copied(&self) -> bool {
-        self.copied
     }
 
     /// Whether a value can hold handles.

@@ -18,14 +18,9 @@
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering};
-
-#[cfg(loom)]
-use crate::fence;
-#[cfg(not(loom))]
-use mullion_sip_core::order::fence;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// All zero is open.
 #[derive(Debug, Default)]
@@ -45,7 +40,7 @@ impl Head {
     /// By whoever has neither end, for an OS process that has this one or will have: which of its bells to ring then.
     pub(super) fn refuse(&self) -> u32 {
         self.close();
-        fence();
+        fence(Ordering::SeqCst);
         self.bell()
     }
 

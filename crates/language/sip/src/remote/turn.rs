@@ -6,7 +6,6 @@
 //!                                ^               |
 //!                                +--ask, leaves--+   end finds AGAIN: begin
 //! ```
-//! The first may also begin at once (IDLE to BUSY), for a try after which it may have to run.
 //! One word, and each step reads the last one: what was written before `ask` is seen by a `begin` that comes after it.
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
@@ -25,24 +24,6 @@ const AGAIN: u32 = 2;
 pub(super) struct Turn(AtomicU32);
 
 impl Turn {
-    /// Has `work` done by the caller, if nobody is at it. True if it has been done after this call, and says that it was
-    /// enough; otherwise the caller is to [`run`](Turn::run).
-    #[inline]
-    pub(super) fn run_at_once(&self, work: impl FnOnce() -> bool) -> bool {
-        let begun = (self.0).compare_exchange(IDLE, BUSY, Ordering::Acquire, Ordering::Relaxed);
-        if begun.is_err() {
-            return false;
-        }
-        let enough = work();
-        let ended = (self.0).compare_exchange(BUSY, IDLE, Ordering::Release, Ordering::Relaxed);
-        if ended.is_err() {
-            // Somebody has left word, for which the caller runs.
-            self.0.swap(IDLE, Ordering::AcqRel);
-            return false;
-        }
-        enough
-    }
-
     /// Has `work` done after this call, by the caller unless somebody is at it. Never by two at once.
     pub(super) fn run(&self, mut work: impl FnMut()) {
         if self.0.swap(AGAIN, Ordering::Release) != IDLE {
@@ -84,53 +65,6 @@ mod tests {
                 self.done.with_mut(|done| unsafe { *done = asked.sum() });
             });
         }
-    }
-
-    impl Shared {
-        /// As `Bridge::pump`, of which the first try may be enough.
-        fn ask_at_once(&self, who: usize, enough: bool) {
-            self.asked[who].store(1, Ordering::Relaxed);
-            let work = || {
-                let asked = self.asked.iter().map(|asked| asked.load(Ordering::Relaxed));
-                // SAFETY: as above.
-                self.done.with_mut(|done| unsafe { *done = asked.sum() });
-            };
-            let done = self.turn.run_at_once(|| {
-                work();
-                enough
-            });
-            if !done {
-                self.turn.run(work);
-            }
-        }
-    }
-
-    fn asked_at_once(enough: bool) {
-        loom::model(move || {
-            let shared = Arc::new(Shared {
-                turn: Turn::default(),
-                asked: [AtomicU32::new(0), AtomicU32::new(0)],
-                done: UnsafeCell::new(0),
-            });
-            let other = {
-                let shared = shared.clone();
-                thread::spawn(move || shared.ask_at_once(0, enough))
-            };
-            shared.ask_at_once(1, enough);
-            other.join().expect("the other");
-            // SAFETY: as above.
-            assert_eq!(shared.done.with(|done| unsafe { *done }), 2);
-        });
-    }
-
-    #[test]
-    fn what_was_asked_for_is_done_at_once_or_later() {
-        asked_at_once(true);
-    }
-
-    #[test]
-    fn also_if_the_first_try_is_not_enough() {
-        asked_at_once(false);
     }
 
     fn asked_by(who: &'static [usize]) {
