@@ -258,9 +258,10 @@ impl Core {
         process::lives()
     }
 
-    /// One process, if it is `asker` or a child of it.
-    pub fn life(self, which: Owner, asker: Owner) -> Option<Life> {
-        process::life(which, asker)
+    /// Shows one process, if it is `asker` or a child of it, while the family tree is locked: `look` asks nothing of the tree.
+    #[inline]
+    pub fn life<R>(self, which: Owner, asker: Owner, look: impl FnOnce(Life) -> R) -> Option<R> {
+        process::life(which, asker, look)
     }
 
     /// Has `hook` called at the end of every process from now on. The same function is registered once.

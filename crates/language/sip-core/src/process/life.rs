@@ -36,15 +36,17 @@ pub(crate) fn lives() -> Vec<Life> {
     tree::lock().all().filter_map(of).collect()
 }
 
-/// One process, if it is `asker` or a child of it.
-pub(crate) fn life(which: Owner, asker: Owner) -> Option<Life> {
+/// Shows one process, if it is `asker` or a child of it. In a critical piece, as the host, and with the family tree locked.
+#[inline]
+pub(crate) fn life<R>(which: Owner, asker: Owner, look: impl FnOnce(Life) -> R) -> Option<R> {
     let _host = as_host();
     let mut tree = tree::lock();
     let node = tree.of(which)?;
     let may_ask = which == asker || node.parent == Some(asker);
-    may_ask.then(|| of(node)).flatten()
+    may_ask.then(|| of(node)).flatten().map(look)
 }
 
+#[inline]
 fn of(node: &Node) -> Option<Life> {
     let owner = node.owner?;
     let process = record::place(owner.index())?;

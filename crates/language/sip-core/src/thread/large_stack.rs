@@ -15,14 +15,20 @@ thread_local! {
 /// calls. The caller is in a critical piece.
 #[inline]
 pub(crate) fn on_large_stack<R>(body: impl FnOnce() -> R) -> R {
+    let (mut body, mut result) = (Some(body), None);
+    run_there(&mut || result = body.take().map(|body| body()));
+    result.unwrap_or_else(|| unreachable!("it has run"))
+}
+
+/// Calls it once. A function of this crate's own, since its thread-locals are slow to find from another.
+#[inline(never)]
+fn run_there(whole: &mut dyn FnMut()) {
     let worker = match here::running() {
         Some((worker, _)) if !USED.get() => worker,
         // An OS thread's own, or the scheduler's already.
-        _ => return body(),
+        _ => return whole(),
     };
-    let (mut body, mut result) = (Some(body), None);
-    let mut whole = || result = body.take().map(|body| body());
-    let erased: *mut (dyn FnMut() + '_) = &mut whole;
+    let erased: *mut (dyn FnMut() + '_) = whole;
     // SAFETY: only the lifetime is another; `run` takes it out before this function returns.
     let erased =
         unsafe { std::mem::transmute::<*mut (dyn FnMut() + '_), *mut dyn FnMut()>(erased) };
@@ -34,7 +40,6 @@ pub(crate) fn on_large_stack<R>(body: impl FnOnce() -> R) -> R {
     unsafe { worker.on_scheduler_stack(run) };
     here::replace_floor(floor);
     USED.set(false);
-    result.unwrap_or_else(|| unreachable!("it has run"))
 }
 
 extern "sysv64" fn run() {
