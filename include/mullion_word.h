@@ -346,6 +346,11 @@ typedef void mullion_word_fault_function(void *user, const mullion_word_report *
 
 mullion_word_status mullion_word_on_fault(mullion_word_fault_function *function, void *user);
 
+/* A thread's first call of a domain opens the signals by which calls end, and gives the thread an alternate signal stack.
+ * A thread that has later blocked SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switched that stack off, calls this before
+ * its next call. Otherwise a fault of the domain may end the process. MULLION_WORD_NO_WALL: the system refuses memory. */
+mullion_word_status mullion_word_prepare_thread(void);
+
 /* ---- Learning ----------------------------------------------------------- */
 
 #define MULLION_WORD_WANTS_ACCESS 1   /* an access: address, bytes, write */

@@ -442,6 +442,14 @@ extern "C" fn mullion_word_prepared_free(handle: u64) -> Status {
 // ---- Faults
 
 #[unsafe(no_mangle)]
+extern "C" fn mullion_word_prepare_thread() -> Status {
+    guarded(|| {
+        let prepared = host()?.prepare_thread();
+        prepared.map_err(|error| Failure::new(Status::NO_WALL, error))
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn mullion_word_on_fault(function: Option<OnFault>, user: *mut c_void) -> Status {
     guarded(|| {
         let function = function.ok_or_else(missing)?;

@@ -11,49 +11,24 @@ use crate::object::object;
 use crate::operand;
 use crate::policy::ErrorValue;
 use crate::report::{FaultKind, Report};
+use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
 use crate::world::world;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
 use std::io;
-use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
-
-const SIGNALS: [i32; 5] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGTRAP,
-];
-
-static BEFORE: [OnceLock<libc::sigaction>; 5] = [const { OnceLock::new() }; 5];
+static BEFORE: [OnceLock<libc::sigaction>; SIGNALS.len()] =
+    [const { OnceLock::new() }; SIGNALS.len()];
 
 /// Installs the handlers. Behind the table's, whose handler of SIGTRAP ours passes its steps on to.
 pub(crate) fn install() -> io::Result<()> {
     for (signal, before) in SIGNALS.into_iter().zip(&BEFORE) {
-        let old = install_one(signal, on_fault)?;
+        let old = signals::install(signal, on_fault)?;
         let _first = before.set(old);
     }
     Ok(())
-}
-
-pub(crate) fn install_one(signal: i32, handler: Handler) -> io::Result<libc::sigaction> {
-    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: an all-zero action is one; it is filled in before it is used. The handlers do what handlers may.
-    let done = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        libc::sigaction(signal, &action, before.as_mut_ptr())
-    };
-    match done {
-        // SAFETY: the system has filled it in.
-        0 => Ok(unsafe { before.assume_init() }),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {

@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
-use crate::{fault, watchdog};
+use crate::{fault, fork, thread, watchdog};
 use mullion_supervisor::{Permission, Range};
 use std::sync::Arc;
 
@@ -37,7 +37,19 @@ impl Host {
             fault::install()?;
             watchdog::install()
         })?;
+        fork::install();
         Ok(Host(()))
+    }
+
+    /// Sees to it that calls can be ended in the calling thread. A thread's first call does the same. A thread that later
+    /// blocks SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switches its alternate signal stack off, calls this before
+    /// its next call of a domain; so does the destructor of a thread-local, because Rust's standard library has switched
+    /// the stack off by then. Otherwise a fault of the domain may end the process.
+    ///
+    /// # Errors
+    /// The system refuses memory.
+    pub fn prepare_thread(&self) -> std::io::Result<()> {
+        thread::prepare()
     }
 
     /// Makes a domain of a module. Functions of the host are found by `dlsym`.

@@ -19,6 +19,7 @@
 mod core;
 mod domain;
 mod fault;
+mod fork;
 mod gates;
 mod host;
 mod keep;
@@ -33,6 +34,7 @@ mod policy;
 mod refuse;
 mod report;
 mod rights;
+mod signals;
 mod slow;
 mod thread;
 mod thunks;

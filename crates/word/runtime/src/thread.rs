@@ -9,6 +9,7 @@ use crate::core::{Core, Record, SeatAt};
 use crate::gates::{Here, Inner, Seat, here};
 use crate::memory::{PAGE, Reserved, lock};
 use crate::rights::ROOT;
+use crate::signals;
 use crate::world::world;
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
@@ -16,7 +17,7 @@ use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const CONTROL: u64 = 1 << 20;
@@ -30,7 +31,7 @@ const ALTERNATE: u64 = 256 << 10;
 /// What handlers and the watchdog know of a thread.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    pub(crate) id: i32,
+    pub(crate) id: AtomicI32,
     /// When the call that runs is over, in nanoseconds of the monotonic clock; 0 for never.
     pub(crate) deadline: AtomicU64,
 }
@@ -77,7 +78,7 @@ pub(crate) struct Thread {
     pub(crate) control: Reserved,
     seats: Vec<Place>,
     table: Reserved,
-    _alternate: Reserved,
+    alternate: Reserved,
 }
 
 struct Place {
@@ -114,7 +115,7 @@ impl Drop for Thread {
         for place in self.seats.drain(..) {
             place.leave();
         }
-        alternate_off(&self._alternate);
+        alternate_off(&self.alternate);
     }
 }
 
@@ -157,9 +158,10 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
     let alternate = Reserved::new(GUARD + ALTERNATE)?;
     alternate.map(alternate.base() + GUARD, ALTERNATE, both)?;
     alternate_on(&alternate)?;
+    signals::open()?;
     let clock = Arc::new(Clock {
         // SAFETY: it asks for a number.
-        id: unsafe { libc::gettid() },
+        id: unsafe { libc::gettid() }.into(),
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));
@@ -176,7 +178,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         control,
         seats: Vec::new(),
         table,
-        _alternate: alternate,
+        alternate,
     }));
     // A thread that has ended its thread-locals already keeps what it has: `try_with` fails.
     let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
@@ -188,6 +190,34 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         (*here).seats = seats;
     }
     Ok(thread)
+}
+
+/// Sees to it that calls in this thread can be ended, whatever the host has done to its signals since its first call.
+pub(crate) fn prepare() -> io::Result<()> {
+    let thread = this()?;
+    alternate_on(&thread.alternate)?;
+    signals::open()
+}
+
+/// In a copy of the process, whose only thread this is. What other threads had stays, and nobody uses it.
+pub(crate) fn in_copy(clocks: &mut Vec<Arc<Clock>>, cores: &[&'static Core]) {
+    // SAFETY: `here` is the thread's own, and so is what it points to.
+    let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
+    clocks.retain(|clock| thread.is_some_and(|thread| Arc::ptr_eq(clock, &thread.clock)));
+    if let Some(thread) = thread {
+        // SAFETY: it asks for a number.
+        let id = unsafe { libc::gettid() };
+        thread.clock.id.store(id, Ordering::Relaxed);
+    }
+    for core in cores {
+        // A thread that is gone may have had it locked: then nobody can use the domain here.
+        if let Ok(mut seats) = core.seats.try_lock() {
+            seats.retain(|seat| {
+                let mut own = thread.into_iter().flat_map(|thread| &thread.seats);
+                own.any(|place| std::ptr::eq(&raw const *place.seat, seat.0))
+            });
+        }
+    }
 }
 
 /// The lowest address of the calling thread's stack; a large number if it is not known.

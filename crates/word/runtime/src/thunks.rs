@@ -8,9 +8,13 @@
 //!
 //! The mapping can be read and executed. It is written by its file, which nobody else has: no mapping of it can be
 //! written. Thunks stay for the life of the process, as what they lead to does.
+//!
+//! A copy of the process (`fork`) sees the same file. What is in it never changes; a copy that wants more of it takes a
+//! file of its own first.
 
 use crate::gates;
 use crate::memory::{self, PAGE, Reserved, lock};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,6 +26,13 @@ pub(crate) const THUNK: u64 = 16;
 /// Addresses for thunks: they take memory as they are used.
 const SPACE: u64 = 1 << 30;
 
+const FILE: &CStr = c"mullion-thunks";
+
+fn map(memory: &Reserved, file: &File) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_EXEC;
+    memory.map_shared(memory.base(), SPACE, protection, file)
+}
+
 /// Where a thunk leads.
 #[derive(Clone, Copy)]
 pub(crate) enum Way {
@@ -32,13 +43,19 @@ pub(crate) enum Way {
 
 pub(crate) struct Thunks {
     memory: Reserved,
+    used: Mutex<Used>,
+}
+
+struct Used {
     file: File,
-    next: Mutex<u64>,
+    bytes: u64,
+    /// Whose file it is.
+    process: u32,
 }
 
 impl Thunks {
     pub(crate) fn new() -> io::Result<Thunks> {
-        let file = memory::file(c"mullion-thunks", SPACE)?;
+        let file = memory::file(FILE, SPACE)?;
         let ways = [
             gates::mullion_word_enter,
             gates::mullion_word_leave_any,
@@ -47,30 +64,55 @@ impl Thunks {
         let ways = ways.map(|way| gates::address(way).to_le_bytes());
         file.write_all_at(ways.as_flattened(), 0)?;
         let memory = Reserved::new(SPACE)?;
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        memory.map_shared(memory.base(), SPACE, protection, &file)?;
+        map(&memory, &file)?;
+        let used = Used {
+            file,
+            bytes: PAGE,
+            process: std::process::id(),
+        };
         Ok(Thunks {
             memory,
-            file,
-            next: Mutex::new(PAGE),
+            used: Mutex::new(used),
         })
+    }
+
+    /// The thunks that this process has, in a file of its own, in the place of the one that it shared.
+    fn copy(&self, used: &Used) -> io::Result<File> {
+        let file = memory::file(FILE, SPACE)?;
+        let mut piece = vec![0; 1 << 16];
+        let mut at = 0;
+        while at < used.bytes {
+            let count = (used.bytes - at).min(piece.len() as u64);
+            let piece = &mut piece[..count as usize];
+            used.file.read_exact_at(piece, at)?;
+            file.write_all_at(piece, at)?;
+            at += count;
+        }
+        map(&self.memory, &file)?;
+        Ok(file)
     }
 
     /// Addresses for so many thunks.
     pub(crate) fn take(&self, count: u64) -> io::Result<u64> {
-        let mut next = lock(&self.next);
+        let mut used = lock(&self.used);
         let bytes = count * THUNK;
-        if bytes > SPACE - *next {
+        if bytes > SPACE - used.bytes {
             return Err(io::Error::from_raw_os_error(libc::ENOMEM));
         }
-        let at = self.memory.base() + *next;
-        *next += bytes;
+        if used.process != std::process::id() {
+            used.file = self.copy(&used)?;
+            used.process = std::process::id();
+        }
+        let at = self.memory.base() + used.bytes;
+        used.bytes += bytes;
         Ok(at)
     }
 
     /// Writes thunks that were taken at `at`.
     pub(crate) fn write(&self, at: u64, code: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(code, at - self.memory.base())
+        lock(&self.used)
+            .file
+            .write_all_at(code, at - self.memory.base())
     }
 
     /// The thunk at `at` that goes `way` with `value`.

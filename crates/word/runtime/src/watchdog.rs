@@ -3,33 +3,51 @@
 use crate::fault;
 use crate::gates::here;
 use crate::memory::lock;
-use crate::thread::{self, CLOCKS, Thread};
+use crate::signals;
+use crate::thread::{self, CLOCKS, Clock, Thread};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How often it looks while anybody has a deadline.
 const TICK: Duration = Duration::from_millis(5);
 
-static SIGNAL: OnceLock<i32> = OnceLock::new();
 /// How many deadlines there are.
 static ARMED: AtomicU64 = AtomicU64::new(0);
 /// Whether the watchdog waits for a deadline, or is about to.
 static SLEEPS: AtomicBool = AtomicBool::new(false);
+/// The process is a copy, and the watchdog was not copied.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 static WAKE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// A limit that has begun: the deadline before it.
 pub(crate) struct Timed(u64);
 
 pub(crate) fn install() -> io::Result<()> {
-    let signal = libc::SIGRTMIN() + 8;
-    fault::install_one(signal, on_late)?;
-    let _first = SIGNAL.set(signal);
-    std::thread::Builder::new()
-        .name("mullion-word-watchdog".to_owned())
-        .spawn(watch)?;
-    Ok(())
+    signals::install(signals::late(), on_late)?;
+    start()
+}
+
+fn start() -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("mullion-word-watchdog".to_owned());
+    thread.spawn(watch).map(drop)
+}
+
+/// Keeps the watchdog out of its locks, while the process is copied.
+pub(crate) fn hold() -> Held {
+    (lock(&WAKE.0), lock(&CLOCKS))
+}
+
+/// See [`hold`].
+pub(crate) type Held = (
+    MutexGuard<'static, ()>,
+    MutexGuard<'static, Vec<Arc<Clock>>>,
+);
+
+/// In a copy of the process, which has no watchdog until it needs one.
+pub(crate) fn in_copy() {
+    IS_LOST.store(true, Ordering::Relaxed);
 }
 
 fn now() -> u64 {
@@ -57,6 +75,9 @@ pub(crate) fn begin(limit: Duration) -> Timed {
         deadline.min(before)
     };
     thread.deadline().store(earliest, Ordering::Relaxed);
+    if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
+        IS_LOST.store(false, Ordering::Relaxed);
+    }
     // Counted before the look: the watchdog says that it sleeps before it looks at the count.
     ARMED.fetch_add(1, Ordering::SeqCst);
     if SLEEPS.load(Ordering::SeqCst) {
@@ -91,12 +112,13 @@ fn watch() {
         SLEEPS.store(false, Ordering::SeqCst);
         drop(turn);
         std::thread::sleep(TICK);
-        let (now, signal) = (now(), SIGNAL.get().copied().unwrap_or(0));
+        let (now, signal) = (now(), signals::late());
         for clock in lock(&CLOCKS).iter() {
             let deadline = clock.deadline.load(Ordering::Relaxed);
             if deadline != 0 && now >= deadline {
+                let id = clock.id.load(Ordering::Relaxed);
                 // SAFETY: it sends a signal that has a handler to a thread that lives: it is on the list.
-                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), clock.id, signal) };
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
             }
         }
     }

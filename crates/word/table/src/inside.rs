@@ -27,6 +27,8 @@
 //! between a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers
 //! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
 //! after, it sees what was written.
+//!
+//! A copy of the process (`fork`) has one thread only, with another number: [`Held`].
 
 use crate::code::{self, Place};
 use mullion_supervisor::DomainId;
@@ -34,7 +36,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thiserror::Error;
 
@@ -79,7 +81,7 @@ struct Record {
 /// What the handlers of a thread need.
 #[derive(Debug)]
 struct Thread {
-    id: i32,
+    id: AtomicI32,
     /// How often it was asked to pass.
     asked: AtomicU64,
     /// Up to which of these it has passed.
@@ -95,6 +97,26 @@ struct Thread {
 thread_local! {
     /// The thread's own, as long as it has visits. Without a destructor and an allocation, for the handlers.
     static HERE: Cell<*const Thread> = const { Cell::new(ptr::null()) };
+}
+
+/// No thread comes or goes meanwhile.
+#[derive(Debug)]
+pub struct Held<'a>(MutexGuard<'a, Vec<Vec<Arc<Record>>>>);
+
+impl Held<'_> {
+    /// In a copy of the process that was made meanwhile: the calling thread is the only one.
+    pub fn in_copy(mut self) {
+        let me = HERE.get();
+        for records in self.0.iter_mut() {
+            records.retain(|record| Arc::as_ptr(&record.thread) == me);
+        }
+        // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
+        if let Some(thread) = unsafe { me.as_ref() } {
+            // SAFETY: it only asks for a number.
+            let id = unsafe { libc::gettid() };
+            thread.id.store(id, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A thread's way into one domain. It stays with its thread.
@@ -170,6 +192,12 @@ impl Inside {
         self.wait_for(|| records.iter().flatten());
     }
 
+    /// Keeps all threads as they are until the answer is dropped: while the process is copied.
+    #[must_use]
+    pub fn hold(&self) -> Held<'_> {
+        Held(self.lock())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<Arc<Record>>>> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -223,8 +251,9 @@ impl Inside {
 
     fn send(&self, thread: &Thread) {
         self.signals.fetch_add(1, Ordering::Relaxed);
+        let id = thread.id.load(Ordering::Relaxed);
         // SAFETY: it sends a signal for which there is a handler, to a thread that lives: its visit does.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.id, self.signal) };
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, self.signal) };
     }
 }
 
@@ -274,7 +303,7 @@ fn this_thread() -> Arc<Thread> {
     if here.is_null() {
         let thread = Arc::new(Thread {
             // SAFETY: it only asks for a number.
-            id: unsafe { libc::gettid() },
+            id: unsafe { libc::gettid() }.into(),
             asked: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             stepping: AtomicU64::new(0),

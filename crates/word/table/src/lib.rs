@@ -35,7 +35,7 @@ mod table;
 pub use access::Access;
 pub use check::{checked_code, load4, store4};
 pub use code::{Code, CodeError, Loaded};
-pub use inside::{Inside, SetupError, Visit};
+pub use inside::{Held, Inside, SetupError, Visit};
 pub use mullion_word_abi::ADDRESS_BITS;
 pub use space::SpaceError;
 pub use table::{Limits, Settling, Table, Usage, View};

@@ -2,18 +2,15 @@
 //!
 //! ```text
 //!   G                            shadow, 64 TiB: two bytes for each word of the 47-bit address space
-//!   G + MAPS_FIRST..MAPS_END     in its place: the maps, a byte for each number, MAP_STRIDE from one to the next;
-//!                                a shared file, which can only be read here
-//!   maps                         the same file elsewhere, for the supervisor to write
+//!   G + MAPS_FIRST..MAPS_END     in its place: the maps, a byte for each number, MAP_STRIDE from one to the next
 //!   CLOSED_FIRST..CLOSED_END     the addresses whose shadow the maps are in the place of: nothing is mapped there
 //! ```
+//!
+//! All of it is private memory: a copy of the process (`fork`) has a table of its own.
 
 use crate::access::Access;
-use mullion_word_abi::{
-    ADDRESS_BITS, CLOSED_END, CLOSED_FIRST, MAP_STRIDE, MAPS_END, MAPS_FIRST, OWN_FIRST, OWN_LAST,
-};
+use mullion_word_abi::{ADDRESS_BITS, CLOSED_END, CLOSED_FIRST, MAP_STRIDE, OWN_FIRST, OWN_LAST};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use thiserror::Error;
@@ -25,10 +22,6 @@ const SHADOW_BYTES: usize = 2 << (ADDRESS_BITS - 2);
 
 /// A byte for each number.
 const MAP_BYTES: usize = 1 << 16;
-
-/// Whole pages that the maps lie in, as distances from the base of the shadow.
-const MAPS: Range<usize> =
-    MAPS_FIRST as usize & !(PAGE - 1)..MAPS_END.next_multiple_of(4096) as usize;
 
 /// Words that have no shadow.
 const CLOSED: Range<u64> = CLOSED_FIRST / 4..CLOSED_END / 4;
@@ -65,9 +58,6 @@ pub enum SpaceError {
         /// What `/proc/self/maps` says of it.
         who: String,
     },
-    /// The file for the maps cannot be made.
-    #[error("cannot make the memory file for the maps of the word wall: {0}")]
-    File(std::io::Error),
 }
 
 /// A mapping, unmapped at its end.
@@ -135,9 +125,7 @@ impl Drop for Mapping {
 #[derive(Debug)]
 pub(crate) struct Space {
     shadow: Mapping,
-    maps: Mapping,
     closed: Mapping,
-    file: OwnedFd,
 }
 
 // SAFETY: the mappings belong to this value from beginning to end, and what is in them is only touched as atomic
@@ -149,7 +137,7 @@ unsafe impl Sync for Space {}
 impl Space {
     pub(crate) fn reserve() -> Result<Space, SpaceError> {
         let closed = close()?;
-        let (read, both) = (libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE);
+        let both = libc::PROT_READ | libc::PROT_WRITE;
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let shadow = Mapping::new("shadow", SHADOW_BYTES, both, private, -1)?;
         // A huge page for a granted word would be a thousand times what is shared. It is advice: a kernel
@@ -159,39 +147,12 @@ impl Space {
         // A core file of it would be as long as the address space.
         // SAFETY: as above.
         unsafe { libc::madvise(shadow.base.cast(), SHADOW_BYTES, libc::MADV_DONTDUMP) };
-        // SAFETY: the name is a string with its end.
-        let file = unsafe { libc::memfd_create(c"mullion-word-maps".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(SpaceError::File(std::io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor was just made, and nobody else has it.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
-        let bytes = MAPS.len();
-        // SAFETY: it is a system call on our own descriptor.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as i64) } != 0 {
-            return Err(SpaceError::File(std::io::Error::last_os_error()));
-        }
-        let shared = libc::MAP_SHARED;
-        let maps = Mapping::new("maps", bytes, both, shared, file.as_raw_fd())?;
-        let (place, fixed) = (
-            shadow.base.wrapping_add(MAPS.start),
-            shared | libc::MAP_FIXED,
-        );
-        // SAFETY: it is inside the reservation just made, where nobody has anything yet.
-        let views = unsafe { Mapping::at(place, "views", bytes, read, fixed, file.as_raw_fd())? };
-        // It goes with the reservation that it lies in.
-        std::mem::forget(views);
-        Ok(Space {
-            shadow,
-            maps,
-            closed,
-            file,
-        })
+        Ok(Space { shadow, closed })
     }
 
     /// Whether permissions on the words from `first` to before `end` can be in the table.
     pub(crate) fn enforces(&self, first: u64, end: u64) -> bool {
-        let own = [&self.shadow, &self.maps, &self.closed].map(|mapping| {
+        let own = [&self.shadow, &self.closed].map(|mapping| {
             let at = mapping.base as u64;
             at / 4..(at + mapping.bytes as u64) / 4
         });
@@ -203,11 +164,6 @@ impl Space {
         self.shadow.base
     }
 
-    /// The map of the domain with this own number, as checked code sees it.
-    fn view_base(&self, own: u16) -> *const u8 {
-        self.shadow.base.wrapping_add(place_of(own))
-    }
-
     /// The number at `word`, which is below [`WORDS`].
     pub(crate) fn number(&self, word: u64) -> u16 {
         assert!(word < WORDS, "the shadow ends at word {WORDS:#x}");
@@ -217,32 +173,38 @@ impl Space {
         cell.load(Ordering::Acquire)
     }
 
+    /// The byte of `number` in the map of the domain with the number `own`.
+    fn cell(&self, own: u16, number: u16) -> &AtomicU8 {
+        let at = self.shadow.base.wrapping_add(place_of(own));
+        // SAFETY: a map lies in the reservation and has a byte for each number; only atomic accesses are made there.
+        unsafe { AtomicU8::from_ptr(at.add(usize::from(number))) }
+    }
+
     /// What the map of the domain with the number `own` says of `number`.
     pub(crate) fn access(&self, own: u16, number: u16) -> Access {
-        let base = self.view_base(own).cast_mut();
-        // SAFETY: a map has a byte for each number; the mapping can only be read, and this only reads it.
-        let cell = unsafe { AtomicU8::from_ptr(base.add(usize::from(number))) };
-        Access::from_bits(cell.load(Ordering::Acquire))
+        Access::from_bits(self.cell(own, number).load(Ordering::Acquire))
     }
 
     /// Writes into a map.
     pub(crate) fn set_access(&self, own: u16, number: u16, access: Access) {
-        let at = place_of(own) - MAPS.start + usize::from(number);
-        // SAFETY: as in `access`, in the mapping that can be written.
-        let cell = unsafe { AtomicU8::from_ptr(self.maps.base.add(at)) };
-        cell.store(access.bits(), Ordering::Release);
+        self.cell(own, number)
+            .store(access.bits(), Ordering::Release);
     }
 
     /// A map with nothing in it. Only the pages at its ends, which have bytes of its neighbours, keep their memory.
     pub(crate) fn clear_map(&self, own: u16) {
-        let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // Linux clears the parts of pages, and gives back whole ones.
-        let (at, bytes) = (place_of(own) - MAPS.start, MAP_BYTES);
-        // SAFETY: it is a system call on our own file.
-        let done = unsafe { libc::fallocate(self.file.as_raw_fd(), hole, at as i64, bytes as i64) };
-        if done != 0 {
-            // The system has no holes: the bytes are cleared one by one.
-            (0..=u16::MAX).for_each(|number| self.set_access(own, number, Access::NONE));
+        let first = self.shadow.base.wrapping_add(place_of(own));
+        let head = first.align_offset(PAGE);
+        let pages = (MAP_BYTES - head) / PAGE * PAGE;
+        // SAFETY: whole pages of the maps, private memory without a file: they read as zeros from then on.
+        let done =
+            unsafe { libc::madvise(first.wrapping_add(head).cast(), pages, libc::MADV_DONTNEED) };
+        let rest = match done {
+            0 => [0..head, head + pages..MAP_BYTES],
+            _ => [0..MAP_BYTES, 0..0],
+        };
+        for number in rest.into_iter().flatten() {
+            self.set_access(own, number as u16, Access::NONE);
         }
     }
 

@@ -1,0 +1,77 @@
+//! Copies of the process. Each has the table, the domains and the rights that there were, and from then on its own.
+//!
+//! A copy has one thread: the one that called `fork`. So nobody waits for the others there, and the watchdog begins again
+//! when a call has a limit. While the process is copied nobody changes the table.
+//!
+//! Locks of single domains are not taken. If another thread is just then in a call of one that has something to decide,
+//! the copy may wait for ever when it uses that domain; as after any `fork` of a process with several threads.
+
+use crate::core::Core;
+use crate::memory::lock;
+use crate::world::world;
+use crate::{thread, watchdog};
+use mullion_supervisor::Supervisor;
+use mullion_word_table::{Held, Table};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{MutexGuard, Once};
+
+/// What the thread that copies the process holds meanwhile.
+struct Still {
+    cores: Vec<&'static Core>,
+    watchdog: watchdog::Held,
+    inside: Held<'static>,
+    supervisor: MutexGuard<'static, Supervisor<Table>>,
+}
+
+/// Copies are made one at a time: the locks are held.
+static STILL: AtomicPtr<Still> = AtomicPtr::new(ptr::null_mut());
+
+/// Behind the world.
+pub(crate) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the functions stay. They are called by the thread that copies the process, before and behind that.
+        unsafe { libc::pthread_atfork(Some(before), Some(behind), Some(in_copy)) };
+    });
+}
+
+extern "C" fn before() {
+    let world = world();
+    let cores = lock(&world.domains).values().copied().collect();
+    // In the order in which a revocation takes them.
+    let supervisor = world.supervisor();
+    let still = Still {
+        cores,
+        inside: world.inside.hold(),
+        watchdog: watchdog::hold(),
+        supervisor,
+    };
+    STILL.store(Box::into_raw(Box::new(still)), Ordering::Relaxed);
+}
+
+fn still() -> Option<Still> {
+    let still = STILL.swap(ptr::null_mut(), Ordering::Relaxed);
+    // SAFETY: `before` has made it, and only one takes it.
+    (!still.is_null()).then(|| unsafe { *Box::from_raw(still) })
+}
+
+extern "C" fn behind() {
+    drop(still());
+}
+
+extern "C" fn in_copy() {
+    if let Some(still) = still() {
+        let Still {
+            cores,
+            watchdog: (wake, mut clocks),
+            inside,
+            supervisor,
+        } = still;
+        watchdog::in_copy();
+        thread::in_copy(&mut clocks, &cores);
+        drop((wake, clocks));
+        inside.in_copy();
+        drop(supervisor);
+    }
+}
