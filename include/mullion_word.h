@@ -239,9 +239,18 @@ typedef struct {
     uint64_t memory;
     /* Bytes of each data stack: 256 KiB by default, at most 6 MiB. */
     uint64_t stack;
+    /* Bytes of the module's own code and data: 256 MiB by default. The table takes half as much memory. */
+    uint64_t image;
 } mullion_word_limits;
 
 mullion_word_status mullion_word_policy_limits(mullion_word_policy policy, const mullion_word_limits *limits);
+
+/* The module may read, or read and write, this variable of the host, which the dynamic linker finds. With 0 bytes it is as
+ * large as the symbol table of its file says. */
+mullion_word_status mullion_word_policy_data(mullion_word_policy policy, const char *name, uint64_t bytes, int write);
+
+/* When the domain is unloaded, its memory stays mapped as it is: for hosts that keep pointers into unloaded modules. */
+mullion_word_status mullion_word_policy_stays_mapped(mullion_word_policy policy);
 
 /* ---- Domains ------------------------------------------------------------ */
 
@@ -261,6 +270,18 @@ mullion_word_status mullion_word_symbol(mullion_word_domain domain, const char *
 
 /* Where the module's file begins, for debuggers: `add-symbol-file FILE -o BASE` in gdb. */
 mullion_word_status mullion_word_base(mullion_word_domain domain, uintptr_t *base);
+
+/* Whether these bytes lie in the module's own data: for hosts that read a structure of the module in place. The module may
+ * change them at any time. Of a bad handle: 0. */
+int mullion_word_has_data(mullion_word_domain domain, const void *address, size_t bytes);
+
+/* Whether an address is that of a function of the module that may be called from outside. A host that calls by a pointer
+ * from the module's data asks this first, with the pointer that it then calls. Of a bad handle: 0. */
+int mullion_word_has_function(mullion_word_domain domain, const void *address);
+
+/* For a function of the host: the module that has called it. MULLION_WORD_NOTHING if none has, on this thread, or one
+ * that was not made by this interface. */
+mullion_word_status mullion_word_caller(mullion_word_domain *caller);
 
 /* Whether it takes no calls: after a fault, or at its end. Of a bad handle: 1. */
 int mullion_word_is_ended(mullion_word_domain domain);
@@ -304,6 +325,24 @@ mullion_word_status mullion_word_prepared_revoke(mullion_word_prepared prepared)
 
 /* What is granted by it goes. */
 mullion_word_status mullion_word_prepared_free(mullion_word_prepared prepared);
+
+typedef struct { uint64_t number; } mullion_word_lease;
+
+/* Grants that end together, as a pool's blocks do. They may be to several domains, may overlap, and may be made in a
+ * function of the host that a module calls. */
+mullion_word_status mullion_word_lease_new(mullion_word_lease *lease);
+
+mullion_word_status mullion_word_lease_grant(mullion_word_lease lease, mullion_word_domain domain, const void *address,
+                                             size_t bytes, int write);
+
+/* To the module that has called the function of the host that runs; MULLION_WORD_NOTHING if none has. */
+mullion_word_status mullion_word_lease_grant_caller(mullion_word_lease lease, const void *address, size_t bytes, int write);
+
+/* Takes all of them back, and waits for threads once. The lease can be used again. */
+mullion_word_status mullion_word_lease_clear(mullion_word_lease lease);
+
+/* The same, and the lease is freed. */
+mullion_word_status mullion_word_lease_end(mullion_word_lease lease);
 
 /* ---- Faults ------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 use crate::effect::{CEffect, CRow, row};
 use crate::report::{CNote, CReport, Hook, Texts};
 use crate::runtime::{
-    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, Limits, LoadError, Note, Policy,
+    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, Lease, Limits, LoadError, Note,
+    Policy, caller,
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
@@ -27,6 +28,7 @@ pub(crate) struct CLimits {
     nanoseconds: u64,
     memory: u64,
     stack: u64,
+    image: u64,
 }
 
 impl From<GrantError> for Failure {
@@ -250,8 +252,29 @@ extern "C" fn mullion_word_policy_limits(policy: u64, limits: *const CLimits) ->
         if given.stack != 0 {
             limits.stack = given.stack;
         }
+        if given.image != 0 {
+            limits.image = given.image;
+        }
         change(policy, |policy| policy.limits(limits))
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_data(
+    policy: u64,
+    variable: *const c_char,
+    bytes: u64,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (name, bytes) = (name(variable)?, (bytes != 0).then_some(bytes));
+        change(policy, |policy| policy.data(name, bytes, write != 0))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_stays_mapped(policy: u64) -> Status {
+    guarded(|| change(policy, Policy::stays_mapped))
 }
 
 // ---- Domains
@@ -323,6 +346,31 @@ fn find(
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_base(domain: u64, base: *mut usize) -> Status {
     guarded(|| put(base, table::domain(domain)?.base()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_has_data(domain: u64, address: *const c_void, bytes: usize) -> i32 {
+    let found = table::domain(domain).map(|domain| domain.has_data(address as usize, bytes));
+    found.unwrap_or(false).into()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_has_function(domain: u64, address: *const c_void) -> i32 {
+    let found = table::domain(domain).map(|domain| domain.has_function(address as usize));
+    found.unwrap_or(false).into()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_caller(found: *mut u64) -> Status {
+    guarded(|| {
+        has_place(found)?;
+        let handle = caller().and_then(|domain| table::handle_of(&domain));
+        put(found, handle.ok_or_else(no_caller)?)
+    })
+}
+
+fn no_caller() -> Failure {
+    Failure::new(Status::NOTHING, "no module has called on this thread")
 }
 
 #[unsafe(no_mangle)]
@@ -437,6 +485,62 @@ extern "C" fn mullion_word_prepared_revoke(handle: u64) -> Status {
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_free(handle: u64) -> Status {
     guarded(|| table::take(handle, |object| matches!(object, Object::Prepared(_))).map(drop))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_new(made: *mut u64) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        put(made, table::add(Object::Lease(Lease::new().into())))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant(
+    lease: u64,
+    domain: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (lease, domain) = (table::lease(lease)?, table::domain(domain)?);
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(domain, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant_caller(
+    lease: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let lease = table::lease(lease)?;
+        let caller = caller().ok_or_else(no_caller)?;
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(caller, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_clear(lease: u64) -> Status {
+    guarded(|| {
+        table::lease(lease)?.end();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_end(handle: u64) -> Status {
+    guarded(|| {
+        let lease = table::lease(handle)?;
+        table::take(handle, |object| matches!(object, Object::Lease(_)))?;
+        lease.end();
+        Ok(())
+    })
 }
 
 // ---- Faults

@@ -26,6 +26,10 @@ pub struct File {
     pub calls: BTreeMap<String, Call>,
     /// Functions of the module that the host calls.
     pub exports: BTreeMap<String, Export>,
+    /// Variables of the host that the module may use.
+    pub data: BTreeMap<String, Data>,
+    /// Whether the module's memory stays mapped when it is unloaded.
+    pub stays_mapped: bool,
 }
 
 /// A function of the host.
@@ -50,6 +54,17 @@ pub struct Export {
     pub error: Option<ErrorValue>,
 }
 
+/// A variable of the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// How large it is; none: as the symbol table of its file says.
+    pub bytes: Option<u64>,
+    /// Whether it may be written, too.
+    pub write: bool,
+    /// Why; for people.
+    pub reason: Option<String>,
+}
+
 /// Limits, where the file has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -59,6 +74,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes of each data stack.
     pub stack: Option<u64>,
+    /// Bytes of the module itself.
+    pub image: Option<u64>,
 }
 
 impl Call {

@@ -1,7 +1,7 @@
 //! From text to a [`File`]. What is not known is an error with its line and column.
 
 use crate::effect;
-use crate::file::{Call, Export, File, Limits};
+use crate::file::{Call, Data, Export, File, Limits};
 use mullion_word_runtime::ErrorValue;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,6 +36,16 @@ struct Written {
     group: BTreeMap<String, Vec<Spanned<String>>>,
     call: BTreeMap<String, Spanned<WrittenCall>>,
     export: BTreeMap<String, Spanned<WrittenExport>>,
+    data: BTreeMap<String, Spanned<WrittenData>>,
+    stays_mapped: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenData {
+    bytes: Option<u64>,
+    write: bool,
+    reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -44,6 +54,7 @@ struct WrittenLimits {
     time: Option<Spanned<String>>,
     memory: Option<Spanned<String>>,
     stack: Option<Spanned<String>>,
+    image: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -162,6 +173,7 @@ impl Source<'_> {
             time: written.time.map(|text| self.time(&text)).transpose()?,
             memory: bytes(written.memory)?,
             stack: bytes(written.stack)?,
+            image: bytes(written.image)?,
         })
     }
 
@@ -260,6 +272,21 @@ impl File {
             let call = source.call(written, parameters(&name))?;
             file.exports.insert(name, Export { call, error });
         }
+        for (name, data) in written.data {
+            let name = source.name(Spanned::new(data.span(), name))?;
+            let WrittenData {
+                bytes,
+                write,
+                reason,
+            } = data.into_inner();
+            let data = Data {
+                bytes,
+                write,
+                reason,
+            };
+            file.data.insert(name, data);
+        }
+        file.stays_mapped = written.stays_mapped;
         Ok(file)
     }
 }

@@ -1,6 +1,6 @@
 //! Policies as text: what is read is what was written, and errors tell the place.
 
-use mullion_word_policy::{Call, Export, File, Interface, Limits, LowerError, TextError};
+use mullion_word_policy::{Call, Data, Export, File, Interface, Limits, LowerError, TextError};
 use mullion_word_runtime::{Effect, ErrorValue, Size};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -32,6 +32,24 @@ fn a_file_says_what_it_says() {
     let sum = &file.exports["sum"];
     assert_eq!(sum.call.effects, [Effect::In(0, Size::Bytes(16))]);
     assert_eq!(sum.error.map(|error| error.float), Some(1.5));
+}
+
+#[test]
+fn variables_of_the_host_have_a_size_and_a_right() {
+    let file = File::parse(
+        "stays-mapped = true\n[data.environ]\n[data.ap_hooks]\nbytes = 40\nwrite = true\nreason = \"r\"\n",
+    )
+    .expect("it is right");
+    assert!(file.stays_mapped);
+    assert_eq!(file.data["environ"], Data::default());
+    assert_eq!(file.data["ap_hooks"].bytes, Some(40));
+    assert!(file.data["ap_hooks"].write);
+    assert!(
+        wrong("[data.environ]\nwrites = true")
+            .what
+            .contains("unknown field")
+    );
+    assert!(wrong("[data.\"a b\"]").what.contains("no name"));
 }
 
 #[test]
@@ -211,13 +229,16 @@ fn error() -> impl Strategy<Value = Option<ErrorValue>> {
 fn file() -> impl Strategy<Value = File> {
     use proptest::collection::{btree_map, vec};
     use proptest::option::of;
-    let limits = (of(0u64..1 << 50), of(any::<u64>()), of(any::<u64>())).prop_map(
-        |(time, memory, stack)| Limits {
-            time: time.map(Duration::from_micros),
-            memory,
-            stack,
-        },
-    );
+    let bytes = || of(any::<u64>());
+    let limits =
+        (of(0u64..1 << 50), bytes(), bytes(), bytes()).prop_map(|(time, memory, stack, image)| {
+            Limits {
+                time: time.map(Duration::from_micros),
+                memory,
+                stack,
+                image,
+            }
+        });
     let exports = btree_map(
         name(),
         (call(), error()).prop_map(|(call, error)| Export { call, error }),
@@ -229,6 +250,13 @@ fn file() -> impl Strategy<Value = File> {
         vec(name(), 0..20),
         btree_map("[@a-z_ ]{1,9}", ".{0,30}", 0..3),
     );
+    let data =
+        (of(0u64..1 << 60), any::<bool>(), of(".{0,30}")).prop_map(|(bytes, write, reason)| Data {
+            bytes,
+            write,
+            reason,
+        });
+    let data = (btree_map(name(), data, 0..3), any::<bool>());
     let parts = (
         names,
         error(),
@@ -236,9 +264,18 @@ fn file() -> impl Strategy<Value = File> {
         btree_map("[a-z]{1,5}", vec(name(), 0..4), 0..3),
         btree_map(name(), call(), 0..4),
         exports,
+        data,
     );
     parts.prop_map(
-        |((module, entry, allow, reasons), error, limits, groups, calls, exports)| File {
+        |(
+            (module, entry, allow, reasons),
+            error,
+            limits,
+            groups,
+            calls,
+            exports,
+            (data, stays_mapped),
+        )| File {
             module,
             entry,
             allow,
@@ -248,6 +285,8 @@ fn file() -> impl Strategy<Value = File> {
             groups,
             calls,
             exports,
+            data,
+            stays_mapped,
         },
     )
 }

@@ -16,7 +16,7 @@ pub(crate) struct Here {
     pub(crate) seats: *mut *mut Seat,
     /// No entry from the host begins below this address of the control stack.
     pub(crate) limit: u64,
-    /// Not 0: the call has run out of time.
+    /// Not 0: the host has refused something.
     pub(crate) pending: AtomicU64,
     /// The thread's `Thread`.
     pub(crate) thread: *mut c_void,
@@ -159,6 +159,7 @@ unsafe extern "C" {
     pub(crate) fn mullion_word_refused_trap();
     pub(crate) fn mullion_word_ended_trap();
     pub(crate) fn mullion_word_pending_trap();
+    pub(crate) fn mullion_word_go_on();
     pub(crate) fn mullion_word_faulted();
     fn mullion_word_find_here() -> *mut Here;
     /// Enters `body`, with these registers, and leaves its result there. The seat is the thread's in this domain,

@@ -43,7 +43,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, faulted, invoke, call_host, find_here, gates_end
+    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -367,6 +367,7 @@ mullion_word_leave:
     jnz     mullion_word_ended_trap
     cmpq    $0, %fs:{PENDING}(%rbx)
     jne     mullion_word_pending_trap
+mullion_word_go_on:
     pop     %rbp
     pop     %rbx
     ret

@@ -12,6 +12,7 @@ use crate::world::{self, SetupError, world};
 use crate::{fault, watchdog};
 use mullion_supervisor::{Permission, Range};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The host's side of the word wall: one for the process, however many handles.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +103,7 @@ impl Host {
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
         let mut supervisor = world().supervisor();
-        raise_for_good(&mut supervisor, domain.core, range, right(write))
+        raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -117,7 +118,14 @@ impl Host {
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let raised = raise(&mut world().supervisor(), domain.core, range, right(write))?;
+        let mut supervisor = world().supervisor();
+        let raised = raise(
+            &mut supervisor,
+            &domain.core.holder,
+            range,
+            right(write),
+            true,
+        )?;
         Ok(Granted(Some(raised)))
     }
 
@@ -157,7 +165,8 @@ impl Host {
         };
         let holders: Vec<_> = domains.iter().filter(has_some).collect();
         for core in holders {
-            take_away(&mut supervisor, core, range)?;
+            core.inner.edition.fetch_add(1, Ordering::Release);
+            take_away(&mut supervisor, &core.holder, range)?;
         }
         Ok(())
     }
@@ -184,7 +193,13 @@ impl PreparedGrant {
     pub fn grant(&mut self) -> Result<(), GrantError> {
         if self.raised.is_none() {
             let mut supervisor = world().supervisor();
-            let raised = raise(&mut supervisor, self.core, self.range, self.permission)?;
+            let raised = raise(
+                &mut supervisor,
+                &self.core.holder,
+                self.range,
+                self.permission,
+                true,
+            )?;
             self.raised = Some(raised);
         }
         Ok(())

@@ -226,7 +226,7 @@ fn raise_all(
     }
     let mut supervisor = world().supervisor();
     for (range, permission) in wanted.pieces() {
-        match rights::raise(&mut supervisor, core, range, permission) {
+        match rights::raise(&mut supervisor, &core.holder, range, permission, true) {
             Ok(right) => raised.push(right),
             Err(error) => {
                 drop(supervisor);

@@ -20,9 +20,11 @@ mod core;
 mod domain;
 mod fault;
 mod gates;
+mod holder;
 mod host;
 mod keep;
 mod learn;
+mod lease;
 mod load;
 mod memory;
 mod module;
@@ -44,6 +46,7 @@ mod world;
 pub use core::Domain;
 pub use domain::EndError;
 pub use host::{Granted, Host, PreparedGrant};
+pub use lease::{Grantee, Lease, caller};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,

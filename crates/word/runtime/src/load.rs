@@ -7,9 +7,11 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{Import, Inner, state};
+use crate::holder::Holder;
 use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::note;
+use crate::object;
 use crate::policy::{FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
@@ -47,6 +49,16 @@ pub enum LoadError {
         "{0} has two exports with one body, at {1:#x}, and the policy says different things of them"
     )]
     SharedBody(String, u64),
+    /// The module is larger than its limit.
+    #[error("{module} has {bytes} bytes of code and data, and {limit} is its limit")]
+    TooLarge {
+        /// Which module.
+        module: String,
+        /// How large it is.
+        bytes: u64,
+        /// [`Limits::image`](crate::Limits::image).
+        limit: u64,
+    },
     /// A policy speaks of an argument that is in no register, so that nobody would look at it.
     #[error(
         "the policy of `{name}` speaks of argument {argument}; only 0 to 5, in registers, can have effects"
@@ -57,6 +69,11 @@ pub enum LoadError {
         /// Which argument, from 0.
         argument: u8,
     },
+    /// No symbol table says how large a variable is.
+    #[error(
+        "the policy gives the host's variable `{0}`, whose size no symbol table has; say it there"
+    )]
+    NoSize(String),
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] GrantError),
@@ -97,6 +114,17 @@ pub(crate) fn load(
             return Err(LoadError::OnStack { name, argument });
         }
     }
+    // Before anything is reserved or written: the table takes memory for each word that is told.
+    let sizes = parts.segments.iter().map(|segment| segment.bytes);
+    let (bytes, limit) = (sizes.sum(), policy.limits.image);
+    if bytes > limit {
+        let module = module.name.clone();
+        return Err(LoadError::TooLarge {
+            module,
+            bytes,
+            limit,
+        });
+    }
     let memory = Reserved::new(module.bytes)?;
     let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
     let thunks = world().thunks.take(slots)?;
@@ -104,6 +132,7 @@ pub(crate) fn load(
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;
     let imports = imports(module, &policy, learning.is_some(), resolve)?;
+    let data = data(module, &policy, resolve)?;
 
     let whole = Range::bytes(base, memory.bytes()).map_err(Error::Range)?;
     let id = subdivide(whole)?;
@@ -114,6 +143,7 @@ pub(crate) fn load(
     let Some(view) = world().supervisor().mechanism().view(id) else {
         return undo(Error::NoRoom { words: 0 }.into());
     };
+    let holder = Holder::new(id, id.into(), view);
     let mut bits = 0;
     if !exports.is_empty() {
         bits |= state::POLICY;
@@ -143,8 +173,8 @@ pub(crate) fn load(
     // What gates read of a domain stays for the life of the process: a pointer to its functions may be called at any time.
     let core: &'static mut Core = Box::leak(Box::new(Core {
         inner: Inner {
-            own: view.own(),
-            index: u32::from(view.number() - mullion_word_abi::OWN_FIRST),
+            own: holder.view.own(),
+            index: u32::from(holder.view.number() - mullion_word_abi::OWN_FIRST),
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
             core: std::ptr::null(),
@@ -152,7 +182,7 @@ pub(crate) fn load(
             edition: AtomicU64::new(0),
         },
         id,
-        view,
+        holder,
         module: Arc::clone(module),
         memory,
         base,
@@ -162,10 +192,10 @@ pub(crate) fn load(
         symbols,
         limits: policy.limits,
         error: policy.error,
+        stays_mapped: policy.stays_mapped,
+        tag: AtomicU64::new(0),
         exports,
         life: Mutex::new(Life::default()),
-        held: Mutex::default(),
-        grants: Mutex::default(),
         keep: Keep::default(),
         seats: Mutex::default(),
         stacks: Mutex::default(),
@@ -183,7 +213,7 @@ pub(crate) fn load(
         .and_then(|()| write_thunks(core))
         .map_err(LoadError::from)
         .and_then(|()| core.map_data().map_err(LoadError::from))
-        .and_then(|()| tell(core).map_err(LoadError::from));
+        .and_then(|()| tell(core, &data).map_err(LoadError::from));
     if let Err(error) = made {
         return undo(error);
     }
@@ -305,6 +335,26 @@ fn imports(
         }
     }
     Ok(found.into_boxed_slice())
+}
+
+/// Where the host's variables are that the policy names, and whether they may be written.
+fn data(
+    module: &Module,
+    policy: &Policy,
+    resolve: &mut dyn FnMut(&str) -> Option<usize>,
+) -> Result<Vec<(Range, bool)>, LoadError> {
+    let mut found = Vec::new();
+    for (name, data) in &policy.data {
+        let missing = || LoadError::Missing {
+            module: module.name.clone(),
+            symbol: name.clone(),
+        };
+        let address = resolve(name).ok_or_else(missing)? as u64;
+        let bytes = data.bytes.or_else(|| object::size_of_symbol(address));
+        let bytes = bytes.ok_or_else(|| LoadError::NoSize(name.clone()))?;
+        found.push((rights::words(address, bytes)?, data.write));
+    }
+    Ok(found)
 }
 
 impl Import {
@@ -444,7 +494,7 @@ impl Core {
 }
 
 /// Who may do what: the module with its own memory, others with its gates, the module with the host's functions.
-fn tell(core: &Core) -> Result<(), GrantError> {
+fn tell(core: &Core, data: &[(Range, bool)]) -> Result<(), GrantError> {
     let mut supervisor = world().supervisor();
     let (parts, base, id) = (&core.module.parts, core.base, core.id);
     let range = |at: u64, bytes: u64| Range::bytes(base + at, bytes).map_err(Error::Range);
@@ -463,6 +513,9 @@ fn tell(core: &Core) -> Result<(), GrantError> {
             range(fixed.start, fixed.end - fixed.start)?,
             Permission::Read,
         )?;
+    }
+    for (range, write) in data {
+        rights::raise_for_good(&mut supervisor, &core.holder, *range, rights::right(*write))?;
     }
     for gate in &parts.gates {
         supervisor.mprot(

@@ -51,7 +51,7 @@ pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<R
         };
         match &mut found {
             Some(found) => found.bytes = address.wrapping_sub(found.address).wrapping_add(1),
-            None if core.view.allows(address, 1, wanted) => {}
+            None if core.holder.view.allows(address, 1, wanted) => {}
             None => {
                 found = Some(Refused {
                     address,

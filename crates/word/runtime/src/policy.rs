@@ -140,15 +140,18 @@ pub struct Limits {
     pub memory: u64,
     /// Bytes of each data stack, at most 6 MiB.
     pub stack: u64,
+    /// Bytes of the module itself: its code, constants and data, as its file has them. The table takes half as much.
+    pub image: u64,
 }
 
 impl Default for Limits {
-    /// No limit on time, 1 GiB, 256 KiB.
+    /// No limit on time, 1 GiB, 256 KiB, 256 MiB.
     fn default() -> Limits {
         Limits {
             time: None,
             memory: 1 << 30,
             stack: 256 << 10,
+            image: 256 << 20,
         }
     }
 }
@@ -168,6 +171,16 @@ pub struct Policy {
     pub(crate) exports: BTreeMap<String, FunctionPolicy>,
     pub(crate) limits: Limits,
     pub(crate) error: ErrorValue,
+    pub(crate) data: BTreeMap<String, Data>,
+    pub(crate) stays_mapped: bool,
+}
+
+/// A variable of the host that a module may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    /// None: what the symbol table of its file says.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) write: bool,
 }
 
 impl Policy {
@@ -202,6 +215,22 @@ impl Policy {
         policy: Option<FunctionPolicy>,
     ) -> Policy {
         self.offer_at(name, Some(address as u64), policy)
+    }
+
+    /// It may read, or read and write, the variable of the host that the resolver finds by this name. `None` bytes is as
+    /// many as the symbol table of the variable's file says. The variable stays where it is as long as the domain lives.
+    #[must_use]
+    pub fn data(mut self, name: &str, bytes: Option<u64>, write: bool) -> Policy {
+        self.data.insert(name.to_owned(), Data { bytes, write });
+        self
+    }
+
+    /// When the domain is unloaded, its memory stays mapped as it is. For hosts that keep pointers into modules that they
+    /// have unloaded. Nobody else is given these addresses, so loading again and again uses memory up.
+    #[must_use]
+    pub fn stays_mapped(mut self) -> Policy {
+        self.stays_mapped = true;
+        self
     }
 
     fn offer_at(

@@ -1,19 +1,21 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
-use crate::core::{Core, Held};
+use crate::core::Core;
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
+use crate::holder::Held;
 use crate::keep::Granted;
 use crate::learn;
 use crate::memory::lock;
 use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy, Size};
+use crate::refuse::refuse;
 use crate::report::FaultKind;
 use crate::rights::{self, GrantError, Wanted, words};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
-use mullion_supervisor::{Holding, Permission};
+use mullion_supervisor::{Holding, Permission, Range};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -241,13 +243,11 @@ fn grant_arguments(
             }
             continue;
         }
-        let mut supervisor = world().supervisor();
-        rights::raise_for_good(&mut supervisor, core, range, permission)
-            .map_err(|error| error.to_string())?;
-        drop(supervisor);
-        if let Some(block) = block {
-            lock(&core.held).insert(address, block);
+        match block {
+            Some(block) => give(core, address, block.bytes, block.allocator),
+            None => take_over(core, range),
         }
+        .map_err(|error| error.to_string())?;
     }
     Ok(wanted)
 }
@@ -352,11 +352,12 @@ fn invoke(
         }
         words = Some(before);
     }
-    let timed = core.limits.time.map(watchdog::begin);
+    let inner = &raw const core.inner;
+    let timed = core.limits.time.map(|limit| watchdog::begin(inner, limit));
     // SAFETY: the seat is this thread's, there is room, and the host runs.
-    unsafe { gates::mullion_word_invoke(&raw const core.inner, body, registers, seat) };
+    unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
     if let Some(timed) = timed {
-        watchdog::end(timed);
+        watchdog::end(inner, timed);
     }
     if let Some((now, before)) = words {
         now.load();
@@ -399,7 +400,7 @@ impl Lacks {
 }
 
 fn check(core: &Core, address: u64, bytes: u64, right: Access) -> Result<(), Lacks> {
-    match core.view.allows(address, bytes, right) {
+    match core.holder.view.allows(address, bytes, right) {
         true => Ok(()),
         false => Err(Lacks {
             address,
@@ -441,11 +442,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
-        if let Ok(thread) = thread::this() {
-            thread.refusal = Some(format!("{}: {what}", import.name));
-        }
-        // SAFETY: it is the thread's own.
-        unsafe { (*here()).pending.store(1, Ordering::Relaxed) };
+        refuse(format!("{}: {what}", import.name));
     }
 }
 
@@ -562,7 +559,8 @@ fn before_call(
         }
         Effect::Callback(at) => {
             let function = registers.argument(at);
-            let may = core.view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
+            let view = &core.holder.view;
+            let may = view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
             let want = Want::Callback {
                 function: &import.name,
                 argument: at,
@@ -591,32 +589,38 @@ fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
     }
 }
 
-/// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
-/// bytes would have no limit.
-const BLOCK: u64 = 64;
-
 fn has_room(core: &Core, bytes: Option<u64>) -> bool {
-    let used: u64 = lock(&core.held)
-        .values()
-        .map(|held| held.bytes + BLOCK)
-        .sum();
-    let left = core.limits.memory.saturating_sub(used);
-    bytes.is_some_and(|bytes| bytes.saturating_add(BLOCK) <= left)
+    let blocks = lock(&core.holder.blocks);
+    bytes.is_some_and(|bytes| blocks.has_room(bytes, core.limits.memory))
+}
+
+/// Memory of the host that a module takes over: until it gives it away, or begins anew.
+fn take_over(core: &'static Core, range: Range) -> Result<(), GrantError> {
+    let mut supervisor = world().supervisor();
+    let holder = &core.holder;
+    let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite, false)?;
+    let mut taken = lock(&holder.taken);
+    let all = std::mem::take(&mut *taken).into_iter();
+    let (old, mut kept): (Vec<_>, Vec<_>) = all.partition(|(taken, _)| range.covers(*taken));
+    kept.push((range, raised));
+    *taken = kept;
+    rights::lower_all(&mut supervisor, old.into_iter().map(|(_, raised)| raised));
+    Ok(())
 }
 
 fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Result<(), GrantError> {
     if bytes == 0 {
-        lock(&core.held).insert(address, Held { bytes, allocator });
+        lock(&core.holder.blocks).add(address, Held { bytes, allocator });
         return Ok(());
     }
     let range = words(address, bytes)?;
     rights::raise_for_good(
         &mut world().supervisor(),
-        core,
+        &core.holder,
         range,
         Permission::ReadWrite,
     )?;
-    lock(&core.held).insert(address, Held { bytes, allocator });
+    lock(&core.holder.blocks).add(address, Held { bytes, allocator });
     Ok(())
 }
 
@@ -630,9 +634,9 @@ fn free(
     if address == 0 {
         return Ok(None);
     }
-    let mut all = lock(&core.held);
-    let held = match all.get(&address) {
-        Some(held) if held.allocator == allocator => *held,
+    let mut all = lock(&core.holder.blocks);
+    let held = match all.get(address) {
+        Some(held) if held.allocator == allocator => held,
         Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
         None => {
             drop(all);
@@ -647,7 +651,7 @@ fn free(
             return Err(format!("{address:#x} {none}"));
         }
     };
-    all.remove(&address);
+    all.remove(address);
     drop(all);
     take_away(core, address, held.bytes);
     Ok(Some(held))
@@ -656,11 +660,11 @@ fn free(
 /// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
 /// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
 fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
-    let mut all = lock(&core.held);
+    let mut all = lock(&core.holder.blocks);
     let end = address.saturating_add(bytes);
-    let touches = |(at, held): (&u64, &Held)| *at < end && address < at + held.bytes;
-    let block = match all.get(&address) {
-        Some(block) if bytes <= block.bytes => Some(*block),
+    let touches = |(at, held): (u64, Held)| at < end && address < at + held.bytes;
+    let block = match all.get(address) {
+        Some(block) if bytes <= block.bytes => Some(block),
         None if !all.iter().any(touches) => None,
         _ => return Err(format!("argument {argument} is not one whole block")),
     };
@@ -675,7 +679,7 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
             return Err(format!("argument {argument} is the module's own memory"));
         }
     }
-    all.remove(&address);
+    all.remove(address);
     drop(all);
     take_away(core, address, block.map_or(bytes, |block| block.bytes));
     Ok(block)
@@ -686,6 +690,11 @@ pub(crate) fn take_away(core: &Core, address: u64, bytes: u64) {
     if bytes != 0
         && let Ok(range) = words(address, bytes)
     {
-        let _gone = rights::take_away(&mut world().supervisor(), core, range);
+        // What is kept for a call may not be whole any more.
+        core.inner.edition.fetch_add(1, Ordering::Release);
+        let mut supervisor = world().supervisor();
+        let _gone = rights::take_away(&mut supervisor, &core.holder, range);
+        // What was handed over, and went again as a whole, is forgotten.
+        lock(&core.holder.taken).retain(|(taken, _)| !range.covers(*taken));
     }
 }

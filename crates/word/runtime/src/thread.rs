@@ -1,15 +1,16 @@
 //! What a thread has of the word wall: a control stack, and a data stack and a seat in each domain that it enters.
 //!
 //! ```text
-//!   control stack   | guard |  1 MiB: frames, return addresses; nobody is ever granted a word of it  |
+//!   private block   2 MiB, of which nobody is ever granted a word:
+//!                   | guard |  1 MiB control stack: frames, return addresses  | guard | handlers' stack | list of seats |
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
 use crate::core::{Core, Record, SeatAt};
-use crate::gates::{Here, Inner, Seat, here};
-use crate::memory::{PAGE, Reserved, lock};
+use crate::gates::{Frame, Here, Inner, Seat, here};
+use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
-use crate::world::world;
+use crate::world::{PRIVATE, world};
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
 use mullion_word_table::Visit;
@@ -68,17 +69,41 @@ pub(crate) struct Thread {
     pub(crate) record: Record,
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
-    /// Why the host refused to go on, for the trap that follows.
+    /// Why the host refused to go on, for the trap that follows in the call with this frame.
     pub(crate) refusal: Option<String>,
+    pub(crate) refused: *const Frame,
+    /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
+    pub(crate) deadline_of: *const Inner,
+    pub(crate) late: *const Inner,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.
     pub(crate) calls: Vec<[u64; 6]>,
-    pub(crate) control: Reserved,
+    private: Block,
     seats: Vec<Place>,
-    table: Reserved,
-    _alternate: Reserved,
 }
+
+/// The thread's private block.
+#[derive(Clone, Copy)]
+struct Block(u64);
+
+impl Block {
+    fn control(self) -> u64 {
+        self.0 + GUARD
+    }
+
+    fn alternate(self) -> u64 {
+        self.control() + CONTROL + GUARD
+    }
+
+    fn seats(self) -> u64 {
+        self.alternate() + ALTERNATE
+    }
+}
+
+/// Pointers to seats: one for each domain that there can be.
+const SEATS: u64 = (((OWN_LAST - OWN_FIRST) as u64 + 1) * 8).next_multiple_of(PAGE);
+const _: () = assert!(2 * GUARD + CONTROL + ALTERNATE + SEATS <= PRIVATE);
 
 struct Place {
     seat: Box<Seat>,
@@ -114,7 +139,8 @@ impl Drop for Thread {
         for place in self.seats.drain(..) {
             place.leave();
         }
-        alternate_off(&self._alternate);
+        alternate_off(self.private.alternate());
+        world().private.give(self.private.0);
     }
 }
 
@@ -148,35 +174,44 @@ pub(crate) fn this() -> io::Result<&'static mut Thread> {
 }
 
 fn make(here: *mut Here) -> io::Result<*mut Thread> {
-    let slots = u64::from(OWN_LAST - OWN_FIRST) + 1;
-    let table = Reserved::new((slots * 8).next_multiple_of(PAGE))?;
+    let private = &world().private;
+    let none = || io::Error::from_raw_os_error(libc::ENOMEM);
+    let block = Block(private.take().ok_or_else(none)?);
     let both = libc::PROT_READ | libc::PROT_WRITE;
-    table.map(table.base(), table.bytes(), both)?;
-    let control = Reserved::new(GUARD + CONTROL)?;
-    control.map(control.base() + GUARD, CONTROL, both)?;
-    let alternate = Reserved::new(GUARD + ALTERNATE)?;
-    alternate.map(alternate.base() + GUARD, ALTERNATE, both)?;
-    alternate_on(&alternate)?;
+    let made = private
+        .memory
+        .map(block.control(), CONTROL, both)
+        .and_then(|()| {
+            private
+                .memory
+                .map(block.alternate(), ALTERNATE + SEATS, both)
+        })
+        .and_then(|()| alternate_on(block.alternate()));
+    if let Err(error) = made {
+        private.give(block.0);
+        return Err(error);
+    }
     let clock = Arc::new(Clock {
         // SAFETY: it asks for a number.
         id: unsafe { libc::gettid() },
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));
-    let top = control.base() + control.bytes();
-    let seats = table.base() as *mut *mut Seat;
-    let limit = control.base() + GUARD + RESERVE;
+    let top = block.control() + CONTROL;
+    let seats = block.seats() as *mut *mut Seat;
+    let limit = block.control() + RESERVE;
     let thread = Box::into_raw(Box::new(Thread {
         clock,
         record: Record::default(),
         words: Words::now(),
         refusal: None,
+        refused: std::ptr::null(),
+        deadline_of: std::ptr::null(),
+        late: std::ptr::null(),
         ended: 0,
         calls: Vec::new(),
-        control,
+        private: block,
         seats: Vec::new(),
-        table,
-        _alternate: alternate,
     }));
     // A thread that has ended its thread-locals already keeps what it has: `try_with` fails.
     let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
@@ -208,9 +243,9 @@ fn stack_low() -> u64 {
     }
 }
 
-fn alternate_on(memory: &Reserved) -> io::Result<()> {
+fn alternate_on(at: u64) -> io::Result<()> {
     let stack = libc::stack_t {
-        ss_sp: (memory.base() + GUARD) as *mut _,
+        ss_sp: at as *mut _,
         ss_flags: 0,
         ss_size: ALTERNATE as usize,
     };
@@ -221,12 +256,12 @@ fn alternate_on(memory: &Reserved) -> io::Result<()> {
     }
 }
 
-fn alternate_off(memory: &Reserved) {
+fn alternate_off(at: u64) {
     // SAFETY: it asks what is in force, and switches it off only if it is ours.
     unsafe {
         let mut now: libc::stack_t = std::mem::zeroed();
         let asked = libc::sigaltstack(std::ptr::null(), &mut now);
-        if asked == 0 && now.ss_sp as u64 == memory.base() + GUARD {
+        if asked == 0 && now.ss_sp as u64 == at {
             now.ss_flags = libc::SS_DISABLE;
             libc::sigaltstack(&now, std::ptr::null_mut());
         }
@@ -252,7 +287,7 @@ pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
 pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
     let thread = this()?;
     let index = core.inner.index as usize;
-    let slot = (thread.table.base() as *mut *mut Seat).wrapping_add(index);
+    let slot = (thread.private.seats() as *mut *mut Seat).wrapping_add(index);
     // SAFETY: the table has a slot for each index, and is the thread's own.
     let found = unsafe { *slot };
     // SAFETY: a seat in the table lives.
@@ -274,7 +309,7 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
     lock(&core.seats).push(SeatAt(seat));
     thread.seats.push(place);
     // SAFETY: nothing in this process but checked code uses %gs. The table lives as long as the process.
-    unsafe { core.view.load() };
+    unsafe { core.holder.view.load() };
     // SAFETY: as above.
     unsafe { *slot = seat };
     Ok(seat)
@@ -374,7 +409,7 @@ pub(crate) fn fresh_seats(core: &Core) {
 impl Thread {
     /// Whether an address is in the part below the control stack that is never mapped.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
-        (self.control.base()..self.control.base() + GUARD).contains(&address)
+        (self.private.0..self.private.control()).contains(&address)
     }
 
     pub(crate) fn deadline(&self) -> &AtomicU64 {
@@ -384,10 +419,6 @@ impl Thread {
     /// The call was ended: no more signals for it.
     pub(crate) fn is_over(&self) {
         self.deadline().store(0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_refusal(&self) -> bool {
-        self.refusal.is_some()
     }
 
     /// Whether its call has run out of time.

@@ -56,6 +56,10 @@ impl Thunks {
         })
     }
 
+    pub(crate) fn memory(&self) -> &Reserved {
+        &self.memory
+    }
+
     /// Addresses for so many thunks.
     pub(crate) fn take(&self, count: u64) -> io::Result<u64> {
         let mut next = lock(&self.next);
