@@ -35,7 +35,7 @@ pub struct File {
 /// A function of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Names of its parameters.
+    /// Names of its parameters, each possibly behind the type of an integer: `int count`. Without one all 64 bits count.
     pub parameters: Vec<String>,
     /// What it does with them.
     pub effects: Vec<Effect>,

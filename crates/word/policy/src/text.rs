@@ -131,6 +131,27 @@ impl Source<'_> {
         }
     }
 
+    /// A parameter's name, possibly behind the type of an integer.
+    fn parameter(&self, text: Spanned<String>) -> Answer<String> {
+        let (at, span) = (text.span().start, text.span());
+        let words: Vec<&str> = text.get_ref().split_ascii_whitespace().collect();
+        let Some((name, kind)) = words.split_last() else {
+            return self.name(text);
+        };
+        let (name, kind) = (
+            self.name(Spanned::new(span, (*name).to_owned()))?,
+            kind.join(" "),
+        );
+        match kind.as_str() {
+            "" => Ok(name),
+            kind if effect::bits(kind).is_some() => Ok(format!("{kind} {name}")),
+            kind => Err(self.error(
+                at,
+                format!("`{kind}` is no type of an integer that is known here"),
+            )),
+        }
+    }
+
     /// `usual` are the names of parameters, if it has none itself.
     fn call(&self, written: WrittenCall, usual: Vec<String>) -> Answer<Call> {
         let mut parameters = match written.parameters.is_empty() {
@@ -138,12 +159,15 @@ impl Source<'_> {
             false => Vec::new(),
         };
         for name in written.parameters {
-            let at = name.span().start;
-            let name = self.name(name)?;
-            if parameters.contains(&name) {
-                return Err(self.error(at, format!("two parameters are called `{name}`")));
+            let parameter = self.parameter(name.clone())?;
+            let (at, called) = (name.span().start, effect::split(&parameter).1);
+            if parameters
+                .iter()
+                .any(|known| effect::split(known).1 == called)
+            {
+                return Err(self.error(at, format!("two parameters are called `{called}`")));
             }
-            parameters.push(name);
+            parameters.push(parameter);
         }
         let effects = written.effects.into_iter().map(|text| {
             let start = text.span().start;

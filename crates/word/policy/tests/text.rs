@@ -1,7 +1,7 @@
 //! Policies as text: what is read is what was written, and errors tell the place.
 
 use mullion_word_policy::{Call, Data, Export, File, Interface, Limits, LowerError, TextError};
-use mullion_word_runtime::{Effect, ErrorValue, Size};
+use mullion_word_runtime::{Bits, Effect, ErrorValue, Number, Size, Sum, Term};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -32,6 +32,74 @@ fn a_file_says_what_it_says() {
     let sum = &file.exports["sum"];
     assert_eq!(sum.call.effects, [Effect::In(0, Size::Bytes(16))]);
     assert_eq!(sum.error.map(|error| error.float), Some(1.5));
+}
+
+#[test]
+fn sizes_are_sums_of_what_is_passed() {
+    let effects = |parameters: &str, effect: &str| {
+        let text = format!("[call.f]\nparameters = [{parameters}]\neffects = [\"{effect}\"]");
+        let file = File::parse(&text).unwrap_or_else(|error| panic!("{effect}: {error}"));
+        file.calls["f"].effects[0]
+    };
+    let of = |effect| effects("\"p\", \"int n\", \"size_t m\", \"q\"", effect);
+    let n = Number::of(1, Bits::I32);
+    let term = |times, first, second| {
+        Some(Term {
+            times,
+            factors: [first, second],
+        })
+    };
+    let alone = |number| Size::Sum(Sum::from(number));
+    assert_eq!(of("in(p, n)"), Effect::In(0, alone(n)));
+    assert_eq!(of("in(p, m)"), Effect::In(0, Size::Argument(2)));
+    assert_eq!(of("in(p, n:u64)"), Effect::In(0, Size::Argument(1)));
+    assert_eq!(
+        of("in(p, #2:u16)"),
+        Effect::In(0, alone(Number::of(2, Bits::U16)))
+    );
+    let sum = Sum([
+        term(4, Some(n), None),
+        term(8, None, None),
+        term(-1, Some(Number::of(2, Bits::U64)), None),
+    ]);
+    assert_eq!(of("out(p, n * 4 + 8 - m)"), Effect::Out(0, Size::Sum(sum)));
+    let field = Number::field(3, 12, Bits::U32);
+    assert_eq!(of("inout(p, q@12:u32)"), Effect::InOut(0, alone(field)));
+    let product = Sum([term(1, Some(n), Some(field)), None, None]);
+    assert_eq!(
+        of("out(p, vectors(n * q@12:u32))"),
+        Effect::Out(0, Size::Vectors(product))
+    );
+    assert_eq!(of("list(p)"), Effect::In(0, Size::List));
+    assert_eq!(of("in(q, strings)"), Effect::In(3, Size::Texts));
+    for (effect, what) in [
+        ("in(p, n * n * n)", "two values"),
+        ("in(p, 1 + n + 2 + m)", "three products"),
+        ("in(p, q@4)", "has a type"),
+        ("in(p, n:u24)", "a type is wanted"),
+        ("in(p, n + 9223372036854775808)", "below 2^63"),
+        ("out(p, strings)", "only `in`"),
+        ("takes(p, vectors(n))", "of vectors"),
+    ] {
+        let text = format!(
+            "[call.f]\nparameters = [\"p\", \"int n\", \"m\", \"q\"]\neffects = [\"{effect}\"]"
+        );
+        assert!(
+            wrong(&text).what.contains(what),
+            "{effect}: {}",
+            wrong(&text)
+        );
+    }
+    assert!(
+        wrong("[call.f]\nparameters = [\"float f\"]")
+            .what
+            .contains("no type")
+    );
+    assert!(
+        wrong("[call.f]\nparameters = [\"int f\", \"f\"]")
+            .what
+            .contains("two parameters")
+    );
 }
 
 #[test]
@@ -186,7 +254,35 @@ fn size() -> impl Strategy<Value = Size> + Clone {
         any::<u64>().prop_map(Size::Bytes),
         (0u8..6).prop_map(Size::Argument),
         (0u8..6, 0u8..6).prop_map(|(a, b)| Size::Product(a, b)),
+        sum().prop_map(Size::Sum),
     ]
+}
+
+fn number() -> impl Strategy<Value = Number> {
+    use Bits::{I8, I16, I32, I64, U8, U16, U32, U64};
+    let bits = proptest::sample::select(vec![U8, I8, U16, I16, U32, I32, U64, I64]);
+    (0u8..6, proptest::option::of(any::<u32>()), bits).prop_map(|(argument, field, bits)| Number {
+        argument,
+        field,
+        bits,
+    })
+}
+
+/// Two or three products: fewer may be the same as a simpler size.
+fn sum() -> impl Strategy<Value = Sum> {
+    let term = (
+        -1i64 << 40..1 << 40,
+        proptest::option::of(number()),
+        proptest::option::of(number()),
+    );
+    let term = term.prop_map(|(times, first, second)| Term {
+        times,
+        factors: [first.or(second), first.and(second)],
+    });
+    (proptest::collection::vec(term, 2..=3)).prop_map(|terms| {
+        let mut all = terms.into_iter();
+        Sum([all.next(), all.next(), all.next()])
+    })
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
@@ -195,6 +291,9 @@ fn effect() -> impl Strategy<Value = Effect> {
     prop_oneof![
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::In(at, size)),
         at.clone().prop_map(|at| Effect::In(at, Size::Text)),
+        at.clone().prop_map(|at| Effect::In(at, Size::List)),
+        at.clone().prop_map(|at| Effect::In(at, Size::Texts)),
+        (at.clone(), sum()).prop_map(|(at, sum)| Effect::Out(at, Size::Vectors(sum))),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Out(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::InOut(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Takes(at, size)),
@@ -206,11 +305,20 @@ fn effect() -> impl Strategy<Value = Effect> {
 }
 
 fn call() -> impl Strategy<Value = Call> {
-    let parameters = proptest::collection::btree_set(name(), 0..6);
+    let types = vec!["", "int ", "unsigned char ", "size_t ", "i16 "];
+    let typed = proptest::collection::vec(proptest::sample::select(types), 6);
+    let parameters = (proptest::collection::btree_set(name(), 0..6), typed);
+    let parameters = parameters.prop_map(|(names, types)| -> Vec<String> {
+        names
+            .iter()
+            .zip(types)
+            .map(|(name, kind)| format!("{kind}{name}"))
+            .collect()
+    });
     (parameters, 0u8..=16, proptest::option::of(".{0,30}")).prop_flat_map(
         |(parameters, stacked, reason)| {
             proptest::collection::vec(effect(), 0..5).prop_map(move |effects| Call {
-                parameters: parameters.iter().cloned().collect(),
+                parameters: parameters.clone(),
                 effects,
                 stacked,
                 reason: reason.clone(),

@@ -82,6 +82,12 @@ impl Core {
         self.inner.state.load(Ordering::Acquire) & state::ENDED != 0
     }
 
+    /// The export with this body, for people.
+    pub(crate) fn name_of(&self, body: u64) -> &str {
+        let export = self.module.function_at(body.wrapping_sub(self.base));
+        export.map_or("", |(name, _)| name)
+    }
+
     /// The policy of the export with this body.
     pub(crate) fn export(&self, body: u64) -> Option<&FunctionPolicy> {
         self.exports.get(&body.wrapping_sub(self.base))

@@ -69,7 +69,7 @@ impl Keep {
         wanted: &Wanted,
         outermost: bool,
     ) -> Result<Granted, GrantError> {
-        if !outermost || !self.is_mine(core, seat, wanted) {
+        if !outermost || !wanted.is_small() || !self.is_mine(core, seat, wanted) {
             let mut raised = Vec::new();
             raise_all(core, wanted, &mut raised)?;
             return Ok(Granted::Raised(raised));
@@ -206,7 +206,7 @@ impl Kept {
     ) -> Result<(), GrantError> {
         self.take_back();
         raise_all(core, wanted, &mut self.raised)?;
-        (self.wanted, self.edition) = (*wanted, edition);
+        (self.wanted, self.edition) = (wanted.clone(), edition);
         Ok(())
     }
 

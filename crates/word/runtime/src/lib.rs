@@ -35,6 +35,7 @@ mod policy;
 mod refuse;
 mod report;
 mod rights;
+mod size;
 mod slow;
 mod thread;
 mod thunks;
@@ -53,8 +54,9 @@ pub use module::{
 };
 pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
-pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy, Size};
+pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy};
 pub use refuse::refuse;
 pub use report::{FaultKind, Report};
 pub use rights::GrantError;
+pub use size::{Bits, Number, Size, Sum, Term};
 pub use world::SetupError;

@@ -12,7 +12,7 @@ use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::note;
 use crate::object;
-use crate::policy::{FunctionPolicy, Policy};
+use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
 use crate::world::world;
@@ -69,6 +69,16 @@ pub enum LoadError {
         /// Which argument, from 0.
         argument: u8,
     },
+    /// An effect has a size that it cannot have.
+    #[error(
+        "the policy of `{name}` has {effect:?}: lists and texts are read, and no vectors are handed over"
+    )]
+    Misfit {
+        /// Which function.
+        name: String,
+        /// Its effect.
+        effect: Effect,
+    },
     /// No symbol table says how large a variable is.
     #[error(
         "the policy gives the host's variable `{0}`, whose size no symbol table has; say it there"
@@ -112,6 +122,10 @@ pub(crate) fn load(
         if let Some(argument) = function.beyond() {
             let name = name.clone();
             return Err(LoadError::OnStack { name, argument });
+        }
+        if let Some(effect) = function.misfit() {
+            let name = name.clone();
+            return Err(LoadError::Misfit { name, effect });
         }
     }
     // Before anything is reserved or written: the table takes memory for each word that is told.

@@ -1,23 +1,11 @@
 //! What a call means for memory: rows that the gates' slow way goes by (`slow.rs`).
 
+use crate::size::Size;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Integers and pointers that a call passes in registers.
 pub(crate) const IN_REGISTERS: u8 = 6;
-
-/// How many bytes an argument points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// So many.
-    Bytes(u64),
-    /// As many as this argument says. Arguments count from 0.
-    Argument(u8),
-    /// As many as two arguments' product.
-    Product(u8, u8),
-    /// Up to the first zero, that included. Only for [`Effect::In`] of what a module calls.
-    Text,
-}
 
 /// What a call does with what an argument points to. Rights have words, so bytes are rounded outwards to whole words.
 ///
@@ -99,14 +87,28 @@ impl FunctionPolicy {
             Effect::Frees(at) | Effect::Callback(at) => (Some(at), None),
         };
         let arguments = self.effects.iter().map(pointer).flat_map(|(at, size)| {
-            let sizes = match size {
-                Some(Size::Argument(a)) => [Some(a), None],
-                Some(Size::Product(a, b)) => [Some(a), Some(b)],
-                Some(Size::Bytes(_) | Size::Text) | None => [None, None],
-            };
-            [at, sizes[0], sizes[1]]
+            let numbers = size
+                .into_iter()
+                .flat_map(|size| size.numbers().collect::<Vec<_>>());
+            at.into_iter().chain(numbers.map(|number| number.argument))
         });
-        arguments.flatten().find(|at| *at >= IN_REGISTERS)
+        let mut arguments = arguments;
+        arguments.find(|at| *at >= IN_REGISTERS)
+    }
+
+    /// An effect with a size that it cannot have: what is described by itself can only be read, or be a list of vectors.
+    pub(crate) fn misfit(&self) -> Option<Effect> {
+        let mut effects = self.effects.iter().copied();
+        effects.find(|effect| match *effect {
+            Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) => false,
+            Effect::Out(_, size) | Effect::InOut(_, size) => {
+                matches!(size, Size::Text | Size::List | Size::Texts)
+            }
+            Effect::Gives(size) | Effect::Takes(_, size) | Effect::Moves(_, size) => matches!(
+                size,
+                Size::Text | Size::List | Size::Texts | Size::Vectors(_)
+            ),
+        })
     }
 
     /// With so many words of arguments on the stack.

@@ -497,15 +497,17 @@ fn key(range: Range, permission: Permission) -> Key {
     )
 }
 
-/// Pieces of memory that a call is granted, at most.
+/// Pieces of memory that a call is granted without an allocation, and that are kept for the next one.
 const PIECES: usize = 8;
 
 /// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) count: usize,
     writes: u64,
     pieces: [(u64, u64); PIECES],
+    /// Beyond these; they are not kept between calls.
+    more: Vec<(Range, Permission)>,
 }
 
 impl PartialEq for Wanted {
@@ -536,24 +538,28 @@ pub(crate) struct Keep {
 }
 
 impl Wanted {
-    /// False: there is no room.
-    #[must_use]
-    pub(crate) fn add(&mut self, range: Range, write: bool) -> bool {
+    pub(crate) fn add(&mut self, range: Range, write: bool) {
         let Some(piece) = self.pieces.get_mut(self.count) else {
-            return false;
+            self.more.push((range, right(write)));
+            return;
         };
         *piece = (range.start(), range.count());
         self.writes |= u64::from(write) << self.count;
         self.count += 1;
-        true
+    }
+
+    /// Whether it may be kept.
+    pub(crate) fn is_small(&self) -> bool {
+        self.more.is_empty()
     }
 
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
         let pieces = self.pieces[..self.count].iter().enumerate();
-        pieces.map(|(at, &(start, count))| {
+        let pieces = pieces.map(|(at, &(start, count))| {
             let range = Range::words(start, count).expect("it was a range");
             (range, right(self.writes >> at & 1 == 1))
-        })
+        });
+        pieces.chain(self.more.iter().copied())
     }
 }
 

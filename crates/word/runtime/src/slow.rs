@@ -8,10 +8,11 @@ use crate::keep::Granted;
 use crate::learn;
 use crate::memory::lock;
 use crate::note::Want;
-use crate::policy::{Effect, FunctionPolicy, Size};
+use crate::policy::{Effect, FunctionPolicy};
 use crate::refuse::refuse;
 use crate::report::FaultKind;
 use crate::rights::{self, GrantError, Wanted, words};
+use crate::size::{Arguments, Bits, Lacks, Number, Wrong};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
@@ -29,17 +30,8 @@ pub(crate) fn no_arguments() -> Registers {
 }
 
 impl Registers {
-    fn argument(&self, at: u8) -> u64 {
+    pub(crate) fn argument(&self, at: u8) -> u64 {
         self.integers.get(usize::from(at)).copied().unwrap_or(0)
-    }
-
-    fn bytes(&self, size: Size) -> Option<u64> {
-        match size {
-            Size::Bytes(bytes) => Some(bytes),
-            Size::Argument(at) => Some(self.argument(at)),
-            Size::Product(a, b) => self.argument(a).checked_mul(self.argument(b)),
-            Size::Text => None,
-        }
     }
 
     fn answer(&mut self, integer: i64, float: f64) {
@@ -183,14 +175,15 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
         else {
             return;
         };
-        let sizes = match size {
-            Size::Argument(a) => [a, a],
-            Size::Product(a, b) => [a, b],
-            Size::Bytes(_) | Size::Text => [at, at],
-        };
-        for used in [at, sizes[0], sizes[1]] {
-            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
-                *mask = u64::MAX;
+        if !size.is_in_registers() {
+            return;
+        }
+        for used in [Number::of(at, Bits::U64)]
+            .into_iter()
+            .chain(size.numbers())
+        {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used.argument)) {
+                *mask |= used.bits.mask();
             }
         }
     }
@@ -208,6 +201,8 @@ fn grant_arguments(
     from: Option<&'static Core>,
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
+    let caller = from.map(|from| &from.holder);
+    let arguments = Arguments { registers, caller };
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match *effect {
             Effect::In(at, size) => (at, size, Permission::Read, false),
@@ -219,37 +214,80 @@ fn grant_arguments(
                 continue;
             }
         };
-        let (address, bytes) = (registers.argument(argument), registers.bytes(size));
-        let bytes = bytes.ok_or_else(|| format!("argument {argument} has no size"))?;
-        if address == 0 || bytes == 0 {
-            continue;
-        }
-        // A module cannot give what it does not have.
-        if let Some(caller) = from {
-            let export = core.module.function_at(body.wrapping_sub(core.base));
-            let export = export.map_or("", |(name, _)| name);
-            check(caller, address, bytes, access(permission))
-                .or_else(|wrong| wrong.judge(caller, export, argument))?;
-        }
-        let block = match from.filter(|_| stays) {
-            Some(caller) => hand_over(caller, argument, address, bytes)?,
-            None => None,
+        let judge = |lacks: Lacks| match from {
+            Some(caller) => lacks.judge(caller, core.name_of(body), argument),
+            None => Err("the host lacks nothing".to_owned()),
         };
-        let bytes = block.map_or(bytes, |block| block.bytes);
-        let range = words(address, bytes).map_err(|error| error.to_string())?;
-        if !stays {
-            if !wanted.add(range, permission == Permission::ReadWrite) {
-                return Err("it has more pieces of memory than a policy can have".to_owned());
+        let grant = &mut |address, bytes, is_main| -> Result<(), Stop> {
+            let permission = if is_main {
+                permission
+            } else {
+                Permission::Read
+            };
+            // A module cannot give what it does not have.
+            match arguments.check(address, bytes, access(permission)) {
+                Err(Wrong::Lacks(lacks)) => judge(lacks)?,
+                other => other?,
             }
-            continue;
+            match stays {
+                true => hand_on(core, from, argument, address, bytes)?,
+                false => {
+                    let range = words(address, bytes).map_err(|error| error.to_string())?;
+                    wanted.add(range, permission == Permission::ReadWrite);
+                }
+            }
+            Ok(())
+        };
+        match arguments.pieces(argument, size, grant) {
+            Ok(()) => {}
+            Err(Stop::Wrong(Wrong::Lacks(lacks))) => judge(lacks)?,
+            Err(Stop::Wrong(Wrong::NoSize)) => {
+                return Err(format!(
+                    "{}: argument {argument} has no size",
+                    core.name_of(body)
+                ));
+            }
+            Err(Stop::Said(what)) => return Err(format!("{}: {what}", core.name_of(body))),
         }
-        match block {
-            Some(block) => give(core, address, block.bytes, block.allocator),
-            None => take_over(core, range),
-        }
-        .map_err(|error| error.to_string())?;
     }
     Ok(wanted)
+}
+
+/// Why a call is not made.
+enum Stop {
+    Wrong(Wrong),
+    Said(String),
+}
+
+impl From<Wrong> for Stop {
+    fn from(wrong: Wrong) -> Stop {
+        Stop::Wrong(wrong)
+    }
+}
+
+impl From<String> for Stop {
+    fn from(what: String) -> Stop {
+        Stop::Said(what)
+    }
+}
+
+/// Memory becomes a module's, from the host or from another module.
+fn hand_on(
+    core: &'static Core,
+    from: Option<&'static Core>,
+    argument: u8,
+    address: u64,
+    bytes: u64,
+) -> Result<(), String> {
+    let block = match from {
+        Some(caller) => hand_over(caller, argument, address, bytes)?,
+        None => None,
+    };
+    let done = match block {
+        Some(block) => give(core, address, block.bytes, block.allocator),
+        None => words(address, bytes).and_then(|range| take_over(core, range)),
+    };
+    done.map_err(|error| error.to_string())
 }
 
 fn access(permission: Permission) -> Access {
@@ -368,13 +406,6 @@ fn invoke(
     Ok(())
 }
 
-/// A right that a module does not have.
-struct Lacks {
-    address: u64,
-    bytes: u64,
-    right: Access,
-}
-
 impl Lacks {
     /// A refusal, unless the module learns: then it is told.
     fn judge(self, core: &'static Core, function: &str, argument: u8) -> Result<(), String> {
@@ -396,17 +427,6 @@ impl Lacks {
                 "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
             )),
         }
-    }
-}
-
-fn check(core: &Core, address: u64, bytes: u64, right: Access) -> Result<(), Lacks> {
-    match core.holder.view.allows(address, bytes, right) {
-        true => Ok(()),
-        false => Err(Lacks {
-            address,
-            bytes,
-            right,
-        }),
     }
 }
 
@@ -471,23 +491,31 @@ fn leave_by_policy(
     registers: &mut Registers,
 ) -> Result<(), String> {
     let mut moved = None;
+    let arguments = Arguments {
+        registers: &*registers,
+        caller: Some(&core.holder),
+    };
+    let mut is_wanted = true;
     for effect in &policy.effects {
-        if !before_call(
-            core,
-            import,
-            *effect,
-            policy.allocator,
-            registers,
-            &mut moved,
-        )? {
-            registers.answer(0, 0.0);
-            return Ok(());
-        }
+        is_wanted = is_wanted
+            && before_call(
+                core,
+                import,
+                *effect,
+                policy.allocator,
+                &arguments,
+                &mut moved,
+            )?;
     }
+    // Before the call: the result takes the place of an argument.
     let given = policy.effects.iter().find_map(|effect| match *effect {
-        Effect::Gives(size) | Effect::Moves(_, size) => registers.bytes(size),
+        Effect::Gives(size) | Effect::Moves(_, size) => arguments.bytes(size).ok(),
         _ => None,
     });
+    if !is_wanted {
+        registers.answer(0, 0.0);
+        return Ok(());
+    }
     let stacked = match policy.stacked {
         0 => [0; 16],
         count => read_stacked(count, registers.stacked, Some(core))?,
@@ -516,42 +544,38 @@ fn before_call(
     import: &Import,
     effect: Effect,
     allocator: &str,
-    registers: &Registers,
+    arguments: &Arguments<'_>,
     moved: &mut Option<(u64, u64)>,
 ) -> Result<bool, String> {
+    let registers = arguments.registers;
     let demand = |argument: u8, size, right| {
-        let address = registers.argument(argument);
-        match (address, registers.bytes(size)) {
-            (0, _) | (_, Some(0)) => Ok(()),
-            (address, Some(bytes)) => check(core, address, bytes, right),
-            (address, None) if size == Size::Text && right == Access::READ => {
-                check_text(core, address)
-            }
-            // A product that overflows.
-            (address, None) => Err(Lacks {
-                address,
-                bytes: u64::MAX,
-                right,
-            }),
+        let check = &mut |address, bytes, is_main| match is_main {
+            true => arguments.check(address, bytes, right),
+            false => arguments.check(address, bytes, Access::READ),
+        };
+        match arguments.pieces::<Wrong>(argument, size, check) {
+            Ok(()) => Ok(()),
+            Err(Wrong::Lacks(lacks)) => lacks.judge(core, &import.name, argument),
+            Err(Wrong::NoSize) => Err(format!("argument {argument} has no size")),
         }
-        .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };
     match effect {
         Effect::In(at, size) => demand(at, size, Access::READ)?,
         Effect::Out(at, size) | Effect::InOut(at, size) => demand(at, size, Access::READ_WRITE)?,
         Effect::Takes(at, size) => {
             demand(at, size, Access::READ_WRITE)?;
-            let (address, bytes) = (registers.argument(at), registers.bytes(size).unwrap_or(0));
+            let bytes = arguments.bytes(size).unwrap_or(0);
+            let address = registers.argument(at);
             if address != 0 && bytes != 0 {
                 hand_over(core, at, address, bytes)?;
             }
         }
-        Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
+        Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
             free(core, import, registers.argument(at), allocator)?;
         }
         Effect::Moves(at, size) => {
-            if !has_room(core, registers.bytes(size)) {
+            if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
             let address = registers.argument(at);
@@ -574,19 +598,6 @@ fn before_call(
         }
     }
     Ok(true)
-}
-
-/// A string that the module may read up to its end.
-fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
-    let mut at = start;
-    loop {
-        check(core, at, 1, Access::READ)?;
-        // SAFETY: the module may read the word, so there is memory; whoever granted it keeps it there.
-        if unsafe { (at as *const u8).read_volatile() } == 0 {
-            return Ok(());
-        }
-        at += 1;
-    }
 }
 
 fn has_room(core: &Core, bytes: Option<u64>) -> bool {
