@@ -5,12 +5,13 @@
 use crate::effect::{CEffect, CRow, row};
 use crate::report::{CNote, CReport, Hook, Texts};
 use crate::runtime::{
-    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, Lease, Limits, LoadError, Note,
-    Policy, caller,
+    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, InstanceError, Lease, Limits,
+    LoadError, Note, Policy, caller, calling,
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
 use crate::{OpenError, module, read};
+use mullion_word_policy::{File, Interface};
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -173,6 +174,18 @@ extern "C" fn mullion_word_policy_new(made: *mut u64) -> Status {
     guarded(|| {
         has_place(made)?;
         put(made, table::add(Object::Policy(Policy::new())))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_parse(written: *const c_char, made: *mut u64) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        let wrong = |error: String| Failure::new(Status::BAD_ARGUMENT, error);
+        let file = File::parse(name(written)?).map_err(|error| wrong(error.to_string()))?;
+        let policy = Interface::new(&[]).policy(&file);
+        let policy = policy.map_err(|error| wrong(error.to_string()))?;
+        put(made, table::add(Object::Policy(policy)))
     })
 }
 
@@ -519,7 +532,7 @@ extern "C" fn mullion_word_lease_grant_caller(
 ) -> Status {
     guarded(|| {
         let lease = table::lease(lease)?;
-        let caller = caller().ok_or_else(no_caller)?;
+        let caller = calling().ok_or_else(no_caller)?;
         // SAFETY: as in `mullion_word_grant`.
         Ok(unsafe { lease.grant(caller, address as usize, bytes, write != 0) }?)
     })
@@ -540,6 +553,95 @@ extern "C" fn mullion_word_lease_end(handle: u64) -> Status {
         table::take(handle, |object| matches!(object, Object::Lease(_)))?;
         lease.end();
         Ok(())
+    })
+}
+
+// ---- Instances
+
+impl From<InstanceError> for Failure {
+    fn from(error: InstanceError) -> Failure {
+        let status = match &error {
+            InstanceError::Taken { .. } | InstanceError::None(_) => Status::BAD_ARGUMENT,
+            InstanceError::Ended => Status::BAD_HANDLE,
+            InstanceError::Refused(_) => Status::REFUSED,
+        };
+        Failure::new(status, error)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_instances(policy: u64) -> Status {
+    guarded(|| change(policy, Policy::instances))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_new(
+    domain: u64,
+    name: *const c_void,
+    made: *mut u64,
+) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        let instance = table::domain(domain)?.instance(name as u64)?;
+        put(made, table::add(Object::Instance(instance)))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_also(instance: u64, name: *const c_void) -> Status {
+    guarded(|| Ok(table::instance(instance)?.also(name as u64)?))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_grant(
+    instance: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let instance = table::instance(instance)?;
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { host()?.grant(instance, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant_instance(
+    lease: u64,
+    instance: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (lease, instance) = (table::lease(lease)?, table::instance(instance)?);
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(instance, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_enter(instance: u64) -> Status {
+    guarded(|| {
+        table::instance(instance)?.enter();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_leave(instance: u64) -> Status {
+    guarded(|| {
+        table::instance(instance)?.leave();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_end(handle: u64) -> Status {
+    guarded(|| {
+        table::instance(handle)?.end()?;
+        table::take(handle, |object| matches!(object, Object::Instance(_))).map(drop)
     })
 }
 

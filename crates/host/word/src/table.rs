@@ -1,6 +1,6 @@
 //! Handles of C: numbers with a generation, so that a stale one is an error and no more.
 
-use crate::runtime::{Domain, Granted, Lease, Module, Policy, PreparedGrant};
+use crate::runtime::{Domain, Granted, Instance, Lease, Module, Policy, PreparedGrant};
 use crate::status::{Failure, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,7 @@ pub(crate) enum Object {
     Granted(Granted),
     Prepared(Arc<Mutex<PreparedGrant>>),
     Lease(Arc<Lease>),
+    Instance(Instance),
 }
 
 struct Slot {
@@ -111,6 +112,13 @@ pub(crate) fn policy(handle: u64) -> Result<Policy, Failure> {
 pub(crate) fn prepared(handle: u64) -> Result<Arc<Mutex<PreparedGrant>>, Failure> {
     with(handle, |object| match object {
         Object::Prepared(prepared) => Some(Arc::clone(prepared)),
+        _ => None,
+    })
+}
+
+pub(crate) fn instance(handle: u64) -> Result<Instance, Failure> {
+    with(handle, |object| match object {
+        Object::Instance(instance) => Some(*instance),
         _ => None,
     })
 }

@@ -105,13 +105,14 @@ impl<'a> Reader<'a> {
             "gives" => |reader| reader.size().map(Effect::Gives),
             "frees" => |reader| reader.parameter().map(Effect::Frees),
             "callback" => |reader| reader.parameter().map(Effect::Callback),
+            "instance" => |reader| reader.parameter().map(Effect::Instance),
             "string" => |reader| reader.parameter().map(|at| Effect::In(at, Size::Text)),
             "list" => |reader| reader.parameter().map(|at| Effect::In(at, Size::List)),
             "strings" => |reader| reader.parameter().map(|at| Effect::In(at, Size::Texts)),
             _ => {
                 self.at = start;
                 return self.wrong(format!(
-                    "`{name}` is no effect: in, out, inout, string, list, strings, takes, gives, frees, moves or callback"
+                    "`{name}` is no effect: in, out, inout, string, list, strings, takes, gives, frees, moves, callback or instance"
                 ));
             }
         };
@@ -411,6 +412,7 @@ pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
         Effect::Gives(bytes) => text = format!("gives({})", size(bytes)),
         Effect::Frees(at) => text = format!("frees({})", parameter(at)),
         Effect::Callback(at) => text = format!("callback({})", parameter(at)),
+        Effect::Instance(at) => text = format!("instance({})", parameter(at)),
     }
     text
 }

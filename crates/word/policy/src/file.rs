@@ -30,6 +30,8 @@ pub struct File {
     pub data: BTreeMap<String, Data>,
     /// Whether the module's memory stays mapped when it is unloaded.
     pub stays_mapped: bool,
+    /// Whether the module has instances, also if no export names one.
+    pub instances: bool,
 }
 
 /// A function of the host.

@@ -125,6 +125,9 @@ impl Interface {
         if file.stays_mapped {
             policy = policy.stays_mapped();
         }
+        if file.instances {
+            policy = policy.instances();
+        }
         let usual = Limits::default();
         Ok(policy.error(file.error.unwrap_or_default()).limits(Limits {
             time: file.limits.time.or(usual.time),

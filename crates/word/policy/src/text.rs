@@ -38,6 +38,7 @@ struct Written {
     export: BTreeMap<String, Spanned<WrittenExport>>,
     data: BTreeMap<String, Spanned<WrittenData>>,
     stays_mapped: bool,
+    instances: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -311,6 +312,7 @@ impl File {
             file.data.insert(name, data);
         }
         file.stays_mapped = written.stays_mapped;
+        file.instances = written.instances;
         Ok(file)
     }
 }

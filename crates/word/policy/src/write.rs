@@ -18,6 +18,9 @@ impl fmt::Display for File {
         if self.stays_mapped {
             writeln!(f, "stays-mapped = true")?;
         }
+        if self.instances {
+            writeln!(f, "instances = true")?;
+        }
         if !self.allow.is_empty() {
             writeln!(f, "allow = {}", list(&self.allow))?;
         }

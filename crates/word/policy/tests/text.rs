@@ -171,16 +171,16 @@ fn errors_tell_line_and_column() {
         ),
         ("[call.f]\nstacked = 17", 2, 11, "at most 16"),
         (
-            "[call.f]\neffects = [\"in(0, 2 * #1)\"]",
+            "[call.f]\neffects = [\"in(0, 2 * #1 x)\"]",
             2,
-            21,
+            26,
             "`)` is wanted",
         ),
         (
-            "[call.f]\neffects = [\"in(0, #1 * 2)\"]",
+            "[call.f]\neffects = [\"in(0, #1 * x)\"]",
             2,
             24,
-            "a parameter is wanted",
+            "is no parameter",
         ),
         ("[limits]\ntime = \"5 minutes\"", 2, 8, "a whole number"),
         (
@@ -300,6 +300,7 @@ fn effect() -> impl Strategy<Value = Effect> {
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Moves(at, size)),
         size.prop_map(Effect::Gives),
         at.clone().prop_map(Effect::Frees),
+        at.clone().prop_map(Effect::Instance),
         at.prop_map(Effect::Callback),
     ]
 }
@@ -364,7 +365,7 @@ fn file() -> impl Strategy<Value = File> {
             write,
             reason,
         });
-    let data = (btree_map(name(), data, 0..3), any::<bool>());
+    let data = (btree_map(name(), data, 0..3), any::<bool>(), any::<bool>());
     let parts = (
         names,
         error(),
@@ -382,7 +383,7 @@ fn file() -> impl Strategy<Value = File> {
             groups,
             calls,
             exports,
-            (data, stays_mapped),
+            (data, stays_mapped, instances),
         )| File {
             module,
             entry,
@@ -395,6 +396,7 @@ fn file() -> impl Strategy<Value = File> {
             exports,
             data,
             stays_mapped,
+            instances,
         },
     )
 }

@@ -2,6 +2,7 @@
 
 use crate::gates::{Import, Inner, Seat, state};
 use crate::holder::Holder;
+use crate::instance::Instances;
 use crate::memory::Reserved;
 use crate::module::Module;
 use crate::note;
@@ -39,8 +40,7 @@ pub(crate) struct Core {
     pub(crate) life: Mutex<Life>,
     pub(crate) keep: Keep,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
-    /// Regions that threads of it have left.
-    pub(crate) stacks: Mutex<Vec<u64>>,
+    pub(crate) instances: Option<Instances>,
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
     pub(crate) learning: Option<note::Hook>,
@@ -82,6 +82,13 @@ impl Core {
         self.inner.state.load(Ordering::Acquire) & state::ENDED != 0
     }
 
+    /// The module, and its instances.
+    pub(crate) fn holders(&'static self) -> impl Iterator<Item = &'static Holder> {
+        let all = self.instances.as_ref().map(Instances::all);
+        let all = all.into_iter().flatten().map(|one| &one.holder);
+        std::iter::once(&self.holder).chain(all)
+    }
+
     /// The export with this body, for people.
     pub(crate) fn name_of(&self, body: u64) -> &str {
         let export = self.module.function_at(body.wrapping_sub(self.base));
@@ -113,6 +120,7 @@ pub(crate) struct Record {
     /// None: the domain had ended before.
     pub(crate) kind: Option<crate::report::FaultKind>,
     pub(crate) core: Option<&'static Core>,
+    pub(crate) holder: Option<&'static Holder>,
     pub(crate) body: u64,
     pub(crate) at: u64,
     /// The call that led to a trap of the gates; 0 if there was none.

@@ -2,6 +2,7 @@
 
 use crate::core::{Core, Domain};
 use crate::gates::{Registers, state};
+use crate::holder::Holder;
 use crate::keep::barrier;
 use crate::load;
 use crate::memory::{PAGE, lock};
@@ -95,12 +96,12 @@ impl Core {
     }
 
     /// What allocators have given goes back to them, and what was handed over is nobody's here.
-    fn give_back(&self) {
-        let taken = std::mem::take(&mut *lock(&self.holder.taken)).into_iter();
+    pub(crate) fn give_back(&self, holder: &Holder) {
+        let taken = std::mem::take(&mut *lock(&holder.taken)).into_iter();
         lower_all(&mut world().supervisor(), taken.map(|(_, raised)| raised));
-        let held = lock(&self.holder.blocks).take_all();
+        let held = lock(&holder.blocks).take_all();
         for (address, block) in held {
-            slow::take_away(self, address, block.bytes);
+            slow::take_away(self, holder, address, block.bytes);
             let mut imports = self.imports.iter().filter(|import| import.target != 0);
             let free = imports.find_map(|import| {
                 let policy = import.policy.as_ref();
@@ -261,7 +262,7 @@ impl Domain {
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
         core.keep.settle(core);
-        core.give_back();
+        core.holders().for_each(|holder| core.give_back(holder));
         core.map_data()?;
         thread::fresh_seats(core);
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
@@ -286,15 +287,21 @@ impl Domain {
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
         core.keep.settle(core);
-        core.give_back();
+        core.holders().for_each(|holder| core.give_back(holder));
+        if let Some(instances) = &core.instances {
+            instances.end()?;
+        }
         world().supervisor().pd_free(&ROOT, core.id)?;
+        if let Some(instances) = &core.instances {
+            world().supervisor().group_free(&ROOT, instances.group)?;
+        }
         life.is_gone = true;
         life.code = None;
         lock(&world().domains).remove(&core.id);
         if !core.stays_mapped {
             core.unmap_data()?;
         }
-        for region in lock(&core.stacks).drain(..) {
+        for region in lock(&core.holder.stacks).drain(..) {
             world().stacks.give(region);
         }
         Ok(())

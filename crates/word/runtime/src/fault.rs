@@ -5,6 +5,7 @@
 
 use crate::core::{Core, Record};
 use crate::gates::{self, Frame, Here, Inner, here, state};
+use crate::instance;
 use crate::learn;
 use crate::memory::{PAGE, lock};
 use crate::object::object;
@@ -197,6 +198,7 @@ unsafe fn take_down(
         thread.record = Record {
             kind,
             core: Some((*inner).core()),
+            holder: Some(instance::of_seat(seat)),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
             call: call(kind, registers),
@@ -284,7 +286,7 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
         _ => None,
     };
     // The call may have been a repeated one, which has no other end.
-    if let Some(seat) = thread::known_seat(core) {
+    if let Some(seat) = thread::known_seat(core, None) {
         // SAFETY: the seat is the thread's own.
         let depth = unsafe { (*seat).depth.load(Ordering::Relaxed) };
         if depth == 0 {
@@ -325,14 +327,22 @@ fn deliver(core: &Core, report: Report) {
     }
 }
 
-fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>) -> Report {
+fn report(
+    core: &'static Core,
+    kind: FaultKind,
+    record: &Record,
+    refusal: Option<String>,
+) -> Report {
     let place = |address: u64| {
         let offset = address.checked_sub(core.base)?;
         let inside = core.text.contains(&address);
         inside.then(|| core.module.function_at(offset))?
     };
     let refused = match kind {
-        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        FaultKind::Access => {
+            let holder = record.holder.unwrap_or(&core.holder);
+            operand::refused(core, holder, record.at, &record.registers)
+        }
         _ => None,
     };
     // A trap of the gates is told by the call that led there, a refused access by where it would have gone on.

@@ -116,7 +116,7 @@ mullion_word_go:
     mov     %rsp, %fs:{FRAME}(%rbx)
     mov     %r10, %fs:{DOMAIN}(%rbx)
     incq    (%r12)
-    mov     {OWN}(%r10), %r14
+    mov     {SEAT_OWN}(%rbp), %r14
     call    *%r11
 
     # The return gate. %rax, %rdx, %xmm0 and %xmm1 are the result; nothing else is believed.
@@ -186,7 +186,7 @@ mullion_word_repeated:
     mov     %rsp, %fs:{FRAME}(%rbx)
     mov     %r10, %fs:{DOMAIN}(%rbx)
     incq    (%r12)
-    mov     {OWN}(%r10), %r14
+    mov     {SEAT_OWN}(%rbp), %r14
     call    *%r11
 
     # Its return gate: as the other one to the host. If the bias has gone meanwhile, what was granted is taken back.

@@ -1,11 +1,12 @@
-//! Who has rights: a module.
+//! Who has rights: a module, or an instance of it.
 
 use crate::memory::lock;
 use crate::rights::{Raised, Rights};
 use mullion_supervisor::{DomainId, Range, Subject};
 use mullion_word_table::View;
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// One that rights are granted to. It is never freed: grants refer to it.
 pub(crate) struct Holder {
@@ -16,6 +17,8 @@ pub(crate) struct Holder {
     pub(crate) rights: Mutex<Rights>,
     /// What allocators have given it.
     pub(crate) blocks: Mutex<Blocks>,
+    /// Regions for data stacks that threads have left.
+    pub(crate) stacks: Mutex<Vec<u64>>,
     /// What was handed over to it and is no block. It goes when the holder begins anew.
     pub(crate) taken: Mutex<Vec<(Range, Raised)>>,
 }
@@ -28,11 +31,11 @@ pub(crate) struct Held {
     pub(crate) allocator: &'static str,
 }
 
-/// Blocks by address, and what they come to.
+/// Blocks by address. What they come to is counted for a module and its instances together.
 #[derive(Default)]
 pub(crate) struct Blocks {
     all: HashMap<u64, Held>,
-    used: u64,
+    used: Arc<AtomicU64>,
 }
 
 /// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
@@ -42,13 +45,13 @@ const BLOCK: u64 = 64;
 impl Blocks {
     pub(crate) fn add(&mut self, address: u64, held: Held) {
         let old = self.all.insert(address, held);
-        self.used -= old.map_or(0, cost);
-        self.used = self.used.saturating_add(cost(held));
+        self.used.fetch_sub(old.map_or(0, cost), Ordering::Relaxed);
+        self.used.fetch_add(cost(held), Ordering::Relaxed);
     }
 
     pub(crate) fn remove(&mut self, address: u64) -> Option<Held> {
         let held = self.all.remove(&address)?;
-        self.used = self.used.saturating_sub(cost(held));
+        self.used.fetch_sub(cost(held), Ordering::Relaxed);
         Some(held)
     }
 
@@ -57,8 +60,10 @@ impl Blocks {
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<(u64, Held)> {
-        self.used = 0;
-        self.all.drain().collect()
+        let all: Vec<(u64, Held)> = self.all.drain().collect();
+        let cost = all.iter().map(|(_, held)| cost(*held)).sum();
+        self.used.fetch_sub(cost, Ordering::Relaxed);
+        all
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Held)> {
@@ -67,7 +72,8 @@ impl Blocks {
 
     /// Whether there may be a block of so many bytes besides.
     pub(crate) fn has_room(&self, bytes: u64, limit: u64) -> bool {
-        bytes.saturating_add(BLOCK) <= limit.saturating_sub(self.used)
+        let used = self.used.load(Ordering::Relaxed);
+        bytes.saturating_add(BLOCK) <= limit.saturating_sub(used)
     }
 }
 
@@ -83,8 +89,16 @@ impl Holder {
             view,
             rights: Mutex::default(),
             blocks: Mutex::default(),
+            stacks: Mutex::default(),
             taken: Mutex::default(),
         }
+    }
+
+    /// Counts its blocks with those of `other`.
+    pub(crate) fn counting_with(self, other: &Holder) -> Holder {
+        let used = Arc::clone(&lock(&other.blocks).used);
+        lock(&self.blocks).used = used;
+        self
     }
 
     /// The block that an address is in.

@@ -1,6 +1,8 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::core::{Core, Domain};
+use crate::holder::Holder;
+use crate::lease::Grantee;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
@@ -90,20 +92,30 @@ impl Host {
         unsafe { self.learn_with(module, policy, &mut load::dlsym, hook) }
     }
 
-    /// Lets a domain read, or read and write, memory of the host until [`revoke`](Self::revoke).
+    /// Lets a domain, or an instance of it as long as it lives, read, or read and write, memory of the host until
+    /// [`revoke`](Self::revoke).
     ///
     /// # Safety
     /// The host bears what the domain writes there, at any time.
     pub unsafe fn grant(
         &self,
-        domain: &Domain,
+        to: impl Into<Grantee>,
         address: usize,
         bytes: usize,
         write: bool,
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let mut supervisor = world().supervisor();
-        raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
+        match to.into() {
+            Grantee::Module(domain) => {
+                let mut supervisor = world().supervisor();
+                raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
+            }
+            Grantee::Instance(instance) => instance.with(|holder, kept| {
+                let mut supervisor = world().supervisor();
+                kept.push(raise(&mut supervisor, holder, range, right(write), false)?);
+                Ok(())
+            }),
+        }
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -112,21 +124,17 @@ impl Host {
     /// As there.
     pub unsafe fn grant_for(
         &self,
-        domain: &Domain,
+        to: impl Into<Grantee>,
         address: usize,
         bytes: usize,
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let mut supervisor = world().supervisor();
-        let raised = raise(
-            &mut supervisor,
-            &domain.core.holder,
-            range,
-            right(write),
-            true,
-        )?;
-        Ok(Granted(Some(raised)))
+        to.into().with(|holder| {
+            let mut supervisor = world().supervisor();
+            let raised = raise(&mut supervisor, holder, range, right(write), true)?;
+            Ok(Granted(Some(raised)))
+        })
     }
 
     /// Prepares what [`grant_for`](Self::grant_for) does.
@@ -156,17 +164,20 @@ impl Host {
             core.keep.settle(core);
         }
         let mut supervisor = world().supervisor();
-        let has_some = |core: &&&Core| {
+        let has_some = |(_, holder): &(_, &Holder)| {
             let mut regions = supervisor.regions(range);
             regions.any(|(_, holding)| {
-                holding.owner != core.id
-                    && holding.direct(core.id.into()).access != Permission::None
+                holding.owner != holder.id
+                    && holding.direct(holder.subject).access != Permission::None
             })
         };
-        let holders: Vec<_> = domains.iter().filter(has_some).collect();
-        for core in holders {
+        let all = domains
+            .iter()
+            .flat_map(|core| core.holders().map(move |one| (core, one)));
+        let holders: Vec<_> = all.filter(has_some).collect();
+        for (core, holder) in holders {
             core.inner.edition.fetch_add(1, Ordering::Release);
-            take_away(&mut supervisor, &core.holder, range)?;
+            take_away(&mut supervisor, holder, range)?;
         }
         Ok(())
     }
@@ -178,7 +189,8 @@ impl Host {
             bytes: 0,
         };
         let gate = to.function(name).ok_or(missing)? as u64;
-        load::export_gate(&mut world().supervisor(), from.core.id, to.core.id, gate)?;
+        let from = from.core.holder.subject;
+        load::export_gate(&mut world().supervisor(), from, to.core.id, gate)?;
         Ok(())
     }
 

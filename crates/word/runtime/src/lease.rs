@@ -3,25 +3,63 @@
 use crate::core::Domain;
 use crate::gates::here;
 use crate::holder::Holder;
+use crate::instance::{self, Instance};
 use crate::memory::lock;
 use crate::rights::{GrantError, Raised, lower_all, raise, right, words};
 use crate::world::world;
 use std::sync::Mutex;
 
 /// Who can be granted something.
-#[derive(Clone, Copy)]
-pub struct Grantee(pub(crate) &'static Holder);
-
-impl From<&Domain> for Grantee {
-    fn from(domain: &Domain) -> Grantee {
-        Grantee(&domain.core.holder)
-    }
+#[derive(Clone, Copy, Debug)]
+pub enum Grantee {
+    /// A module, and so all of its instances.
+    Module(Domain),
+    /// One instance alone.
+    Instance(Instance),
 }
 
 impl From<Domain> for Grantee {
     fn from(domain: Domain) -> Grantee {
-        Grantee::from(&domain)
+        Grantee::Module(domain)
     }
+}
+
+impl From<&Domain> for Grantee {
+    fn from(domain: &Domain) -> Grantee {
+        Grantee::Module(*domain)
+    }
+}
+
+impl From<Instance> for Grantee {
+    fn from(instance: Instance) -> Grantee {
+        Grantee::Instance(instance)
+    }
+}
+
+impl From<&Instance> for Grantee {
+    fn from(instance: &Instance) -> Grantee {
+        Grantee::Instance(*instance)
+    }
+}
+
+impl Grantee {
+    pub(crate) fn with<T>(
+        self,
+        grant: impl FnOnce(&'static Holder) -> Result<T, GrantError>,
+    ) -> Result<T, GrantError> {
+        match self {
+            Grantee::Module(domain) => grant(&domain.core.holder),
+            Grantee::Instance(instance) => instance.with(|holder, _| grant(holder)),
+        }
+    }
+}
+
+/// Who has called the function of the host that runs, on the calling thread: the instance for which the module runs, or
+/// the module.
+#[must_use]
+pub fn calling() -> Option<Grantee> {
+    let module = caller()?;
+    Some(instance::calling().map_or(module.into(), Grantee::Instance))
 }
 
 /// The module that has called the function of the host that runs, on the calling thread.
@@ -65,16 +103,12 @@ impl Lease {
         write: bool,
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let holder = to.into().0;
-        let raised = raise(
-            &mut world().supervisor(),
-            holder,
-            range,
-            right(write),
-            false,
-        )?;
-        lock(&self.raised).push(raised);
-        Ok(())
+        to.into().with(|holder| {
+            let mut supervisor = world().supervisor();
+            let raised = raise(&mut supervisor, holder, range, right(write), false)?;
+            lock(&self.raised).push(raised);
+            Ok(())
+        })
     }
 
     /// How many grants are in it.

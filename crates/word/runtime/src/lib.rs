@@ -22,6 +22,7 @@ mod fault;
 mod gates;
 mod holder;
 mod host;
+mod instance;
 mod keep;
 mod learn;
 mod lease;
@@ -47,7 +48,8 @@ mod world;
 pub use core::Domain;
 pub use domain::EndError;
 pub use host::{Granted, Host, PreparedGrant};
-pub use lease::{Grantee, Lease, caller};
+pub use instance::{Instance, InstanceError};
+pub use lease::{Grantee, Lease, caller, calling};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,

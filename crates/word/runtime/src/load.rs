@@ -8,6 +8,7 @@
 use crate::core::{Core, Life};
 use crate::gates::{Import, Inner, state};
 use crate::holder::Holder;
+use crate::instance::Instances;
 use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::note;
@@ -16,7 +17,7 @@ use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
 use crate::world::world;
-use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
+use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,13 +158,21 @@ pub(crate) fn load(
     let Some(view) = world().supervisor().mechanism().view(id) else {
         return undo(Error::NoRoom { words: 0 }.into());
     };
-    let holder = Holder::new(id, id.into(), view);
+    let instances = match policy.has_instances() {
+        true => match group(id) {
+            Ok(group) => Some(Instances::new(group)),
+            Err(error) => return undo(error.into()),
+        },
+        false => None,
+    };
+    let subject = instances.as_ref().map_or(id.into(), |all| all.group.into());
+    let holder = Holder::new(id, subject, view);
     let mut bits = 0;
     if !exports.is_empty() {
         bits |= state::POLICY;
     }
-    // A learning domain remembers the arguments of its calls.
-    if policy.limits.time.is_some() || learning.is_some() {
+    // A learning domain remembers the arguments of its calls, and each call may be for another instance.
+    if policy.limits.time.is_some() || learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
     }
     if parts.control_words {
@@ -187,7 +196,6 @@ pub(crate) fn load(
     // What gates read of a domain stays for the life of the process: a pointer to its functions may be called at any time.
     let core: &'static mut Core = Box::leak(Box::new(Core {
         inner: Inner {
-            own: holder.view.own(),
             index: u32::from(holder.view.number() - mullion_word_abi::OWN_FIRST),
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
@@ -212,7 +220,7 @@ pub(crate) fn load(
         life: Mutex::new(Life::default()),
         keep: Keep::default(),
         seats: Mutex::default(),
-        stacks: Mutex::default(),
+        instances,
         reports: Mutex::default(),
         learning,
         learned: Mutex::default(),
@@ -245,6 +253,14 @@ fn subdivide(range: Range) -> Result<DomainId, Error> {
         }
         other => other,
     }
+}
+
+/// A group with a module's domain, for what its instances have, too.
+fn group(id: DomainId) -> Result<GroupId, Error> {
+    let mut supervisor = world().supervisor();
+    let group = supervisor.group_create(&ROOT)?;
+    supervisor.group_join(&id, group)?;
+    Ok(group)
 }
 
 /// Policies of exports by the address of their bodies in the file.
@@ -520,42 +536,58 @@ fn tell(core: &Core, data: &[(Range, bool)]) -> Result<(), GrantError> {
         };
         let whole = range(segment.address, segment.bytes.next_multiple_of(PAGE))?;
         supervisor.mprot(&id, whole, permission)?;
+        share(&mut supervisor, core, whole, permission)?;
     }
     if let Some(fixed) = parts.relro.as_ref().filter(|fixed| !fixed.is_empty()) {
-        supervisor.mprot(
-            &id,
-            range(fixed.start, fixed.end - fixed.start)?,
-            Permission::Read,
-        )?;
+        let words = range(fixed.start, fixed.end - fixed.start)?;
+        supervisor.mprot(&id, words, Permission::Read)?;
+        share(&mut supervisor, core, words, Permission::Read)?;
     }
     for (range, write) in data {
         rights::raise_for_good(&mut supervisor, &core.holder, *range, rights::right(*write))?;
     }
     for gate in &parts.gates {
-        supervisor.mprot(
-            &id,
-            range(gate.address, 4)?,
-            Permission::SwitchGate { to: id },
-        )?;
+        let (word, permission) = (range(gate.address, 4)?, Permission::SwitchGate { to: id });
+        supervisor.mprot(&id, word, permission)?;
+        share(&mut supervisor, core, word, permission)?;
     }
     let offered = |import: &&Import| import.target != 0 && !import.is_learned;
     for import in core.imports.iter().filter(offered) {
         match owner_of_gate(import.target) {
-            Some(callee) => export_gate(&mut supervisor, id, callee.id, import.target)?,
+            Some(callee) => {
+                let to = core.holder.subject;
+                export_gate(&mut supervisor, to, callee.id, import.target)?;
+            }
             None => {
                 let word = rights::words(import.target, 1)?;
                 // A host without rights to its own function cannot give one on.
-                supervisor.mprot_export(&ROOT, id, word, Permission::ReturnGate)?;
+                let to = core.holder.subject;
+                supervisor.mprot_export(&ROOT, to, word, Permission::ReturnGate)?;
             }
         }
     }
     Ok(())
 }
 
+/// What a module has of its own, its instances have, too.
+fn share(
+    supervisor: &mut Supervisor<Table>,
+    core: &Core,
+    range: Range,
+    permission: Permission,
+) -> Result<(), Error> {
+    match &core.instances {
+        Some(all) => {
+            supervisor.mprot_export_up_to(&core.id, all.group, range, permission, NOT_FURTHER)
+        }
+        None => Ok(()),
+    }
+}
+
 /// `from` may enter `to` at this gate.
 pub(crate) fn export_gate(
     supervisor: &mut Supervisor<Table>,
-    from: DomainId,
+    from: Subject,
     to: DomainId,
     gate: u64,
 ) -> Result<(), Error> {

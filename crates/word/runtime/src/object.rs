@@ -57,8 +57,11 @@ pub(crate) fn object(core: &Core, address: u64) -> Object {
         }
         None => Owner::Nobody,
     };
-    let blocks = domains.values().filter_map(|other| {
-        let (at, held) = other.holder.block_at(address)?;
+    let holders = domains
+        .values()
+        .flat_map(|other| other.holders().map(move |one| (other, one)));
+    let blocks = holders.filter_map(|(other, holder)| {
+        let (at, held) = holder.block_at(address)?;
         Some(Block {
             address: at,
             bytes: held.bytes,

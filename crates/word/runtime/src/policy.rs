@@ -29,6 +29,9 @@ pub enum Effect {
     Frees(u8),
     /// As [`Frees`](Effect::Frees) and [`Gives`](Effect::Gives), if the result is not null. Only for what a module calls.
     Moves(u8, Size),
+    /// The call is for the instance of the module that has this value as a name ([`Domain::instance`](crate::Domain::instance)).
+    /// Null is for none, and what names no instance is refused. Only for what a module exports.
+    Instance(u8),
     /// It is a function. Where a module calls, it must be one that the module may call itself.
     Callback(u8),
 }
@@ -84,7 +87,7 @@ impl FunctionPolicy {
             | Effect::Takes(at, size)
             | Effect::Moves(at, size) => (Some(at), Some(size)),
             Effect::Gives(size) => (None, Some(size)),
-            Effect::Frees(at) | Effect::Callback(at) => (Some(at), None),
+            Effect::Frees(at) | Effect::Callback(at) | Effect::Instance(at) => (Some(at), None),
         };
         let arguments = self.effects.iter().map(pointer).flat_map(|(at, size)| {
             let numbers = size
@@ -100,7 +103,7 @@ impl FunctionPolicy {
     pub(crate) fn misfit(&self) -> Option<Effect> {
         let mut effects = self.effects.iter().copied();
         effects.find(|effect| match *effect {
-            Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) => false,
+            Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) | Effect::Instance(_) => false,
             Effect::Out(_, size) | Effect::InOut(_, size) => {
                 matches!(size, Size::Text | Size::List | Size::Texts)
             }
@@ -175,6 +178,7 @@ pub struct Policy {
     pub(crate) error: ErrorValue,
     pub(crate) data: BTreeMap<String, Data>,
     pub(crate) stays_mapped: bool,
+    pub(crate) instances: bool,
 }
 
 /// A variable of the host that a module may use.
@@ -233,6 +237,21 @@ impl Policy {
     pub fn stays_mapped(mut self) -> Policy {
         self.stays_mapped = true;
         self
+    }
+
+    /// The module has instances, also if no export names one by an argument. Its own data and what it is granted is then
+    /// found by the longer way of a check.
+    #[must_use]
+    pub fn instances(mut self) -> Policy {
+        self.instances = true;
+        self
+    }
+
+    /// Whether it has.
+    pub(crate) fn has_instances(&self) -> bool {
+        let named = |effect: &Effect| matches!(effect, Effect::Instance(_));
+        let mut exports = self.exports.values();
+        self.instances || exports.any(|export| export.effects.iter().any(named))
     }
 
     fn offer_at(

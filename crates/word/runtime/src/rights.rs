@@ -25,6 +25,9 @@ pub enum GrantError {
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] Error),
+    /// The instance has ended.
+    #[error("the instance has ended")]
+    Ended,
     /// It is no memory that can be granted.
     #[error("{bytes} bytes at {address:#x} are no memory that can be granted")]
     NoMemory {
@@ -90,7 +93,8 @@ type Key = (u64, u64, bool);
 
 struct Ready {
     grant: PreparedGrant,
-    in_force: bool,
+    /// The number of the grant that is in force by it, or 0.
+    in_force: u64,
 }
 
 /// Hashes keys that no stranger chooses in a way that would matter: at most so many are kept.
@@ -177,10 +181,7 @@ pub(crate) fn raise(
             return Ok(Raised::Already);
         }
         if !has_some && let Some(prepared) = rights.prepare(supervisor, holder, range, permission) {
-            if let Err(error) = supervisor.grant_prepared(&ROOT, prepared) {
-                rights.put_down(range, permission);
-                return Err(error.into());
-            }
+            supervisor.grant_prepared(&ROOT, prepared)?;
             let number = rights.begin(range, permission);
             return Ok(Raised::Active(Active {
                 holder,
@@ -219,7 +220,7 @@ pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
     };
     let mut rights = lock(&active.holder.rights);
     if let Some(prepared) = active.prepared {
-        rights.put_down(active.range, active.permission);
+        rights.put_down(&active);
         if rights.end_alone(&active) {
             let _gone = supervisor.revoke_prepared(&ROOT, prepared);
             return;
@@ -239,7 +240,7 @@ pub(crate) fn lower_all(supervisor: &mut Supervisor<Table>, all: impl Iterator<I
         };
         let mut rights = lock(&active.holder.rights);
         if active.prepared.is_some() {
-            rights.put_down(active.range, active.permission);
+            rights.put_down(&active);
         }
         rights.discount(&active);
         places.push((active.holder, active.range));
@@ -306,6 +307,20 @@ pub(crate) fn take_away(
     Ok(())
 }
 
+/// Takes everything away that a holder has by grants that end.
+pub(crate) fn take_all_away(supervisor: &mut Supervisor<Table>, holder: &Holder) {
+    let pieces: Vec<(u64, u64)> = {
+        let rights = lock(&holder.rights);
+        let pieces = rights.pieces.iter();
+        pieces.map(|(first, piece)| (*first, piece.end)).collect()
+    };
+    for (first, end) in pieces {
+        if let Ok(range) = Range::words(first, end - first) {
+            let _gone = take_away(supervisor, holder, range);
+        }
+    }
+}
+
 impl Rights {
     /// Whether no piece touches these words.
     fn is_clear(&self, range: Range) -> bool {
@@ -313,7 +328,7 @@ impl Rights {
         before.is_none_or(|(_, piece)| piece.end <= range.start())
     }
 
-    /// A prepared grant that is in force from now on, if the words are the host's.
+    /// A prepared grant, if the words are the host's.
     fn prepare(
         &mut self,
         supervisor: &mut Supervisor<Table>,
@@ -322,8 +337,7 @@ impl Rights {
         permission: Permission,
     ) -> Option<PreparedGrant> {
         let key = key(range, permission);
-        if let Some(found) = self.prepared.get_mut(&key) {
-            found.in_force = true;
+        if let Some(found) = self.prepared.get(&key) {
             return Some(found.grant);
         }
         let Subject::Domain(id) = holder.subject else {
@@ -333,20 +347,20 @@ impl Rights {
         let grant = made.ok()?;
         if self.prepared.len() >= MOST {
             self.prepared.retain(|_, old| {
-                if !old.in_force {
+                if old.in_force == 0 {
                     let _gone = supervisor.release(old.grant);
                 }
-                old.in_force
+                old.in_force != 0
             });
         }
-        let in_force = true;
-        self.prepared.insert(key, Ready { grant, in_force });
+        self.prepared.insert(key, Ready { grant, in_force: 0 });
         Some(grant)
     }
 
-    fn put_down(&mut self, range: Range, permission: Permission) {
-        if let Some(ready) = self.prepared.get_mut(&key(range, permission)) {
-            ready.in_force = false;
+    fn put_down(&mut self, active: &Active) {
+        let ready = self.prepared.get_mut(&key(active.range, active.permission));
+        if let Some(ready) = ready.filter(|ready| ready.in_force == active.number) {
+            ready.in_force = 0;
         }
     }
 
@@ -362,6 +376,9 @@ impl Rights {
         *piece.count(permission) += 1;
         self.pieces.insert(range.start(), piece);
         self.latest += 1;
+        if let Some(ready) = self.prepared.get_mut(&key(range, permission)) {
+            ready.in_force = self.latest;
+        }
         self.latest
     }
 

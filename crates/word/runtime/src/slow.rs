@@ -3,7 +3,8 @@
 use crate::core::Core;
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::holder::Held;
+use crate::holder::{Held, Holder};
+use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
 use crate::memory::lock;
@@ -46,6 +47,7 @@ impl Registers {
     fn refuse(&mut self, core: &'static Core, body: u64, report: Option<(FaultKind, String)>) {
         let error = core.error_of(body);
         if let Some((kind, what)) = report {
+            let what = format!("{}: {what}", core.name_of(body));
             fault::report_refused(core, body, kind, what);
         }
         self.answer(error.integer, error.float);
@@ -63,12 +65,28 @@ pub(crate) extern "C" fn enter_slowly(
 ) {
     // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
-    // SAFETY: as above, or null.
-    let from = unsafe { from.as_ref().map(Inner::core) };
+    // SAFETY: as above, or null. The domain that calls has the newest frame.
+    let from = unsafe {
+        from.as_ref().map(|inner| Caller {
+            core: inner.core(),
+            holder: instance::holder(&*here()),
+        })
+    };
     if core.is_ended() {
         return registers.refuse(core, body, None);
     }
-    let seat = match thread::known_seat(core).map_or_else(|| thread::seat(core), Ok) {
+    let chosen = match &core.instances {
+        None => Ok(None),
+        Some(instances) => instances.choose(core, core.export(body), registers),
+    };
+    let chosen = match chosen {
+        Ok(chosen) => chosen,
+        Err(what) => {
+            return registers.refuse(core, body, Some((FaultKind::Policy, what)));
+        }
+    };
+    let of = chosen.map(|(principal, _)| principal);
+    let seat = match thread::known_seat(core, of).map_or_else(|| thread::seat(core, of), Ok) {
         Ok(seat) => seat,
         Err(error) => {
             let what = format!("no stack for the thread: {error}");
@@ -92,7 +110,9 @@ pub(crate) extern "C" fn enter_slowly(
     depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     core.keep.enter(core, seat);
-    match core.is_ended() {
+    // SAFETY: as above.
+    unsafe { (*seat).is_used.store(true, Ordering::Relaxed) };
+    match core.is_ended() || !instance::lives(chosen) {
         true => registers.refuse(core, body, None),
         false => match enter_by_policy(core, body, registers, seat, from) {
             Ok(()) => {}
@@ -105,12 +125,29 @@ pub(crate) extern "C" fn enter_slowly(
     }
 }
 
+/// The module that calls, and who it runs for.
+#[derive(Clone, Copy)]
+struct Caller {
+    core: &'static Core,
+    holder: &'static Holder,
+}
+
+impl Caller {
+    /// Who has the block: an instance has its own, and its module's.
+    fn keeper(self, address: u64) -> &'static Holder {
+        match lock(&self.holder.blocks).get(address) {
+            Some(_) => self.holder,
+            None => &self.core.holder,
+        }
+    }
+}
+
 fn enter_by_policy(
     core: &'static Core,
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     // SAFETY: the seat is the thread's own.
     let (known, outermost) = unsafe { (&mut *seat, (*seat).depth.load(Ordering::Relaxed) == 1) };
@@ -125,7 +162,7 @@ fn enter_by_policy(
         let none = Wanted::default();
         return enter_granted(core, body, None, registers, seat, (from, &none, outermost));
     };
-    let wanted = grant_arguments(core, body, policy, registers, from)?;
+    let wanted = grant_arguments(core, instance::of_seat(seat), body, policy, registers, from)?;
     enter_granted(
         core,
         body,
@@ -142,10 +179,14 @@ fn enter_granted(
     policy: Option<&FunctionPolicy>,
     registers: &mut Registers,
     seat: *mut Seat,
-    (from, wanted, outermost): (Option<&'static Core>, &Wanted, bool),
+    (from, wanted, outermost): (Option<Caller>, &Wanted, bool),
 ) -> Result<(), String> {
     // SAFETY: the seat is the thread's in this domain, and its depth was counted.
-    let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
+    let granted = unsafe {
+        let may_keep = outermost && core.instances.is_none();
+        core.keep
+            .grant(core, instance::of_seat(seat), seat, wanted, may_keep)
+    };
     let granted = granted.map_err(|error| error.to_string())?;
     if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
@@ -195,13 +236,14 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.
 fn grant_arguments(
     core: &'static Core,
+    holder: &'static Holder,
     body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
-    let caller = from.map(|from| &from.holder);
+    let caller = from.map(|from| from.holder);
     let arguments = Arguments { registers, caller };
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match *effect {
@@ -210,12 +252,14 @@ fn grant_arguments(
                 (at, size, Permission::ReadWrite, false)
             }
             Effect::Takes(at, size) => (at, size, Permission::ReadWrite, true),
-            Effect::Callback(_) | Effect::Gives(_) | Effect::Frees(_) | Effect::Moves(..) => {
-                continue;
-            }
+            Effect::Callback(_)
+            | Effect::Gives(_)
+            | Effect::Frees(_)
+            | Effect::Moves(..)
+            | Effect::Instance(_) => continue,
         };
         let judge = |lacks: Lacks| match from {
-            Some(caller) => lacks.judge(caller, core.name_of(body), argument),
+            Some(caller) => lacks.judge(caller.core, core.name_of(body), argument),
             None => Err("the host lacks nothing".to_owned()),
         };
         let grant = &mut |address, bytes, is_main| -> Result<(), Stop> {
@@ -230,7 +274,7 @@ fn grant_arguments(
                 other => other?,
             }
             match stays {
-                true => hand_on(core, from, argument, address, bytes)?,
+                true => hand_on(holder, from, argument, address, bytes)?,
                 false => {
                     let range = words(address, bytes).map_err(|error| error.to_string())?;
                     wanted.add(range, permission == Permission::ReadWrite);
@@ -242,12 +286,9 @@ fn grant_arguments(
             Ok(()) => {}
             Err(Stop::Wrong(Wrong::Lacks(lacks))) => judge(lacks)?,
             Err(Stop::Wrong(Wrong::NoSize)) => {
-                return Err(format!(
-                    "{}: argument {argument} has no size",
-                    core.name_of(body)
-                ));
+                return Err(format!("argument {argument} has no size"));
             }
-            Err(Stop::Said(what)) => return Err(format!("{}: {what}", core.name_of(body))),
+            Err(Stop::Said(what)) => return Err(what),
         }
     }
     Ok(wanted)
@@ -273,8 +314,8 @@ impl From<String> for Stop {
 
 /// Memory becomes a module's, from the host or from another module.
 fn hand_on(
-    core: &'static Core,
-    from: Option<&'static Core>,
+    to: &'static Holder,
+    from: Option<Caller>,
     argument: u8,
     address: u64,
     bytes: u64,
@@ -284,8 +325,8 @@ fn hand_on(
         None => None,
     };
     let done = match block {
-        Some(block) => give(core, address, block.bytes, block.allocator),
-        None => words(address, bytes).and_then(|range| take_over(core, range)),
+        Some(block) => give(to, address, block.bytes, block.allocator),
+        None => words(address, bytes).and_then(|range| take_over(to, range)),
     };
     done.map_err(|error| error.to_string())
 }
@@ -302,7 +343,7 @@ fn push_stacked(
     policy: &FunctionPolicy,
     registers: &Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     if policy.stacked == 0 {
         return Ok(());
@@ -325,13 +366,13 @@ fn push_stacked(
 }
 
 /// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
-fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
+fn read_stacked(count: u8, at: u64, from: Option<Caller>) -> Result<Stacked, String> {
     let mut arguments = [0; 16];
     let mut count = usize::from(count).min(arguments.len());
     if let Some(caller) = from {
-        let seat = thread::seat(caller).map_err(|error| error.to_string())?;
-        // SAFETY: the seat is the thread's own.
-        let low = unsafe { (*seat).low };
+        let _who = caller;
+        // SAFETY: the newest frame is the caller's, on a seat of this thread.
+        let low = unsafe { (*(*(*here()).frame).seat).low };
         let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
         if at < low || at > end || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
@@ -352,7 +393,7 @@ fn invoke_noting(
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     let thread = match core.learning {
         Some(_) => thread::this().ok(),
@@ -374,11 +415,11 @@ fn invoke(
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     let changes =
         |core: &Core| core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
-    let theirs = from.is_some_and(changes);
+    let theirs = from.is_some_and(|from| changes(from.core));
     let mut words = None;
     if theirs || changes(core) {
         let thread = thread::this().map_err(|error| error.to_string())?;
@@ -436,10 +477,13 @@ impl Lacks {
 pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Registers) {
     // SAFETY: gates give an import, which lives for ever, and their own frame's registers. The newest frame is the
     // caller's.
-    let (import, registers, core) = unsafe {
+    let (import, registers, from) = unsafe {
         let seat = (*(*here()).frame).seat;
-        (&*import, &mut *registers, (*(*seat).inner).core())
+        let core = (*(*seat).inner).core();
+        let holder = instance::of_seat(seat);
+        (&*import, &mut *registers, Caller { core, holder })
     };
+    let core = from.core;
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
     let words = changes.then(Words::now);
     if words.is_some()
@@ -451,10 +495,10 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
         _ if import.is_learned => {
-            leave_learning(core, import, registers);
+            leave_learning(from, import, registers);
             Ok(())
         }
-        policy => leave_by_policy(core, import, policy.as_ref().unwrap_or(&none), registers),
+        policy => leave_by_policy(from, import, policy.as_ref().unwrap_or(&none), registers),
     };
     if let Some(words) = words {
         words.load();
@@ -467,7 +511,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
 }
 
 /// A function that is not offered: told, and called with whatever lies on the stack.
-fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
+fn leave_learning(who: Caller, import: &Import, registers: &mut Registers) {
     // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
     let from = unsafe { (((*here()).control + 16) as *const u64).read() }.wrapping_sub(1);
     let want = Want::Call {
@@ -475,17 +519,17 @@ fn leave_learning(core: &'static Core, import: &Import, registers: &mut Register
         address: import.target,
         arguments: registers.integers,
     };
-    learn::note(core, from, want);
+    learn::note(who.core, from, want);
     let end = (registers.stacked & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
     let room = end.saturating_sub(registers.stacked) / 8;
     let count = room.min(16) as u8;
-    let stacked = read_stacked(count, registers.stacked, Some(core)).unwrap_or([0; 16]);
+    let stacked = read_stacked(count, registers.stacked, Some(who)).unwrap_or([0; 16]);
     // SAFETY: the host bears what a learning module does.
     unsafe { gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), 16) };
 }
 
 fn leave_by_policy(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     policy: &FunctionPolicy,
     registers: &mut Registers,
@@ -493,13 +537,13 @@ fn leave_by_policy(
     let mut moved = None;
     let arguments = Arguments {
         registers: &*registers,
-        caller: Some(&core.holder),
+        caller: Some(who.holder),
     };
     let mut is_wanted = true;
     for effect in &policy.effects {
         is_wanted = is_wanted
             && before_call(
-                core,
+                who,
                 import,
                 *effect,
                 policy.allocator,
@@ -518,7 +562,7 @@ fn leave_by_policy(
     }
     let stacked = match policy.stacked {
         0 => [0; 16],
-        count => read_stacked(count, registers.stacked, Some(core))?,
+        count => read_stacked(count, registers.stacked, Some(who))?,
     };
     // SAFETY: the host offers this function, with what its policy has checked.
     unsafe {
@@ -528,11 +572,11 @@ fn leave_by_policy(
     let result = registers.integers[0];
     match (given, moved) {
         (Some(bytes), _) if result != 0 => {
-            give(core, result, bytes, policy.allocator).map_err(|e| e.to_string())
+            give(who.holder, result, bytes, policy.allocator).map_err(|e| e.to_string())
         }
         // It was not moved: the module has it as before.
         (Some(bytes), Some((address, held))) if bytes != 0 => {
-            give(core, address, held, policy.allocator).map_err(|e| e.to_string())
+            give(who.holder, address, held, policy.allocator).map_err(|e| e.to_string())
         }
         _ => Ok(()),
     }
@@ -540,7 +584,7 @@ fn leave_by_policy(
 
 /// Whether the call is to be made; if not, it answers 0.
 fn before_call(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     effect: Effect,
     allocator: &str,
@@ -548,6 +592,7 @@ fn before_call(
     moved: &mut Option<(u64, u64)>,
 ) -> Result<bool, String> {
     let registers = arguments.registers;
+    let core = who.core;
     let demand = |argument: u8, size, right| {
         let check = &mut |address, bytes, is_main| match is_main {
             true => arguments.check(address, bytes, right),
@@ -567,23 +612,24 @@ fn before_call(
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(at);
             if address != 0 && bytes != 0 {
-                hand_over(core, at, address, bytes)?;
+                hand_over(who, at, address, bytes)?;
             }
         }
         Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
-            free(core, import, registers.argument(at), allocator)?;
+            free(who, import, registers.argument(at), allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
             let address = registers.argument(at);
-            *moved = free(core, import, address, allocator)?.map(|held| (address, held.bytes));
+            *moved = free(who, import, address, allocator)?.map(|held| (address, held.bytes));
         }
+        Effect::Instance(_) => {}
         Effect::Callback(at) => {
             let function = registers.argument(at);
-            let view = &core.holder.view;
+            let view = &who.holder.view;
             let may = view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
             let want = Want::Callback {
                 function: &import.name,
@@ -606,9 +652,8 @@ fn has_room(core: &Core, bytes: Option<u64>) -> bool {
 }
 
 /// Memory of the host that a module takes over: until it gives it away, or begins anew.
-fn take_over(core: &'static Core, range: Range) -> Result<(), GrantError> {
+fn take_over(holder: &'static Holder, range: Range) -> Result<(), GrantError> {
     let mut supervisor = world().supervisor();
-    let holder = &core.holder;
     let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite, false)?;
     let mut taken = lock(&holder.taken);
     let all = std::mem::take(&mut *taken).into_iter();
@@ -619,25 +664,30 @@ fn take_over(core: &'static Core, range: Range) -> Result<(), GrantError> {
     Ok(())
 }
 
-fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Result<(), GrantError> {
+fn give(
+    holder: &Holder,
+    address: u64,
+    bytes: u64,
+    allocator: &'static str,
+) -> Result<(), GrantError> {
     if bytes == 0 {
-        lock(&core.holder.blocks).add(address, Held { bytes, allocator });
+        lock(&holder.blocks).add(address, Held { bytes, allocator });
         return Ok(());
     }
     let range = words(address, bytes)?;
     rights::raise_for_good(
         &mut world().supervisor(),
-        &core.holder,
+        holder,
         range,
         Permission::ReadWrite,
     )?;
-    lock(&core.holder.blocks).add(address, Held { bytes, allocator });
+    lock(&holder.blocks).add(address, Held { bytes, allocator });
     Ok(())
 }
 
 /// A block that was given goes back; which it was. Null is nothing.
 fn free(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     address: u64,
     allocator: &str,
@@ -645,7 +695,8 @@ fn free(
     if address == 0 {
         return Ok(None);
     }
-    let mut all = lock(&core.holder.blocks);
+    let holder = who.keeper(address);
+    let mut all = lock(&holder.blocks);
     let held = match all.get(address) {
         Some(held) if held.allocator == allocator => held,
         Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
@@ -655,7 +706,7 @@ fn free(
                 function: &import.name,
                 address,
             };
-            if learn::note(core, 0, want) {
+            if learn::note(who.core, 0, want) {
                 return Ok(None);
             }
             let none = "is no block that was given to the module";
@@ -664,14 +715,15 @@ fn free(
     };
     all.remove(address);
     drop(all);
-    take_away(core, address, held.bytes);
+    take_away(who.core, holder, address, held.bytes);
     Ok(Some(held))
 }
 
 /// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
 /// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
-fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
-    let mut all = lock(&core.holder.blocks);
+fn hand_over(who: Caller, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
+    let (core, holder) = (who.core, who.keeper(address));
+    let mut all = lock(&holder.blocks);
     let end = address.saturating_add(bytes);
     let touches = |(at, held): (u64, Held)| at < end && address < at + held.bytes;
     let block = match all.get(address) {
@@ -681,7 +733,9 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
     };
     if block.is_none() {
         let range = words(address, bytes).map_err(|error| error.to_string())?;
-        let owns = |(_, holding): (_, &Holding)| holding.owner == core.id;
+        let owns = |(_, holding): (_, &Holding)| {
+            holding.owner == core.id || holding.owner == who.holder.id
+        };
         let stacks = &world().stacks;
         if world().supervisor().regions(range).any(owns)
             || stacks.is_near(address)
@@ -692,20 +746,24 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
     }
     all.remove(address);
     drop(all);
-    take_away(core, address, block.map_or(bytes, |block| block.bytes));
+    let bytes = block.map_or(bytes, |block| block.bytes);
+    take_away(core, &core.holder, address, bytes);
+    if !std::ptr::eq(who.holder, &raw const core.holder) {
+        take_away(core, who.holder, address, bytes);
+    }
     Ok(block)
 }
 
 /// Takes memory of the host away from a domain, on all threads.
-pub(crate) fn take_away(core: &Core, address: u64, bytes: u64) {
+pub(crate) fn take_away(core: &Core, holder: &Holder, address: u64, bytes: u64) {
     if bytes != 0
         && let Ok(range) = words(address, bytes)
     {
         // What is kept for a call may not be whole any more.
         core.inner.edition.fetch_add(1, Ordering::Release);
         let mut supervisor = world().supervisor();
-        let _gone = rights::take_away(&mut supervisor, &core.holder, range);
+        let _gone = rights::take_away(&mut supervisor, holder, range);
         // What was handed over, and went again as a whole, is forgotten.
-        lock(&core.holder.taken).retain(|(taken, _)| !range.covers(*taken));
+        lock(&holder.taken).retain(|(taken, _)| !range.covers(*taken));
     }
 }

@@ -8,6 +8,8 @@
 
 use crate::core::{Core, Record, SeatAt};
 use crate::gates::{Frame, Here, Inner, Seat, here};
+use crate::holder::Holder;
+use crate::instance::Principal;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::world::{PRIVATE, world};
@@ -17,7 +19,7 @@ use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const CONTROL: u64 = 1 << 20;
@@ -75,6 +77,8 @@ pub(crate) struct Thread {
     /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
     pub(crate) deadline_of: *const Inner,
     pub(crate) late: *const Inner,
+    /// For which instances the host has said that it calls, the latest last.
+    pub(crate) scopes: Vec<&'static Principal>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.
@@ -109,6 +113,7 @@ struct Place {
     seat: Box<Seat>,
     _visit: Visit,
     core: &'static Core,
+    holder: &'static Holder,
     region: u64,
 }
 
@@ -155,7 +160,7 @@ impl Place {
         let life = lock(&self.core.life);
         match life.is_gone {
             true => world().stacks.give(self.region),
-            false => lock(&self.core.stacks).push(self.region),
+            false => lock(&self.holder.stacks).push(self.region),
         }
     }
 }
@@ -208,6 +213,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         refused: std::ptr::null(),
         deadline_of: std::ptr::null(),
         late: std::ptr::null(),
+        scopes: Vec::new(),
         ended: 0,
         calls: Vec::new(),
         private: block,
@@ -270,28 +276,38 @@ fn alternate_off(at: u64) {
 
 /// The calling thread's seat in a domain, if it has one.
 #[inline]
-pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
+pub(crate) fn known_seat(core: &Core, of: Option<&'static Principal>) -> Option<*mut Seat> {
     // SAFETY: `here` is the thread's own; its table has a slot for each index, and a seat in the table lives.
     unsafe {
         let seats = (*here()).seats;
         let seat = match seats.is_null() {
             true => std::ptr::null_mut(),
-            false => *seats.add(core.inner.index as usize),
+            false => *seats.add(index(core, of)),
         };
-        let is_it = !seat.is_null() && (*seat).inner == &raw const core.inner;
+        let is_it = !seat.is_null() && is_of(&*seat, core, of);
         is_it.then_some(seat)
     }
 }
 
+/// The place of a module's seat in a thread's list, or of its instance's.
+fn index(core: &Core, of: Option<&'static Principal>) -> usize {
+    of.map_or(core.inner.index, |principal| principal.index()) as usize
+}
+
+fn is_of(seat: &Seat, core: &Core, of: Option<&'static Principal>) -> bool {
+    let principal = of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast());
+    std::ptr::eq(seat.inner, &raw const core.inner) && seat.principal == principal
+}
+
 /// The calling thread's seat in a domain, made if it has none.
-pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
+pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::Result<*mut Seat> {
     let thread = this()?;
-    let index = core.inner.index as usize;
+    let index = index(core, of);
     let slot = (thread.private.seats() as *mut *mut Seat).wrapping_add(index);
     // SAFETY: the table has a slot for each index, and is the thread's own.
     let found = unsafe { *slot };
     // SAFETY: a seat in the table lives.
-    if !found.is_null() && unsafe { (*found).inner } == &raw const core.inner {
+    if !found.is_null() && is_of(unsafe { &*found }, core, of) {
         return Ok(found);
     }
     // The number was an ended domain's.
@@ -304,7 +320,7 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
         unsafe { *slot = std::ptr::null_mut() };
         thread.seats.swap_remove(old).leave();
     }
-    let place = Place::new(core)?;
+    let place = Place::new(core, of)?;
     let seat = (&raw const *place.seat).cast_mut();
     lock(&core.seats).push(SeatAt(seat));
     thread.seats.push(place);
@@ -316,7 +332,8 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
 }
 
 impl Place {
-    fn new(core: &'static Core) -> io::Result<Place> {
+    fn new(core: &'static Core, of: Option<&'static Principal>) -> io::Result<Place> {
+        let holder = of.map_or(&core.holder, |principal| &principal.holder);
         let locals = core
             .module
             .parts
@@ -324,7 +341,7 @@ impl Place {
             .as_ref()
             .map_or(0, |tls| tls.bytes + 2 * PAGE);
         let bytes = (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE);
-        let waiting = lock(&core.stacks).pop();
+        let waiting = lock(&holder.stacks).pop();
         let region = match waiting {
             Some(region) => region,
             None => {
@@ -337,12 +354,12 @@ impl Place {
                 let own = Permission::ReadWrite;
                 world()
                     .supervisor()
-                    .mprot_export(&ROOT, core.id, words, own)
+                    .mprot_export(&ROOT, holder.id, words, own)
                     .map_err(io::Error::other)?;
                 region
             }
         };
-        let mut visit = world().inside.visit(core.id);
+        let mut visit = world().inside.visit(holder.id);
         visit.leave();
         let top = fresh_top(core, region);
         let seat = Box::new(Seat {
@@ -359,11 +376,15 @@ impl Place {
             edition: 0,
             arguments: [0; 6],
             masks: [0; 6],
+            own: holder.view.own(),
+            principal: of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast()),
+            is_used: AtomicBool::new(false),
         });
         Ok(Place {
             seat,
             _visit: visit,
             core,
+            holder,
             region,
         })
     }
@@ -395,6 +416,26 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
     unsafe { (slot as *mut u64).write(pointer) };
     // As at a function's entry: the first stack argument is at a multiple of 16.
     top & !15
+}
+
+/// Clears the data stacks of an instance that nobody is in: what comes next must not find what was there.
+pub(crate) fn clear_stacks(core: &Core, of: &'static Principal) -> io::Result<()> {
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    for seat in lock(&core.seats).iter() {
+        // SAFETY: the seat lives; what is read does not change, and the flag is atomic.
+        let (seat, low) = unsafe { (&*seat.0, (*seat.0).low) };
+        if is_of(seat, core, Some(of)) && seat.is_used.swap(false, Ordering::Relaxed) {
+            let region = low & !(STACK_REGION - 1);
+            let end = region + STACK_REGION - STACK_MARGIN;
+            world().stacks.memory.map(low, end - low, both)?;
+            fresh_top(core, region);
+        }
+    }
+    // Those of threads that have ended.
+    for region in lock(&of.holder.stacks).drain(..) {
+        world().stacks.give(region);
+    }
+    Ok(())
 }
 
 /// Fresh thread-locals for all threads of a domain that nobody is in.

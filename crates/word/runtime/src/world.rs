@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::gates;
+use crate::instance::Words;
 use crate::memory::{Reserved, lock};
 use crate::report::Report;
 use crate::thunks::Thunks;
@@ -40,6 +41,7 @@ pub(crate) struct World {
     pub(crate) inside: Arc<Inside>,
     pub(crate) stacks: Stacks,
     pub(crate) private: Private,
+    pub(crate) words: Words,
     pub(crate) thunks: Thunks,
     /// By the supervisor's number; for reports.
     pub(crate) domains: Mutex<HashMap<DomainId, &'static Core>>,
@@ -174,6 +176,7 @@ impl World {
             inside,
             thunks,
             private,
+            words: Words::new().map_err(system("addresses for instances"))?,
             stacks: Stacks::new().map_err(system("addresses for stacks"))?,
             domains: Mutex::new(HashMap::new()),
             hook: Mutex::new(None),

@@ -205,6 +205,18 @@ fn sums_and_products_overflow_into_refusals() {
     assert!(scene.asks(0, u64::MAX, 0));
 }
 
+/// Of a call that never begins there is nothing to tell but its name and what was wrong.
+#[test]
+fn a_refusal_names_the_export() {
+    let size = Size::Sum(Number::of(1, Bits::I32).into());
+    let scene = Scene::new(&[Effect::In(0, size)]);
+    assert_eq!(function::<Fn2>(&scene.domain, "at")(64, u64::MAX), 0);
+    let report = scene.domain.take_reports().remove(0);
+    assert_eq!(report.export, "at");
+    let said = report.to_string();
+    assert!(said.contains("at: argument 0 has no size"), "{said}");
+}
+
 #[repr(C)]
 struct Buffer {
     used: u64,
