@@ -602,7 +602,7 @@ extern "C" fn mullion_word_instance_grant(
     guarded(|| {
         let instance = table::instance(instance)?;
         // SAFETY: as in `mullion_word_grant`.
-        Ok(unsafe { host()?.grant(instance, address as usize, bytes, write != 0) }?)
+        Ok(unsafe { instance.grant(address as usize, bytes, write != 0) }?)
     })
 }
 

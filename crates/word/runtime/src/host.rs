@@ -2,7 +2,6 @@
 
 use crate::core::{Core, Domain};
 use crate::holder::Holder;
-use crate::lease::Grantee;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
@@ -12,7 +11,7 @@ use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
 use crate::{fault, watchdog};
-use mullion_supervisor::{Permission, Range};
+use mullion_supervisor::{AuditLog, Permission, Range};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -92,30 +91,20 @@ impl Host {
         unsafe { self.learn_with(module, policy, &mut load::dlsym, hook) }
     }
 
-    /// Lets a domain, or an instance of it as long as it lives, read, or read and write, memory of the host until
-    /// [`revoke`](Self::revoke).
+    /// Lets a domain read, or read and write, memory of the host until [`revoke`](Self::revoke).
     ///
     /// # Safety
     /// The host bears what the domain writes there, at any time.
     pub unsafe fn grant(
         &self,
-        to: impl Into<Grantee>,
+        domain: &Domain,
         address: usize,
         bytes: usize,
         write: bool,
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        match to.into() {
-            Grantee::Module(domain) => {
-                let mut supervisor = world().supervisor();
-                raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
-            }
-            Grantee::Instance(instance) => instance.with(|holder, kept| {
-                let mut supervisor = world().supervisor();
-                kept.push(raise(&mut supervisor, holder, range, right(write), false)?);
-                Ok(())
-            }),
-        }
+        let mut supervisor = world().supervisor();
+        raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -124,17 +113,15 @@ impl Host {
     /// As there.
     pub unsafe fn grant_for(
         &self,
-        to: impl Into<Grantee>,
+        domain: &Domain,
         address: usize,
         bytes: usize,
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        to.into().with(|holder| {
-            let mut supervisor = world().supervisor();
-            let raised = raise(&mut supervisor, holder, range, right(write), true)?;
-            Ok(Granted(Some(raised)))
-        })
+        let (mut supervisor, holder) = (world().supervisor(), &domain.core.holder);
+        let raised = raise(&mut supervisor, holder, range, right(write), true)?;
+        Ok(Granted(Some(raised)))
     }
 
     /// Prepares what [`grant_for`](Self::grant_for) does.
@@ -192,6 +179,18 @@ impl Host {
         let from = from.core.holder.subject;
         load::export_gate(&mut world().supervisor(), from, to.core.id, gate)?;
         Ok(())
+    }
+
+    /// Keeps the latest `decisions` of the supervisor from now on: who was granted and lost what, made and ended. A log that is
+    /// to be replayed by the hardware model (docs/model.md) begins before the first domain, and loses none.
+    pub fn start_audit(&self, decisions: usize) {
+        world().supervisor().start_audit(decisions);
+    }
+
+    /// Ends that, and gives what was kept.
+    #[must_use]
+    pub fn take_audit(&self) -> Option<AuditLog> {
+        world().supervisor().stop_audit()
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.

@@ -23,7 +23,7 @@ use crate::holder::Holder;
 use crate::keep::barrier;
 use crate::memory::{Reserved, lock};
 use crate::policy::{Effect, FunctionPolicy};
-use crate::rights::{GrantError, ROOT, Raised, lower_all, take_all_away};
+use crate::rights::{GrantError, ROOT, Raised, lower_all, raise, right, take_all_away, words};
 use crate::thread;
 use crate::world::world;
 use mullion_supervisor::{Error, GroupId, Permission, Range};
@@ -289,6 +289,25 @@ impl Domain {
 }
 
 impl Instance {
+    /// Lets this instance alone read, or read and write, memory of the host until it ends, or until
+    /// [`Host::revoke`](crate::Host::revoke).
+    ///
+    /// # Safety
+    /// The host bears what it writes there.
+    pub unsafe fn grant(
+        &self,
+        address: usize,
+        bytes: usize,
+        write: bool,
+    ) -> Result<(), GrantError> {
+        let range = words(address as u64, bytes as u64)?;
+        self.with(|holder, kept| {
+            let mut supervisor = world().supervisor();
+            kept.push(raise(&mut supervisor, holder, range, right(write), false)?);
+            Ok(())
+        })
+    }
+
     /// Another name for it: of a connection's request, or of its pool.
     pub fn also(&self, name: u64) -> Result<(), InstanceError> {
         let core = self.principal.core;

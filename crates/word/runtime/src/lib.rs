@@ -48,6 +48,7 @@ mod world;
 pub use core::Domain;
 pub use domain::EndError;
 pub use host::{Granted, Host, PreparedGrant};
+pub use mullion_supervisor::AuditLog;
 pub use instance::{Instance, InstanceError};
 pub use lease::{Grantee, Lease, caller, calling};
 pub use load::LoadError;

@@ -78,7 +78,7 @@ pub enum LoadError {
         /// Which function.
         name: String,
         /// Its effect.
-        effect: Effect,
+        effect: Box<Effect>,
     },
     /// No symbol table says how large a variable is.
     #[error(
@@ -126,6 +126,7 @@ pub(crate) fn load(
         }
         if let Some(effect) = function.misfit() {
             let name = name.clone();
+            let effect = Box::new(effect);
             return Err(LoadError::Misfit { name, effect });
         }
     }

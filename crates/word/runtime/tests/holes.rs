@@ -183,7 +183,7 @@ fn a_control_stack_is_nobodys() {
     }
     let private = Lease::new();
     // SAFETY: as above.
-    assert!(unsafe { private.grant(&domain, at as usize, 4, true) }.is_err());
+    assert!(unsafe { private.grant(domain, at as usize, 4, true) }.is_err());
     // The stacks of handlers: what a handler saves there is what the thread goes on with.
     // SAFETY: it asks.
     let alternate = unsafe {

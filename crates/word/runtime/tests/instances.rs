@@ -180,11 +180,7 @@ impl Scene {
 
     fn grant(&self, to: Instance, of: &[AtomicU64], write: bool) {
         // SAFETY: they are the test's own.
-        unsafe {
-            self.host
-                .grant(to, of.as_ptr() as usize, 8 * of.len(), write)
-        }
-        .unwrap();
+        unsafe { to.grant(of.as_ptr() as usize, 8 * of.len(), write) }.unwrap();
     }
 }
 
@@ -321,7 +317,7 @@ fn names_are_for_living_instances() {
     assert!(matches!(a.end(), Err(EndError::Gone)));
     assert!(matches!(a.also(9), Err(InstanceError::Ended)));
     // SAFETY: it must be refused.
-    let granted = unsafe { scene.host.grant(a, at as usize, 4, true) };
+    let granted = unsafe { a.grant(at as usize, 4, true) };
     assert_eq!(granted, Err(GrantError::Ended));
     // A module without instances has none.
     let plain = scene

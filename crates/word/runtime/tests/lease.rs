@@ -128,10 +128,10 @@ fn leases_overlap_and_count_for_themselves() {
     let is = |domain: &Domain, word: usize| domain.permission(at + 4 * word);
     // SAFETY: they are the test's own.
     unsafe {
-        long.grant(&domain, at, 64, false).unwrap();
-        long.grant(&other, at, 16, true).unwrap();
-        short.grant(&domain, at + 8, 8, true).unwrap();
-        short.grant(&domain, at + 8, 8, true).unwrap();
+        long.grant(domain, at, 64, false).unwrap();
+        long.grant(other, at, 16, true).unwrap();
+        short.grant(domain, at + 8, 8, true).unwrap();
+        short.grant(domain, at + 8, 8, true).unwrap();
     }
     assert_eq!((long.count(), short.count()), (2, 2));
     assert_eq!(is(&domain, 2), Permission::ReadWrite);
@@ -144,7 +144,7 @@ fn leases_overlap_and_count_for_themselves() {
     // What the host takes away altogether does not come back, nor does an older lease take a newer one's.
     host.revoke(at, 64).unwrap();
     // SAFETY: as above.
-    unsafe { short.grant(&domain, at, 16, true).unwrap() };
+    unsafe { short.grant(domain, at, 16, true).unwrap() };
     drop(long);
     assert_eq!(is(&domain, 0), Permission::ReadWrite);
     assert_eq!(
@@ -163,7 +163,7 @@ fn many_grants_of_one_lease_end_at_once() {
     let lease = Lease::new();
     for n in 0..10_000 {
         // SAFETY: they are the test's own.
-        unsafe { lease.grant(&domain, at + 16 * n, 12, n % 2 == 0) }.unwrap();
+        unsafe { lease.grant(domain, at + 16 * n, 12, n % 2 == 0) }.unwrap();
     }
     assert_eq!(domain.permission(at + 16 * 9_998), Permission::ReadWrite);
     assert_eq!(domain.permission(at + 16 * 9_999), Permission::Read);
