@@ -130,6 +130,58 @@ static inline mullion_word_size mullion_word_text(void)
     return size;
 }
 
+/* Integers of fewer than 64 bits: what a register has beyond them is not looked at. */
+#define MULLION_WORD_U8 0
+#define MULLION_WORD_I8 1
+#define MULLION_WORD_U16 2
+#define MULLION_WORD_I16 3
+#define MULLION_WORD_U32 4
+#define MULLION_WORD_I32 5
+#define MULLION_WORD_U64 6
+#define MULLION_WORD_I64 7
+
+/* As many as this argument says, which has this type: MULLION_WORD_I32 for an `int`. */
+static inline mullion_word_size mullion_word_typed(uint8_t argument, uint8_t type)
+{
+    mullion_word_size size = { 4, 0, 0, 0 };
+    size.first = argument;
+    size.second = type;
+    return size;
+}
+
+/* As many as the field says that lies so far behind where this argument points: offsetof(struct s, length). */
+static inline mullion_word_size mullion_word_field(uint8_t argument, size_t offset, uint8_t type)
+{
+    mullion_word_size size = { 5, 0, 0, 0 };
+    size.first = argument;
+    size.second = type;
+    size.bytes = offset;
+    return size;
+}
+
+/* Pointers up to the first null pointer, that included: only to be read, as the next one. */
+static inline mullion_word_size mullion_word_list(void)
+{
+    mullion_word_size size = { 6, 0, 0, 0 };
+    return size;
+}
+
+/* The same, and the text behind each. */
+static inline mullion_word_size mullion_word_texts(void)
+{
+    mullion_word_size size = { 7, 0, 0, 0 };
+    return size;
+}
+
+/* An array of struct iovec, which is read, and what each of them describes. The argument has how many there are. */
+static inline mullion_word_size mullion_word_vectors(uint8_t argument, uint8_t type)
+{
+    mullion_word_size size = { 8, 0, 0, 0 };
+    size.first = argument;
+    size.second = type;
+    return size;
+}
+
 /* What a call does with what an argument points to. Where the host calls a module, the module gets the right for the
  * length of the call. Where a module calls the host, it must have the right itself. */
 typedef struct {
@@ -195,6 +247,12 @@ static inline mullion_word_effect mullion_word_callback(uint8_t argument)
     return mullion_word_effect_of(8, argument, mullion_word_bytes(0));
 }
 
+/* The call is for the instance of the module that this argument names; null is for none. Only for exports. */
+static inline mullion_word_effect mullion_word_for_instance(uint8_t argument)
+{
+    return mullion_word_effect_of(9, argument, mullion_word_bytes(0));
+}
+
 /* What is true of one function. */
 typedef struct {
     const mullion_word_effect *effects;
@@ -210,6 +268,9 @@ typedef struct { uint64_t number; } mullion_word_policy;
 
 /* A policy that allows nothing. */
 mullion_word_status mullion_word_policy_new(mullion_word_policy *made);
+
+/* A policy as text (docs/word-policy.md). The functions of `allow` are found by the dynamic linker. */
+mullion_word_status mullion_word_policy_parse(const char *text, mullion_word_policy *made);
 
 mullion_word_status mullion_word_policy_free(mullion_word_policy policy);
 
@@ -239,9 +300,18 @@ typedef struct {
     uint64_t memory;
     /* Bytes of each data stack: 256 KiB by default, at most 6 MiB. */
     uint64_t stack;
+    /* Bytes of the module's own code and data: 256 MiB by default. The table takes half as much memory. */
+    uint64_t image;
 } mullion_word_limits;
 
 mullion_word_status mullion_word_policy_limits(mullion_word_policy policy, const mullion_word_limits *limits);
+
+/* The module may read, or read and write, this variable of the host, which the dynamic linker finds. With 0 bytes it is as
+ * large as the symbol table of its file says. */
+mullion_word_status mullion_word_policy_data(mullion_word_policy policy, const char *name, uint64_t bytes, int write);
+
+/* When the domain is unloaded, its memory stays mapped as it is: for hosts that keep pointers into unloaded modules. */
+mullion_word_status mullion_word_policy_stays_mapped(mullion_word_policy policy);
 
 /* ---- Domains ------------------------------------------------------------ */
 
@@ -261,6 +331,18 @@ mullion_word_status mullion_word_symbol(mullion_word_domain domain, const char *
 
 /* Where the module's file begins, for debuggers: `add-symbol-file FILE -o BASE` in gdb. */
 mullion_word_status mullion_word_base(mullion_word_domain domain, uintptr_t *base);
+
+/* Whether these bytes lie in the module's own data: for hosts that read a structure of the module in place. The module may
+ * change them at any time. Of a bad handle: 0. */
+int mullion_word_has_data(mullion_word_domain domain, const void *address, size_t bytes);
+
+/* Whether an address is that of a function of the module that may be called from outside. A host that calls by a pointer
+ * from the module's data asks this first, with the pointer that it then calls. Of a bad handle: 0. */
+int mullion_word_has_function(mullion_word_domain domain, const void *address);
+
+/* For a function of the host: the module that has called it. MULLION_WORD_NOTHING if none has, on this thread, or one
+ * that was not made by this interface. */
+mullion_word_status mullion_word_caller(mullion_word_domain *caller);
 
 /* Whether it takes no calls: after a fault, or at its end. Of a bad handle: 1. */
 int mullion_word_is_ended(mullion_word_domain domain);
@@ -304,6 +386,54 @@ mullion_word_status mullion_word_prepared_revoke(mullion_word_prepared prepared)
 
 /* What is granted by it goes. */
 mullion_word_status mullion_word_prepared_free(mullion_word_prepared prepared);
+
+typedef struct { uint64_t number; } mullion_word_lease;
+
+/* Grants that end together, as a pool's blocks do. They may be to several domains, may overlap, and may be made in a
+ * function of the host that a module calls. */
+mullion_word_status mullion_word_lease_new(mullion_word_lease *lease);
+
+mullion_word_status mullion_word_lease_grant(mullion_word_lease lease, mullion_word_domain domain, const void *address,
+                                             size_t bytes, int write);
+
+/* To the module that has called the function of the host that runs, or to the instance that it runs for; MULLION_WORD_NOTHING if none has. */
+mullion_word_status mullion_word_lease_grant_caller(mullion_word_lease lease, const void *address, size_t bytes, int write);
+
+/* Takes all of them back, and waits for threads once. The lease can be used again. */
+mullion_word_status mullion_word_lease_clear(mullion_word_lease lease);
+
+/* The same, and the lease is freed. */
+mullion_word_status mullion_word_lease_end(mullion_word_lease lease);
+
+/* ---- Instances ---------------------------------------------------------- */
+
+/* One module, many requests: what is granted to an instance, calls for other instances cannot touch. All of them have what
+ * the module has. */
+typedef struct { uint64_t number; } mullion_word_instance;
+
+/* The module has instances, also if no export names one by an argument. */
+mullion_word_status mullion_word_policy_instances(mullion_word_policy policy);
+
+/* An instance with a name, which is not null: the address of the request, say. */
+mullion_word_status mullion_word_instance_new(mullion_word_domain domain, const void *name, mullion_word_instance *made);
+
+/* Another name for it. */
+mullion_word_status mullion_word_instance_also(mullion_word_instance instance, const void *name);
+
+/* What is granted to the instance alone, until it ends; or until the lease ends. */
+mullion_word_status mullion_word_instance_grant(mullion_word_instance instance, const void *address, size_t bytes,
+                                                int write);
+
+mullion_word_status mullion_word_lease_grant_instance(mullion_word_lease lease, mullion_word_instance instance,
+                                                      const void *address, size_t bytes, int write);
+
+/* Calls on this thread are for the instance until mullion_word_instance_leave(), if no argument names another one. */
+mullion_word_status mullion_word_instance_enter(mullion_word_instance instance);
+
+mullion_word_status mullion_word_instance_leave(mullion_word_instance instance);
+
+/* What it was granted goes, and its blocks go back. MULLION_WORD_IN_USE while a call for it has not returned. */
+mullion_word_status mullion_word_instance_end(mullion_word_instance instance);
 
 /* ---- Faults ------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@ typedef long (*discount_function)(struct item *, size_t);
 typedef long (*number_function)(long);
 typedef long (*item_function)(const struct item *);
 typedef long (*plain_function)(void);
+typedef long (*spoil_function)(long (*)(void));
 typedef double (*mean_function)(double, double);
 
 /* The module may call it, with what it may read itself. */
@@ -25,6 +26,17 @@ long say(const char *text)
 {
     printf("the module says %s\n", text);
     return (long)strlen(text);
+}
+
+/* A pool with one item. What it gives is the calling module's until the pool is cleared. */
+static struct item pool;
+static mullion_word_lease lease;
+static mullion_word_domain asked_by;
+
+struct item *pool_item(void)
+{
+    mullion_word_caller(&asked_by);
+    return mullion_word_lease_grant_caller(lease, &pool, sizeof pool, 1) ? NULL : &pool;
 }
 
 #define DO(call)                                                                                   \
@@ -58,6 +70,11 @@ static void *find(mullion_word_domain domain, const char *name)
         memcpy(&function, &found_, sizeof found_);                                                 \
     } while (0)
 
+static long host_function(void)
+{
+    return 0;
+}
+
 static void on_fault(void *user, const mullion_word_report *report)
 {
     printf("%s\n", report->text);
@@ -76,7 +93,7 @@ static mullion_word_policy make_policy(void)
     mullion_word_row total = { totals, 2, 0, -1, 0 };
     mullion_word_row item = { items, 1, 0, -1, 0 };
     mullion_word_row text = { texts, 1, 0, 0, 0 };
-    mullion_word_limits limits = { 0, 1 << 20, 0 };
+    mullion_word_limits limits = { 0, 1 << 20, 0, 0 };
     long (*function)(const char *) = say;
     void *address;
     memcpy(&address, &function, sizeof address);
@@ -84,6 +101,10 @@ static mullion_word_policy make_policy(void)
     DO(mullion_word_policy_new(&policy));
     DO(mullion_word_policy_allocators(policy));
     DO(mullion_word_policy_offer(policy, "say", address, &text));
+    struct item *(*of_pool)(void) = pool_item;
+    memcpy(&address, &of_pool, sizeof address);
+    DO(mullion_word_policy_offer(policy, "pool_item", address, NULL));
+    DO(mullion_word_policy_stays_mapped(policy));
     DO(mullion_word_policy_export(policy, "total", &total));
     DO(mullion_word_policy_export(policy, "discount", &item));
     DO(mullion_word_policy_export(policy, "remember", &item));
@@ -109,7 +130,10 @@ int main(int count, char **arguments)
     mullion_word_prepared prepared;
     struct item items[] = { { 3, 4 }, { 5, 6 } };
     struct summary summary = { 0, 0 };
+    struct record *record;
+    void *data = NULL;
     int faults = 0, notes = 0;
+    spoil_function spoil;
     total_function total;
     discount_function discount;
     number_function told;
@@ -169,11 +193,32 @@ int main(int count, char **arguments)
     DO(mullion_word_take_report(domain, &report));
     EXPECT(strstr(report.allow, "discount: inout("));
 
+    /* What a pool has given goes with the pool. A structure of the module is read in place. */
+    DO(mullion_word_restart(domain));
+    DO(mullion_word_lease_new(&lease));
+    DO(mullion_word_symbol(domain, "record", &data));
+    record = (struct record *)data;
+    EXPECT(mullion_word_has_data(domain, record, sizeof *record) && !mullion_word_has_data(domain, &pool, 4));
+    memcpy(&data, &record->pooled, sizeof data);
+    EXPECT(mullion_word_has_function(domain, data));
+    EXPECT(record->pooled() == 1 && record->pooled() == 2 && pool.number == 2);
+    EXPECT(asked_by.number == domain.number && mullion_word_caller(&asked_by) == MULLION_WORD_NOTHING);
+    DO(mullion_word_lease_clear(lease));
+    EXPECT(record->pooled() == -1 && pool.number == 2 && faults == 3);
+    DO(mullion_word_restart(domain));
+    EXPECT(record->pooled() == 3);
+    DO(mullion_word_lease_end(lease));
+    EXPECT(mullion_word_lease_end(lease) == MULLION_WORD_BAD_HANDLE);
+    FIND(domain, spoil);
+    EXPECT(spoil(host_function) == 1);
+    memcpy(&data, &record->pooled, sizeof data);
+    EXPECT(!mullion_word_has_function(domain, data));
+
     /* A domain that learns is not confined, and tells. */
     DO(mullion_word_learn(module, policy, note, &notes, &second));
     FIND(second, remember);
     FIND(second, recall);
-    EXPECT(remember(items) == 3 && recall() == 3 && notes == 1 && faults == 2);
+    EXPECT(remember(items) == 3 && recall() == 3 && notes == 1 && faults == 3);
     DO(mullion_word_unload(second));
     EXPECT(recall() == -1);
 
@@ -182,6 +227,7 @@ int main(int count, char **arguments)
     EXPECT(mullion_word_unload(second) == MULLION_WORD_BAD_HANDLE);
     EXPECT(mullion_word_load(module, policy, NULL) == MULLION_WORD_BAD_ARGUMENT);
     DO(mullion_word_unload(domain));
+    EXPECT(strcmp(record->name, "example") == 0); /* it stays mapped */
     DO(mullion_word_policy_free(policy));
     DO(mullion_word_module_free(module));
     printf("content\n");

@@ -14,7 +14,14 @@ struct summary {
     long calls;
 };
 
+/* What the host reads of the module. */
+struct record {
+    const char *name;
+    long (*pooled)(void);
+};
+
 /* Of the host. */
+struct item *pool_item(void);
 long say(const char *text);
 
 #endif

@@ -56,6 +56,25 @@ long recall(void)
     return remembered->price;
 }
 
+/* The host's pool gives it an item, which is the module's as long as the pool lives. */
+static struct item *pooled_item;
+
+long pooled(void)
+{
+    if (!pooled_item)
+        pooled_item = pool_item();
+    return ++pooled_item->number;
+}
+
+/* The host reads this in place, and calls by the pointer in it. */
+struct record record = { "example", pooled };
+
+long spoil(long (*other)(void))
+{
+    record.pooled = other;
+    return 1;
+}
+
 double mean(double a, double b)
 {
     return (a + b) / 2;

@@ -55,6 +55,7 @@ fn run(arguments: Vec<OsString>, seconds: Option<u64>) -> anyhow::Result<u8> {
         time: seconds.map(Duration::from_secs),
         memory: 4 << 30,
         stack: 6 << 20,
+        image: 2 << 30,
     };
     let policy = library::policy(verified.imports()).limits(limits);
     let host = Host::new()?;

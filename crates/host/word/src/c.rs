@@ -5,11 +5,13 @@
 use crate::effect::{CEffect, CRow, row};
 use crate::report::{CNote, CReport, Hook, Texts};
 use crate::runtime::{
-    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, Limits, LoadError, Note, Policy,
+    Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, InstanceError, Lease, Limits,
+    LoadError, Note, Policy, caller, calling,
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
 use crate::{OpenError, module, read};
+use mullion_word_policy::{File, Interface};
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -27,6 +29,7 @@ pub(crate) struct CLimits {
     nanoseconds: u64,
     memory: u64,
     stack: u64,
+    image: u64,
 }
 
 impl From<GrantError> for Failure {
@@ -175,6 +178,18 @@ extern "C" fn mullion_word_policy_new(made: *mut u64) -> Status {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_parse(written: *const c_char, made: *mut u64) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        let wrong = |error: String| Failure::new(Status::BAD_ARGUMENT, error);
+        let file = File::parse(name(written)?).map_err(|error| wrong(error.to_string()))?;
+        let policy = Interface::new(&[]).policy(&file);
+        let policy = policy.map_err(|error| wrong(error.to_string()))?;
+        put(made, table::add(Object::Policy(policy)))
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn mullion_word_policy_free(handle: u64) -> Status {
     guarded(|| table::take(handle, |object| matches!(object, Object::Policy(_))).map(drop))
 }
@@ -250,8 +265,29 @@ extern "C" fn mullion_word_policy_limits(policy: u64, limits: *const CLimits) ->
         if given.stack != 0 {
             limits.stack = given.stack;
         }
+        if given.image != 0 {
+            limits.image = given.image;
+        }
         change(policy, |policy| policy.limits(limits))
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_data(
+    policy: u64,
+    variable: *const c_char,
+    bytes: u64,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (name, bytes) = (name(variable)?, (bytes != 0).then_some(bytes));
+        change(policy, |policy| policy.data(name, bytes, write != 0))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_stays_mapped(policy: u64) -> Status {
+    guarded(|| change(policy, Policy::stays_mapped))
 }
 
 // ---- Domains
@@ -323,6 +359,31 @@ fn find(
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_base(domain: u64, base: *mut usize) -> Status {
     guarded(|| put(base, table::domain(domain)?.base()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_has_data(domain: u64, address: *const c_void, bytes: usize) -> i32 {
+    let found = table::domain(domain).map(|domain| domain.has_data(address as usize, bytes));
+    found.unwrap_or(false).into()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_has_function(domain: u64, address: *const c_void) -> i32 {
+    let found = table::domain(domain).map(|domain| domain.has_function(address as usize));
+    found.unwrap_or(false).into()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_caller(found: *mut u64) -> Status {
+    guarded(|| {
+        has_place(found)?;
+        let handle = caller().and_then(|domain| table::handle_of(&domain));
+        put(found, handle.ok_or_else(no_caller)?)
+    })
+}
+
+fn no_caller() -> Failure {
+    Failure::new(Status::NOTHING, "no module has called on this thread")
 }
 
 #[unsafe(no_mangle)]
@@ -437,6 +498,151 @@ extern "C" fn mullion_word_prepared_revoke(handle: u64) -> Status {
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_free(handle: u64) -> Status {
     guarded(|| table::take(handle, |object| matches!(object, Object::Prepared(_))).map(drop))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_new(made: *mut u64) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        put(made, table::add(Object::Lease(Lease::new().into())))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant(
+    lease: u64,
+    domain: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (lease, domain) = (table::lease(lease)?, table::domain(domain)?);
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(domain, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant_caller(
+    lease: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let lease = table::lease(lease)?;
+        let caller = calling().ok_or_else(no_caller)?;
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(caller, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_clear(lease: u64) -> Status {
+    guarded(|| {
+        table::lease(lease)?.end();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_end(handle: u64) -> Status {
+    guarded(|| {
+        let lease = table::lease(handle)?;
+        table::take(handle, |object| matches!(object, Object::Lease(_)))?;
+        lease.end();
+        Ok(())
+    })
+}
+
+// ---- Instances
+
+impl From<InstanceError> for Failure {
+    fn from(error: InstanceError) -> Failure {
+        let status = match &error {
+            InstanceError::Taken { .. } | InstanceError::None(_) => Status::BAD_ARGUMENT,
+            InstanceError::Ended => Status::BAD_HANDLE,
+            InstanceError::Refused(_) => Status::REFUSED,
+        };
+        Failure::new(status, error)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_policy_instances(policy: u64) -> Status {
+    guarded(|| change(policy, Policy::instances))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_new(
+    domain: u64,
+    name: *const c_void,
+    made: *mut u64,
+) -> Status {
+    guarded(|| {
+        has_place(made)?;
+        let instance = table::domain(domain)?.instance(name as u64)?;
+        put(made, table::add(Object::Instance(instance)))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_also(instance: u64, name: *const c_void) -> Status {
+    guarded(|| Ok(table::instance(instance)?.also(name as u64)?))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_grant(
+    instance: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let instance = table::instance(instance)?;
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { instance.grant(address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_lease_grant_instance(
+    lease: u64,
+    instance: u64,
+    address: *const c_void,
+    bytes: usize,
+    write: i32,
+) -> Status {
+    guarded(|| {
+        let (lease, instance) = (table::lease(lease)?, table::instance(instance)?);
+        // SAFETY: as in `mullion_word_grant`.
+        Ok(unsafe { lease.grant(instance, address as usize, bytes, write != 0) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_enter(instance: u64) -> Status {
+    guarded(|| {
+        table::instance(instance)?.enter();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_leave(instance: u64) -> Status {
+    guarded(|| {
+        table::instance(instance)?.leave();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_instance_end(handle: u64) -> Status {
+    guarded(|| {
+        table::instance(handle)?.end()?;
+        table::take(handle, |object| matches!(object, Object::Instance(_))).map(drop)
+    })
 }
 
 // ---- Faults

@@ -1,6 +1,6 @@
 //! Rows of policies, as C lays them out.
 
-use crate::runtime::{Effect, FunctionPolicy, Size};
+use crate::runtime::{Bits, Effect, FunctionPolicy, Number, Size};
 use crate::status::{Failure, Status};
 
 /// `mullion_word_size`.
@@ -44,8 +44,26 @@ impl CSize {
             1 => Ok(Size::Argument(self.first)),
             2 => Ok(Size::Product(self.first, self.second)),
             3 => Ok(Size::Text),
+            4 => Ok(Size::Sum(Number::of(self.first, self.bits()?).into())),
+            5 => {
+                let offset = u32::try_from(self.bytes).map_err(|_| wrong("offset of a field"))?;
+                let field = Number::field(self.first, offset, self.bits()?);
+                Ok(Size::Sum(field.into()))
+            }
+            6 => Ok(Size::List),
+            7 => Ok(Size::Texts),
+            8 => Ok(Size::Vectors(Number::of(self.first, self.bits()?).into())),
             _ => Err(wrong("kind of size")),
         }
+    }
+}
+
+impl CSize {
+    fn bits(self) -> Result<Bits, Failure> {
+        use Bits::{I8, I16, I32, I64, U8, U16, U32, U64};
+        let all = [U8, I8, U16, I16, U32, I32, U64, I64];
+        let found = all.get(usize::from(self.second)).copied();
+        found.ok_or_else(|| wrong("type of an integer"))
     }
 }
 
@@ -61,6 +79,7 @@ impl CEffect {
             6 => Ok(Effect::Frees(at)),
             7 => Ok(Effect::Moves(at, size)),
             8 => Ok(Effect::Callback(at)),
+            9 => Ok(Effect::Instance(at)),
             _ => Err(wrong("kind of effect")),
         }
     }

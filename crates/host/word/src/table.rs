@@ -1,8 +1,8 @@
 //! Handles of C: numbers with a generation, so that a stale one is an error and no more.
 
-use crate::runtime::{Domain, Granted, Module, Policy, PreparedGrant};
+use crate::runtime::{Domain, Granted, Instance, Lease, Module, Policy, PreparedGrant};
 use crate::status::{Failure, Status};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a handle stands for.
 pub(crate) enum Object {
@@ -13,6 +13,8 @@ pub(crate) enum Object {
     #[expect(dead_code, reason = "it is kept for its end")]
     Granted(Granted),
     Prepared(Arc<Mutex<PreparedGrant>>),
+    Lease(Arc<Lease>),
+    Instance(Instance),
 }
 
 struct Slot {
@@ -20,22 +22,32 @@ struct Slot {
     object: Option<Object>,
 }
 
-static SLOTS: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+/// All slots, and those that are free.
+struct Slots {
+    all: Vec<Slot>,
+    free: Vec<usize>,
+}
+
+static SLOTS: Mutex<Slots> = Mutex::new(Slots {
+    all: Vec::new(),
+    free: Vec::new(),
+});
+
+fn lock() -> MutexGuard<'static, Slots> {
+    SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Generation and place; 0 is no handle, because generations begin at 1.
 pub(crate) fn add(object: Object) -> u64 {
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let free = slots
-        .iter()
-        .position(|slot| slot.object.is_none() && slot.generation < u32::MAX);
-    let at = free.unwrap_or_else(|| {
-        slots.push(Slot {
+    let mut slots = lock();
+    let at = slots.free.pop().unwrap_or_else(|| {
+        slots.all.push(Slot {
             generation: 0,
             object: None,
         });
-        slots.len() - 1
+        slots.all.len() - 1
     });
-    let slot = &mut slots[at];
+    let slot = &mut slots.all[at];
     slot.generation += 1;
     slot.object = Some(object);
     u64::from(slot.generation) << 32 | at as u64
@@ -51,16 +63,22 @@ pub(crate) fn with<T>(
     handle: u64,
     find: impl FnOnce(&mut Object) -> Option<T>,
 ) -> Result<T, Failure> {
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let object = of(&mut slots, handle).and_then(Option::as_mut);
+    let mut slots = lock();
+    let object = of(&mut slots.all, handle).and_then(Option::as_mut);
     object.and_then(find).ok_or_else(bad)
 }
 
 /// Takes what `is_it` of the handle away. It is dropped by the caller, behind the lock.
 pub(crate) fn take(handle: u64, is_it: impl Fn(&Object) -> bool) -> Result<Object, Failure> {
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = of(&mut slots, handle).filter(|object| object.as_ref().is_some_and(is_it));
-    found.and_then(Option::take).ok_or_else(bad)
+    let mut slots = lock();
+    let Slots { all, free } = &mut *slots;
+    let found = of(all, handle).filter(|object| object.as_ref().is_some_and(is_it));
+    let taken = found.and_then(Option::take).ok_or_else(bad)?;
+    // A place whose generations are used up is not given out again.
+    if handle >> 32 < u64::from(u32::MAX) {
+        free.push((handle & u64::from(u32::MAX)) as usize);
+    }
+    Ok(taken)
 }
 
 fn bad() -> Failure {
@@ -96,4 +114,26 @@ pub(crate) fn prepared(handle: u64) -> Result<Arc<Mutex<PreparedGrant>>, Failure
         Object::Prepared(prepared) => Some(Arc::clone(prepared)),
         _ => None,
     })
+}
+
+pub(crate) fn instance(handle: u64) -> Result<Instance, Failure> {
+    with(handle, |object| match object {
+        Object::Instance(instance) => Some(*instance),
+        _ => None,
+    })
+}
+
+pub(crate) fn lease(handle: u64) -> Result<Arc<Lease>, Failure> {
+    with(handle, |object| match object {
+        Object::Lease(lease) => Some(Arc::clone(lease)),
+        _ => None,
+    })
+}
+
+/// The handle of a domain that was made by the interface in C.
+pub(crate) fn handle_of(domain: &Domain) -> Option<u64> {
+    let slots = lock();
+    let is_it = |slot: &Slot| matches!(&slot.object, Some(Object::Domain(found)) if found.id() == domain.id());
+    let at = slots.all.iter().position(is_it)?;
+    Some(u64::from(slots.all[at].generation) << 32 | at as u64)
 }

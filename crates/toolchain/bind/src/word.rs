@@ -32,8 +32,10 @@ pub struct Described {
 #[derive(Clone, Debug)]
 enum Type {
     Void,
-    Character,
-    Number,
+    /// As policies call it.
+    Character(&'static str),
+    /// As policies call its type, if it is not 64 bits without a sign.
+    Number(Option<&'static str>),
     Float,
     /// By its name in C.
     Struct(String),
@@ -254,11 +256,11 @@ impl Reader {
 
     /// The type of specifiers; `alias` is a name of it, if it has no other.
     fn base(&mut self, specifiers: &[&TypeSpecifier], alias: Option<&str>) -> Type {
-        let mut found = Type::Number;
+        let mut found = Type::Number(integer(specifiers));
         for specifier in specifiers {
             found = match specifier {
                 TypeSpecifier::Void => Type::Void,
-                TypeSpecifier::Char => Type::Character,
+                TypeSpecifier::Char => Type::Character(character(specifiers)),
                 TypeSpecifier::Float | TypeSpecifier::Double => Type::Float,
                 TypeSpecifier::Struct(kind) => self.structure(&kind.node, alias),
                 TypeSpecifier::TypedefName(name) => {
@@ -373,10 +375,10 @@ impl Reader {
             .filter(|(_, kind)| !matches!(kind, Type::Float));
         for (number, (parameter, kind)) in integers.enumerate() {
             let effect = match kind {
-                Type::Number | Type::Character => continue,
+                Type::Number(_) | Type::Character(_) => continue,
                 Type::Function => Some(format!("callback({parameter})")),
                 Type::Pointer(to, is_constant) => match &**to {
-                    Type::Character if *is_constant => Some(format!("string({parameter})")),
+                    Type::Character(_) if *is_constant => Some(format!("string({parameter})")),
                     Type::Function => Some(format!("callback({parameter})")),
                     Type::Struct(tag) => sizes.get(tag).map(|bytes| {
                         let is_read = *is_constant || self.complete.get(tag) == Some(&true);
@@ -413,13 +415,44 @@ impl Function {
             .parameters
             .iter()
             .filter(|(_, kind)| !matches!(kind, Type::Float));
-        integers.map(|(name, _)| name.clone()).collect()
+        let typed = |(name, kind): &(String, Type)| match kind {
+            Type::Number(Some(kind)) => format!("{kind} {name}"),
+            Type::Character(kind) => format!("{kind} {name}"),
+            _ => name.clone(),
+        };
+        integers.map(typed).collect()
     }
 
     fn stacked(&self) -> u8 {
         let words = self.names().len().saturating_sub(REGISTERS);
         u8::try_from(words).unwrap_or(u8::MAX).min(16)
     }
+}
+
+fn character(specifiers: &[&TypeSpecifier]) -> &'static str {
+    let unsigned = |one: &&TypeSpecifier| matches!(one, TypeSpecifier::Unsigned);
+    match specifiers.iter().any(unsigned) {
+        true => "unsigned char",
+        false => "char",
+    }
+}
+
+/// The type of an integer, in the words of policies. A register has it in its lower part, and anything above.
+fn integer(specifiers: &[&TypeSpecifier]) -> Option<&'static str> {
+    let has = |wanted: fn(&TypeSpecifier) -> bool| specifiers.iter().any(|one| wanted(one));
+    let is_unsigned = has(|one| matches!(one, TypeSpecifier::Unsigned));
+    let (signed, unsigned) = if has(|one| matches!(one, TypeSpecifier::Bool)) {
+        ("bool", "bool")
+    } else if has(|one| matches!(one, TypeSpecifier::Enum(_))) {
+        ("u32", "u32")
+    } else if has(|one| matches!(one, TypeSpecifier::Short)) {
+        ("short", "unsigned short")
+    } else if has(|one| matches!(one, TypeSpecifier::Long)) {
+        return (!is_unsigned).then_some("long");
+    } else {
+        ("int", "unsigned int")
+    };
+    Some(if is_unsigned { unsigned } else { signed })
 }
 
 fn function_of(declarator: &Declarator) -> Option<&FunctionDeclarator> {
@@ -475,7 +508,18 @@ mod tests {
         int late(int a, int b, int c, int d, int e, int f, const char *g);
         void by_value(struct point p);
         void nothing(void);
+        void widths(short a, unsigned b, unsigned short c, long d, size_t e, _Bool f, enum { X } g, unsigned char h);
     ";
+    const WIDTHS: [&str; 8] = [
+        "short a",
+        "unsigned int b",
+        "unsigned short c",
+        "long d",
+        "e",
+        "bool f",
+        "u32 g",
+        "unsigned char h",
+    ];
 
     fn described(annotations: &str) -> Result<Described, BindError> {
         let scratch = tempfile::tempdir().expect("a temporary directory");
@@ -495,8 +539,9 @@ mod tests {
         assert_eq!(described.file.calls["many"].stacked, 1);
         assert_eq!(
             described.file.calls["move"].parameters,
-            ["to", "from", "times"]
+            ["to", "from", "int times"]
         );
+        assert_eq!(described.file.calls["widths"].parameters, WIDTHS);
         assert_eq!(effects("nothing"), [""; 0]);
         let left_out: Vec<&str> = described
             .left_out
@@ -507,7 +552,7 @@ mod tests {
         assert_eq!(left_out, expected);
         assert_eq!(
             described.file.calls.len() + left_out.len(),
-            12,
+            13,
             "and none of the system's"
         );
     }
@@ -521,6 +566,16 @@ mod tests {
             ["out(buffer, bytes)"]
         );
         assert_eq!(described.file.calls["move"].described(), [""; 0]);
+        // An `int` is read as one, whether the annotation says so or not.
+        let text = "[call.move]\neffects = [\"out(to, times)\"]";
+        let sized = super::tests::described(text).expect("good annotations");
+        let explicit =
+            "[call.f]\nparameters = [\"to\", \"from\", \"n\"]\neffects = [\"out(to, n:i32)\"]";
+        let explicit = File::parse(explicit).expect("it is right");
+        assert_eq!(
+            sized.file.calls["move"].effects,
+            explicit.calls["f"].effects
+        );
         assert!(described.file.calls.contains_key("title"));
         let again = File::parse(&described.text()).expect("what it writes can be read");
         assert_eq!(again, described.file);

@@ -3,12 +3,16 @@
 //! ```text
 //!   effect     = name "(" [ parameter [ "," size ] ] ")"
 //!   gives      = "gives" "(" size ")"
-//!   size       = number | value | value "*" value | "string"
-//!   value      = a name of the function's parameters, or "#" and its number from 0
+//!   size       = sum | "string" | "list" | "strings" | "vectors" "(" sum ")"
+//!   sum        = [ "-" ] term { ( "+" | "-" ) term }            at most three
+//!   term       = factor { "*" factor }                          at most two values
+//!   factor     = number | value
+//!   value      = argument [ "@" offset ] [ ":" type ]           "@": a field of what the argument points to
+//!   argument   = a name of the function's parameters, or "#" and its number from 0
 //!   parameter  = a name of the function's parameters, or its number from 0
 //! ```
 
-use mullion_word_runtime::{Effect, Size};
+use mullion_word_runtime::{Bits, Effect, Number, Size, Sum, Term};
 use std::fmt::Write;
 use thiserror::Error;
 
@@ -101,28 +105,37 @@ impl<'a> Reader<'a> {
             "gives" => |reader| reader.size().map(Effect::Gives),
             "frees" => |reader| reader.parameter().map(Effect::Frees),
             "callback" => |reader| reader.parameter().map(Effect::Callback),
+            "instance" => |reader| reader.parameter().map(Effect::Instance),
             "string" => |reader| reader.parameter().map(|at| Effect::In(at, Size::Text)),
+            "list" => |reader| reader.parameter().map(|at| Effect::In(at, Size::List)),
+            "strings" => |reader| reader.parameter().map(|at| Effect::In(at, Size::Texts)),
             _ => {
                 self.at = start;
                 return self.wrong(format!(
-                    "`{name}` is no effect: in, out, inout, string, takes, gives, frees, moves or callback"
+                    "`{name}` is no effect: in, out, inout, string, list, strings, takes, gives, frees, moves, callback or instance"
                 ));
             }
         };
         self.wants('(')?;
         let effect = form(self)?;
         self.wants(')')?;
-        let text = |size: Size| size == Size::Text;
+        let ends = |size: Size| matches!(size, Size::Text | Size::List | Size::Texts);
         match effect {
             Effect::Out(_, size)
             | Effect::InOut(_, size)
             | Effect::Takes(_, size)
             | Effect::Moves(_, size)
             | Effect::Gives(size)
-                if text(size) =>
+                if ends(size) =>
             {
                 self.at = start;
-                self.wrong("only `in` may be as long as a string")
+                self.wrong("only `in` may be as long as a string or a list")
+            }
+            Effect::Takes(_, Size::Vectors(_))
+            | Effect::Moves(_, Size::Vectors(_))
+            | Effect::Gives(Size::Vectors(_)) => {
+                self.at = start;
+                self.wrong("only `in`, `out` and `inout` may be of vectors")
             }
             effect => Ok(effect),
         }
@@ -140,7 +153,10 @@ impl<'a> Reader<'a> {
         let word = self.word();
         let number = match word.parse::<usize>() {
             Ok(number) => Some(number),
-            Err(_) => self.parameters.iter().position(|known| known == word),
+            Err(_) => {
+                let mut names = self.parameters.iter().map(|known| split(known).1);
+                names.position(|known| known == word)
+            }
         };
         match number {
             Some(number) if number < PARAMETERS => Ok(number as u8),
@@ -154,7 +170,13 @@ impl<'a> Reader<'a> {
                 self.at = start;
                 self.wrong(match self.parameters.is_empty() {
                     true => format!("`{word}` is no parameter: `parameters` names none"),
-                    false => format!("`{word}` is none of {}", self.parameters.join(", ")),
+                    false => {
+                        let names = self.parameters.iter().map(|known| split(known).1);
+                        format!(
+                            "`{word}` is none of {}",
+                            names.collect::<Vec<_>>().join(", ")
+                        )
+                    }
                 })
             }
         }
@@ -163,29 +185,82 @@ impl<'a> Reader<'a> {
     fn size(&mut self) -> Answer<Size> {
         self.space();
         let start = self.at;
-        if self.rest().starts_with('#') {
-            return self.values();
-        }
         let word = self.word();
-        if word == "string" && !self.parameters.iter().any(|known| known == word) {
-            return Ok(Size::Text);
-        }
-        if let Ok(bytes) = word.parse() {
-            return Ok(Size::Bytes(bytes));
+        let is_name = self.parameters.iter().any(|known| split(known).1 == word);
+        match word {
+            "string" if !is_name => return Ok(Size::Text),
+            "list" if !is_name => return Ok(Size::List),
+            "strings" if !is_name => return Ok(Size::Texts),
+            "vectors" if !is_name => {
+                self.wants('(')?;
+                let sum = self.sum()?;
+                self.wants(')')?;
+                return Ok(Size::Vectors(sum));
+            }
+            // A number alone may be larger than one in a sum.
+            _ => {
+                let number = word.parse();
+                self.space();
+                if let (Ok(bytes), true) = (number, self.rest().starts_with(')')) {
+                    return Ok(Size::Bytes(bytes));
+                }
+            }
         }
         self.at = start;
-        self.values()
+        Ok(plain(self.sum()?))
     }
 
-    fn values(&mut self) -> Answer<Size> {
-        let first = self.value()?;
-        Ok(match self.takes('*') {
-            true => Size::Product(first, self.value()?),
-            false => Size::Argument(first),
-        })
+    fn sum(&mut self) -> Answer<Sum> {
+        let mut sum = Sum::default();
+        let mut sign = if self.takes('-') { -1 } else { 1 };
+        for place in 0.. {
+            let at = self.at;
+            let term = self.term(sign)?;
+            let Some(slot) = sum.0.get_mut(place) else {
+                self.at = at;
+                return self.wrong("a size is a sum of at most three products");
+            };
+            *slot = Some(term);
+            sign = match (self.takes('+'), self.takes('-')) {
+                (true, _) => 1,
+                (_, true) => -1,
+                _ => break,
+            };
+        }
+        Ok(sum)
     }
 
-    fn value(&mut self) -> Answer<u8> {
+    fn term(&mut self, sign: i64) -> Answer<Term> {
+        let mut term = Term {
+            times: sign,
+            factors: [None; 2],
+        };
+        loop {
+            self.space();
+            let start = self.at;
+            if self.rest().starts_with(|c: char| c.is_ascii_digit()) {
+                let factor = self.word().parse::<i64>().ok();
+                let times = factor.and_then(|factor| term.times.checked_mul(factor));
+                let Some(times) = times else {
+                    self.at = start;
+                    return self.wrong("a whole number below 2^63 is wanted");
+                };
+                term.times = times;
+            } else {
+                let value = self.value()?;
+                let Some(slot) = term.factors.iter_mut().find(|slot| slot.is_none()) else {
+                    self.at = start;
+                    return self.wrong("a product has at most two values");
+                };
+                *slot = Some(value);
+            }
+            if !self.takes('*') {
+                return Ok(term);
+            }
+        }
+    }
+
+    fn value(&mut self) -> Answer<Number> {
         self.space();
         let is_numbered = self.takes('#');
         let start = self.at;
@@ -194,20 +269,131 @@ impl<'a> Reader<'a> {
             self.at = start;
             return self.wrong("a parameter is wanted: its name, or `#` and its number");
         }
-        self.parameter()
+        let argument = self.parameter()?;
+        let field = match self.takes('@') {
+            true => {
+                let start = self.at;
+                let Ok(offset) = self.word().parse() else {
+                    self.at = start;
+                    return self
+                        .wrong("behind `@` stands how many bytes behind the pointer a field is");
+                };
+                Some(offset)
+            }
+            false => None,
+        };
+        let usual = match field {
+            Some(_) => None,
+            None => Some(bits_of(self.parameters, argument)),
+        };
+        let start = self.at;
+        let bits = match (self.takes(':'), usual) {
+            (false, Some(bits)) => bits,
+            (false, None) => return self.wrong("a field has a type: `:u32` or the like"),
+            (true, _) => match bits(self.word()) {
+                Some(bits) => bits,
+                None => {
+                    self.at = start;
+                    return self.wrong("a type is wanted: u8, i8, u16, i16, u32, i32, u64 or i64");
+                }
+            },
+        };
+        Ok(Number {
+            argument,
+            field,
+            bits,
+        })
     }
+}
+
+/// The type, as far as it is written, and the name of a parameter.
+pub(crate) fn split(parameter: &str) -> (&str, &str) {
+    parameter.rsplit_once(' ').unwrap_or(("", parameter))
+}
+
+fn bits_of(parameters: &[String], at: u8) -> Bits {
+    let written = parameters.get(usize::from(at)).map(|known| split(known).0);
+    written.and_then(bits).unwrap_or_default()
+}
+
+/// The integer of this name, of Rust's or of C's on x86-64.
+pub(crate) fn bits(name: &str) -> Option<Bits> {
+    Some(match name {
+        "u8" | "uint8_t" | "unsigned char" | "bool" | "_Bool" => Bits::U8,
+        "i8" | "int8_t" | "char" | "signed char" => Bits::I8,
+        "u16" | "uint16_t" | "unsigned short" => Bits::U16,
+        "i16" | "int16_t" | "short" => Bits::I16,
+        "u32" | "uint32_t" | "unsigned" | "unsigned int" => Bits::U32,
+        "i32" | "int32_t" | "int" => Bits::I32,
+        "u64" | "uint64_t" | "size_t" | "unsigned long" | "unsigned long long" => Bits::U64,
+        "i64" | "int64_t" | "ssize_t" | "long" | "long long" => Bits::I64,
+        _ => return None,
+    })
+}
+
+/// The simplest size that says the same.
+fn plain(sum: Sum) -> Size {
+    let Sum([Some(term), None, None]) = sum else {
+        return Size::Sum(sum);
+    };
+    let whole = |number: Number| {
+        let is_whole = number.field.is_none() && number.bits == Bits::U64;
+        is_whole.then_some(number.argument)
+    };
+    let [first, second] = term.factors.map(|number| number.map(whole));
+    match (term.times, first, second) {
+        (times, None, None) if times >= 0 => Size::Bytes(times as u64),
+        (1, Some(Some(a)), None) => Size::Argument(a),
+        (1, Some(Some(a)), Some(Some(b))) => Size::Product(a, b),
+        _ => Size::Sum(sum),
+    }
+}
+
+fn write_sum(sum: &Sum, value: &dyn Fn(Number) -> String) -> String {
+    let mut text = String::new();
+    for (place, term) in sum.0.iter().flatten().enumerate() {
+        let sign = match (place, term.times < 0) {
+            (0, true) => "-",
+            (0, false) => "",
+            (_, true) => " - ",
+            (_, false) => " + ",
+        };
+        let times = term.times.unsigned_abs();
+        let mut factors: Vec<String> = term.factors.iter().flatten().map(|n| value(*n)).collect();
+        if times != 1 || factors.is_empty() {
+            factors.push(times.to_string());
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{sign}{}", factors.join(" * "));
+    }
+    text
 }
 
 /// An effect as [`parse`] reads it.
 pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
-    let name = |at: u8| parameters.get(usize::from(at)).cloned();
-    let parameter = |at: u8| name(at).unwrap_or_else(|| at.to_string());
-    let value = |at: u8| name(at).unwrap_or_else(|| format!("#{at}"));
+    let name = |at: u8| parameters.get(usize::from(at)).map(|known| split(known).1);
+    let parameter = |at: u8| name(at).map_or_else(|| at.to_string(), str::to_owned);
+    let value = |number: Number| {
+        let at = number.argument;
+        let mut text = name(at).map_or_else(|| format!("#{at}"), str::to_owned);
+        if let Some(offset) = number.field {
+            let _ = write!(text, "@{offset}");
+        }
+        if number.field.is_some() || number.bits != bits_of(parameters, at) {
+            let _ = write!(text, ":{}", format!("{:?}", number.bits).to_lowercase());
+        }
+        text
+    };
+    let whole = |at| value(Number::of(at, Bits::U64));
     let size = |size: Size| match size {
         Size::Bytes(bytes) => bytes.to_string(),
-        Size::Argument(at) => value(at),
-        Size::Product(a, b) => format!("{} * {}", value(a), value(b)),
+        Size::Argument(at) => whole(at),
+        Size::Product(a, b) => format!("{} * {}", whole(a), whole(b)),
+        Size::Sum(sum) => write_sum(&sum, &value),
+        Size::Vectors(sum) => format!("vectors({})", write_sum(&sum, &value)),
         Size::Text => "string".to_owned(),
+        Size::List => "list".to_owned(),
+        Size::Texts => "strings".to_owned(),
     };
     let mut text = String::new();
     let sized = |text: &mut String, word: &str, at: u8, bytes: Size| {
@@ -216,6 +402,8 @@ pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
     };
     match *effect {
         Effect::In(at, Size::Text) => text = format!("string({})", parameter(at)),
+        Effect::In(at, Size::List) => text = format!("list({})", parameter(at)),
+        Effect::In(at, Size::Texts) => text = format!("strings({})", parameter(at)),
         Effect::In(at, bytes) => sized(&mut text, "in", at, bytes),
         Effect::Out(at, bytes) => sized(&mut text, "out", at, bytes),
         Effect::InOut(at, bytes) => sized(&mut text, "inout", at, bytes),
@@ -224,6 +412,7 @@ pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
         Effect::Gives(bytes) => text = format!("gives({})", size(bytes)),
         Effect::Frees(at) => text = format!("frees({})", parameter(at)),
         Effect::Callback(at) => text = format!("callback({})", parameter(at)),
+        Effect::Instance(at) => text = format!("instance({})", parameter(at)),
     }
     text
 }

@@ -26,12 +26,18 @@ pub struct File {
     pub calls: BTreeMap<String, Call>,
     /// Functions of the module that the host calls.
     pub exports: BTreeMap<String, Export>,
+    /// Variables of the host that the module may use.
+    pub data: BTreeMap<String, Data>,
+    /// Whether the module's memory stays mapped when it is unloaded.
+    pub stays_mapped: bool,
+    /// Whether the module has instances, also if no export names one.
+    pub instances: bool,
 }
 
 /// A function of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Names of its parameters.
+    /// Names of its parameters, each possibly behind the type of an integer: `int count`. Without one all 64 bits count.
     pub parameters: Vec<String>,
     /// What it does with them.
     pub effects: Vec<Effect>,
@@ -50,6 +56,17 @@ pub struct Export {
     pub error: Option<ErrorValue>,
 }
 
+/// A variable of the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// How large it is; none: as the symbol table of its file says.
+    pub bytes: Option<u64>,
+    /// Whether it may be written, too.
+    pub write: bool,
+    /// Why; for people.
+    pub reason: Option<String>,
+}
+
 /// Limits, where the file has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -59,6 +76,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes of each data stack.
     pub stack: Option<u64>,
+    /// Bytes of the module itself.
+    pub image: Option<u64>,
 }
 
 impl Call {

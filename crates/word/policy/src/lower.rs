@@ -119,11 +119,21 @@ impl Interface {
             function.error = export.error.or(file.error).unwrap_or_default();
             policy = policy.export(name, function);
         }
+        for (name, data) in &file.data {
+            policy = policy.data(name, data.bytes, data.write);
+        }
+        if file.stays_mapped {
+            policy = policy.stays_mapped();
+        }
+        if file.instances {
+            policy = policy.instances();
+        }
         let usual = Limits::default();
         Ok(policy.error(file.error.unwrap_or_default()).limits(Limits {
             time: file.limits.time.or(usual.time),
             memory: file.limits.memory.unwrap_or(usual.memory),
             stack: file.limits.stack.unwrap_or(usual.stack),
+            image: file.limits.image.unwrap_or(usual.image),
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! From text to a [`File`]. What is not known is an error with its line and column.
 
 use crate::effect;
-use crate::file::{Call, Export, File, Limits};
+use crate::file::{Call, Data, Export, File, Limits};
 use mullion_word_runtime::ErrorValue;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,6 +36,17 @@ struct Written {
     group: BTreeMap<String, Vec<Spanned<String>>>,
     call: BTreeMap<String, Spanned<WrittenCall>>,
     export: BTreeMap<String, Spanned<WrittenExport>>,
+    data: BTreeMap<String, Spanned<WrittenData>>,
+    stays_mapped: bool,
+    instances: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenData {
+    bytes: Option<u64>,
+    write: bool,
+    reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -44,6 +55,7 @@ struct WrittenLimits {
     time: Option<Spanned<String>>,
     memory: Option<Spanned<String>>,
     stack: Option<Spanned<String>>,
+    image: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -120,6 +132,27 @@ impl Source<'_> {
         }
     }
 
+    /// A parameter's name, possibly behind the type of an integer.
+    fn parameter(&self, text: Spanned<String>) -> Answer<String> {
+        let (at, span) = (text.span().start, text.span());
+        let words: Vec<&str> = text.get_ref().split_ascii_whitespace().collect();
+        let Some((name, kind)) = words.split_last() else {
+            return self.name(text);
+        };
+        let (name, kind) = (
+            self.name(Spanned::new(span, (*name).to_owned()))?,
+            kind.join(" "),
+        );
+        match kind.as_str() {
+            "" => Ok(name),
+            kind if effect::bits(kind).is_some() => Ok(format!("{kind} {name}")),
+            kind => Err(self.error(
+                at,
+                format!("`{kind}` is no type of an integer that is known here"),
+            )),
+        }
+    }
+
     /// `usual` are the names of parameters, if it has none itself.
     fn call(&self, written: WrittenCall, usual: Vec<String>) -> Answer<Call> {
         let mut parameters = match written.parameters.is_empty() {
@@ -127,12 +160,15 @@ impl Source<'_> {
             false => Vec::new(),
         };
         for name in written.parameters {
-            let at = name.span().start;
-            let name = self.name(name)?;
-            if parameters.contains(&name) {
-                return Err(self.error(at, format!("two parameters are called `{name}`")));
+            let parameter = self.parameter(name.clone())?;
+            let (at, called) = (name.span().start, effect::split(&parameter).1);
+            if parameters
+                .iter()
+                .any(|known| effect::split(known).1 == called)
+            {
+                return Err(self.error(at, format!("two parameters are called `{called}`")));
             }
-            parameters.push(name);
+            parameters.push(parameter);
         }
         let effects = written.effects.into_iter().map(|text| {
             let start = text.span().start;
@@ -162,6 +198,7 @@ impl Source<'_> {
             time: written.time.map(|text| self.time(&text)).transpose()?,
             memory: bytes(written.memory)?,
             stack: bytes(written.stack)?,
+            image: bytes(written.image)?,
         })
     }
 
@@ -260,6 +297,22 @@ impl File {
             let call = source.call(written, parameters(&name))?;
             file.exports.insert(name, Export { call, error });
         }
+        for (name, data) in written.data {
+            let name = source.name(Spanned::new(data.span(), name))?;
+            let WrittenData {
+                bytes,
+                write,
+                reason,
+            } = data.into_inner();
+            let data = Data {
+                bytes,
+                write,
+                reason,
+            };
+            file.data.insert(name, data);
+        }
+        file.stays_mapped = written.stays_mapped;
+        file.instances = written.instances;
         Ok(file)
     }
 }

@@ -15,6 +15,12 @@ impl fmt::Display for File {
         if let Some(error) = &self.error {
             writeln!(f, "error = {}", value(error))?;
         }
+        if self.stays_mapped {
+            writeln!(f, "stays-mapped = true")?;
+        }
+        if self.instances {
+            writeln!(f, "instances = true")?;
+        }
         if !self.allow.is_empty() {
             writeln!(f, "allow = {}", list(&self.allow))?;
         }
@@ -42,6 +48,18 @@ impl fmt::Display for File {
                 writeln!(f, "error = {}", value(error))?;
             }
         }
+        for (name, data) in &self.data {
+            writeln!(f, "\n[data.{name}]")?;
+            if let Some(bytes) = data.bytes {
+                writeln!(f, "bytes = {bytes}")?;
+            }
+            if data.write {
+                writeln!(f, "write = true")?;
+            }
+            if let Some(reason) = &data.reason {
+                writeln!(f, "reason = {}", quoted(reason))?;
+            }
+        }
         Ok(())
     }
 }
@@ -57,7 +75,11 @@ impl File {
             let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             writeln!(f, "time = \"{}\"", unit(micros, TIMES))?;
         }
-        for (key, bytes) in [("memory", limits.memory), ("stack", limits.stack)] {
+        for (key, bytes) in [
+            ("memory", limits.memory),
+            ("stack", limits.stack),
+            ("image", limits.image),
+        ] {
             if let Some(bytes) = bytes {
                 writeln!(f, "{key} = \"{}\"", unit(bytes, BYTES))?;
             }

@@ -1,7 +1,7 @@
 //! Policies as text: what is read is what was written, and errors tell the place.
 
-use mullion_word_policy::{Call, Export, File, Interface, Limits, LowerError, TextError};
-use mullion_word_runtime::{Effect, ErrorValue, Size};
+use mullion_word_policy::{Call, Data, Export, File, Interface, Limits, LowerError, TextError};
+use mullion_word_runtime::{Bits, Effect, ErrorValue, Number, Size, Sum, Term};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -32,6 +32,92 @@ fn a_file_says_what_it_says() {
     let sum = &file.exports["sum"];
     assert_eq!(sum.call.effects, [Effect::In(0, Size::Bytes(16))]);
     assert_eq!(sum.error.map(|error| error.float), Some(1.5));
+}
+
+#[test]
+fn sizes_are_sums_of_what_is_passed() {
+    let effects = |parameters: &str, effect: &str| {
+        let text = format!("[call.f]\nparameters = [{parameters}]\neffects = [\"{effect}\"]");
+        let file = File::parse(&text).unwrap_or_else(|error| panic!("{effect}: {error}"));
+        file.calls["f"].effects[0]
+    };
+    let of = |effect| effects("\"p\", \"int n\", \"size_t m\", \"q\"", effect);
+    let n = Number::of(1, Bits::I32);
+    let term = |times, first, second| {
+        Some(Term {
+            times,
+            factors: [first, second],
+        })
+    };
+    let alone = |number| Size::Sum(Sum::from(number));
+    assert_eq!(of("in(p, n)"), Effect::In(0, alone(n)));
+    assert_eq!(of("in(p, m)"), Effect::In(0, Size::Argument(2)));
+    assert_eq!(of("in(p, n:u64)"), Effect::In(0, Size::Argument(1)));
+    assert_eq!(
+        of("in(p, #2:u16)"),
+        Effect::In(0, alone(Number::of(2, Bits::U16)))
+    );
+    let sum = Sum([
+        term(4, Some(n), None),
+        term(8, None, None),
+        term(-1, Some(Number::of(2, Bits::U64)), None),
+    ]);
+    assert_eq!(of("out(p, n * 4 + 8 - m)"), Effect::Out(0, Size::Sum(sum)));
+    let field = Number::field(3, 12, Bits::U32);
+    assert_eq!(of("inout(p, q@12:u32)"), Effect::InOut(0, alone(field)));
+    let product = Sum([term(1, Some(n), Some(field)), None, None]);
+    assert_eq!(
+        of("out(p, vectors(n * q@12:u32))"),
+        Effect::Out(0, Size::Vectors(product))
+    );
+    assert_eq!(of("list(p)"), Effect::In(0, Size::List));
+    assert_eq!(of("in(q, strings)"), Effect::In(3, Size::Texts));
+    for (effect, what) in [
+        ("in(p, n * n * n)", "two values"),
+        ("in(p, 1 + n + 2 + m)", "three products"),
+        ("in(p, q@4)", "has a type"),
+        ("in(p, n:u24)", "a type is wanted"),
+        ("in(p, n + 9223372036854775808)", "below 2^63"),
+        ("out(p, strings)", "only `in`"),
+        ("takes(p, vectors(n))", "of vectors"),
+    ] {
+        let text = format!(
+            "[call.f]\nparameters = [\"p\", \"int n\", \"m\", \"q\"]\neffects = [\"{effect}\"]"
+        );
+        assert!(
+            wrong(&text).what.contains(what),
+            "{effect}: {}",
+            wrong(&text)
+        );
+    }
+    assert!(
+        wrong("[call.f]\nparameters = [\"float f\"]")
+            .what
+            .contains("no type")
+    );
+    assert!(
+        wrong("[call.f]\nparameters = [\"int f\", \"f\"]")
+            .what
+            .contains("two parameters")
+    );
+}
+
+#[test]
+fn variables_of_the_host_have_a_size_and_a_right() {
+    let file = File::parse(
+        "stays-mapped = true\n[data.environ]\n[data.ap_hooks]\nbytes = 40\nwrite = true\nreason = \"r\"\n",
+    )
+    .expect("it is right");
+    assert!(file.stays_mapped);
+    assert_eq!(file.data["environ"], Data::default());
+    assert_eq!(file.data["ap_hooks"].bytes, Some(40));
+    assert!(file.data["ap_hooks"].write);
+    assert!(
+        wrong("[data.environ]\nwrites = true")
+            .what
+            .contains("unknown field")
+    );
+    assert!(wrong("[data.\"a b\"]").what.contains("no name"));
 }
 
 #[test]
@@ -85,16 +171,16 @@ fn errors_tell_line_and_column() {
         ),
         ("[call.f]\nstacked = 17", 2, 11, "at most 16"),
         (
-            "[call.f]\neffects = [\"in(0, 2 * #1)\"]",
+            "[call.f]\neffects = [\"in(0, 2 * #1 x)\"]",
             2,
-            21,
+            26,
             "`)` is wanted",
         ),
         (
-            "[call.f]\neffects = [\"in(0, #1 * 2)\"]",
+            "[call.f]\neffects = [\"in(0, #1 * x)\"]",
             2,
             24,
-            "a parameter is wanted",
+            "is no parameter",
         ),
         ("[limits]\ntime = \"5 minutes\"", 2, 8, "a whole number"),
         (
@@ -168,7 +254,35 @@ fn size() -> impl Strategy<Value = Size> + Clone {
         any::<u64>().prop_map(Size::Bytes),
         (0u8..6).prop_map(Size::Argument),
         (0u8..6, 0u8..6).prop_map(|(a, b)| Size::Product(a, b)),
+        sum().prop_map(Size::Sum),
     ]
+}
+
+fn number() -> impl Strategy<Value = Number> {
+    use Bits::{I8, I16, I32, I64, U8, U16, U32, U64};
+    let bits = proptest::sample::select(vec![U8, I8, U16, I16, U32, I32, U64, I64]);
+    (0u8..6, proptest::option::of(any::<u32>()), bits).prop_map(|(argument, field, bits)| Number {
+        argument,
+        field,
+        bits,
+    })
+}
+
+/// Two or three products: fewer may be the same as a simpler size.
+fn sum() -> impl Strategy<Value = Sum> {
+    let term = (
+        -1i64 << 40..1 << 40,
+        proptest::option::of(number()),
+        proptest::option::of(number()),
+    );
+    let term = term.prop_map(|(times, first, second)| Term {
+        times,
+        factors: [first.or(second), first.and(second)],
+    });
+    (proptest::collection::vec(term, 2..=3)).prop_map(|terms| {
+        let mut all = terms.into_iter();
+        Sum([all.next(), all.next(), all.next()])
+    })
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
@@ -177,22 +291,35 @@ fn effect() -> impl Strategy<Value = Effect> {
     prop_oneof![
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::In(at, size)),
         at.clone().prop_map(|at| Effect::In(at, Size::Text)),
+        at.clone().prop_map(|at| Effect::In(at, Size::List)),
+        at.clone().prop_map(|at| Effect::In(at, Size::Texts)),
+        (at.clone(), sum()).prop_map(|(at, sum)| Effect::Out(at, Size::Vectors(sum))),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Out(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::InOut(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Takes(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Moves(at, size)),
         size.prop_map(Effect::Gives),
         at.clone().prop_map(Effect::Frees),
+        at.clone().prop_map(Effect::Instance),
         at.prop_map(Effect::Callback),
     ]
 }
 
 fn call() -> impl Strategy<Value = Call> {
-    let parameters = proptest::collection::btree_set(name(), 0..6);
+    let types = vec!["", "int ", "unsigned char ", "size_t ", "i16 "];
+    let typed = proptest::collection::vec(proptest::sample::select(types), 6);
+    let parameters = (proptest::collection::btree_set(name(), 0..6), typed);
+    let parameters = parameters.prop_map(|(names, types)| -> Vec<String> {
+        names
+            .iter()
+            .zip(types)
+            .map(|(name, kind)| format!("{kind}{name}"))
+            .collect()
+    });
     (parameters, 0u8..=16, proptest::option::of(".{0,30}")).prop_flat_map(
         |(parameters, stacked, reason)| {
             proptest::collection::vec(effect(), 0..5).prop_map(move |effects| Call {
-                parameters: parameters.iter().cloned().collect(),
+                parameters: parameters.clone(),
                 effects,
                 stacked,
                 reason: reason.clone(),
@@ -211,13 +338,16 @@ fn error() -> impl Strategy<Value = Option<ErrorValue>> {
 fn file() -> impl Strategy<Value = File> {
     use proptest::collection::{btree_map, vec};
     use proptest::option::of;
-    let limits = (of(0u64..1 << 50), of(any::<u64>()), of(any::<u64>())).prop_map(
-        |(time, memory, stack)| Limits {
-            time: time.map(Duration::from_micros),
-            memory,
-            stack,
-        },
-    );
+    let bytes = || of(any::<u64>());
+    let limits =
+        (of(0u64..1 << 50), bytes(), bytes(), bytes()).prop_map(|(time, memory, stack, image)| {
+            Limits {
+                time: time.map(Duration::from_micros),
+                memory,
+                stack,
+                image,
+            }
+        });
     let exports = btree_map(
         name(),
         (call(), error()).prop_map(|(call, error)| Export { call, error }),
@@ -229,6 +359,13 @@ fn file() -> impl Strategy<Value = File> {
         vec(name(), 0..20),
         btree_map("[@a-z_ ]{1,9}", ".{0,30}", 0..3),
     );
+    let data =
+        (of(0u64..1 << 60), any::<bool>(), of(".{0,30}")).prop_map(|(bytes, write, reason)| Data {
+            bytes,
+            write,
+            reason,
+        });
+    let data = (btree_map(name(), data, 0..3), any::<bool>(), any::<bool>());
     let parts = (
         names,
         error(),
@@ -236,9 +373,18 @@ fn file() -> impl Strategy<Value = File> {
         btree_map("[a-z]{1,5}", vec(name(), 0..4), 0..3),
         btree_map(name(), call(), 0..4),
         exports,
+        data,
     );
     parts.prop_map(
-        |((module, entry, allow, reasons), error, limits, groups, calls, exports)| File {
+        |(
+            (module, entry, allow, reasons),
+            error,
+            limits,
+            groups,
+            calls,
+            exports,
+            (data, stays_mapped, instances),
+        )| File {
             module,
             entry,
             allow,
@@ -248,6 +394,9 @@ fn file() -> impl Strategy<Value = File> {
             groups,
             calls,
             exports,
+            data,
+            stays_mapped,
+            instances,
         },
     )
 }

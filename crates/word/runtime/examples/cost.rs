@@ -143,6 +143,25 @@ fn main() {
     let pointer: OfPointer = function(&callee, "pointer");
     let [turns, large] = others.map(|other| function::<OfPointer>(&other, "pointer"));
     let library = native();
+    // One module, a request that its argument names; and one that has instances and no policy for its exports.
+    let named = FunctionPolicy::of(&[Effect::Instance(0)]);
+    let served = host
+        .load(
+            &module("callee", CALLEE),
+            Policy::new().export("pointer", named),
+        )
+        .expect("it loads");
+    let plainly = host
+        .load(&module("callee", CALLEE), Policy::new().instances())
+        .expect("it loads");
+    let requests: &'static mut [u64; 8] = Box::leak(Box::new([0; 8]));
+    let requests: [*mut u64; 8] = std::array::from_fn(|at| &raw mut requests[at]);
+    for request in requests {
+        served.instance(request as u64).expect("a place for it");
+    }
+    let serve: OfPointer = function(&served, "pointer");
+    let nobody: Null = function(&plainly, "null");
+    let fresh = served;
     let cells: &'static mut [u64; 32] = Box::leak(Box::new([0; 32]));
     let at: *mut u64 = cells.as_mut_ptr();
     let page = Box::leak(Box::new([0u64; 512])).as_mut_ptr();
@@ -185,6 +204,19 @@ fn main() {
                 });
             },
         ),
+        row(
+            "the host calls for one of 8 instances, in turn",
+            move || {
+                (0..CALLS).for_each(|n| {
+                    black_box(serve(requests[n as usize % 8], 8));
+                });
+            },
+        ),
+        row("the host calls a module that has instances", move || {
+            (0..CALLS).for_each(|_| {
+                black_box(nobody());
+            });
+        }),
         row("the host calls, 4 KiB granted for the call", move || {
             (0..CALLS).for_each(|_| {
                 black_box(large(page, 4_096));
@@ -208,6 +240,20 @@ fn main() {
     for row in &rows {
         println!("{:>52}  {:>7.2}", row.name, row.best);
     }
+    let best = (0..40).map(|_| {
+        let start = Instant::now();
+        for _ in 0..500 {
+            let one = fresh.instance(7).expect("a place for it");
+            black_box(serve(std::ptr::without_provenance_mut(7), 8));
+            one.end().expect("no call is inside");
+        }
+        start.elapsed().as_secs_f64() * 1e9 / 500.0
+    });
+    let best = best.fold(f64::MAX, f64::min);
+    println!(
+        "{:>52}  {best:>7.0}",
+        "an instance is made, called once, and ended"
+    );
     for domain in [plain, callee, caller] {
         for report in domain.take_reports() {
             println!("{report}");

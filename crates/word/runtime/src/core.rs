@@ -1,24 +1,26 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
 use crate::gates::{Import, Inner, Seat, state};
+use crate::holder::Holder;
+use crate::instance::Instances;
 use crate::memory::Reserved;
 use crate::module::Module;
 use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::{Grants, Keep};
+use crate::rights::Keep;
 use mullion_supervisor::DomainId;
-use mullion_word_table::{Loaded, View};
+use mullion_word_table::Loaded;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// All that is known of a domain. It is never freed: gates have its address.
 pub(crate) struct Core {
     pub(crate) inner: Inner,
     pub(crate) id: DomainId,
-    pub(crate) view: View,
+    pub(crate) holder: Holder,
     pub(crate) module: Arc<Module>,
     pub(crate) memory: Reserved,
     pub(crate) base: u64,
@@ -29,16 +31,16 @@ pub(crate) struct Core {
     pub(crate) symbols: Vec<u64>,
     pub(crate) limits: Limits,
     pub(crate) error: ErrorValue,
+    /// Its memory outlives it.
+    pub(crate) stays_mapped: bool,
+    /// What the host keeps with it.
+    pub(crate) tag: AtomicU64,
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
-    pub(crate) grants: Mutex<Grants>,
     pub(crate) keep: Keep,
-    /// What allocators have given it, by address.
-    pub(crate) held: Mutex<HashMap<u64, Held>>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
-    /// Regions that threads of it have left.
-    pub(crate) stacks: Mutex<Vec<u64>>,
+    pub(crate) instances: Option<Instances>,
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
     pub(crate) learning: Option<note::Hook>,
@@ -57,14 +59,6 @@ unsafe impl Send for Core {}
 #[derive(Clone, Copy)]
 pub struct Domain {
     pub(crate) core: &'static Core,
-}
-
-/// A block that an allocator has given a domain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) bytes: u64,
-    /// Which one ([`FunctionPolicy::allocator`]).
-    pub(crate) allocator: &'static str,
 }
 
 /// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
@@ -86,6 +80,19 @@ unsafe impl Send for SeatAt {}
 impl Core {
     pub(crate) fn is_ended(&self) -> bool {
         self.inner.state.load(Ordering::Acquire) & state::ENDED != 0
+    }
+
+    /// The module, and its instances.
+    pub(crate) fn holders(&'static self) -> impl Iterator<Item = &'static Holder> {
+        let all = self.instances.as_ref().map(Instances::all);
+        let all = all.into_iter().flatten().map(|one| &one.holder);
+        std::iter::once(&self.holder).chain(all)
+    }
+
+    /// The export with this body, for people.
+    pub(crate) fn name_of(&self, body: u64) -> &str {
+        let export = self.module.function_at(body.wrapping_sub(self.base));
+        export.map_or("", |(name, _)| name)
     }
 
     /// The policy of the export with this body.
@@ -113,6 +120,7 @@ pub(crate) struct Record {
     /// None: the domain had ended before.
     pub(crate) kind: Option<crate::report::FaultKind>,
     pub(crate) core: Option<&'static Core>,
+    pub(crate) holder: Option<&'static Holder>,
     pub(crate) body: u64,
     pub(crate) at: u64,
     /// The call that led to a trap of the gates; 0 if there was none.

@@ -1,15 +1,16 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Domain, Held};
+use crate::core::{Core, Domain};
 use crate::gates::{Registers, state};
+use crate::holder::Holder;
 use crate::keep::barrier;
 use crate::load;
-use crate::memory::lock;
+use crate::memory::{PAGE, lock};
 use crate::module::{Access, Module};
 use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
-use crate::rights::ROOT;
+use crate::rights::{ROOT, lower_all};
 use crate::world::world;
 use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
@@ -72,11 +73,35 @@ impl Core {
             .sum()
     }
 
-    /// What allocators have given goes back to them.
-    fn give_back(&self) {
-        let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
+    /// The slots stay as they were: a gate of the ended domain still leads to its refusal.
+    fn unmap_data(&self) -> std::io::Result<()> {
+        let slots = &self.module.parts.slots;
+        let end = slots.end.min(self.module.bytes);
+        let kept = slots.start & !(PAGE - 1)..end.next_multiple_of(PAGE);
+        let segments = self.module.parts.segments.iter();
+        for segment in segments.filter(|segment| segment.access == Access::Write) {
+            let end = (segment.address + segment.bytes).next_multiple_of(PAGE);
+            for part in [
+                segment.address..end.min(kept.start),
+                segment.address.max(kept.end)..end,
+            ] {
+                if part.start < part.end {
+                    let bytes = part.end - part.start;
+                    let none = libc::PROT_NONE;
+                    self.memory.map(self.base + part.start, bytes, none)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What allocators have given goes back to them, and what was handed over is nobody's here.
+    pub(crate) fn give_back(&self, holder: &Holder) {
+        let taken = std::mem::take(&mut *lock(&holder.taken)).into_iter();
+        lower_all(&mut world().supervisor(), taken.map(|(_, raised)| raised));
+        let held = lock(&holder.blocks).take_all();
         for (address, block) in held {
-            slow::take_away(self, address, block.bytes);
+            slow::take_away(self, holder, address, block.bytes);
             let mut imports = self.imports.iter().filter(|import| import.target != 0);
             let free = imports.find_map(|import| {
                 let policy = import.policy.as_ref();
@@ -141,6 +166,41 @@ impl Domain {
         inside.then(|| (self.core.base + value) as *const c_void)
     }
 
+    /// Whether all of these bytes lie in the module's own data: for hosts that read a structure of the module in place.
+    /// The module may change them at any time.
+    #[must_use]
+    pub fn has_data(&self, address: usize, bytes: usize) -> bool {
+        let core = self.core;
+        let at = (address as u64).wrapping_sub(core.base);
+        let mut segments = core.module.parts.segments.iter();
+        segments.any(|s| {
+            let is_data = s.access != Access::Execute;
+            is_data
+                && s.address <= at
+                && bytes as u64 <= s.bytes
+                && at - s.address <= s.bytes - bytes as u64
+        })
+    }
+
+    /// Whether an address is that of one of the module's functions that may be called from outside. A host that calls by
+    /// a pointer from the module's data asks this first, with the pointer that it then calls.
+    #[must_use]
+    pub fn has_function(&self, address: usize) -> bool {
+        let at = (address as u64).wrapping_sub(self.core.base);
+        self.core.module.is_gate(at)
+    }
+
+    /// What the host keeps with the domain: 0 at first.
+    #[must_use]
+    pub fn tag(&self) -> u64 {
+        self.core.tag.load(Ordering::Acquire)
+    }
+
+    /// Keeps a number, or a pointer, with the domain.
+    pub fn set_tag(&self, tag: u64) {
+        self.core.tag.store(tag, Ordering::Release);
+    }
+
     /// Where the module is: its addresses are those of its file and this. For debuggers.
     #[must_use]
     pub fn base(&self) -> usize {
@@ -168,7 +228,7 @@ impl Domain {
     #[must_use]
     pub fn view(&self) -> &View {
         self.core.keep.settle(self.core);
-        &self.core.view
+        &self.core.holder.view
     }
 
     /// Whether it takes no calls: after a fault, or at its end.
@@ -202,7 +262,7 @@ impl Domain {
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
         core.keep.settle(core);
-        core.give_back();
+        core.holders().for_each(|holder| core.give_back(holder));
         core.map_data()?;
         thread::fresh_seats(core);
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
@@ -227,24 +287,21 @@ impl Domain {
             depth => return Err(EndError::InUse(depth, core.module.name.clone())),
         }
         core.keep.settle(core);
-        core.give_back();
+        core.holders().for_each(|holder| core.give_back(holder));
+        if let Some(instances) = &core.instances {
+            instances.end()?;
+        }
         world().supervisor().pd_free(&ROOT, core.id)?;
+        if let Some(instances) = &core.instances {
+            world().supervisor().group_free(&ROOT, instances.group)?;
+        }
         life.is_gone = true;
         life.code = None;
         lock(&world().domains).remove(&core.id);
-        for segment in &core.module.parts.segments {
-            if segment.access == Access::Write {
-                let bytes = segment.bytes.next_multiple_of(4096);
-                // The slots stay as they were: a gate of the ended domain still leads to its refusal.
-                let slots = &core.module.parts.slots;
-                let keeps = segment.address <= slots.start && slots.start < segment.address + bytes;
-                if !keeps {
-                    core.memory
-                        .map(core.base + segment.address, bytes, libc::PROT_NONE)?;
-                }
-            }
+        if !core.stays_mapped {
+            core.unmap_data()?;
         }
-        for region in lock(&core.stacks).drain(..) {
+        for region in lock(&core.holder.stacks).drain(..) {
             world().stacks.give(region);
         }
         Ok(())

@@ -4,7 +4,8 @@
 //! `mullion_word_faulted` goes on from there on the host's stack, where the report is made.
 
 use crate::core::{Core, Record};
-use crate::gates::{self, Frame, Here, here, state};
+use crate::gates::{self, Frame, Here, Inner, here, state};
+use crate::instance;
 use crate::learn;
 use crate::memory::{PAGE, lock};
 use crate::object::object;
@@ -16,6 +17,7 @@ use crate::thread::{self, Thread};
 use crate::world::world;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
 use std::io;
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -47,6 +49,14 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         {
             return pass_on(signal, info, context);
         }
+        // A refusal is for the call that it was told to, and not for one that came meanwhile.
+        let registers = &mut context.uc_mcontext.gregs;
+        let is_pending = registers[libc::REG_RIP as usize] as u64
+            == gates::address(gates::mullion_word_pending_trap);
+        if is_pending && !ptr::eq((*(*here).thread.cast::<Thread>()).refused, (*here).frame) {
+            registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_go_on) as i64;
+            return;
+        }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
         let registers = general(&context.uc_mcontext.gregs);
         if learn::go_on(&mut *here, kind, &registers, context) {
@@ -56,12 +66,12 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
 }
 
-/// Ends the call that runs, if the thread runs code of a module; for limits.
-pub(crate) fn end_late(context: &mut libc::ucontext_t) -> bool {
+/// Ends the call that runs, if the thread runs code of this module; for limits.
+pub(crate) fn end_late(of: *const Inner, context: &mut libc::ucontext_t) -> bool {
     // SAFETY: it is the thread's own, and what it points to lives while a domain runs.
     unsafe {
         let here = &mut *here();
-        let Some(inner) = here.domain.as_ref() else {
+        let Some(inner) = here.domain.as_ref().filter(|_| here.domain == of) else {
             return false;
         };
         let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
@@ -85,16 +95,13 @@ unsafe fn classify(
     // SAFETY: a domain runs, so both are there.
     let (thread, core) = unsafe { (&*here.thread.cast::<Thread>(), (*here.domain).core()) };
     if at == gates::address(gates::mullion_word_ended_trap) {
-        return None;
+        return (thread.late == here.domain).then_some(FaultKind::Time);
     }
     if at == gates::address(gates::mullion_word_refused_trap) {
         return Some(FaultKind::Call);
     }
     if at == gates::address(gates::mullion_word_pending_trap) {
-        return Some(match thread.refusal {
-            Some(_) => FaultKind::Policy,
-            None => FaultKind::Time,
-        });
+        return Some(FaultKind::Policy);
     }
     Some(match signal {
         libc::SIGFPE => FaultKind::Arithmetic,
@@ -166,6 +173,7 @@ unsafe fn take_down(
         thread.record = Record {
             kind,
             core: Some((*inner).core()),
+            holder: Some(instance::of_seat(seat)),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
             call: call(kind, registers),
@@ -181,7 +189,9 @@ unsafe fn take_down(
             float.mxcsr = thread.words.mxcsr;
             float.cwd = thread.words.x87;
         }
-        here.pending.store(0, Ordering::Relaxed);
+        if ptr::eq(thread.refused, frame) {
+            here.pending.store(0, Ordering::Relaxed);
+        }
         registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_faulted) as i64;
         registers[libc::REG_RSP as usize] = (*frame).host as i64;
         registers[libc::REG_R12 as usize] = (*frame).caller as i64;
@@ -246,9 +256,12 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
     let Some(core) = record.core else {
         return ErrorValue::default();
     };
-    let refusal = thread.refusal.take();
+    let refusal = match record.kind {
+        Some(FaultKind::Policy) => thread.refusal.take(),
+        _ => None,
+    };
     // The call may have been a repeated one, which has no other end.
-    if let Some(seat) = thread::known_seat(core) {
+    if let Some(seat) = thread::known_seat(core, None) {
         // SAFETY: the seat is the thread's own.
         let depth = unsafe { (*seat).depth.load(Ordering::Relaxed) };
         if depth == 0 {
@@ -258,6 +271,7 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
     if let Some(kind) = record.kind {
         if kind == FaultKind::Time {
             thread.is_over();
+            thread.late = ptr::null();
         }
         let report = report(core, kind, &record, refusal);
         deliver(core, report);
@@ -288,14 +302,22 @@ fn deliver(core: &Core, report: Report) {
     }
 }
 
-fn report(core: &Core, kind: FaultKind, record: &Record, refusal: Option<String>) -> Report {
+fn report(
+    core: &'static Core,
+    kind: FaultKind,
+    record: &Record,
+    refusal: Option<String>,
+) -> Report {
     let place = |address: u64| {
         let offset = address.checked_sub(core.base)?;
         let inside = core.text.contains(&address);
         inside.then(|| core.module.function_at(offset))?
     };
     let refused = match kind {
-        FaultKind::Access => operand::refused(core, record.at, &record.registers),
+        FaultKind::Access => {
+            let holder = record.holder.unwrap_or(&core.holder);
+            operand::refused(core, holder, record.at, &record.registers)
+        }
         _ => None,
     };
     // A trap of the gates is told by the call that led there, a refused access by where it would have gone on.

@@ -3,7 +3,7 @@
 use crate::policy::FunctionPolicy;
 use core::mem::offset_of;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 /// What a thread has of the word wall, in its thread-local memory.
 #[repr(C)]
@@ -16,7 +16,7 @@ pub(crate) struct Here {
     pub(crate) seats: *mut *mut Seat,
     /// No entry from the host begins below this address of the control stack.
     pub(crate) limit: u64,
-    /// Not 0: the call has run out of time.
+    /// Not 0: the host has refused something.
     pub(crate) pending: AtomicU64,
     /// The thread's `Thread`.
     pub(crate) thread: *mut c_void,
@@ -49,12 +49,17 @@ pub(crate) struct Seat {
     /// Its integer arguments, and all ones for those that its policy looks at.
     pub(crate) arguments: [u64; 6],
     pub(crate) masks: [u64; 6],
+    /// The number with which the code runs, four times: the module's, or an instance's.
+    pub(crate) own: u64,
+    /// The instance's `Principal`, or null.
+    pub(crate) principal: *const c_void,
+    /// Whether the data stack was used since it was cleared.
+    pub(crate) is_used: AtomicBool,
 }
 
 /// The part of a domain that gates read.
 #[repr(C)]
 pub(crate) struct Inner {
-    pub(crate) own: u64,
     pub(crate) index: u32,
     /// Bits of [`state`].
     pub(crate) state: AtomicU32,
@@ -76,7 +81,7 @@ pub(crate) mod state {
     pub(crate) const POLICY: u32 = 2;
     /// The module has instructions on the control words of floating point.
     pub(crate) const CONTROL_WORDS: u32 = 4;
-    /// Calls are limited in time, or the domain learns.
+    /// Calls are limited in time, or the domain learns or has instances.
     pub(crate) const SLOW: u32 = 8;
 }
 
@@ -133,7 +138,7 @@ core::arch::global_asm!(
     SEAT_STACK = const offset_of!(Seat, stack),
     SEAT_COUNTER = const offset_of!(Seat, counter),
     SEAT_DEPTH = const offset_of!(Seat, depth),
-    OWN = const offset_of!(Inner, own),
+    SEAT_OWN = const offset_of!(Seat, own),
     INDEX = const offset_of!(Inner, index),
     STATE = const offset_of!(Inner, state),
     CONTROL_WORDS = const state::CONTROL_WORDS,
@@ -159,6 +164,7 @@ unsafe extern "C" {
     pub(crate) fn mullion_word_refused_trap();
     pub(crate) fn mullion_word_ended_trap();
     pub(crate) fn mullion_word_pending_trap();
+    pub(crate) fn mullion_word_go_on();
     pub(crate) fn mullion_word_faulted();
     fn mullion_word_find_here() -> *mut Here;
     /// Enters `body`, with these registers, and leaves its result there. The seat is the thread's in this domain,

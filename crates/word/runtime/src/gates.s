@@ -43,7 +43,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, faulted, invoke, call_host, find_here, gates_end
+    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -116,7 +116,7 @@ mullion_word_go:
     mov     %rsp, %fs:{FRAME}(%rbx)
     mov     %r10, %fs:{DOMAIN}(%rbx)
     incq    (%r12)
-    mov     {OWN}(%r10), %r14
+    mov     {SEAT_OWN}(%rbp), %r14
     call    *%r11
 
     # The return gate. %rax, %rdx, %xmm0 and %xmm1 are the result; nothing else is believed.
@@ -186,7 +186,7 @@ mullion_word_repeated:
     mov     %rsp, %fs:{FRAME}(%rbx)
     mov     %r10, %fs:{DOMAIN}(%rbx)
     incq    (%r12)
-    mov     {OWN}(%r10), %r14
+    mov     {SEAT_OWN}(%rbp), %r14
     call    *%r11
 
     # Its return gate: as the other one to the host. If the bias has gone meanwhile, what was granted is taken back.
@@ -367,6 +367,7 @@ mullion_word_leave:
     jnz     mullion_word_ended_trap
     cmpq    $0, %fs:{PENDING}(%rbx)
     jne     mullion_word_pending_trap
+mullion_word_go_on:
     pop     %rbp
     pop     %rbx
     ret

@@ -1,6 +1,7 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::core::{Core, Domain};
+use crate::holder::Holder;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
@@ -10,8 +11,9 @@ use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
 use crate::{fault, fork, thread, watchdog};
-use mullion_supervisor::{Permission, Range};
+use mullion_supervisor::{AuditLog, Permission, Range};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The host's side of the word wall: one for the process, however many handles.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +116,7 @@ impl Host {
     ) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
         let mut supervisor = world().supervisor();
-        raise_for_good(&mut supervisor, domain.core, range, right(write))
+        raise_for_good(&mut supervisor, &domain.core.holder, range, right(write))
     }
 
     /// As [`grant`](Self::grant), until the answer is dropped.
@@ -129,7 +131,8 @@ impl Host {
         write: bool,
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let raised = raise(&mut world().supervisor(), domain.core, range, right(write))?;
+        let (mut supervisor, holder) = (world().supervisor(), &domain.core.holder);
+        let raised = raise(&mut supervisor, holder, range, right(write), true)?;
         Ok(Granted(Some(raised)))
     }
 
@@ -160,16 +163,20 @@ impl Host {
             core.keep.settle(core);
         }
         let mut supervisor = world().supervisor();
-        let has_some = |core: &&&Core| {
+        let has_some = |(_, holder): &(_, &Holder)| {
             let mut regions = supervisor.regions(range);
             regions.any(|(_, holding)| {
-                holding.owner != core.id
-                    && holding.direct(core.id.into()).access != Permission::None
+                holding.owner != holder.id
+                    && holding.direct(holder.subject).access != Permission::None
             })
         };
-        let holders: Vec<_> = domains.iter().filter(has_some).collect();
-        for core in holders {
-            take_away(&mut supervisor, core, range)?;
+        let all = domains
+            .iter()
+            .flat_map(|core| core.holders().map(move |one| (core, one)));
+        let holders: Vec<_> = all.filter(has_some).collect();
+        for (core, holder) in holders {
+            core.inner.edition.fetch_add(1, Ordering::Release);
+            take_away(&mut supervisor, holder, range)?;
         }
         Ok(())
     }
@@ -181,8 +188,21 @@ impl Host {
             bytes: 0,
         };
         let gate = to.function(name).ok_or(missing)? as u64;
-        load::export_gate(&mut world().supervisor(), from.core.id, to.core.id, gate)?;
+        let from = from.core.holder.subject;
+        load::export_gate(&mut world().supervisor(), from, to.core.id, gate)?;
         Ok(())
+    }
+
+    /// Keeps the latest `decisions` of the supervisor from now on: who was granted and lost what, made and ended. A log that is
+    /// to be replayed by the hardware model (docs/model.md) begins before the first domain, and loses none.
+    pub fn start_audit(&self, decisions: usize) {
+        world().supervisor().start_audit(decisions);
+    }
+
+    /// Ends that, and gives what was kept.
+    #[must_use]
+    pub fn take_audit(&self) -> Option<AuditLog> {
+        world().supervisor().stop_audit()
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.
@@ -196,7 +216,13 @@ impl PreparedGrant {
     pub fn grant(&mut self) -> Result<(), GrantError> {
         if self.raised.is_none() {
             let mut supervisor = world().supervisor();
-            let raised = raise(&mut supervisor, self.core, self.range, self.permission)?;
+            let raised = raise(
+                &mut supervisor,
+                &self.core.holder,
+                self.range,
+                self.permission,
+                true,
+            )?;
             self.raised = Some(raised);
         }
         Ok(())

@@ -29,6 +29,7 @@
 
 use crate::core::Core;
 use crate::gates::{Inner, Seat};
+use crate::holder::Holder;
 use crate::memory::lock;
 use crate::rights::{self, GrantError, Keep, Kept, Raised, Wanted};
 use crate::world::world;
@@ -57,7 +58,7 @@ impl Keep {
         }
     }
 
-    /// Grants what a call wants. `outermost`: the thread has no other call in the domain.
+    /// Grants what a call wants. `may_keep`: the thread has no other call in the domain, which has no instances.
     ///
     /// # Safety
     /// The seat is the thread's in this domain, and its depth is not 0.
@@ -65,13 +66,14 @@ impl Keep {
     pub(crate) unsafe fn grant(
         &self,
         core: &'static Core,
+        holder: &'static Holder,
         seat: *mut Seat,
         wanted: &Wanted,
-        outermost: bool,
+        may_keep: bool,
     ) -> Result<Granted, GrantError> {
-        if !outermost || !self.is_mine(core, seat, wanted) {
+        if !may_keep || !wanted.is_small() || !self.is_mine(core, seat, wanted) {
             let mut raised = Vec::new();
-            raise_all(core, wanted, &mut raised)?;
+            raise_all(holder, wanted, &mut raised)?;
             return Ok(Granted::Raised(raised));
         }
         // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
@@ -205,8 +207,8 @@ impl Kept {
         edition: u64,
     ) -> Result<(), GrantError> {
         self.take_back();
-        raise_all(core, wanted, &mut self.raised)?;
-        (self.wanted, self.edition) = (*wanted, edition);
+        raise_all(&core.holder, wanted, &mut self.raised)?;
+        (self.wanted, self.edition) = (wanted.clone(), edition);
         Ok(())
     }
 
@@ -217,7 +219,7 @@ impl Kept {
 }
 
 fn raise_all(
-    core: &'static Core,
+    holder: &'static Holder,
     wanted: &Wanted,
     raised: &mut Vec<Raised>,
 ) -> Result<(), GrantError> {
@@ -226,7 +228,7 @@ fn raise_all(
     }
     let mut supervisor = world().supervisor();
     for (range, permission) in wanted.pieces() {
-        match rights::raise(&mut supervisor, core, range, permission) {
+        match rights::raise(&mut supervisor, holder, range, permission, true) {
             Ok(right) => raised.push(right),
             Err(error) => {
                 drop(supervisor);

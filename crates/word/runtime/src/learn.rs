@@ -5,6 +5,7 @@
 
 use crate::core::{Core, Domain};
 use crate::gates::{self, Here, Import, here};
+use crate::instance;
 use crate::load;
 use crate::memory::lock;
 use crate::note::{Note, Want};
@@ -80,7 +81,7 @@ pub(crate) unsafe fn go_on(
     let at = went[libc::REG_RIP as usize] as u64;
     match kind {
         Some(FaultKind::Access) => {
-            let Some(found) = operand::refused(core, at, registers) else {
+            let Some(found) = operand::refused(core, instance::holder(here), at, registers) else {
                 return false;
             };
             let Some(back) = found.back else {

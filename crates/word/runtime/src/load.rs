@@ -7,14 +7,17 @@
 
 use crate::core::{Core, Life};
 use crate::gates::{Import, Inner, state};
+use crate::holder::Holder;
+use crate::instance::Instances;
 use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::note;
-use crate::policy::{FunctionPolicy, Policy};
+use crate::object;
+use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
 use crate::world::world;
-use mullion_supervisor::{DomainId, Error, Permission, Range, Supervisor};
+use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +50,16 @@ pub enum LoadError {
         "{0} has two exports with one body, at {1:#x}, and the policy says different things of them"
     )]
     SharedBody(String, u64),
+    /// The module is larger than its limit.
+    #[error("{module} has {bytes} bytes of code and data, and {limit} is its limit")]
+    TooLarge {
+        /// Which module.
+        module: String,
+        /// How large it is.
+        bytes: u64,
+        /// [`Limits::image`](crate::Limits::image).
+        limit: u64,
+    },
     /// A policy speaks of an argument that is in no register, so that nobody would look at it.
     #[error(
         "the policy of `{name}` speaks of argument {argument}; only 0 to 5, in registers, can have effects"
@@ -57,6 +70,21 @@ pub enum LoadError {
         /// Which argument, from 0.
         argument: u8,
     },
+    /// An effect has a size that it cannot have.
+    #[error(
+        "the policy of `{name}` has {effect:?}: lists and texts are read, and no vectors are handed over"
+    )]
+    Misfit {
+        /// Which function.
+        name: String,
+        /// Its effect.
+        effect: Box<Effect>,
+    },
+    /// No symbol table says how large a variable is.
+    #[error(
+        "the policy gives the host's variable `{0}`, whose size no symbol table has; say it there"
+    )]
+    NoSize(String),
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] GrantError),
@@ -96,6 +124,22 @@ pub(crate) fn load(
             let name = name.clone();
             return Err(LoadError::OnStack { name, argument });
         }
+        if let Some(effect) = function.misfit() {
+            let name = name.clone();
+            let effect = Box::new(effect);
+            return Err(LoadError::Misfit { name, effect });
+        }
+    }
+    // Before anything is reserved or written: the table takes memory for each word that is told.
+    let sizes = parts.segments.iter().map(|segment| segment.bytes);
+    let (bytes, limit) = (sizes.sum(), policy.limits.image);
+    if bytes > limit {
+        let module = module.name.clone();
+        return Err(LoadError::TooLarge {
+            module,
+            bytes,
+            limit,
+        });
     }
     let memory = Reserved::new(module.bytes)?;
     let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
@@ -104,6 +148,7 @@ pub(crate) fn load(
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;
     let imports = imports(module, &policy, learning.is_some(), resolve)?;
+    let data = data(module, &policy, resolve)?;
 
     let whole = Range::bytes(base, memory.bytes()).map_err(Error::Range)?;
     let id = subdivide(whole)?;
@@ -114,12 +159,21 @@ pub(crate) fn load(
     let Some(view) = world().supervisor().mechanism().view(id) else {
         return undo(Error::NoRoom { words: 0 }.into());
     };
+    let instances = match policy.has_instances() {
+        true => match group(id) {
+            Ok(group) => Some(Instances::new(group)),
+            Err(error) => return undo(error.into()),
+        },
+        false => None,
+    };
+    let subject = instances.as_ref().map_or(id.into(), |all| all.group.into());
+    let holder = Holder::new(id, subject, view);
     let mut bits = 0;
     if !exports.is_empty() {
         bits |= state::POLICY;
     }
-    // A learning domain remembers the arguments of its calls.
-    if policy.limits.time.is_some() || learning.is_some() {
+    // A learning domain remembers the arguments of its calls, and each call may be for another instance.
+    if policy.limits.time.is_some() || learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
     }
     if parts.control_words {
@@ -143,8 +197,7 @@ pub(crate) fn load(
     // What gates read of a domain stays for the life of the process: a pointer to its functions may be called at any time.
     let core: &'static mut Core = Box::leak(Box::new(Core {
         inner: Inner {
-            own: view.own(),
-            index: u32::from(view.number() - mullion_word_abi::OWN_FIRST),
+            index: u32::from(holder.view.number() - mullion_word_abi::OWN_FIRST),
             state: AtomicU32::new(bits),
             allowed: AtomicPtr::new(std::ptr::null_mut()),
             core: std::ptr::null(),
@@ -152,7 +205,7 @@ pub(crate) fn load(
             edition: AtomicU64::new(0),
         },
         id,
-        view,
+        holder,
         module: Arc::clone(module),
         memory,
         base,
@@ -162,13 +215,13 @@ pub(crate) fn load(
         symbols,
         limits: policy.limits,
         error: policy.error,
+        stays_mapped: policy.stays_mapped,
+        tag: AtomicU64::new(0),
         exports,
         life: Mutex::new(Life::default()),
-        held: Mutex::default(),
-        grants: Mutex::default(),
         keep: Keep::default(),
         seats: Mutex::default(),
-        stacks: Mutex::default(),
+        instances,
         reports: Mutex::default(),
         learning,
         learned: Mutex::default(),
@@ -183,7 +236,7 @@ pub(crate) fn load(
         .and_then(|()| write_thunks(core))
         .map_err(LoadError::from)
         .and_then(|()| core.map_data().map_err(LoadError::from))
-        .and_then(|()| tell(core).map_err(LoadError::from));
+        .and_then(|()| tell(core, &data).map_err(LoadError::from));
     if let Err(error) = made {
         return undo(error);
     }
@@ -201,6 +254,14 @@ fn subdivide(range: Range) -> Result<DomainId, Error> {
         }
         other => other,
     }
+}
+
+/// A group with a module's domain, for what its instances have, too.
+fn group(id: DomainId) -> Result<GroupId, Error> {
+    let mut supervisor = world().supervisor();
+    let group = supervisor.group_create(&ROOT)?;
+    supervisor.group_join(&id, group)?;
+    Ok(group)
 }
 
 /// Policies of exports by the address of their bodies in the file.
@@ -305,6 +366,26 @@ fn imports(
         }
     }
     Ok(found.into_boxed_slice())
+}
+
+/// Where the host's variables are that the policy names, and whether they may be written.
+fn data(
+    module: &Module,
+    policy: &Policy,
+    resolve: &mut dyn FnMut(&str) -> Option<usize>,
+) -> Result<Vec<(Range, bool)>, LoadError> {
+    let mut found = Vec::new();
+    for (name, data) in &policy.data {
+        let missing = || LoadError::Missing {
+            module: module.name.clone(),
+            symbol: name.clone(),
+        };
+        let address = resolve(name).ok_or_else(missing)? as u64;
+        let bytes = data.bytes.or_else(|| object::size_of_symbol(address));
+        let bytes = bytes.ok_or_else(|| LoadError::NoSize(name.clone()))?;
+        found.push((rights::words(address, bytes)?, data.write));
+    }
+    Ok(found)
 }
 
 impl Import {
@@ -444,7 +525,7 @@ impl Core {
 }
 
 /// Who may do what: the module with its own memory, others with its gates, the module with the host's functions.
-fn tell(core: &Core) -> Result<(), GrantError> {
+fn tell(core: &Core, data: &[(Range, bool)]) -> Result<(), GrantError> {
     let mut supervisor = world().supervisor();
     let (parts, base, id) = (&core.module.parts, core.base, core.id);
     let range = |at: u64, bytes: u64| Range::bytes(base + at, bytes).map_err(Error::Range);
@@ -456,39 +537,58 @@ fn tell(core: &Core) -> Result<(), GrantError> {
         };
         let whole = range(segment.address, segment.bytes.next_multiple_of(PAGE))?;
         supervisor.mprot(&id, whole, permission)?;
+        share(&mut supervisor, core, whole, permission)?;
     }
     if let Some(fixed) = parts.relro.as_ref().filter(|fixed| !fixed.is_empty()) {
-        supervisor.mprot(
-            &id,
-            range(fixed.start, fixed.end - fixed.start)?,
-            Permission::Read,
-        )?;
+        let words = range(fixed.start, fixed.end - fixed.start)?;
+        supervisor.mprot(&id, words, Permission::Read)?;
+        share(&mut supervisor, core, words, Permission::Read)?;
+    }
+    for (range, write) in data {
+        rights::raise_for_good(&mut supervisor, &core.holder, *range, rights::right(*write))?;
     }
     for gate in &parts.gates {
-        supervisor.mprot(
-            &id,
-            range(gate.address, 4)?,
-            Permission::SwitchGate { to: id },
-        )?;
+        let (word, permission) = (range(gate.address, 4)?, Permission::SwitchGate { to: id });
+        supervisor.mprot(&id, word, permission)?;
+        share(&mut supervisor, core, word, permission)?;
     }
     let offered = |import: &&Import| import.target != 0 && !import.is_learned;
     for import in core.imports.iter().filter(offered) {
         match owner_of_gate(import.target) {
-            Some(callee) => export_gate(&mut supervisor, id, callee.id, import.target)?,
+            Some(callee) => {
+                let to = core.holder.subject;
+                export_gate(&mut supervisor, to, callee.id, import.target)?;
+            }
             None => {
                 let word = rights::words(import.target, 1)?;
                 // A host without rights to its own function cannot give one on.
-                supervisor.mprot_export(&ROOT, id, word, Permission::ReturnGate)?;
+                let to = core.holder.subject;
+                supervisor.mprot_export(&ROOT, to, word, Permission::ReturnGate)?;
             }
         }
     }
     Ok(())
 }
 
+/// What a module has of its own, its instances have, too.
+fn share(
+    supervisor: &mut Supervisor<Table>,
+    core: &Core,
+    range: Range,
+    permission: Permission,
+) -> Result<(), Error> {
+    match &core.instances {
+        Some(all) => {
+            supervisor.mprot_export_up_to(&core.id, all.group, range, permission, NOT_FURTHER)
+        }
+        None => Ok(()),
+    }
+}
+
 /// `from` may enter `to` at this gate.
 pub(crate) fn export_gate(
     supervisor: &mut Supervisor<Table>,
-    from: DomainId,
+    from: Subject,
     to: DomainId,
     gate: u64,
 ) -> Result<(), Error> {

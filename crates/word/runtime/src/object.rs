@@ -57,13 +57,13 @@ pub(crate) fn object(core: &Core, address: u64) -> Object {
         }
         None => Owner::Nobody,
     };
-    let blocks = domains.values().filter_map(|other| {
-        let held = lock(&other.held);
-        let (at, held) = held
-            .iter()
-            .find(|(at, held)| (**at..**at + held.bytes).contains(&address))?;
+    let holders = domains
+        .values()
+        .flat_map(|other| other.holders().map(move |one| (other, one)));
+    let blocks = holders.filter_map(|(other, holder)| {
+        let (at, held) = holder.block_at(address)?;
         Some(Block {
-            address: *at,
+            address: at,
             bytes: held.bytes,
             module: other.module.name().to_owned(),
         })
@@ -73,6 +73,46 @@ pub(crate) fn object(core: &Core, address: u64) -> Object {
         blocks: blocks.collect(),
         symbol: symbol_at(address),
     }
+}
+
+/// How large the host's variable at an address is, by the symbol table of its file.
+pub(crate) fn size_of_symbol(address: u64) -> Option<u64> {
+    /// `Elf64_Sym`.
+    #[repr(C)]
+    struct Entry {
+        name: u32,
+        info: u8,
+        other: u8,
+        section: u16,
+        value: u64,
+        bytes: u64,
+    }
+    unsafe extern "C" {
+        fn dladdr1(
+            address: *const libc::c_void,
+            info: *mut libc::Dl_info,
+            extra: *mut *const Entry,
+            flags: i32,
+        ) -> i32;
+    }
+    const RTLD_DL_SYMENT: i32 = 1;
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    let mut entry: *const Entry = std::ptr::null();
+    // SAFETY: it looks an address up, and fills both in.
+    let found = unsafe {
+        dladdr1(
+            address as *const _,
+            info.as_mut_ptr(),
+            &raw mut entry,
+            RTLD_DL_SYMENT,
+        )
+    };
+    // SAFETY: all zeros are a description without names.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: an entry of a file's symbol table, which stays as long as the file is loaded; or null.
+    let entry = unsafe { entry.as_ref() }?;
+    let is_it = found != 0 && info.dli_saddr as u64 == address;
+    (is_it && entry.bytes != 0).then_some(entry.bytes)
 }
 
 /// The host's symbol at an address, by its dynamic linker.

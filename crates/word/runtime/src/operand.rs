@@ -7,6 +7,7 @@
 //! This is for people: a wrong answer is a wrong report, and nothing else.
 
 use crate::core::{Core, Points};
+use crate::holder::Holder;
 use mullion_word_table::Access;
 
 const SHIFT: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
@@ -28,7 +29,12 @@ pub(crate) struct Refused {
 }
 
 /// What was refused at `trap`.
-pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<Refused> {
+pub(crate) fn refused(
+    core: &Core,
+    holder: &Holder,
+    trap: u64,
+    registers: &[u64; 16],
+) -> Option<Refused> {
     let text = &core.text;
     let length = usize::try_from(text.end - text.start).ok()?;
     // SAFETY: it is the module's text, mapped for the life of the process, and never written.
@@ -51,7 +57,7 @@ pub(crate) fn refused(core: &Core, trap: u64, registers: &[u64; 16]) -> Option<R
         };
         match &mut found {
             Some(found) => found.bytes = address.wrapping_sub(found.address).wrapping_add(1),
-            None if core.view.allows(address, 1, wanted) => {}
+            None if holder.view.allows(address, 1, wanted) => {}
             None => {
                 found = Some(Refused {
                     address,

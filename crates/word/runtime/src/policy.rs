@@ -1,23 +1,11 @@
 //! What a call means for memory: rows that the gates' slow way goes by (`slow.rs`).
 
+use crate::size::Size;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Integers and pointers that a call passes in registers.
 pub(crate) const IN_REGISTERS: u8 = 6;
-
-/// How many bytes an argument points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// So many.
-    Bytes(u64),
-    /// As many as this argument says. Arguments count from 0.
-    Argument(u8),
-    /// As many as two arguments' product.
-    Product(u8, u8),
-    /// Up to the first zero, that included. Only for [`Effect::In`] of what a module calls.
-    Text,
-}
 
 /// What a call does with what an argument points to. Rights have words, so bytes are rounded outwards to whole words.
 ///
@@ -41,6 +29,9 @@ pub enum Effect {
     Frees(u8),
     /// As [`Frees`](Effect::Frees) and [`Gives`](Effect::Gives), if the result is not null. Only for what a module calls.
     Moves(u8, Size),
+    /// The call is for the instance of the module that has this value as a name ([`Domain::instance`](crate::Domain::instance)).
+    /// Null is for none, and what names no instance is refused. Only for what a module exports.
+    Instance(u8),
     /// It is a function. Where a module calls, it must be one that the module may call itself.
     Callback(u8),
 }
@@ -96,17 +87,31 @@ impl FunctionPolicy {
             | Effect::Takes(at, size)
             | Effect::Moves(at, size) => (Some(at), Some(size)),
             Effect::Gives(size) => (None, Some(size)),
-            Effect::Frees(at) | Effect::Callback(at) => (Some(at), None),
+            Effect::Frees(at) | Effect::Callback(at) | Effect::Instance(at) => (Some(at), None),
         };
         let arguments = self.effects.iter().map(pointer).flat_map(|(at, size)| {
-            let sizes = match size {
-                Some(Size::Argument(a)) => [Some(a), None],
-                Some(Size::Product(a, b)) => [Some(a), Some(b)],
-                Some(Size::Bytes(_) | Size::Text) | None => [None, None],
-            };
-            [at, sizes[0], sizes[1]]
+            let numbers = size
+                .into_iter()
+                .flat_map(|size| size.numbers().collect::<Vec<_>>());
+            at.into_iter().chain(numbers.map(|number| number.argument))
         });
-        arguments.flatten().find(|at| *at >= IN_REGISTERS)
+        let mut arguments = arguments;
+        arguments.find(|at| *at >= IN_REGISTERS)
+    }
+
+    /// An effect with a size that it cannot have: what is described by itself can only be read, or be a list of vectors.
+    pub(crate) fn misfit(&self) -> Option<Effect> {
+        let mut effects = self.effects.iter().copied();
+        effects.find(|effect| match *effect {
+            Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) | Effect::Instance(_) => false,
+            Effect::Out(_, size) | Effect::InOut(_, size) => {
+                matches!(size, Size::Text | Size::List | Size::Texts)
+            }
+            Effect::Gives(size) | Effect::Takes(_, size) | Effect::Moves(_, size) => matches!(
+                size,
+                Size::Text | Size::List | Size::Texts | Size::Vectors(_)
+            ),
+        })
     }
 
     /// With so many words of arguments on the stack.
@@ -140,15 +145,18 @@ pub struct Limits {
     pub memory: u64,
     /// Bytes of each data stack, at most 6 MiB.
     pub stack: u64,
+    /// Bytes of the module itself: its code, constants and data, as its file has them. The table takes half as much.
+    pub image: u64,
 }
 
 impl Default for Limits {
-    /// No limit on time, 1 GiB, 256 KiB.
+    /// No limit on time, 1 GiB, 256 KiB, 256 MiB.
     fn default() -> Limits {
         Limits {
             time: None,
             memory: 1 << 30,
             stack: 256 << 10,
+            image: 256 << 20,
         }
     }
 }
@@ -168,6 +176,17 @@ pub struct Policy {
     pub(crate) exports: BTreeMap<String, FunctionPolicy>,
     pub(crate) limits: Limits,
     pub(crate) error: ErrorValue,
+    pub(crate) data: BTreeMap<String, Data>,
+    pub(crate) stays_mapped: bool,
+    pub(crate) instances: bool,
+}
+
+/// A variable of the host that a module may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    /// None: what the symbol table of its file says.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) write: bool,
 }
 
 impl Policy {
@@ -202,6 +221,37 @@ impl Policy {
         policy: Option<FunctionPolicy>,
     ) -> Policy {
         self.offer_at(name, Some(address as u64), policy)
+    }
+
+    /// It may read, or read and write, the variable of the host that the resolver finds by this name. `None` bytes is as
+    /// many as the symbol table of the variable's file says. The variable stays where it is as long as the domain lives.
+    #[must_use]
+    pub fn data(mut self, name: &str, bytes: Option<u64>, write: bool) -> Policy {
+        self.data.insert(name.to_owned(), Data { bytes, write });
+        self
+    }
+
+    /// When the domain is unloaded, its memory stays mapped as it is. For hosts that keep pointers into modules that they
+    /// have unloaded. Nobody else is given these addresses, so loading again and again uses memory up.
+    #[must_use]
+    pub fn stays_mapped(mut self) -> Policy {
+        self.stays_mapped = true;
+        self
+    }
+
+    /// The module has instances, also if no export names one by an argument. Its own data and what it is granted is then
+    /// found by the longer way of a check.
+    #[must_use]
+    pub fn instances(mut self) -> Policy {
+        self.instances = true;
+        self
+    }
+
+    /// Whether it has.
+    pub(crate) fn has_instances(&self) -> bool {
+        let named = |effect: &Effect| matches!(effect, Effect::Instance(_));
+        let mut exports = self.exports.values();
+        self.instances || exports.any(|export| export.effects.iter().any(named))
     }
 
     fn offer_at(

@@ -7,12 +7,18 @@ use std::sync::atomic::Ordering;
 /// For a function of the host that a module has called, on the same thread: the module's call ends as soon as the function
 /// returns, as if a policy had refused it, and the report says `what`. The function's result is seen by nobody.
 ///
-/// Outside of such a function it ends the next call of the thread that comes back into a module.
+/// Modules that the function calls meanwhile are not concerned. Outside of such a function it has no effect.
 pub fn refuse(what: impl Into<String>) {
-    let Ok(thread) = thread::this() else {
+    // SAFETY: it is the thread's own.
+    let is_called = unsafe { !(*here()).frame.is_null() };
+    let Some(thread) = thread::this().ok().filter(|_| is_called) else {
         return;
     };
     thread.refusal = Some(what.into());
     // SAFETY: it is the thread's own.
-    unsafe { (*here()).pending.store(1, Ordering::Relaxed) };
+    unsafe {
+        let here = here();
+        thread.refused = (*here).frame;
+        (*here).pending.store(1, Ordering::Relaxed);
+    }
 }

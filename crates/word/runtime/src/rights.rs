@@ -1,14 +1,17 @@
 //! Rights that come and go: for the length of a call, or until they are taken away.
 
-use crate::core::Core;
 use crate::gates::Seat;
+use crate::holder::Holder;
 use crate::memory::lock;
-use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
-use mullion_word_table::{self as table, Table};
+use mullion_supervisor::{
+    DomainId, Error, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
+};
+use mullion_word_table::{self as table, Settling, Table};
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::AtomicPtr;
 use thiserror::Error;
 
 pub(crate) const ROOT: DomainId = DomainId::SUPERVISOR;
@@ -22,6 +25,9 @@ pub enum GrantError {
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] Error),
+    /// The instance has ended.
+    #[error("the instance has ended")]
+    Ended,
     /// It is no memory that can be granted.
     #[error("{bytes} bytes at {address:#x} are no memory that can be granted")]
     NoMemory {
@@ -44,61 +50,101 @@ pub(crate) fn words(address: u64, bytes: u64) -> Result<Range, GrantError> {
 pub(crate) enum Raised {
     /// Nothing: the domain had the right.
     Already,
-    /// The active grant with this number.
-    Active(&'static Core, u64),
+    /// A grant in force.
+    Active(Active),
 }
 
-/// What one domain has for the length of calls, and what it has besides where these are.
+/// A grant in force. It has a number: what is taken away from a holder altogether ends what has lower ones.
+pub(crate) struct Active {
+    holder: &'static Holder,
+    number: u64,
+    range: Range,
+    permission: Permission,
+    prepared: Option<PreparedGrant>,
+}
+
+/// What one holder has by grants that end, and what it has besides where these are: the *base*.
 ///
-/// Several grants may be active on the same words. The domain has the most of them, and of its *base*: what it has
-/// besides. When one ends, it has the most of what is left. A word under an active grant without a base has the base
-/// `None`; that is so only under grants that went the quick way, which do not overlap others.
+/// Several grants may be in force on the same words. The holder has the most of them, and of the base. Words of no piece
+/// have what the supervisor says, and no grant that ends is in force on them.
 #[derive(Default)]
-pub(crate) struct Grants {
-    active: Vec<Active>,
-    base: Vec<Base>,
+pub(crate) struct Rights {
+    /// By first word. They do not overlap.
+    pieces: BTreeMap<u64, Piece>,
     /// The same memory comes again and again.
-    prepared: HashMap<Key, PreparedGrant>,
+    prepared: HashMap<Key, Ready, Quick>,
     latest: u64,
+}
+
+/// Words on which all is the same.
+#[derive(Clone, Copy)]
+struct Piece {
+    end: u64,
+    base: Permission,
+    /// Grants in force, to read, and to read and write.
+    reads: u32,
+    writes: u32,
+    /// The latest number when the piece was made. Older grants that cover it had lost it before.
+    since: u64,
 }
 
 /// First word, the one behind the last, and whether to write.
 type Key = (u64, u64, bool);
 
-struct Active {
-    number: u64,
-    /// How many have it.
-    calls: u64,
-    range: Range,
-    permission: Permission,
-    prepared: Option<PreparedGrant>,
-    /// Where it was taken away meanwhile.
-    lost: Vec<Range>,
+struct Ready {
+    grant: PreparedGrant,
+    /// The number of the grant that is in force by it, or 0.
+    in_force: u64,
 }
 
-struct Base {
-    first: u64,
-    end: u64,
-    permission: Permission,
+/// Hashes keys that no stranger chooses in a way that would matter: at most so many are kept.
+#[derive(Clone, Copy, Default)]
+struct Quick(u64);
+
+impl BuildHasher for Quick {
+    type Hasher = Quick;
+
+    fn build_hasher(&self) -> Quick {
+        Quick(0)
+    }
 }
 
-/// Words on which all is the same.
-struct Piece {
-    first: u64,
-    end: u64,
-    owner: DomainId,
-    held: Permission,
-}
-
-impl Active {
-    fn overlaps(&self, range: Range) -> bool {
-        self.range.overlap(range).is_some()
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        self.0
     }
 
-    fn gives(&self, word: u64) -> Permission {
-        match self.range.holds(word) && !self.lost.iter().any(|lost| lost.holds(word)) {
-            true => self.permission,
-            false => Permission::None,
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.write_u64(byte.into());
+    }
+}
+
+impl Piece {
+    fn wanted(&self) -> Permission {
+        let given = match (self.reads, self.writes) {
+            (0, 0) => Permission::None,
+            (_, 0) => Permission::Read,
+            _ => Permission::ReadWrite,
+        };
+        self.base.max(given)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.reads == 0 && self.writes == 0
+    }
+
+    fn count(&mut self, permission: Permission) -> &mut u32 {
+        match permission {
+            Permission::ReadWrite => &mut self.writes,
+            _ => &mut self.reads,
         }
     }
 }
@@ -113,302 +159,372 @@ const MOST: usize = 256;
 /// Larger pieces are not looked through word by word.
 const WORDS: u64 = 256;
 
-/// Gives a domain at least `permission` on these words until [`lower`]. Acts for who owns them, because the host decides.
+/// Gives a holder at least `permission` on these words until [`lower`]. Acts for who owns them, because the host decides.
+/// `again`: the same memory may come again and again.
 pub(crate) fn raise(
     supervisor: &mut Supervisor<Table>,
-    core: &'static Core,
+    holder: &'static Holder,
     range: Range,
     permission: Permission,
+    again: bool,
 ) -> Result<Raised, GrantError> {
-    let mut grants = lock(&core.grants);
-    let same = |active: &&mut Active| {
-        active.range == range && active.permission == permission && active.lost.is_empty()
-    };
-    if let Some(active) = grants.active.iter_mut().find(same) {
-        active.calls += 1;
-        return Ok(Raised::Active(core, active.number));
-    }
-    let is_apart = !grants.active.iter().any(|active| active.overlaps(range));
-    let mut prepared = None;
-    if is_apart && range.count() <= WORDS {
-        let wanted = table::Access::of(permission, core.id);
+    let mut rights = lock(&holder.rights);
+    if again && range.count() <= WORDS && rights.is_clear(range) {
+        let wanted = table::Access::of(permission, holder.id);
         let (mut has_all, mut has_some) = (true, false);
         for word in range.start()..range.end() {
-            let access = core.view.access(4 * word);
+            let access = holder.view.access(4 * word);
             has_all &= access.covers(wanted);
             has_some |= access != table::Access::NONE;
         }
         if has_all {
             return Ok(Raised::Already);
         }
-        if !has_some {
-            prepared = grants.prepare(supervisor, core.id, range, permission);
+        if !has_some && let Some(prepared) = rights.prepare(supervisor, holder, range, permission) {
+            supervisor.grant_prepared(&ROOT, prepared)?;
+            let number = rights.begin(range, permission);
+            return Ok(Raised::Active(Active {
+                holder,
+                number,
+                range,
+                permission,
+                prepared: Some(prepared),
+            }));
         }
     }
-    if prepared.is_none() {
-        for piece in grants.pieces(supervisor, core.id, range) {
-            grants.base_of(&piece);
-        }
-    }
-    let number = grants.begin(range, permission, prepared);
-    let done = match prepared {
-        Some(prepared) => supervisor.grant_prepared(&ROOT, prepared),
-        None => grants.write(supervisor, core.id, range),
+    rights.cover(supervisor, holder, range);
+    rights.latest += 1;
+    let active = Active {
+        holder,
+        number: rights.latest,
+        range,
+        permission,
+        prepared: None,
     };
-    if let Err(error) = done {
-        grants.end(supervisor, core.id, number);
+    for piece in rights.inside(range) {
+        *piece.count(permission) += 1;
+    }
+    if let Err(error) = rights.write(supervisor, holder, range) {
+        rights.discount(&active);
+        let _gone = rights.write(supervisor, holder, range);
         return Err(error.into());
     }
-    Ok(Raised::Active(core, number))
+    Ok(Raised::Active(active))
 }
 
-/// Puts back what [`raise`] has given.
+/// Puts back what [`raise`] has given. The domain or the owner may have ended meanwhile: then it has nothing there, and the
+/// supervisor refuses.
 pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
-    if let Raised::Active(core, number) = raised {
-        lock(&core.grants).end(supervisor, core.id, number);
+    let Raised::Active(active) = raised else {
+        return;
+    };
+    let mut rights = lock(&active.holder.rights);
+    if let Some(prepared) = active.prepared {
+        rights.put_down(&active);
+        if rights.end_alone(&active) {
+            let _gone = supervisor.revoke_prepared(&ROOT, prepared);
+            return;
+        }
     }
+    rights.discount(&active);
+    let _gone = rights.write(supervisor, active.holder, active.range);
+}
+
+/// Puts many of them back, and waits once until no access of any thread comes that was checked before.
+pub(crate) fn lower_all(supervisor: &mut Supervisor<Table>, all: impl Iterator<Item = Raised>) {
+    supervisor.mechanism_mut().set_settling(Settling::Later);
+    let mut places: Vec<(&'static Holder, Range)> = Vec::new();
+    for raised in all {
+        let Raised::Active(active) = raised else {
+            continue;
+        };
+        let mut rights = lock(&active.holder.rights);
+        if active.prepared.is_some() {
+            rights.put_down(&active);
+        }
+        rights.discount(&active);
+        places.push((active.holder, active.range));
+    }
+    places.sort_unstable_by_key(|(holder, range)| (holder.id, range.start()));
+    let mut places = places.into_iter().peekable();
+    while let Some((holder, mut range)) = places.next() {
+        // What adjoins is one change.
+        while let Some((_, more)) =
+            places.next_if(|(other, next)| other.id == holder.id && next.start() <= range.end())
+        {
+            let end = range.end().max(more.end());
+            range = Range::words(range.start(), end - range.start()).expect("two ranges that meet");
+        }
+        let _gone = lock(&holder.rights).write(supervisor, holder, range);
+    }
+    supervisor.mechanism_mut().settle_now();
+    supervisor.mechanism_mut().set_settling(Settling::Now);
 }
 
 /// As [`raise`], to stay.
 pub(crate) fn raise_for_good(
     supervisor: &mut Supervisor<Table>,
-    core: &Core,
+    holder: &Holder,
     range: Range,
     permission: Permission,
 ) -> Result<(), GrantError> {
-    let mut grants = lock(&core.grants);
-    for piece in grants.pieces(supervisor, core.id, range) {
-        grants.base_of(&piece);
-    }
-    for base in grants.base_in(range) {
-        if is_data(base.permission) {
-            base.permission = base.permission.max(permission);
+    let mut rights = lock(&holder.rights);
+    rights.cover(supervisor, holder, range);
+    for piece in rights.inside(range) {
+        if is_data(piece.base) {
+            piece.base = piece.base.max(permission);
         }
     }
-    Ok(grants.write(supervisor, core.id, range)?)
+    Ok(rights.write(supervisor, holder, range)?)
 }
 
-/// Takes words of others away from a domain, on all threads, whatever it had them for.
+/// Takes words of others away from a holder, on all threads, whatever it had them for.
 pub(crate) fn take_away(
     supervisor: &mut Supervisor<Table>,
-    core: &Core,
+    holder: &Holder,
     range: Range,
 ) -> Result<(), Error> {
-    let mut grants = lock(&core.grants);
-    // What is kept for a call may not be whole any more.
-    core.inner.edition.fetch_add(1, Ordering::Release);
-    for active in &mut grants.active {
-        active.lost.extend(active.range.overlap(range));
-    }
-    for piece in grants.pieces(supervisor, core.id, range) {
-        if piece.owner == core.id {
-            continue;
+    let mut rights = lock(&holder.rights);
+    let own = holder.id;
+    let all = supervisor.regions(range);
+    let theirs: Vec<(Range, DomainId, Permission)> = all
+        .filter(|(_, holding)| holding.owner != own)
+        .filter_map(|(region, holding)| {
+            let held = holding.direct(holder.subject).access;
+            Some((region.overlap(range)?, holding.owner, held))
+        })
+        .collect();
+    for (region, owner, held) in theirs {
+        rights.cut(region);
+        let inside: Vec<u64> = rights.keys(region).collect();
+        for first in inside {
+            rights.pieces.remove(&first);
         }
-        if let Some(base) = grants
-            .base
-            .iter_mut()
-            .find(|base| base.first == piece.first)
-        {
-            base.permission = Permission::None;
-        }
-        if piece.held != Permission::None {
-            supervisor.mprot_export(&piece.owner, core.id, piece.range(), Permission::None)?;
+        if held != Permission::None {
+            supervisor.mprot_export(&owner, holder.subject, region, Permission::None)?;
         }
     }
     Ok(())
 }
 
-impl Piece {
-    fn range(&self) -> Range {
-        Range::words(self.first, self.end - self.first).expect("a part of a range")
+/// Takes everything away that a holder has by grants that end.
+pub(crate) fn take_all_away(supervisor: &mut Supervisor<Table>, holder: &Holder) {
+    let pieces: Vec<(u64, u64)> = {
+        let rights = lock(&holder.rights);
+        let pieces = rights.pieces.iter();
+        pieces.map(|(first, piece)| (*first, piece.end)).collect()
+    };
+    for (first, end) in pieces {
+        if let Ok(range) = Range::words(first, end - first) {
+            let _gone = take_away(supervisor, holder, range);
+        }
     }
 }
 
-impl Grants {
+impl Rights {
+    /// Whether no piece touches these words.
+    fn is_clear(&self, range: Range) -> bool {
+        let before = self.pieces.range(..range.end()).next_back();
+        before.is_none_or(|(_, piece)| piece.end <= range.start())
+    }
+
     /// A prepared grant, if the words are the host's.
     fn prepare(
         &mut self,
         supervisor: &mut Supervisor<Table>,
-        id: DomainId,
+        holder: &Holder,
         range: Range,
         permission: Permission,
     ) -> Option<PreparedGrant> {
-        let writes = permission == Permission::ReadWrite;
-        let key = (range.start(), range.end(), writes);
+        let key = key(range, permission);
         if let Some(found) = self.prepared.get(&key) {
-            return Some(*found);
+            return Some(found.grant);
         }
+        let Subject::Domain(id) = holder.subject else {
+            return None;
+        };
         let made = supervisor.prepare(&ROOT, id, range, permission, NOT_FURTHER);
-        let made = made.ok()?;
+        let grant = made.ok()?;
         if self.prepared.len() >= MOST {
-            let active = &self.active;
             self.prepared.retain(|_, old| {
-                let stays = active.iter().any(|active| active.prepared == Some(*old));
-                if !stays {
-                    let _gone = supervisor.release(*old);
+                if old.in_force == 0 {
+                    let _gone = supervisor.release(old.grant);
                 }
-                stays
+                old.in_force != 0
             });
         }
-        self.prepared.insert(key, made);
-        Some(made)
+        self.prepared.insert(key, Ready { grant, in_force: 0 });
+        Some(grant)
     }
 
-    fn begin(
-        &mut self,
-        range: Range,
-        permission: Permission,
-        prepared: Option<PreparedGrant>,
-    ) -> u64 {
+    fn put_down(&mut self, active: &Active) {
+        let ready = self.prepared.get_mut(&key(active.range, active.permission));
+        if let Some(ready) = ready.filter(|ready| ready.in_force == active.number) {
+            ready.in_force = 0;
+        }
+    }
+
+    /// A grant on words of which nothing was known.
+    fn begin(&mut self, range: Range, permission: Permission) -> u64 {
+        let mut piece = Piece {
+            end: range.end(),
+            base: Permission::None,
+            reads: 0,
+            writes: 0,
+            since: self.latest,
+        };
+        *piece.count(permission) += 1;
+        self.pieces.insert(range.start(), piece);
         self.latest += 1;
-        self.active.push(Active {
-            number: self.latest,
-            calls: 1,
-            range,
-            permission,
-            prepared,
-            lost: Vec::new(),
-        });
+        if let Some(ready) = self.prepared.get_mut(&key(range, permission)) {
+            ready.in_force = self.latest;
+        }
         self.latest
     }
 
-    /// The domain or the owner may have ended meanwhile: then it has nothing there, and the supervisor refuses.
-    fn end(&mut self, supervisor: &mut Supervisor<Table>, id: DomainId, number: u64) {
-        let Some(at) = self
-            .active
-            .iter()
-            .position(|active| active.number == number)
-        else {
-            return;
+    /// Forgets the piece of a grant that nothing else has touched; whether it was so.
+    fn end_alone(&mut self, active: &Active) -> bool {
+        let Some(piece) = self.pieces.get(&active.range.start()) else {
+            return false;
         };
-        self.active[at].calls -= 1;
-        if self.active[at].calls > 0 {
-            return;
+        let is_alone = piece.end == active.range.end()
+            && piece.since < active.number
+            && piece.base == Permission::None
+            && piece.reads + piece.writes == 1;
+        if is_alone {
+            self.pieces.remove(&active.range.start());
         }
-        let range = self.active[at].range;
-        let is_apart = self.base_in(range).next().is_none();
-        if let Some(prepared) = self.active[at].prepared.filter(|_| is_apart) {
-            self.active.swap_remove(at);
-            let _gone = supervisor.revoke_prepared(&ROOT, prepared);
-            return;
-        }
-        for piece in self.pieces(supervisor, id, range) {
-            self.base_of(&piece);
-        }
-        self.active.swap_remove(at);
-        let _gone = self.write(supervisor, id, range);
+        is_alone
     }
 
-    /// What active grants give on a word.
-    fn given(&self, word: u64) -> Option<Permission> {
-        let active = self.active.iter().filter(|active| active.range.holds(word));
-        active.map(|active| active.gives(word)).max()
-    }
-
-    /// Cut so that no base, no grant and no holding begins or ends inside of a piece.
-    fn pieces(&mut self, supervisor: &Supervisor<Table>, id: DomainId, range: Range) -> Vec<Piece> {
-        let mut cuts = Vec::new();
-        for active in self.active.iter().filter(|active| active.overlaps(range)) {
-            let parts = active.lost.iter().chain([&active.range]);
-            cuts.extend(parts.flat_map(|part| [part.start(), part.end()]));
-        }
-        for base in self.base_in(range) {
-            cuts.extend([base.first, base.end]);
-        }
-        let mut pieces = Vec::new();
-        for (region, holding) in supervisor.regions(range) {
-            let Some(region) = region.overlap(range) else {
-                continue;
-            };
-            let inside = cuts.iter().copied().filter(|cut| region.holds(*cut));
-            let mut ends: Vec<u64> = inside.chain([region.start(), region.end()]).collect();
-            ends.sort_unstable();
-            ends.dedup();
-            pieces.extend(ends.windows(2).map(|ends| Piece {
-                first: ends[0],
-                end: ends[1],
-                owner: holding.owner,
-                held: holding.direct(id.into()).access,
-            }));
-        }
-        for piece in &pieces {
-            self.split(piece.first);
-            self.split(piece.end);
-        }
-        pieces
-    }
-
-    fn split(&mut self, at: u64) {
-        let inside = |base: &&mut Base| base.first < at && at < base.end;
-        if let Some(base) = self.base.iter_mut().find(inside) {
-            let (end, permission) = (std::mem::replace(&mut base.end, at), base.permission);
-            self.base.push(Base {
-                first: at,
-                end,
-                permission,
-            });
+    fn discount(&mut self, active: &Active) {
+        self.cut(active.range);
+        for piece in self.inside(active.range) {
+            if piece.since < active.number {
+                let count = piece.count(active.permission);
+                *count = count.saturating_sub(1);
+            }
         }
     }
 
-    fn base_in(&mut self, range: Range) -> impl Iterator<Item = &mut Base> {
-        let bases = self.base.iter_mut();
-        bases.filter(move |base| base.first < range.end() && range.start() < base.end)
+    fn inside(&mut self, range: Range) -> impl Iterator<Item = &mut Piece> {
+        let pieces = self.pieces.range_mut(range.start()..range.end());
+        pieces.map(|(_, piece)| piece)
     }
 
-    /// The base of a piece, remembered if it is not yet.
-    fn base_of(&mut self, piece: &Piece) -> Permission {
-        if let Some(base) = self.base.iter().find(|base| base.first == piece.first) {
-            return base.permission;
+    fn keys(&self, range: Range) -> impl Iterator<Item = u64> {
+        let pieces = self.pieces.range(range.start()..range.end());
+        pieces.map(|(first, _)| *first)
+    }
+
+    /// No piece goes across the ends of `range`.
+    fn cut(&mut self, range: Range) {
+        for at in [range.start(), range.end()] {
+            let before = self.pieces.range_mut(..at).next_back();
+            if let Some((_, piece)) = before.filter(|(_, piece)| piece.end > at) {
+                let behind = *piece;
+                piece.end = at;
+                self.pieces.insert(at, behind);
+            }
         }
-        let permission = match self
-            .active
-            .iter()
-            .any(|active| active.range.holds(piece.first))
+    }
+
+    /// Every word of `range` is in a piece.
+    fn cover(&mut self, supervisor: &Supervisor<Table>, holder: &Holder, range: Range) {
+        self.cut(range);
+        let mut gaps: Vec<Range> = Vec::new();
+        let mut at = range.start();
+        let ends = self.pieces.range(range.start()..range.end());
+        for (first, end) in ends
+            .map(|(first, piece)| (*first, piece.end))
+            .chain([(range.end(), 0)])
         {
-            true => Permission::None,
-            false => piece.held,
-        };
-        self.base.push(Base {
-            first: piece.first,
-            end: piece.end,
-            permission,
-        });
-        permission
+            gaps.extend(
+                first
+                    .checked_sub(at)
+                    .and_then(|count| Range::words(at, count).ok()),
+            );
+            at = end;
+        }
+        for gap in gaps {
+            for (region, holding) in supervisor.regions(gap) {
+                let Some(part) = region.overlap(gap) else {
+                    continue;
+                };
+                let piece = Piece {
+                    end: part.end(),
+                    base: holding.direct(holder.subject).access,
+                    reads: 0,
+                    writes: 0,
+                    since: self.latest,
+                };
+                self.pieces.insert(part.start(), piece);
+            }
+        }
     }
 
-    /// Makes the table say what base and active grants come to. A base without a grant over it is forgotten.
+    /// Makes the table say what the pieces of `range` come to, and forgets those without a grant.
     fn write(
         &mut self,
         supervisor: &mut Supervisor<Table>,
-        id: DomainId,
+        holder: &Holder,
         range: Range,
     ) -> Result<(), Error> {
+        let mut changes: Vec<(u64, u64, DomainId, Permission)> = Vec::new();
+        for (region, holding) in supervisor.regions(range) {
+            let held = holding.direct(holder.subject).access;
+            let before = self.pieces.range(..=region.start()).next_back();
+            let behind = self.pieces.range(region.start() + 1..region.end());
+            for (first, piece) in before.into_iter().chain(behind) {
+                let first = (*first).max(region.start()).max(range.start());
+                let end = piece.end.min(region.end()).min(range.end());
+                let wanted = piece.wanted();
+                if first >= end || !is_data(held) || !is_data(wanted) || wanted == held {
+                    continue;
+                }
+                match changes.last_mut() {
+                    Some(last) if (last.1, last.2, last.3) == (first, holding.owner, wanted) => {
+                        last.1 = end;
+                    }
+                    _ => changes.push((first, end, holding.owner, wanted)),
+                }
+            }
+        }
         let mut outcome = Ok(());
-        for piece in self.pieces(supervisor, id, range) {
-            let base = self.base_of(&piece);
-            let given = self.given(piece.first);
-            let wanted = base.max(given.unwrap_or_default());
-            if is_data(piece.held) && is_data(wanted) && wanted != piece.held {
-                let done = supervisor.mprot_export(&piece.owner, id, piece.range(), wanted);
-                outcome = outcome.and(done);
-            }
-            if given.is_none() {
-                self.base.retain(|base| base.first != piece.first);
-            }
+        for (first, end, owner, wanted) in changes {
+            let words = Range::words(first, end - first).expect("a part of a range");
+            let done = supervisor.mprot_export(&owner, holder.subject, words, wanted);
+            outcome = outcome.and(done);
+        }
+        let idle = self.pieces.range(range.start()..range.end());
+        let idle = idle.filter(|(_, piece)| piece.is_idle());
+        let idle: Vec<u64> = idle.map(|(first, _)| *first).collect();
+        for first in idle {
+            self.pieces.remove(&first);
         }
         outcome
     }
 }
 
-/// Pieces of memory that a call is granted, at most.
+fn key(range: Range, permission: Permission) -> Key {
+    (
+        range.start(),
+        range.end(),
+        permission == Permission::ReadWrite,
+    )
+}
+
+/// Pieces of memory that a call is granted without an allocation, and that are kept for the next one.
 const PIECES: usize = 8;
 
 /// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) count: usize,
     writes: u64,
     pieces: [(u64, u64); PIECES],
+    /// Beyond these; they are not kept between calls.
+    more: Vec<(Range, Permission)>,
 }
 
 impl PartialEq for Wanted {
@@ -439,24 +555,28 @@ pub(crate) struct Keep {
 }
 
 impl Wanted {
-    /// False: there is no room.
-    #[must_use]
-    pub(crate) fn add(&mut self, range: Range, write: bool) -> bool {
+    pub(crate) fn add(&mut self, range: Range, write: bool) {
         let Some(piece) = self.pieces.get_mut(self.count) else {
-            return false;
+            self.more.push((range, right(write)));
+            return;
         };
         *piece = (range.start(), range.count());
         self.writes |= u64::from(write) << self.count;
         self.count += 1;
-        true
+    }
+
+    /// Whether it may be kept.
+    pub(crate) fn is_small(&self) -> bool {
+        self.more.is_empty()
     }
 
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
         let pieces = self.pieces[..self.count].iter().enumerate();
-        pieces.map(|(at, &(start, count))| {
+        let pieces = pieces.map(|(at, &(start, count))| {
             let range = Range::words(start, count).expect("it was a range");
             (range, right(self.writes >> at & 1 == 1))
-        })
+        });
+        pieces.chain(self.more.iter().copied())
     }
 }
 

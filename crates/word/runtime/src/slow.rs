@@ -1,19 +1,23 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
-use crate::core::{Core, Held};
+use crate::core::Core;
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
+use crate::holder::{Held, Holder};
+use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
 use crate::memory::lock;
 use crate::note::Want;
-use crate::policy::{Effect, FunctionPolicy, Size};
+use crate::policy::{Effect, FunctionPolicy};
+use crate::refuse::refuse;
 use crate::report::FaultKind;
 use crate::rights::{self, GrantError, Wanted, words};
+use crate::size::{Arguments, Bits, Lacks, Number, Wrong};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
-use mullion_supervisor::{Holding, Permission};
+use mullion_supervisor::{Holding, Permission, Range};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -27,17 +31,8 @@ pub(crate) fn no_arguments() -> Registers {
 }
 
 impl Registers {
-    fn argument(&self, at: u8) -> u64 {
+    pub(crate) fn argument(&self, at: u8) -> u64 {
         self.integers.get(usize::from(at)).copied().unwrap_or(0)
-    }
-
-    fn bytes(&self, size: Size) -> Option<u64> {
-        match size {
-            Size::Bytes(bytes) => Some(bytes),
-            Size::Argument(at) => Some(self.argument(at)),
-            Size::Product(a, b) => self.argument(a).checked_mul(self.argument(b)),
-            Size::Text => None,
-        }
     }
 
     fn answer(&mut self, integer: i64, float: f64) {
@@ -52,6 +47,7 @@ impl Registers {
     fn refuse(&mut self, core: &'static Core, body: u64, report: Option<(FaultKind, String)>) {
         let error = core.error_of(body);
         if let Some((kind, what)) = report {
+            let what = format!("{}: {what}", core.name_of(body));
             fault::report_refused(core, body, kind, what);
         }
         self.answer(error.integer, error.float);
@@ -69,12 +65,28 @@ pub(crate) extern "C" fn enter_slowly(
 ) {
     // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
-    // SAFETY: as above, or null.
-    let from = unsafe { from.as_ref().map(Inner::core) };
+    // SAFETY: as above, or null. The domain that calls has the newest frame.
+    let from = unsafe {
+        from.as_ref().map(|inner| Caller {
+            core: inner.core(),
+            holder: instance::holder(&*here()),
+        })
+    };
     if core.is_ended() {
         return registers.refuse(core, body, None);
     }
-    let seat = match thread::known_seat(core).map_or_else(|| thread::seat(core), Ok) {
+    let chosen = match &core.instances {
+        None => Ok(None),
+        Some(instances) => instances.choose(core, core.export(body), registers),
+    };
+    let chosen = match chosen {
+        Ok(chosen) => chosen,
+        Err(what) => {
+            return registers.refuse(core, body, Some((FaultKind::Policy, what)));
+        }
+    };
+    let of = chosen.map(|(principal, _)| principal);
+    let seat = match thread::known_seat(core, of).map_or_else(|| thread::seat(core, of), Ok) {
         Ok(seat) => seat,
         Err(error) => {
             let what = format!("no stack for the thread: {error}");
@@ -98,7 +110,9 @@ pub(crate) extern "C" fn enter_slowly(
     depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     core.keep.enter(core, seat);
-    match core.is_ended() {
+    // SAFETY: as above.
+    unsafe { (*seat).is_used.store(true, Ordering::Relaxed) };
+    match core.is_ended() || !instance::lives(chosen) {
         true => registers.refuse(core, body, None),
         false => match enter_by_policy(core, body, registers, seat, from) {
             Ok(()) => {}
@@ -111,12 +125,29 @@ pub(crate) extern "C" fn enter_slowly(
     }
 }
 
+/// The module that calls, and who it runs for.
+#[derive(Clone, Copy)]
+struct Caller {
+    core: &'static Core,
+    holder: &'static Holder,
+}
+
+impl Caller {
+    /// Who has the block: an instance has its own, and its module's.
+    fn keeper(self, address: u64) -> &'static Holder {
+        match lock(&self.holder.blocks).get(address) {
+            Some(_) => self.holder,
+            None => &self.core.holder,
+        }
+    }
+}
+
 fn enter_by_policy(
     core: &'static Core,
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     // SAFETY: the seat is the thread's own.
     let (known, outermost) = unsafe { (&mut *seat, (*seat).depth.load(Ordering::Relaxed) == 1) };
@@ -131,7 +162,7 @@ fn enter_by_policy(
         let none = Wanted::default();
         return enter_granted(core, body, None, registers, seat, (from, &none, outermost));
     };
-    let wanted = grant_arguments(core, body, policy, registers, from)?;
+    let wanted = grant_arguments(core, instance::of_seat(seat), body, policy, registers, from)?;
     enter_granted(
         core,
         body,
@@ -148,10 +179,14 @@ fn enter_granted(
     policy: Option<&FunctionPolicy>,
     registers: &mut Registers,
     seat: *mut Seat,
-    (from, wanted, outermost): (Option<&'static Core>, &Wanted, bool),
+    (from, wanted, outermost): (Option<Caller>, &Wanted, bool),
 ) -> Result<(), String> {
     // SAFETY: the seat is the thread's in this domain, and its depth was counted.
-    let granted = unsafe { core.keep.grant(core, seat, wanted, outermost) };
+    let granted = unsafe {
+        let may_keep = outermost && core.instances.is_none();
+        core.keep
+            .grant(core, instance::of_seat(seat), seat, wanted, may_keep)
+    };
     let granted = granted.map_err(|error| error.to_string())?;
     if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
@@ -181,14 +216,15 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
         else {
             return;
         };
-        let sizes = match size {
-            Size::Argument(a) => [a, a],
-            Size::Product(a, b) => [a, b],
-            Size::Bytes(_) | Size::Text => [at, at],
-        };
-        for used in [at, sizes[0], sizes[1]] {
-            if let Some(mask) = seat.masks.get_mut(usize::from(used)) {
-                *mask = u64::MAX;
+        if !size.is_in_registers() {
+            return;
+        }
+        for used in [Number::of(at, Bits::U64)]
+            .into_iter()
+            .chain(size.numbers())
+        {
+            if let Some(mask) = seat.masks.get_mut(usize::from(used.argument)) {
+                *mask |= used.bits.mask();
             }
         }
     }
@@ -200,12 +236,15 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.
 fn grant_arguments(
     core: &'static Core,
+    holder: &'static Holder,
     body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
+    let caller = from.map(|from| from.holder);
+    let arguments = Arguments { registers, caller };
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match *effect {
             Effect::In(at, size) => (at, size, Permission::Read, false),
@@ -213,43 +252,83 @@ fn grant_arguments(
                 (at, size, Permission::ReadWrite, false)
             }
             Effect::Takes(at, size) => (at, size, Permission::ReadWrite, true),
-            Effect::Callback(_) | Effect::Gives(_) | Effect::Frees(_) | Effect::Moves(..) => {
-                continue;
-            }
+            Effect::Callback(_)
+            | Effect::Gives(_)
+            | Effect::Frees(_)
+            | Effect::Moves(..)
+            | Effect::Instance(_) => continue,
         };
-        let (address, bytes) = (registers.argument(argument), registers.bytes(size));
-        let bytes = bytes.ok_or_else(|| format!("argument {argument} has no size"))?;
-        if address == 0 || bytes == 0 {
-            continue;
-        }
-        // A module cannot give what it does not have.
-        if let Some(caller) = from {
-            let export = core.module.function_at(body.wrapping_sub(core.base));
-            let export = export.map_or("", |(name, _)| name);
-            check(caller, address, bytes, access(permission))
-                .or_else(|wrong| wrong.judge(caller, export, argument))?;
-        }
-        let block = match from.filter(|_| stays) {
-            Some(caller) => hand_over(caller, argument, address, bytes)?,
-            None => None,
+        let judge = |lacks: Lacks| match from {
+            Some(caller) => lacks.judge(caller.core, core.name_of(body), argument),
+            None => Err("the host lacks nothing".to_owned()),
         };
-        let bytes = block.map_or(bytes, |block| block.bytes);
-        let range = words(address, bytes).map_err(|error| error.to_string())?;
-        if !stays {
-            if !wanted.add(range, permission == Permission::ReadWrite) {
-                return Err("it has more pieces of memory than a policy can have".to_owned());
+        let grant = &mut |address, bytes, is_main| -> Result<(), Stop> {
+            let permission = if is_main {
+                permission
+            } else {
+                Permission::Read
+            };
+            // A module cannot give what it does not have.
+            match arguments.check(address, bytes, access(permission)) {
+                Err(Wrong::Lacks(lacks)) => judge(lacks)?,
+                other => other?,
             }
-            continue;
-        }
-        let mut supervisor = world().supervisor();
-        rights::raise_for_good(&mut supervisor, core, range, permission)
-            .map_err(|error| error.to_string())?;
-        drop(supervisor);
-        if let Some(block) = block {
-            lock(&core.held).insert(address, block);
+            match stays {
+                true => hand_on(holder, from, argument, address, bytes)?,
+                false => {
+                    let range = words(address, bytes).map_err(|error| error.to_string())?;
+                    wanted.add(range, permission == Permission::ReadWrite);
+                }
+            }
+            Ok(())
+        };
+        match arguments.pieces(argument, size, grant) {
+            Ok(()) => {}
+            Err(Stop::Wrong(Wrong::Lacks(lacks))) => judge(lacks)?,
+            Err(Stop::Wrong(Wrong::NoSize)) => {
+                return Err(format!("argument {argument} has no size"));
+            }
+            Err(Stop::Said(what)) => return Err(what),
         }
     }
     Ok(wanted)
+}
+
+/// Why a call is not made.
+enum Stop {
+    Wrong(Wrong),
+    Said(String),
+}
+
+impl From<Wrong> for Stop {
+    fn from(wrong: Wrong) -> Stop {
+        Stop::Wrong(wrong)
+    }
+}
+
+impl From<String> for Stop {
+    fn from(what: String) -> Stop {
+        Stop::Said(what)
+    }
+}
+
+/// Memory becomes a module's, from the host or from another module.
+fn hand_on(
+    to: &'static Holder,
+    from: Option<Caller>,
+    argument: u8,
+    address: u64,
+    bytes: u64,
+) -> Result<(), String> {
+    let block = match from {
+        Some(caller) => hand_over(caller, argument, address, bytes)?,
+        None => None,
+    };
+    let done = match block {
+        Some(block) => give(to, address, block.bytes, block.allocator),
+        None => words(address, bytes).and_then(|range| take_over(to, range)),
+    };
+    done.map_err(|error| error.to_string())
 }
 
 fn access(permission: Permission) -> Access {
@@ -264,7 +343,7 @@ fn push_stacked(
     policy: &FunctionPolicy,
     registers: &Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     if policy.stacked == 0 {
         return Ok(());
@@ -287,13 +366,13 @@ fn push_stacked(
 }
 
 /// Stack arguments of a caller: the host's are on its stack, a module's on its data stack.
-fn read_stacked(count: u8, at: u64, from: Option<&'static Core>) -> Result<Stacked, String> {
+fn read_stacked(count: u8, at: u64, from: Option<Caller>) -> Result<Stacked, String> {
     let mut arguments = [0; 16];
     let mut count = usize::from(count).min(arguments.len());
     if let Some(caller) = from {
-        let seat = thread::seat(caller).map_err(|error| error.to_string())?;
-        // SAFETY: the seat is the thread's own.
-        let low = unsafe { (*seat).low };
+        let _who = caller;
+        // SAFETY: the newest frame is the caller's, on a seat of this thread.
+        let low = unsafe { (*(*(*here()).frame).seat).low };
         let end = (low & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
         if at < low || at > end || !at.is_multiple_of(8) {
             return Err("stack arguments are not on the data stack".to_owned());
@@ -314,7 +393,7 @@ fn invoke_noting(
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     let thread = match core.learning {
         Some(_) => thread::this().ok(),
@@ -336,11 +415,11 @@ fn invoke(
     body: u64,
     registers: &mut Registers,
     seat: *mut Seat,
-    from: Option<&'static Core>,
+    from: Option<Caller>,
 ) -> Result<(), String> {
     let changes =
         |core: &Core| core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
-    let theirs = from.is_some_and(changes);
+    let theirs = from.is_some_and(|from| changes(from.core));
     let mut words = None;
     if theirs || changes(core) {
         let thread = thread::this().map_err(|error| error.to_string())?;
@@ -352,11 +431,12 @@ fn invoke(
         }
         words = Some(before);
     }
-    let timed = core.limits.time.map(watchdog::begin);
+    let inner = &raw const core.inner;
+    let timed = core.limits.time.map(|limit| watchdog::begin(inner, limit));
     // SAFETY: the seat is this thread's, there is room, and the host runs.
-    unsafe { gates::mullion_word_invoke(&raw const core.inner, body, registers, seat) };
+    unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
     if let Some(timed) = timed {
-        watchdog::end(timed);
+        watchdog::end(inner, timed);
     }
     if let Some((now, before)) = words {
         now.load();
@@ -365,13 +445,6 @@ fn invoke(
         }
     }
     Ok(())
-}
-
-/// A right that a module does not have.
-struct Lacks {
-    address: u64,
-    bytes: u64,
-    right: Access,
 }
 
 impl Lacks {
@@ -398,27 +471,19 @@ impl Lacks {
     }
 }
 
-fn check(core: &Core, address: u64, bytes: u64, right: Access) -> Result<(), Lacks> {
-    match core.view.allows(address, bytes, right) {
-        true => Ok(()),
-        false => Err(Lacks {
-            address,
-            bytes,
-            right,
-        }),
-    }
-}
-
 /// Out of a domain, from gates.s. The thread is the host's, and on the host's stack.
 // SAFETY: no other symbol has this name.
 #[unsafe(export_name = "mullion_word_leave_slowly")]
 pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Registers) {
     // SAFETY: gates give an import, which lives for ever, and their own frame's registers. The newest frame is the
     // caller's.
-    let (import, registers, core) = unsafe {
+    let (import, registers, from) = unsafe {
         let seat = (*(*here()).frame).seat;
-        (&*import, &mut *registers, (*(*seat).inner).core())
+        let core = (*(*seat).inner).core();
+        let holder = instance::of_seat(seat);
+        (&*import, &mut *registers, Caller { core, holder })
     };
+    let core = from.core;
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
     let words = changes.then(Words::now);
     if words.is_some()
@@ -430,10 +495,10 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
         _ if import.is_learned => {
-            leave_learning(core, import, registers);
+            leave_learning(from, import, registers);
             Ok(())
         }
-        policy => leave_by_policy(core, import, policy.as_ref().unwrap_or(&none), registers),
+        policy => leave_by_policy(from, import, policy.as_ref().unwrap_or(&none), registers),
     };
     if let Some(words) = words {
         words.load();
@@ -441,16 +506,12 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
-        if let Ok(thread) = thread::this() {
-            thread.refusal = Some(format!("{}: {what}", import.name));
-        }
-        // SAFETY: it is the thread's own.
-        unsafe { (*here()).pending.store(1, Ordering::Relaxed) };
+        refuse(format!("{}: {what}", import.name));
     }
 }
 
 /// A function that is not offered: told, and called with whatever lies on the stack.
-fn leave_learning(core: &'static Core, import: &Import, registers: &mut Registers) {
+fn leave_learning(who: Caller, import: &Import, registers: &mut Registers) {
     // SAFETY: the gate has pushed two registers on top of the return address, on the thread's own control stack.
     let from = unsafe { (((*here()).control + 16) as *const u64).read() }.wrapping_sub(1);
     let want = Want::Call {
@@ -458,42 +519,50 @@ fn leave_learning(core: &'static Core, import: &Import, registers: &mut Register
         address: import.target,
         arguments: registers.integers,
     };
-    learn::note(core, from, want);
+    learn::note(who.core, from, want);
     let end = (registers.stacked & !(STACK_REGION - 1)) + STACK_REGION - STACK_MARGIN;
     let room = end.saturating_sub(registers.stacked) / 8;
     let count = room.min(16) as u8;
-    let stacked = read_stacked(count, registers.stacked, Some(core)).unwrap_or([0; 16]);
+    let stacked = read_stacked(count, registers.stacked, Some(who)).unwrap_or([0; 16]);
     // SAFETY: the host bears what a learning module does.
     unsafe { gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), 16) };
 }
 
 fn leave_by_policy(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     policy: &FunctionPolicy,
     registers: &mut Registers,
 ) -> Result<(), String> {
     let mut moved = None;
+    let arguments = Arguments {
+        registers: &*registers,
+        caller: Some(who.holder),
+    };
+    let mut is_wanted = true;
     for effect in &policy.effects {
-        if !before_call(
-            core,
-            import,
-            *effect,
-            policy.allocator,
-            registers,
-            &mut moved,
-        )? {
-            registers.answer(0, 0.0);
-            return Ok(());
-        }
+        is_wanted = is_wanted
+            && before_call(
+                who,
+                import,
+                *effect,
+                policy.allocator,
+                &arguments,
+                &mut moved,
+            )?;
     }
+    // Before the call: the result takes the place of an argument.
     let given = policy.effects.iter().find_map(|effect| match *effect {
-        Effect::Gives(size) | Effect::Moves(_, size) => registers.bytes(size),
+        Effect::Gives(size) | Effect::Moves(_, size) => arguments.bytes(size).ok(),
         _ => None,
     });
+    if !is_wanted {
+        registers.answer(0, 0.0);
+        return Ok(());
+    }
     let stacked = match policy.stacked {
         0 => [0; 16],
-        count => read_stacked(count, registers.stacked, Some(core))?,
+        count => read_stacked(count, registers.stacked, Some(who))?,
     };
     // SAFETY: the host offers this function, with what its policy has checked.
     unsafe {
@@ -503,11 +572,11 @@ fn leave_by_policy(
     let result = registers.integers[0];
     match (given, moved) {
         (Some(bytes), _) if result != 0 => {
-            give(core, result, bytes, policy.allocator).map_err(|e| e.to_string())
+            give(who.holder, result, bytes, policy.allocator).map_err(|e| e.to_string())
         }
         // It was not moved: the module has it as before.
         (Some(bytes), Some((address, held))) if bytes != 0 => {
-            give(core, address, held, policy.allocator).map_err(|e| e.to_string())
+            give(who.holder, address, held, policy.allocator).map_err(|e| e.to_string())
         }
         _ => Ok(()),
     }
@@ -515,54 +584,53 @@ fn leave_by_policy(
 
 /// Whether the call is to be made; if not, it answers 0.
 fn before_call(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     effect: Effect,
     allocator: &str,
-    registers: &Registers,
+    arguments: &Arguments<'_>,
     moved: &mut Option<(u64, u64)>,
 ) -> Result<bool, String> {
+    let registers = arguments.registers;
+    let core = who.core;
     let demand = |argument: u8, size, right| {
-        let address = registers.argument(argument);
-        match (address, registers.bytes(size)) {
-            (0, _) | (_, Some(0)) => Ok(()),
-            (address, Some(bytes)) => check(core, address, bytes, right),
-            (address, None) if size == Size::Text && right == Access::READ => {
-                check_text(core, address)
-            }
-            // A product that overflows.
-            (address, None) => Err(Lacks {
-                address,
-                bytes: u64::MAX,
-                right,
-            }),
+        let check = &mut |address, bytes, is_main| match is_main {
+            true => arguments.check(address, bytes, right),
+            false => arguments.check(address, bytes, Access::READ),
+        };
+        match arguments.pieces::<Wrong>(argument, size, check) {
+            Ok(()) => Ok(()),
+            Err(Wrong::Lacks(lacks)) => lacks.judge(core, &import.name, argument),
+            Err(Wrong::NoSize) => Err(format!("argument {argument} has no size")),
         }
-        .or_else(|lacks: Lacks| lacks.judge(core, &import.name, argument))
     };
     match effect {
         Effect::In(at, size) => demand(at, size, Access::READ)?,
         Effect::Out(at, size) | Effect::InOut(at, size) => demand(at, size, Access::READ_WRITE)?,
         Effect::Takes(at, size) => {
             demand(at, size, Access::READ_WRITE)?;
-            let (address, bytes) = (registers.argument(at), registers.bytes(size).unwrap_or(0));
+            let bytes = arguments.bytes(size).unwrap_or(0);
+            let address = registers.argument(at);
             if address != 0 && bytes != 0 {
-                hand_over(core, at, address, bytes)?;
+                hand_over(who, at, address, bytes)?;
             }
         }
-        Effect::Gives(size) => return Ok(has_room(core, registers.bytes(size))),
+        Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
-            free(core, import, registers.argument(at), allocator)?;
+            free(who, import, registers.argument(at), allocator)?;
         }
         Effect::Moves(at, size) => {
-            if !has_room(core, registers.bytes(size)) {
+            if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
             let address = registers.argument(at);
-            *moved = free(core, import, address, allocator)?.map(|held| (address, held.bytes));
+            *moved = free(who, import, address, allocator)?.map(|held| (address, held.bytes));
         }
+        Effect::Instance(_) => {}
         Effect::Callback(at) => {
             let function = registers.argument(at);
-            let may = core.view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
+            let view = &who.holder.view;
+            let may = view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
             let want = Want::Callback {
                 function: &import.name,
                 argument: at,
@@ -578,51 +646,48 @@ fn before_call(
     Ok(true)
 }
 
-/// A string that the module may read up to its end.
-fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
-    let mut at = start;
-    loop {
-        check(core, at, 1, Access::READ)?;
-        // SAFETY: the module may read the word, so there is memory; whoever granted it keeps it there.
-        if unsafe { (at as *const u8).read_volatile() } == 0 {
-            return Ok(());
-        }
-        at += 1;
-    }
-}
-
-/// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
-/// bytes would have no limit.
-const BLOCK: u64 = 64;
-
 fn has_room(core: &Core, bytes: Option<u64>) -> bool {
-    let used: u64 = lock(&core.held)
-        .values()
-        .map(|held| held.bytes + BLOCK)
-        .sum();
-    let left = core.limits.memory.saturating_sub(used);
-    bytes.is_some_and(|bytes| bytes.saturating_add(BLOCK) <= left)
+    let blocks = lock(&core.holder.blocks);
+    bytes.is_some_and(|bytes| blocks.has_room(bytes, core.limits.memory))
 }
 
-fn give(core: &Core, address: u64, bytes: u64, allocator: &'static str) -> Result<(), GrantError> {
+/// Memory of the host that a module takes over: until it gives it away, or begins anew.
+fn take_over(holder: &'static Holder, range: Range) -> Result<(), GrantError> {
+    let mut supervisor = world().supervisor();
+    let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite, false)?;
+    let mut taken = lock(&holder.taken);
+    let all = std::mem::take(&mut *taken).into_iter();
+    let (old, mut kept): (Vec<_>, Vec<_>) = all.partition(|(taken, _)| range.covers(*taken));
+    kept.push((range, raised));
+    *taken = kept;
+    rights::lower_all(&mut supervisor, old.into_iter().map(|(_, raised)| raised));
+    Ok(())
+}
+
+fn give(
+    holder: &Holder,
+    address: u64,
+    bytes: u64,
+    allocator: &'static str,
+) -> Result<(), GrantError> {
     if bytes == 0 {
-        lock(&core.held).insert(address, Held { bytes, allocator });
+        lock(&holder.blocks).add(address, Held { bytes, allocator });
         return Ok(());
     }
     let range = words(address, bytes)?;
     rights::raise_for_good(
         &mut world().supervisor(),
-        core,
+        holder,
         range,
         Permission::ReadWrite,
     )?;
-    lock(&core.held).insert(address, Held { bytes, allocator });
+    lock(&holder.blocks).add(address, Held { bytes, allocator });
     Ok(())
 }
 
 /// A block that was given goes back; which it was. Null is nothing.
 fn free(
-    core: &'static Core,
+    who: Caller,
     import: &Import,
     address: u64,
     allocator: &str,
@@ -630,9 +695,10 @@ fn free(
     if address == 0 {
         return Ok(None);
     }
-    let mut all = lock(&core.held);
-    let held = match all.get(&address) {
-        Some(held) if held.allocator == allocator => *held,
+    let holder = who.keeper(address);
+    let mut all = lock(&holder.blocks);
+    let held = match all.get(address) {
+        Some(held) if held.allocator == allocator => held,
         Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
         None => {
             drop(all);
@@ -640,33 +706,36 @@ fn free(
                 function: &import.name,
                 address,
             };
-            if learn::note(core, 0, want) {
+            if learn::note(who.core, 0, want) {
                 return Ok(None);
             }
             let none = "is no block that was given to the module";
             return Err(format!("{address:#x} {none}"));
         }
     };
-    all.remove(&address);
+    all.remove(address);
     drop(all);
-    take_away(core, address, held.bytes);
+    take_away(who.core, holder, address, held.bytes);
     Ok(Some(held))
 }
 
 /// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
 /// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
-fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
-    let mut all = lock(&core.held);
+fn hand_over(who: Caller, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
+    let (core, holder) = (who.core, who.keeper(address));
+    let mut all = lock(&holder.blocks);
     let end = address.saturating_add(bytes);
-    let touches = |(at, held): (&u64, &Held)| *at < end && address < at + held.bytes;
-    let block = match all.get(&address) {
-        Some(block) if bytes <= block.bytes => Some(*block),
+    let touches = |(at, held): (u64, Held)| at < end && address < at + held.bytes;
+    let block = match all.get(address) {
+        Some(block) if bytes <= block.bytes => Some(block),
         None if !all.iter().any(touches) => None,
         _ => return Err(format!("argument {argument} is not one whole block")),
     };
     if block.is_none() {
         let range = words(address, bytes).map_err(|error| error.to_string())?;
-        let owns = |(_, holding): (_, &Holding)| holding.owner == core.id;
+        let owns = |(_, holding): (_, &Holding)| {
+            holding.owner == core.id || holding.owner == who.holder.id
+        };
         let stacks = &world().stacks;
         if world().supervisor().regions(range).any(owns)
             || stacks.is_near(address)
@@ -675,17 +744,26 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
             return Err(format!("argument {argument} is the module's own memory"));
         }
     }
-    all.remove(&address);
+    all.remove(address);
     drop(all);
-    take_away(core, address, block.map_or(bytes, |block| block.bytes));
+    let bytes = block.map_or(bytes, |block| block.bytes);
+    take_away(core, &core.holder, address, bytes);
+    if !std::ptr::eq(who.holder, &raw const core.holder) {
+        take_away(core, who.holder, address, bytes);
+    }
     Ok(block)
 }
 
 /// Takes memory of the host away from a domain, on all threads.
-pub(crate) fn take_away(core: &Core, address: u64, bytes: u64) {
+pub(crate) fn take_away(core: &Core, holder: &Holder, address: u64, bytes: u64) {
     if bytes != 0
         && let Ok(range) = words(address, bytes)
     {
-        let _gone = rights::take_away(&mut world().supervisor(), core, range);
+        // What is kept for a call may not be whole any more.
+        core.inner.edition.fetch_add(1, Ordering::Release);
+        let mut supervisor = world().supervisor();
+        let _gone = rights::take_away(&mut supervisor, holder, range);
+        // What was handed over, and went again as a whole, is forgotten.
+        lock(&holder.taken).retain(|(taken, _)| !range.covers(*taken));
     }
 }

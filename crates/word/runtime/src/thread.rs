@@ -1,23 +1,26 @@
 //! What a thread has of the word wall: a control stack, and a data stack and a seat in each domain that it enters.
 //!
 //! ```text
-//!   control stack   | guard |  1 MiB: frames, return addresses; nobody is ever granted a word of it  |
+//!   private block   2 MiB, of which nobody is ever granted a word:
+//!                   | guard |  1 MiB control stack: frames, return addresses  | guard | handlers' stack | list of seats |
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
 use crate::core::{Core, Record, SeatAt};
-use crate::gates::{Here, Inner, Seat, here};
-use crate::memory::{PAGE, Reserved, lock};
+use crate::gates::{Frame, Here, Inner, Seat, here};
+use crate::holder::Holder;
+use crate::instance::Principal;
+use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::signals;
-use crate::world::world;
+use crate::world::{PRIVATE, world};
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
 use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const CONTROL: u64 = 1 << 20;
@@ -69,22 +72,49 @@ pub(crate) struct Thread {
     pub(crate) record: Record,
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
-    /// Why the host refused to go on, for the trap that follows.
+    /// Why the host refused to go on, for the trap that follows in the call with this frame.
     pub(crate) refusal: Option<String>,
+    pub(crate) refused: *const Frame,
+    /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
+    pub(crate) deadline_of: *const Inner,
+    pub(crate) late: *const Inner,
+    /// For which instances the host has said that it calls, the latest last.
+    pub(crate) scopes: Vec<&'static Principal>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.
     pub(crate) calls: Vec<[u64; 6]>,
-    pub(crate) control: Reserved,
+    private: Block,
     seats: Vec<Place>,
-    table: Reserved,
-    alternate: Reserved,
 }
+
+/// The thread's private block.
+#[derive(Clone, Copy)]
+struct Block(u64);
+
+impl Block {
+    fn control(self) -> u64 {
+        self.0 + GUARD
+    }
+
+    fn alternate(self) -> u64 {
+        self.control() + CONTROL + GUARD
+    }
+
+    fn seats(self) -> u64 {
+        self.alternate() + ALTERNATE
+    }
+}
+
+/// Pointers to seats: one for each domain that there can be.
+const SEATS: u64 = (((OWN_LAST - OWN_FIRST) as u64 + 1) * 8).next_multiple_of(PAGE);
+const _: () = assert!(2 * GUARD + CONTROL + ALTERNATE + SEATS <= PRIVATE);
 
 struct Place {
     seat: Box<Seat>,
     _visit: Visit,
     core: &'static Core,
+    holder: &'static Holder,
     region: u64,
 }
 
@@ -115,7 +145,8 @@ impl Drop for Thread {
         for place in self.seats.drain(..) {
             place.leave();
         }
-        alternate_off(&self.alternate);
+        alternate_off(self.private.alternate());
+        world().private.give(self.private.0);
     }
 }
 
@@ -130,7 +161,7 @@ impl Place {
         let life = lock(&self.core.life);
         match life.is_gone {
             true => world().stacks.give(self.region),
-            false => lock(&self.core.stacks).push(self.region),
+            false => lock(&self.holder.stacks).push(self.region),
         }
     }
 }
@@ -149,36 +180,46 @@ pub(crate) fn this() -> io::Result<&'static mut Thread> {
 }
 
 fn make(here: *mut Here) -> io::Result<*mut Thread> {
-    let slots = u64::from(OWN_LAST - OWN_FIRST) + 1;
-    let table = Reserved::new((slots * 8).next_multiple_of(PAGE))?;
+    let private = &world().private;
+    let none = || io::Error::from_raw_os_error(libc::ENOMEM);
+    let block = Block(private.take().ok_or_else(none)?);
     let both = libc::PROT_READ | libc::PROT_WRITE;
-    table.map(table.base(), table.bytes(), both)?;
-    let control = Reserved::new(GUARD + CONTROL)?;
-    control.map(control.base() + GUARD, CONTROL, both)?;
-    let alternate = Reserved::new(GUARD + ALTERNATE)?;
-    alternate.map(alternate.base() + GUARD, ALTERNATE, both)?;
-    alternate_on(&alternate)?;
-    signals::open()?;
+    let made = private
+        .memory
+        .map(block.control(), CONTROL, both)
+        .and_then(|()| {
+            private
+                .memory
+                .map(block.alternate(), ALTERNATE + SEATS, both)
+        })
+        .and_then(|()| alternate_on(block.alternate()))
+        .and_then(|()| signals::open());
+    if let Err(error) = made {
+        private.give(block.0);
+        return Err(error);
+    }
     let clock = Arc::new(Clock {
         // SAFETY: it asks for a number.
         id: unsafe { libc::gettid() }.into(),
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));
-    let top = control.base() + control.bytes();
-    let seats = table.base() as *mut *mut Seat;
-    let limit = control.base() + GUARD + RESERVE;
+    let top = block.control() + CONTROL;
+    let seats = block.seats() as *mut *mut Seat;
+    let limit = block.control() + RESERVE;
     let thread = Box::into_raw(Box::new(Thread {
         clock,
         record: Record::default(),
         words: Words::now(),
         refusal: None,
+        refused: std::ptr::null(),
+        deadline_of: std::ptr::null(),
+        late: std::ptr::null(),
+        scopes: Vec::new(),
         ended: 0,
         calls: Vec::new(),
-        control,
+        private: block,
         seats: Vec::new(),
-        table,
-        alternate,
     }));
     // A thread that has ended its thread-locals already keeps what it has: `try_with` fails.
     let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
@@ -195,7 +236,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
 /// Sees to it that calls in this thread can be ended, whatever the host has done to its signals since its first call.
 pub(crate) fn prepare() -> io::Result<()> {
     let thread = this()?;
-    alternate_on(&thread.alternate)?;
+    alternate_on(thread.private.alternate())?;
     signals::open()
 }
 
@@ -238,9 +279,9 @@ fn stack_low() -> u64 {
     }
 }
 
-fn alternate_on(memory: &Reserved) -> io::Result<()> {
+fn alternate_on(at: u64) -> io::Result<()> {
     let stack = libc::stack_t {
-        ss_sp: (memory.base() + GUARD) as *mut _,
+        ss_sp: at as *mut _,
         ss_flags: 0,
         ss_size: ALTERNATE as usize,
     };
@@ -251,12 +292,12 @@ fn alternate_on(memory: &Reserved) -> io::Result<()> {
     }
 }
 
-fn alternate_off(memory: &Reserved) {
+fn alternate_off(at: u64) {
     // SAFETY: it asks what is in force, and switches it off only if it is ours.
     unsafe {
         let mut now: libc::stack_t = std::mem::zeroed();
         let asked = libc::sigaltstack(std::ptr::null(), &mut now);
-        if asked == 0 && now.ss_sp as u64 == memory.base() + GUARD {
+        if asked == 0 && now.ss_sp as u64 == at {
             now.ss_flags = libc::SS_DISABLE;
             libc::sigaltstack(&now, std::ptr::null_mut());
         }
@@ -265,28 +306,38 @@ fn alternate_off(memory: &Reserved) {
 
 /// The calling thread's seat in a domain, if it has one.
 #[inline]
-pub(crate) fn known_seat(core: &Core) -> Option<*mut Seat> {
+pub(crate) fn known_seat(core: &Core, of: Option<&'static Principal>) -> Option<*mut Seat> {
     // SAFETY: `here` is the thread's own; its table has a slot for each index, and a seat in the table lives.
     unsafe {
         let seats = (*here()).seats;
         let seat = match seats.is_null() {
             true => std::ptr::null_mut(),
-            false => *seats.add(core.inner.index as usize),
+            false => *seats.add(index(core, of)),
         };
-        let is_it = !seat.is_null() && (*seat).inner == &raw const core.inner;
+        let is_it = !seat.is_null() && is_of(&*seat, core, of);
         is_it.then_some(seat)
     }
 }
 
+/// The place of a module's seat in a thread's list, or of its instance's.
+fn index(core: &Core, of: Option<&'static Principal>) -> usize {
+    of.map_or(core.inner.index, |principal| principal.index()) as usize
+}
+
+fn is_of(seat: &Seat, core: &Core, of: Option<&'static Principal>) -> bool {
+    let principal = of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast());
+    std::ptr::eq(seat.inner, &raw const core.inner) && seat.principal == principal
+}
+
 /// The calling thread's seat in a domain, made if it has none.
-pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
+pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::Result<*mut Seat> {
     let thread = this()?;
-    let index = core.inner.index as usize;
-    let slot = (thread.table.base() as *mut *mut Seat).wrapping_add(index);
+    let index = index(core, of);
+    let slot = (thread.private.seats() as *mut *mut Seat).wrapping_add(index);
     // SAFETY: the table has a slot for each index, and is the thread's own.
     let found = unsafe { *slot };
     // SAFETY: a seat in the table lives.
-    if !found.is_null() && unsafe { (*found).inner } == &raw const core.inner {
+    if !found.is_null() && is_of(unsafe { &*found }, core, of) {
         return Ok(found);
     }
     // The number was an ended domain's.
@@ -299,19 +350,20 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
         unsafe { *slot = std::ptr::null_mut() };
         thread.seats.swap_remove(old).leave();
     }
-    let place = Place::new(core)?;
+    let place = Place::new(core, of)?;
     let seat = (&raw const *place.seat).cast_mut();
     lock(&core.seats).push(SeatAt(seat));
     thread.seats.push(place);
     // SAFETY: nothing in this process but checked code uses %gs. The table lives as long as the process.
-    unsafe { core.view.load() };
+    unsafe { core.holder.view.load() };
     // SAFETY: as above.
     unsafe { *slot = seat };
     Ok(seat)
 }
 
 impl Place {
-    fn new(core: &'static Core) -> io::Result<Place> {
+    fn new(core: &'static Core, of: Option<&'static Principal>) -> io::Result<Place> {
+        let holder = of.map_or(&core.holder, |principal| &principal.holder);
         let locals = core
             .module
             .parts
@@ -319,7 +371,7 @@ impl Place {
             .as_ref()
             .map_or(0, |tls| tls.bytes + 2 * PAGE);
         let bytes = (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE);
-        let waiting = lock(&core.stacks).pop();
+        let waiting = lock(&holder.stacks).pop();
         let region = match waiting {
             Some(region) => region,
             None => {
@@ -332,12 +384,12 @@ impl Place {
                 let own = Permission::ReadWrite;
                 world()
                     .supervisor()
-                    .mprot_export(&ROOT, core.id, words, own)
+                    .mprot_export(&ROOT, holder.id, words, own)
                     .map_err(io::Error::other)?;
                 region
             }
         };
-        let mut visit = world().inside.visit(core.id);
+        let mut visit = world().inside.visit(holder.id);
         visit.leave();
         let top = fresh_top(core, region);
         let seat = Box::new(Seat {
@@ -354,11 +406,15 @@ impl Place {
             edition: 0,
             arguments: [0; 6],
             masks: [0; 6],
+            own: holder.view.own(),
+            principal: of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast()),
+            is_used: AtomicBool::new(false),
         });
         Ok(Place {
             seat,
             _visit: visit,
             core,
+            holder,
             region,
         })
     }
@@ -392,6 +448,26 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
     top & !15
 }
 
+/// Clears the data stacks of an instance that nobody is in: what comes next must not find what was there.
+pub(crate) fn clear_stacks(core: &Core, of: &'static Principal) -> io::Result<()> {
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    for seat in lock(&core.seats).iter() {
+        // SAFETY: the seat lives; what is read does not change, and the flag is atomic.
+        let (seat, low) = unsafe { (&*seat.0, (*seat.0).low) };
+        if is_of(seat, core, Some(of)) && seat.is_used.swap(false, Ordering::Relaxed) {
+            let region = low & !(STACK_REGION - 1);
+            let end = region + STACK_REGION - STACK_MARGIN;
+            world().stacks.memory.map(low, end - low, both)?;
+            fresh_top(core, region);
+        }
+    }
+    // Those of threads that have ended.
+    for region in lock(&of.holder.stacks).drain(..) {
+        world().stacks.give(region);
+    }
+    Ok(())
+}
+
 /// Fresh thread-locals for all threads of a domain that nobody is in.
 pub(crate) fn fresh_seats(core: &Core) {
     for seat in lock(&core.seats).iter() {
@@ -404,7 +480,7 @@ pub(crate) fn fresh_seats(core: &Core) {
 impl Thread {
     /// Whether an address is in the part below the control stack that is never mapped.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
-        (self.control.base()..self.control.base() + GUARD).contains(&address)
+        (self.private.0..self.private.control()).contains(&address)
     }
 
     pub(crate) fn deadline(&self) -> &AtomicU64 {
@@ -414,10 +490,6 @@ impl Thread {
     /// The call was ended: no more signals for it.
     pub(crate) fn is_over(&self) {
         self.deadline().store(0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_refusal(&self) -> bool {
-        self.refusal.is_some()
     }
 
     /// Whether its call has run out of time.

@@ -92,6 +92,10 @@ impl Thunks {
         Ok(file)
     }
 
+    pub(crate) fn memory(&self) -> &Reserved {
+        &self.memory
+    }
+
     /// Addresses for so many thunks.
     pub(crate) fn take(&self, count: u64) -> io::Result<u64> {
         let mut used = lock(&self.used);

@@ -1,12 +1,13 @@
 //! Limits on time: a thread looks at the deadlines of all threads, and sends those that are late a signal.
 
 use crate::fault;
-use crate::gates::here;
+use crate::gates::{Inner, here, state};
 use crate::memory::lock;
 use crate::signals;
 use crate::thread::{self, CLOCKS, Clock, Thread};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ static SLEEPS: AtomicBool = AtomicBool::new(false);
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 static WAKE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// A limit that has begun: the deadline before it.
-pub(crate) struct Timed(u64);
+/// A limit that has begun: the deadline before it, and whose that was.
+pub(crate) struct Timed(u64, *const Inner);
 
 pub(crate) fn install() -> io::Result<()> {
     signals::install(signals::late(), on_late)?;
@@ -61,20 +62,18 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A call with a limit begins in this thread. An earlier deadline stays.
-pub(crate) fn begin(limit: Duration) -> Timed {
+/// A call of a domain with a limit begins in this thread. An earlier deadline stays.
+pub(crate) fn begin(inner: *const Inner, limit: Duration) -> Timed {
     let Ok(thread) = thread::this() else {
-        return Timed(0);
+        return Timed(0, ptr::null());
     };
     let before = thread.deadline().load(Ordering::Relaxed);
+    let timed = Timed(before, thread.deadline_of);
     let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let deadline = now().saturating_add(limit);
-    let earliest = if before == 0 {
-        deadline
-    } else {
-        deadline.min(before)
-    };
-    thread.deadline().store(earliest, Ordering::Relaxed);
+    if before == 0 || deadline < before {
+        set(thread, deadline, inner);
+    }
     if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
         IS_LOST.store(false, Ordering::Relaxed);
     }
@@ -84,17 +83,24 @@ pub(crate) fn begin(limit: Duration) -> Timed {
         let _turn = lock(&WAKE.0);
         WAKE.1.notify_one();
     }
-    Timed(before)
+    timed
 }
 
-pub(crate) fn end(timed: Timed) {
+/// The handler, which may run between any two of these, never sees a deadline with another one's owner.
+fn set(thread: &mut Thread, deadline: u64, of: *const Inner) {
+    thread.deadline().store(0, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    thread.deadline_of = of;
+    compiler_fence(Ordering::SeqCst);
+    thread.deadline().store(deadline, Ordering::Relaxed);
+}
+
+pub(crate) fn end(inner: *const Inner, timed: Timed) {
     ARMED.fetch_sub(1, Ordering::Relaxed);
     if let Ok(thread) = thread::this() {
-        thread.deadline().store(timed.0, Ordering::Relaxed);
-        // A signal that came meanwhile was for this call, unless an outer one is late, too: that one is sent again.
-        if !thread.has_refusal() {
-            // SAFETY: it is the thread's own.
-            unsafe { (*here()).pending.store(0, Ordering::Relaxed) };
+        set(thread, timed.0, timed.1);
+        if thread.late == inner {
+            thread.late = ptr::null();
         }
     }
 }
@@ -126,14 +132,28 @@ fn watch() {
 
 extern "C" fn on_late(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let here = here();
-    // SAFETY: the kernel gives a handler its context; `here` is the thread's own.
+    // SAFETY: the kernel gives a handler its context; `here` is the thread's own, and frames are on its control stack.
     unsafe {
-        if (*here).thread.is_null() || !(*(*here).thread.cast::<Thread>()).is_late(now()) {
+        let Some(thread) = (*here).thread.cast::<Thread>().as_mut() else {
+            return;
+        };
+        let owner = thread.deadline_of;
+        if !thread.is_late(now()) || owner.is_null() {
             return;
         }
-        if !fault::end_late(&mut *context.cast()) && !(*here).frame.is_null() {
-            // In a function of the host, or in a gate: seen when the domain goes on.
-            (*here).pending.store(1, Ordering::Relaxed);
+        let mut frame = (*here).frame.cast_const();
+        while !frame.is_null() && (*(*frame).seat).inner != owner {
+            frame = (*frame).before;
+        }
+        // In a gate, on the way in or out: it is looked at again.
+        if frame.is_null() || fault::end_late(owner, &mut *context.cast()) {
+            return;
+        }
+        // In a function of the host, or in another module, which is not to blame: the call ends when that has returned.
+        if (*here).domain != owner {
+            thread.is_over();
+            thread.late = owner;
+            (*owner).state.fetch_or(state::ENDED, Ordering::SeqCst);
         }
     }
 }

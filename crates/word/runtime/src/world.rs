@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::gates;
+use crate::instance::Words;
 use crate::memory::{Reserved, lock};
 use crate::report::Report;
 use crate::thunks::Thunks;
@@ -39,6 +40,8 @@ pub(crate) struct World {
     supervisor: Mutex<Supervisor<Table>>,
     pub(crate) inside: Arc<Inside>,
     pub(crate) stacks: Stacks,
+    pub(crate) private: Private,
+    pub(crate) words: Words,
     pub(crate) thunks: Thunks,
     /// By the supervisor's number; for reports.
     pub(crate) domains: Mutex<HashMap<DomainId, &'static Core>>,
@@ -92,6 +95,41 @@ impl Stacks {
     }
 }
 
+/// Threads at a time, and what each has of [`Private`].
+const THREADS: u64 = 1 << 15;
+pub(crate) const PRIVATE: u64 = 2 << 20;
+
+/// What no module may ever have, in one place, which the table refuses: control stacks, stacks of signal handlers, and
+/// threads' lists of seats.
+pub(crate) struct Private {
+    pub(crate) memory: Reserved,
+    free: Mutex<(u64, Vec<u64>)>,
+}
+
+impl Private {
+    fn new() -> std::io::Result<Private> {
+        Ok(Private {
+            memory: Reserved::new(THREADS * PRIVATE)?,
+            free: Mutex::default(),
+        })
+    }
+
+    /// Addresses for a thread, without access.
+    pub(crate) fn take(&self) -> Option<u64> {
+        let mut free = lock(&self.free);
+        free.1.pop().or_else(|| {
+            free.0 += 1;
+            (free.0 <= THREADS).then(|| self.memory.base() + (free.0 - 1) * PRIVATE)
+        })
+    }
+
+    pub(crate) fn give(&self, block: u64) {
+        if self.memory.map(block, PRIVATE, libc::PROT_NONE).is_ok() {
+            lock(&self.free).1.push(block);
+        }
+    }
+}
+
 static WORLD: OnceLock<Result<World, SetupError>> = OnceLock::new();
 
 /// Makes the world if there is none; `install` installs handlers.
@@ -119,8 +157,13 @@ impl World {
             }
         };
         let inside = Inside::new()?;
-        let table = Table::reserve(table::Limits::default(), Arc::clone(&inside))
+        let mut table = Table::reserve(table::Limits::default(), Arc::clone(&inside))
             .map_err(|error| SetupError::Table(Arc::new(error)))?;
+        let private = Private::new().map_err(system("addresses for control stacks"))?;
+        let thunks = Thunks::new().map_err(system("memory for thunks"))?;
+        for memory in [&private.memory, thunks.memory()] {
+            table.close(Range::bytes(memory.base(), memory.bytes()).expect("whole words"));
+        }
         let space = Range::bytes(0, 1 << ADDRESS_BITS).expect("whole words");
         let text = gates::address(gates::mullion_word_gates) as usize
             ..gates::address(gates::mullion_word_gates_end) as usize;
@@ -131,7 +174,9 @@ impl World {
         Ok(World {
             supervisor: Mutex::new(Supervisor::new(space, table)),
             inside,
-            thunks: Thunks::new().map_err(system("memory for thunks"))?,
+            thunks,
+            private,
+            words: Words::new().map_err(system("addresses for instances"))?,
             stacks: Stacks::new().map_err(system("addresses for stacks"))?,
             domains: Mutex::new(HashMap::new()),
             hook: Mutex::new(None),

@@ -4,7 +4,8 @@
 mod module;
 
 use module::{function, load, module};
-use mullion_word_runtime::{Effect, FaultKind, FunctionPolicy, Host, Limits, Policy, Size};
+use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, Policy, Size};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -449,6 +450,123 @@ fn a_call_s_time_is_limited() {
         );
         domain.restart().unwrap();
     }
+}
+
+static HURRIED: Mutex<Option<Domain>> = Mutex::new(None);
+
+/// Whether the hurried module has been ended.
+extern "C" fn is_over() -> u64 {
+    HURRIED
+        .lock()
+        .unwrap()
+        .is_some_and(|domain| domain.is_ended())
+        .into()
+}
+
+/// A function of the host that takes its time, in which it calls another module.
+extern "C" fn dawdle(callee: Fn0) -> u64 {
+    callee()
+}
+
+#[test]
+fn a_caller_s_limit_ends_the_caller_and_not_its_callee() {
+    let host = Host::new().unwrap();
+    let text = "
+        import is_over
+        gate wait                   # goes on until its caller's time is over
+1:      call_import is_over
+        test %eax, %eax
+        je 1b
+        incl done(%rip)
+        mov $5, %eax
+        ret
+        gate how_often
+        mov done(%rip), %eax
+        ret
+        .bss
+        .globl done
+done:   .long 0
+        .text";
+    // SAFETY: it takes nothing.
+    let policy = unsafe { Policy::new().offer("is_over", is_over as *const () as usize, None) };
+    let callee = host.load(&module("callee", text), policy).unwrap();
+    let text = "
+        import wait
+        import dawdle
+        gate direct
+        call_import wait
+        ret
+        gate by_host
+        call_import dawdle
+        ret
+        gate quick
+        mov $1, %eax
+        ret";
+    let limits = Limits {
+        time: Some(Duration::from_millis(30)),
+        ..Limits::default()
+    };
+    let wait = callee.function("wait").unwrap() as usize;
+    // SAFETY: `wait` takes nothing, and `dawdle` is given it.
+    let policy = unsafe {
+        Policy::new()
+            .offer("wait", wait, None)
+            .offer("dawdle", dawdle as *const () as usize, None)
+            .limits(limits)
+    };
+    let caller = host.load(&module("hurried", text), policy).unwrap();
+    *HURRIED.lock().unwrap() = Some(caller);
+    for (round, name) in ["direct", "by_host", "direct"].into_iter().enumerate() {
+        assert_eq!(function::<Fn0>(&caller, "quick")(), 1);
+        assert_eq!(function::<Fn1>(&caller, name)(wait as u64), 0);
+        let reports = caller.take_reports();
+        assert_eq!(reports.len(), 1, "{reports:?}");
+        assert_eq!(
+            (reports[0].kind, reports[0].export.as_str()),
+            (FaultKind::Time, name)
+        );
+        caller.restart().unwrap();
+        // The callee has gone on to its end, and knows of nothing.
+        assert!(callee.take_reports().is_empty() && !callee.is_ended());
+        assert_eq!(function::<Fn0>(&callee, "how_often")(), round as u64 + 1);
+    }
+}
+
+/// Refuses what its module asks for, and calls another module before it says so.
+extern "C" fn refuse_later(callee: Fn0) -> u64 {
+    mullion_word_runtime::refuse("it is not for sale");
+    callee()
+}
+
+extern "C" fn one() -> u64 {
+    1
+}
+
+#[test]
+fn a_refusal_is_for_the_module_that_asked() {
+    let host = Host::new().unwrap();
+    // SAFETY: they take what they are given.
+    let policy = unsafe { Policy::new().offer("one", one as *const () as usize, None) };
+    let text = "import one\n gate f\n call_import one\n add $6, %eax\n ret";
+    let innocent = host.load(&module("innocent", text), policy).unwrap();
+    // SAFETY: as above.
+    let policy =
+        unsafe { Policy::new().offer("refuse_later", refuse_later as *const () as usize, None) };
+    let text = "import refuse_later\n gate g\n call_import refuse_later\n ret";
+    let asks = host.load(&module("asks", text), policy).unwrap();
+    let f = innocent.function("f").unwrap() as u64;
+    assert_eq!(function::<Fn1>(&asks, "g")(f), 0);
+    assert!(innocent.take_reports().is_empty() && !innocent.is_ended());
+    let reports = asks.take_reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert_eq!(
+        (reports[0].kind, reports[0].object.as_str()),
+        (FaultKind::Policy, "it is not for sale")
+    );
+    // Nobody has asked here.
+    mullion_word_runtime::refuse("nothing");
+    assert_eq!(function::<Fn0>(&innocent, "f")(), 7);
+    assert!(innocent.take_reports().is_empty());
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod module;
 
 use module::{build, function, load, module};
 use mullion_word_runtime::{
-    Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, LoadError, Module, Policy, Size,
+    Domain, Effect, FaultKind, FunctionPolicy, Host, Lease, Limits, LoadError, Module, ModuleError,
+    Policy, Size,
 };
 use mullion_word_verifier::verify;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -138,6 +139,115 @@ fn a_policy_for_an_argument_on_the_stack_is_refused() {
     let last = FunctionPolicy::of(&[Effect::In(5, Size::Argument(4))]);
     host.load(&module, Policy::new().export("reads", last))
         .unwrap();
+}
+
+/// A module that has its host pass an address of the control stack would write return addresses. This one breaks the
+/// rules to know where that is; another one would guess.
+#[test]
+fn a_control_stack_is_nobodys() {
+    let text = "
+        gate where
+        mov %rsp, %rax
+        ret
+        gate f
+        mov $1, %eax
+        ret
+        gate takes
+        mov $1, %eax
+        ret";
+    let of = |effect| FunctionPolicy::of(&[effect]);
+    let size = Size::Argument(1);
+    let policy = Policy::new()
+        .export("f", of(Effect::InOut(0, size)))
+        .export("takes", of(Effect::Takes(0, size)));
+    let (host, domain) = load("control", text, policy);
+    let at = function::<Fn0>(&domain, "where")();
+    let near = at & !0xfff;
+    for (at, bytes) in [
+        (at, 8),
+        (near, 4096),
+        (at - (1 << 21), 1 << 22),
+        (near - 0x10_0000, 4),
+    ] {
+        // SAFETY: it must be refused.
+        let granted = unsafe { host.grant(&domain, at as usize, bytes, false) };
+        assert!(granted.is_err(), "{at:#x}");
+        // SAFETY: as above.
+        let prepared = unsafe { host.prepare(&domain, at as usize, bytes, true) };
+        assert!(prepared.unwrap().grant().is_err());
+        for name in ["f", "takes"] {
+            assert_eq!(function::<Fn2>(&domain, name)(at, bytes as u64), 0);
+            assert_eq!(kind(&domain), FaultKind::Policy, "{name}");
+            domain.restart().unwrap();
+        }
+    }
+    let private = Lease::new();
+    // SAFETY: as above.
+    assert!(unsafe { private.grant(domain, at as usize, 4, true) }.is_err());
+    // The stacks of handlers: what a handler saves there is what the thread goes on with.
+    // SAFETY: it asks.
+    let alternate = unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        libc::sigaltstack(std::ptr::null(), &mut stack);
+        stack
+    };
+    // SAFETY: it must be refused.
+    let granted = unsafe { host.grant(&domain, alternate.ss_sp as usize, alternate.ss_size, true) };
+    assert!(granted.is_err());
+}
+
+/// A thread is led through such a line one instruction at a time while somebody waits with a lock.
+#[test]
+fn a_line_in_which_checks_count_has_an_end() {
+    let of = |nops: u32| {
+        let text = format!(
+            ".macro long\n .fill {nops}, 1, 0x90\n movl $1, (%rdi)\n .endm\n gate f\n checked 2, 0, (%rdi), long\n mov $1, %eax\n ret"
+        );
+        let bytes = build("line", &text);
+        let verified = verify(bytes).unwrap();
+        Module::new("line", &verified)
+    };
+    let short = of(8_000).unwrap();
+    let of_word = FunctionPolicy::of(&[Effect::InOut(0, Size::Bytes(4))]);
+    let domain = Host::new()
+        .unwrap()
+        .load(&short, Policy::new().export("f", of_word))
+        .unwrap();
+    let mut cell = 0u64;
+    assert_eq!(function::<Fn1>(&domain, "f")(&raw mut cell as u64), 1);
+    assert_eq!(cell, 1);
+    let long = of(17_000).map(drop);
+    assert!(
+        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 17_000),
+        "{long:?}"
+    );
+}
+
+/// The table has two bytes for each word of a module, however few of them its file has.
+#[test]
+fn a_module_is_no_larger_than_its_limit() {
+    let host = Host::new().unwrap();
+    let large = module("large", "gate f\n ret\n .bss\n .zero 0x30000000\n .text");
+    let of = |image| {
+        Policy::new().limits(Limits {
+            image,
+            ..Limits::default()
+        })
+    };
+    for policy in [Policy::new(), of(0x3000_0000)] {
+        let loaded = host.load(&large, policy).map(drop);
+        assert!(
+            matches!(loaded, Err(LoadError::TooLarge { .. })),
+            "{loaded:?}"
+        );
+    }
+    let small = module("small", "gate f\n ret");
+    let loaded = host.load(&small, of(4096)).map(drop);
+    assert!(
+        matches!(loaded, Err(LoadError::TooLarge { .. })),
+        "{loaded:?}"
+    );
+    host.load(&small, of(1 << 16)).unwrap();
 }
 
 #[test]

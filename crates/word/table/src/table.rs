@@ -76,6 +76,8 @@ pub struct Table {
     lost: Vec<DomainId>,
     is_collecting: bool,
     written: (u64, u64),
+    /// Words that nobody is ever granted.
+    closed: Vec<Range>,
 }
 
 impl Table {
@@ -91,12 +93,19 @@ impl Table {
             lost: Vec::new(),
             is_collecting: false,
             written: (0, 0),
+            closed: Vec::new(),
         })
     }
 
     /// Says when rights that are taken away are gone.
     pub fn set_settling(&mut self, settling: Settling) {
         self.settling = settling;
+    }
+
+    /// Nobody is granted anything there from now on: what gates and threads keep, for which no module may ever ask. Nothing
+    /// may have been granted there before.
+    pub fn close(&mut self, range: Range) {
+        self.closed.push(range);
     }
 
     /// Waits until no thread is to make an access that it has checked before something was taken away.
@@ -366,7 +375,11 @@ impl Mechanism for Table {
     }
 
     fn enforces(&self, range: Range) -> bool {
-        self.space.enforces(range.start(), range.end())
+        let is_closed = self
+            .closed
+            .iter()
+            .any(|closed| closed.overlap(range).is_some());
+        !is_closed && self.space.enforces(range.start(), range.end())
     }
 
     fn room_for_domain(&mut self) -> bool {

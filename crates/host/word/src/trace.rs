@@ -1,0 +1,40 @@
+//! What a host's modules were granted and lost, as a trace for the hardware model (docs/model.md).
+
+use crate::runtime::AuditLog;
+use mullion_mmp::recorder::{ADDRESS_BITS, RecordError, Recorder};
+use mullion_mmp::trace::{Header, Writer};
+use std::io::{self, Write};
+use thiserror::Error;
+
+/// Why there is no trace.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// Decisions at the beginning have made way for later ones: the log had no room for them.
+    #[error("the log has lost its first {0} decisions")]
+    Cut(u64),
+    /// It holds what a trace cannot, or the output takes no more.
+    #[error(transparent)]
+    Record(#[from] RecordError<io::Error>),
+    /// The output takes no more.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+/// Writes a log that was begun before the first domain ([`Host::start_audit`](crate::runtime::Host::start_audit)) as a
+/// file for `mullion model run`. `note` says how it came to be, for people.
+pub fn write_trace<W: Write>(log: &AuditLog, note: &str, to: W) -> Result<W, TraceError> {
+    let lost = log.iter().next().map_or(0, |first| first.number);
+    if lost != 0 {
+        return Err(TraceError::Cut(lost));
+    }
+    let header = Header {
+        address_bits: ADDRESS_BITS,
+        note: note.to_owned(),
+    };
+    let mut writer = Writer::new(to, &header)?;
+    let mut recorder = Recorder::new(|event| writer.write(&event));
+    for decision in log.iter() {
+        recorder.decision(decision)?;
+    }
+    Ok(writer.finish()?)
+}
