@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::rights::{Grants, Keep};
 use mullion_supervisor::DomainId;
 use mullion_word_table::{Loaded, View};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -35,7 +35,7 @@ pub(crate) struct Core {
     pub(crate) grants: Mutex<Grants>,
     pub(crate) keep: Keep,
     /// What allocators have given it, by address.
-    pub(crate) held: Mutex<HashMap<u64, Held>>,
+    pub(crate) held: Mutex<Blocks>,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
     /// Regions that threads of it have left.
     pub(crate) stacks: Mutex<Vec<u64>>,
@@ -65,6 +65,51 @@ pub(crate) struct Held {
     pub(crate) bytes: u64,
     /// Which one ([`FunctionPolicy::allocator`]).
     pub(crate) allocator: &'static str,
+}
+
+/// The blocks that a domain has of allocators, by address. Their sum is kept, because each allocation asks for it.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    all: HashMap<u64, Held>,
+    used: u64,
+}
+
+/// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
+/// bytes would have no limit.
+pub(crate) const BLOCK: u64 = 64;
+
+impl Blocks {
+    /// Bytes of all of them, and of what they cost.
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(crate) fn get(&self, address: u64) -> Option<Held> {
+        self.all.get(&address).copied()
+    }
+
+    pub(crate) fn insert(&mut self, address: u64, held: Held) {
+        self.used += held.bytes + BLOCK;
+        if let Some(old) = self.all.insert(address, held) {
+            self.used -= old.bytes + BLOCK;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, address: u64) {
+        if let Some(old) = self.all.remove(&address) {
+            self.used -= old.bytes + BLOCK;
+        }
+    }
+
+    pub(crate) fn iter(&self) -> hash_map::Iter<'_, u64, Held> {
+        self.all.iter()
+    }
+
+    /// All of them, which the domain has no longer.
+    pub(crate) fn take(&mut self) -> HashMap<u64, Held> {
+        self.used = 0;
+        std::mem::take(&mut self.all)
+    }
 }
 
 /// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.

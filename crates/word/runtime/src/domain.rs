@@ -1,6 +1,6 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Domain, Held};
+use crate::core::{Core, Domain};
 use crate::gates::{Registers, state};
 use crate::keep::barrier;
 use crate::load;
@@ -74,7 +74,7 @@ impl Core {
 
     /// What allocators have given goes back to them.
     fn give_back(&self) {
-        let held: Vec<(u64, Held)> = lock(&self.held).drain().collect();
+        let held = lock(&self.held).take();
         for (address, block) in held {
             slow::take_away(self, address, block.bytes);
             let mut imports = self.imports.iter().filter(|import| import.target != 0);

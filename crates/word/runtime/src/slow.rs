@@ -1,6 +1,6 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
-use crate::core::{Core, Held};
+use crate::core::{BLOCK, Core, Held};
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
 use crate::keep::Granted;
@@ -591,16 +591,8 @@ fn check_text(core: &Core, start: u64) -> Result<(), Lacks> {
     }
 }
 
-/// A block costs so many bytes besides its own: the allocator's, and our record of it. Without them blocks of no
-/// bytes would have no limit.
-const BLOCK: u64 = 64;
-
 fn has_room(core: &Core, bytes: Option<u64>) -> bool {
-    let used: u64 = lock(&core.held)
-        .values()
-        .map(|held| held.bytes + BLOCK)
-        .sum();
-    let left = core.limits.memory.saturating_sub(used);
+    let left = core.limits.memory.saturating_sub(lock(&core.held).used());
     bytes.is_some_and(|bytes| bytes.saturating_add(BLOCK) <= left)
 }
 
@@ -631,8 +623,8 @@ fn free(
         return Ok(None);
     }
     let mut all = lock(&core.held);
-    let held = match all.get(&address) {
-        Some(held) if held.allocator == allocator => *held,
+    let held = match all.get(address) {
+        Some(held) if held.allocator == allocator => held,
         Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
         None => {
             drop(all);
@@ -647,7 +639,7 @@ fn free(
             return Err(format!("{address:#x} {none}"));
         }
     };
-    all.remove(&address);
+    all.remove(address);
     drop(all);
     take_away(core, address, held.bytes);
     Ok(Some(held))
@@ -659,8 +651,8 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
     let mut all = lock(&core.held);
     let end = address.saturating_add(bytes);
     let touches = |(at, held): (&u64, &Held)| *at < end && address < at + held.bytes;
-    let block = match all.get(&address) {
-        Some(block) if bytes <= block.bytes => Some(*block),
+    let block = match all.get(address) {
+        Some(block) if bytes <= block.bytes => Some(block),
         None if !all.iter().any(touches) => None,
         _ => return Err(format!("argument {argument} is not one whole block")),
     };
@@ -675,7 +667,7 @@ fn hand_over(core: &Core, argument: u8, address: u64, bytes: u64) -> Result<Opti
             return Err(format!("argument {argument} is the module's own memory"));
         }
     }
-    all.remove(&address);
+    all.remove(address);
     drop(all);
     take_away(core, address, block.map_or(bytes, |block| block.bytes));
     Ok(block)
