@@ -177,6 +177,16 @@ pub(crate) fn raise_for_good(
     permission: Permission,
 ) -> Result<(), GrantError> {
     let mut grants = lock(&core.grants);
+    // The usual case is a block of the host's that nobody has: then there is nothing to look through. Where the host
+    // is not the owner it is refused, and nothing has changed.
+    let has_none = |word| core.view.access(4 * word) == table::Access::NONE;
+    if grants.is_apart(range)
+        && range.count() <= WORDS
+        && (range.start()..range.end()).all(has_none)
+        && let Ok(()) = supervisor.mprot_export(&ROOT, core.id, range, permission)
+    {
+        return Ok(());
+    }
     for piece in grants.pieces(supervisor, core.id, range) {
         grants.base_of(&piece);
     }
@@ -197,6 +207,13 @@ pub(crate) fn take_away(
     let mut grants = lock(&core.grants);
     // What is kept for a call may not be whole any more.
     core.inner.edition.fetch_add(1, Ordering::Release);
+    // As in `raise_for_good`.
+    let none = Permission::None;
+    if grants.is_apart(range)
+        && let Ok(()) = supervisor.mprot_export(&ROOT, core.id, range, none)
+    {
+        return Ok(());
+    }
     for active in &mut grants.active {
         active.lost.extend(active.range.overlap(range));
     }
@@ -297,6 +314,12 @@ impl Grants {
         }
         self.active.swap_remove(at);
         let _gone = self.write(supervisor, id, range);
+    }
+
+    /// Whether no grant is active there, and nothing is remembered of it.
+    fn is_apart(&mut self, range: Range) -> bool {
+        !self.active.iter().any(|active| active.overlaps(range))
+            && self.base_in(range).next().is_none()
     }
 
     /// What active grants give on a word.

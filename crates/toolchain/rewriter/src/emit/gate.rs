@@ -14,6 +14,9 @@ use std::fmt::Write;
 /// The slots of the module: the driver defines them.
 const SLOTS: &str = "__mullion_slots";
 
+/// Those of the functions that return twice that modules of checked code have (`sysroot/word/jumps.s`).
+const MARKS: &[&str] = &["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"];
+
 /// Where an indirect branch may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goes {
@@ -70,11 +73,16 @@ impl<'u> Emitter<'u> {
                 self.word_indirect(position, register, delta)?;
             }
             (_, Some(Operand::Target(target))) => {
-                if RETURNS_TWICE.contains(&target.trim_end_matches("@PLT")) {
-                    return Err(Reason::ReturnsTwice);
-                }
                 let callee = self.callee(target, instruction.target);
-                put!(self, "{mnemonic}\t{callee}");
+                let name = target.trim_end_matches("@PLT");
+                if RETURNS_TWICE.contains(&name) {
+                    if instruction.row.class != Class::Call || !MARKS.contains(&name) {
+                        return Err(Reason::ReturnsTwice);
+                    }
+                    self.call_that_marks(&callee);
+                } else {
+                    put!(self, "{mnemonic}\t{callee}");
+                }
             }
             (_, Some(Operand::ThroughGpr(register))) => {
                 self.word_indirect(position, *register, delta)?;
@@ -103,6 +111,17 @@ impl<'u> Emitter<'u> {
             self.cfi.stepped(&mut self.out, -plan.leave);
         }
         Ok(())
+    }
+
+    /// `setjmp` is told in `%rdx`, which is no argument of it, where `longjmp` will go: it cannot read its own return
+    /// address.
+    fn call_that_marks(&mut self, callee: &str) {
+        self.labels += 1;
+        let back = self.labels;
+        put!(self, "leaq\t.Lmullion{back}(%rip), %rdx");
+        put!(self, "call\t{callee}");
+        self.put_label();
+        let _ = writeln!(self.out, ".Lmullion{back}:");
     }
 
     /// A register for the target of an indirect branch, which nobody wants behind it.
