@@ -94,12 +94,19 @@ impl<'u> Emitter<'u> {
                     let callee = self.callee(symbol, label);
                     put!(self, "{mnemonic}\t{callee}");
                 } else {
-                    let register = self.branch_register(position)?;
+                    let free = self.branch_register(position);
                     let place = self.word_confined(position, mem, Role::Read, delta)?;
-                    put!(self, "movq\t{place}, {register}");
                     if self.spilled.is_some() {
                         return Err(Reason::Scratch);
                     }
+                    let register = match free {
+                        // Where all are wanted behind the jump, one is kept until the target is in `%r11`.
+                        Err(_) if self.goes(position) == Goes::Within => {
+                            self.borrow_register(instruction, delta)?
+                        }
+                        free => free?,
+                    };
+                    put!(self, "movq\t{place}, {register}");
                     self.word_indirect(position, register, delta)?;
                 }
             }
@@ -185,7 +192,7 @@ impl<'u> Emitter<'u> {
             // Nothing of its own: then it may be a function of the host.
             self.look_up(register, right::EXECUTE);
             put!(self, "je\t.Lmullion{away}");
-        } else {
+        } else if !self.is_within(position, register) {
             self.look_up(register, right::EXECUTE);
             let trap = self.label_trap(position);
             put!(self, "je\t.Lmullion{trap}");
@@ -197,9 +204,36 @@ impl<'u> Emitter<'u> {
         if flags {
             self.restore_flags(delta);
         }
-        put!(self, "jmp\t*{register}");
+        if self.spilled.is_some() {
+            put!(self, "movq\t{register}, %r11");
+            self.give_back();
+            put!(self, "jmp\t*%r11");
+        } else {
+            put!(self, "jmp\t*{register}");
+        }
         self.stats.checks += 1;
         Ok(())
+    }
+
+    /// Checks by the distance that a target is in the section, if it can only be there.
+    fn is_within(&mut self, position: Position, register: Gpr) -> bool {
+        let unit = self.unit;
+        let section = unit.instructions[position].section;
+        let targets = self.within.get(&unit.functions[position]);
+        if targets != Some(&Some(section)) || !self.section_starts[section] {
+            return false;
+        }
+        self.section_ends[section] = true;
+        let trap = self.label_trap(position);
+        let number = self.start_number(section);
+        put!(self, "leaq\t.Lmullion_start{number}+4(%rip), %r11");
+        put!(self, "subq\t{register}, %r11");
+        put!(
+            self,
+            "cmpq\t$.Lmullion_start{number}+4-.Lmullion_end{number}, %r11"
+        );
+        put!(self, "jbe\t.Lmullion{trap}");
+        true
     }
 
     /// Looks up what the word at the address in a register is to this domain.
