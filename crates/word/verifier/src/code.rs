@@ -722,9 +722,6 @@ impl<'a> Pass<'a> {
             }
             return Ok(());
         }
-        if base == R15 && index != NONE && self.near_stack(access) {
-            return Ok(());
-        }
         if base == RIP {
             let target = i64::from(access.end) + i64::from(displacement);
             self.stats.rip += 1;
@@ -759,6 +756,10 @@ impl<'a> Pass<'a> {
             })
         };
         let Some((number, _)) = self.line.checks(base, index).find(covers) else {
+            // Behind the checks: what is relied on closes a range, in which a branch to a check's own line may be.
+            if base == R15 && index != NONE && self.near_stack(access) {
+                return Ok(());
+            }
             return Err(match (stack, access.write) {
                 (true, _) => Rule::Displacement,
                 (_, true) => Rule::WriteUnchecked,
