@@ -450,6 +450,7 @@ mullion_word_status mullion_word_instance_end(mullion_word_instance instance);
 #define MULLION_WORD_CONTROL_STACK 11 /* calls are nested too deeply */
 #define MULLION_WORD_TIME 12
 #define MULLION_WORD_NO_MEMORY 13    /* there is no memory for the thread's stacks */
+#define MULLION_WORD_UNWIND 14       /* a longjmp to a call that has returned, or that is another one's */
 
 /* What ended a call. Texts are empty if there is nothing to say. */
 typedef struct {

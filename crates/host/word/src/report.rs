@@ -84,6 +84,7 @@ fn number(kind: FaultKind) -> i32 {
         FaultKind::ControlStack => 11,
         FaultKind::Time => 12,
         FaultKind::NoMemory => 13,
+        FaultKind::Unwind => 14,
     }
 }
 

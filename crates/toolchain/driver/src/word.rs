@@ -15,6 +15,18 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// What `sysroot/word/jumps.s` has: they are never imported, because no function of the host could do it.
+const JUMPS: &[&str] = &[
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+];
+
 /// The linker's command line in, a module out, whole or not at all.
 pub(crate) fn link(
     arguments: Vec<OsString>,
@@ -80,7 +92,14 @@ pub(crate) fn link(
     )? {
         return Ok(ExitCode::FAILURE);
     }
-    assemble(&text(&imports(&first)?)?, &stubs)?;
+    let (jumps, imports): (Vec<String>, Vec<String>) = imports(&first)?
+        .into_iter()
+        .partition(|name| JUMPS.contains(&name.as_str()));
+    let mut text = text(&imports)?;
+    if !jumps.is_empty() {
+        text.push_str(crate::sysroot::word_jumps());
+    }
+    assemble(&text, &stubs)?;
     if !has_threads(&first)? {
         write(&script, &fill_in(template, protection, false))?;
     }

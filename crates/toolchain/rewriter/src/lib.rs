@@ -249,8 +249,10 @@ pub enum Reason {
         "a non-local goto by the compiler's own means (__builtin_longjmp) cannot unwind the control stack; use setjmp and longjmp"
     )]
     NonlocalGoto,
-    /// `setjmp` and its kin, behind the word wall.
-    #[error("a function that returns twice has no translation behind the word wall")]
+    /// What returns twice and is not `setjmp`, behind the word wall.
+    #[error(
+        "a function that returns twice and is not setjmp has no translation behind the word wall"
+    )]
     ReturnsTwice,
     /// An access of unknown length, behind the word wall.
     #[error("how many bytes this accesses is not known; write the instruction with its suffix")]

@@ -74,6 +74,10 @@ pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 pub const SLOT_ENTER: u64 = 1;
 /// The slot for calls of the host's functions by address, which is in `%r11`.
 pub const SLOT_LEAVE: u64 = 2;
+/// The slot that tells in `%rax` where the control stack is, for `setjmp`.
+pub const SLOT_MARK: u64 = 3;
+/// The slot that puts the control stack back to where it was once, which is in `%rax`, for `longjmp`.
+pub const SLOT_UNWIND: u64 = 4;
 /// The first slot of an import.
 pub const SLOT_FIRST_IMPORT: u64 = 16;
 /// How many imports a module may have.

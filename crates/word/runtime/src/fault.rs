@@ -100,6 +100,9 @@ unsafe fn classify(
     if at == gates::address(gates::mullion_word_refused_trap) {
         return Some(FaultKind::Call);
     }
+    if at == gates::address(gates::mullion_word_unwind_trap) {
+        return Some(FaultKind::Unwind);
+    }
     if at == gates::address(gates::mullion_word_pending_trap) {
         return Some(FaultKind::Policy);
     }
@@ -213,6 +216,7 @@ unsafe fn call(kind: Option<FaultKind>, registers: &[i64; 23]) -> u64 {
     let traps = [
         gates::mullion_word_refused_trap as unsafe extern "C" fn(),
         gates::mullion_word_pending_trap,
+        gates::mullion_word_unwind_trap,
     ];
     if kind.is_none() || !traps.map(gates::address).contains(&at) {
         return 0;

@@ -161,7 +161,10 @@ unsafe extern "C" {
     pub(crate) fn mullion_word_enter();
     pub(crate) fn mullion_word_leave();
     pub(crate) fn mullion_word_leave_any();
+    pub(crate) fn mullion_word_mark();
+    pub(crate) fn mullion_word_unwind();
     pub(crate) fn mullion_word_refused_trap();
+    pub(crate) fn mullion_word_unwind_trap();
     pub(crate) fn mullion_word_ended_trap();
     pub(crate) fn mullion_word_pending_trap();
     pub(crate) fn mullion_word_go_on();

@@ -8,6 +8,10 @@
 #   mullion_word_leave       from the slot of an import:
 #     %r10 the import (`Import`), (%rsp) the module's return address, %r15 its data stack.
 #   mullion_word_leave_any   from the slot LEAVE: %r10 the domain, %r11 the function's address.
+#   mullion_word_mark        from the slot MARK: (%rsp) the module's return address. %rax is where the control stack is
+#                            behind the return, as a distance; %r10 and %r11 are lost, and nothing else.
+#   mullion_word_unwind      from the slot UNWIND: (%rsp) the module's return address, %rax such a distance. Goes back
+#                            there with the control stack as %rax says; %rcx, %r10 and %r11 are lost.
 #   in a domain              as in docs/word-form.md: %r14 own number, %r15 data stack, %rsp control stack.
 #
 #   Registers are not cleared on the way: the word wall is about memory, and its modules share their host's addresses.
@@ -43,7 +47,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, gates, enter, leave, leave_any, refused_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
+    .irp label, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -418,6 +422,37 @@ mullion_word_leave_any:
     pop     %rbp
     pop     %rbx
     jmp     mullion_word_leave
+
+    # `setjmp`: a distance instead of an address, which is nobody's business.
+    .p2align 4
+mullion_word_mark:
+    mov     mullion_word_here@gottpoff(%rip), %r11
+    lea     8(%rsp), %rax
+    sub     %fs:{LIMIT}(%r11), %rax
+    ret
+
+    # `longjmp`: up to the return gate of the invocation that runs, and not down. Between the two there is nothing but
+    # return addresses of the domain's own calls, so it returns to one of them, whatever the module says.
+    .p2align 4
+mullion_word_unwind:
+    pop     %r11
+    mov     mullion_word_here@gottpoff(%rip), %r10
+    add     %fs:{LIMIT}(%r10), %rax
+    mov     %fs:{FRAME}(%r10), %rcx
+    sub     $8, %rcx
+    cmp     %rcx, %rax
+    ja      1f
+    cmp     %rsp, %rax
+    jb      1f
+    test    $7, %al
+    jnz     1f
+    mov     %rax, %rsp
+    jmp     *%r11
+    # As the other traps have it: two words, and the return address above them.
+1:  push    %r11
+    sub     $16, %rsp
+mullion_word_unwind_trap:
+    ud2
 
 mullion_word_refused_trap:
     ud2

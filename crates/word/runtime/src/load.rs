@@ -18,7 +18,7 @@ use crate::rights::{self, GrantError, Keep, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
-use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE};
+use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_UNWIND};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -460,7 +460,12 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
     let thunks = &world().thunks;
     let inner = std::ptr::from_ref(&core.inner) as u64;
     let at = |slot: u64| core.thunks + slot * THUNK;
-    let first = [(SLOT_ENTER, Way::Enter), (SLOT_LEAVE, Way::LeaveAny)];
+    let first = [
+        (SLOT_ENTER, Way::Enter),
+        (SLOT_LEAVE, Way::LeaveAny),
+        (SLOT_MARK, Way::Mark),
+        (SLOT_UNWIND, Way::Unwind),
+    ];
     for (slot, way) in first {
         thunks.write(at(slot), &thunks.thunk(at(slot), inner, way))?;
     }
@@ -511,7 +516,7 @@ impl Core {
             put(relocation.at, value.wrapping_add_signed(relocation.addend));
         }
         let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
-        for slot in [SLOT_ENTER, SLOT_LEAVE].into_iter().chain(imports) {
+        for slot in (SLOT_ENTER..=SLOT_UNWIND).chain(imports) {
             put(parts.slots.start + 8 * slot, self.thunks + slot * THUNK);
         }
         match &parts.relro {

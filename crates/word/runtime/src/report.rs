@@ -31,6 +31,8 @@ pub enum FaultKind {
     Time,
     /// There is no memory for the thread's stacks.
     NoMemory,
+    /// A `longjmp` to where the call that runs has never been, or is no longer.
+    Unwind,
 }
 
 /// What went wrong in a domain, and what would have allowed it.

@@ -269,6 +269,16 @@ pub(crate) fn raise_for_good(
     permission: Permission,
 ) -> Result<(), GrantError> {
     let mut rights = lock(&holder.rights);
+    // The usual case is a block of the host's that nobody has: then there is nothing to look through. Where the host
+    // is not the owner it is refused, and nothing has changed.
+    let has_none = |word| holder.view.access(4 * word) == table::Access::NONE;
+    if rights.is_clear(range)
+        && range.count() <= WORDS
+        && (range.start()..range.end()).all(has_none)
+        && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, permission)
+    {
+        return Ok(());
+    }
     rights.cover(supervisor, holder, range);
     for piece in rights.inside(range) {
         if is_data(piece.base) {
@@ -285,6 +295,13 @@ pub(crate) fn take_away(
     range: Range,
 ) -> Result<(), Error> {
     let mut rights = lock(&holder.rights);
+    // As in `raise_for_good`.
+    let none = Permission::None;
+    if rights.is_clear(range)
+        && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, none)
+    {
+        return Ok(());
+    }
     let own = holder.id;
     let all = supervisor.regions(range);
     let theirs: Vec<(Range, DomainId, Permission)> = all

@@ -39,6 +39,8 @@ pub(crate) enum Way {
     Enter,
     LeaveAny,
     Leave,
+    Mark,
+    Unwind,
 }
 
 pub(crate) struct Thunks {
@@ -60,6 +62,8 @@ impl Thunks {
             gates::mullion_word_enter,
             gates::mullion_word_leave_any,
             gates::mullion_word_leave,
+            gates::mullion_word_mark,
+            gates::mullion_word_unwind,
         ];
         let ways = ways.map(|way| gates::address(way).to_le_bytes());
         file.write_all_at(ways.as_flattened(), 0)?;

@@ -35,8 +35,10 @@ struct Check {
     /// What may rely on it, as displacements.
     read: Range<i64>,
     write: Range<i64>,
-    /// Ends of both for an access of an aligned address.
+    /// Ends of both where the address of the operand is a multiple of four.
     aligned: (i64, i64),
+    /// Whether it is: an access that would have faulted otherwise has been made since.
+    exact: bool,
     /// Address of its first instruction.
     at: u32,
     /// Behind its last jump.
@@ -340,7 +342,9 @@ impl<'a> Pass<'a> {
         self.stats.instructions += 1;
         self.stats.slots += 1;
         match self.slot(end + i64::from(distance)) {
-            Some(abi::SLOT_LEAVE | abi::SLOT_FIRST_IMPORT..) => {}
+            Some(
+                abi::SLOT_LEAVE | abi::SLOT_MARK | abi::SLOT_UNWIND | abi::SLOT_FIRST_IMPORT..,
+            ) => {}
             Some(abi::SLOT_ENTER) => return Err(Rule::SlotEnter),
             _ => return Err(Rule::SlotCall),
         }
@@ -382,6 +386,7 @@ impl<'a> Pass<'a> {
             read: both(&points.read),
             write: both(&points.write),
             aligned,
+            exact: false,
             at: self.view.at(position),
             end: self.view.at(compares.end),
             closed: self.view.at(compares.end),
@@ -465,7 +470,8 @@ impl<'a> Pass<'a> {
         self.stats.instructions += 1;
         let row = instruction.row;
         operands(instruction)?;
-        if instruction.gs {
+        // To prefetch what a check will read is no access of it.
+        if instruction.gs && (!is_prefetch(instruction) || instruction.narrow) {
             return Err(Rule::CheckForm);
         }
         let at = self.view.at(position);
@@ -481,6 +487,7 @@ impl<'a> Pass<'a> {
                 end,
             };
             self.access(&access)?;
+            self.tells_alignment(&access);
         }
         self.stats.x87 |= row.has(row::X87);
         self.stats.mxcsr |= row.has(row::MXCSR);
@@ -738,7 +745,8 @@ impl<'a> Pass<'a> {
                     false => (&check.read, check.aligned.0),
                 };
                 let distance = near - i64::from(check.operand.displacement);
-                let end = match access.aligned && distance % abi::WORD as i64 == 0 {
+                let exact = access.aligned && distance % abi::WORD as i64 == 0;
+                let end = match exact || check.exact {
                     true => whole,
                     false => range.end,
                 };
@@ -748,6 +756,10 @@ impl<'a> Pass<'a> {
             })
         };
         let Some((number, _)) = self.line.checks(base, index).find(covers) else {
+            // Behind the checks: what is relied on closes a range, in which a branch to a check's own line may be.
+            if base == R15 && index != NONE && self.near_stack(access) {
+                return Ok(());
+            }
             return Err(match (stack, access.write) {
                 (true, _) => Rule::Displacement,
                 (_, true) => Rule::WriteUnchecked,
@@ -756,6 +768,45 @@ impl<'a> Pass<'a> {
         };
         self.rely(number, access);
         Ok(())
+    }
+
+    /// Whether an access of the data stack with an index stays as near to the data stack pointer as a displacement may.
+    fn near_stack(&mut self, access: &Access) -> bool {
+        let Operand {
+            index,
+            scale,
+            displacement,
+            ..
+        } = access.operand;
+        let Some((most, made)) = self.line.most(index) else {
+            return false;
+        };
+        let first = i64::from(displacement);
+        let last = first + (i64::from(most) << (scale & 3));
+        if first < -abi::MAX_DISPLACEMENT || last > abi::MAX_DISPLACEMENT {
+            return false;
+        }
+        self.close(made.since, access.at + 1);
+        self.line.relied(Fact::Index, index, access.at + 1);
+        self.stats.stack += 1;
+        true
+    }
+
+    /// What faults unless its address is a multiple of 16 tells of the checks with its registers.
+    fn tells_alignment(&mut self, access: &Access) {
+        if !access.aligned {
+            return;
+        }
+        let Operand { base, index, .. } = access.operand;
+        let displacement = i64::from(access.operand.displacement);
+        for (number, shift) in self.line.checks(base, index) {
+            if let Some(check) = self.checks.get_mut(number as usize)
+                && check.operand.is_beside(&access.operand)
+            {
+                let distance = displacement + shift - i64::from(check.operand.displacement);
+                check.exact |= distance % abi::WORD as i64 == 0;
+            }
+        }
     }
 
     fn rely(&mut self, number: u32, access: &Access) {
@@ -827,21 +878,50 @@ impl<'a> Pass<'a> {
                 false => Err(Rule::RegisterR15),
             };
         }
+        let labelled = match is_copy_to_scratch(instruction) {
+            Some(from) => self.line.known(Fact::Labelled, from),
+            None => None,
+        };
         self.line.forget(register);
+        if let Some(made) = labelled {
+            self.line.learn(Fact::Labelled, R11, made);
+        }
+        let made = Made {
+            since: at + 1,
+            looked: at,
+        };
+        if let Some(most) = self.at_most(instruction, position) {
+            self.line.bound(register, most, made);
+        }
         // `and` of a number below 8 MiB to 32 bits.
         let group = instruction.row.kind == Kind::Arithmetic && instruction.reg & 7 == 4;
         let accumulator = instruction.plane == 0 && instruction.opcode == 0x25;
         if (group || accumulator) && !instruction.memory && instruction.size == 4 {
             let mask = instruction.immediate(self.view.rest(position));
             if (0..abi::STACK_REGION as i64).contains(&mask) {
-                let made = Made {
-                    since: at + 1,
-                    looked: at,
-                };
                 self.line.learn(Fact::Small, register, made);
             }
         }
         Ok(())
+    }
+
+    /// What the register that the instruction writes holds at most, with its upper half.
+    fn at_most(&self, instruction: &Instruction, position: usize) -> Option<u32> {
+        let zero_extended = usize::from(instruction.plane) == row::plane(1, 0);
+        let immediate = || instruction.immediate(self.view.rest(position));
+        match (instruction.row.kind, instruction.opcode) {
+            _ if instruction.size < 4 => None,
+            (_, 0xb6) if zero_extended => Some(0xff),
+            (_, 0xb7) if zero_extended => Some(0xffff),
+            _ if instruction.memory || instruction.size != 4 || instruction.plane != 0 => None,
+            (_, 0x25) => u32::try_from(immediate()).ok(),
+            (Kind::Arithmetic, _) if instruction.reg & 7 == 4 => u32::try_from(immediate()).ok(),
+            (Kind::Shift, 0xc1) if instruction.reg & 7 == 5 => {
+                let count = u32::try_from(immediate() & 0xff).ok()?;
+                (1..32).contains(&count).then(|| u32::MAX >> count)
+            }
+            _ => None,
+        }
     }
 
     /// Each check must have points of its own.
@@ -1045,6 +1125,15 @@ fn is_scratch_set(instruction: &Instruction) -> bool {
         }
         Kind::Move => instruction.rm == R11 && instruction.size == 8 && !instruction.memory,
         _ => false,
+    }
+}
+
+/// The register of which `%r11` is made a copy.
+fn is_copy_to_scratch(instruction: &Instruction) -> Option<u8> {
+    let whole = instruction.row.kind == Kind::Move && instruction.size == 8 && !instruction.memory;
+    match (instruction.opcode, instruction.reg, instruction.rm) {
+        (0x8b, R11, from) | (0x89, from, R11) if whole => Some(from),
+        _ => None,
     }
 }
 

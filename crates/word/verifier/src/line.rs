@@ -17,6 +17,8 @@ const FARTHEST: i64 = 1 << 40;
 pub(crate) enum Fact {
     /// Below 8 MiB.
     Small,
+    /// At most what [`Line::most`] says.
+    Index,
     /// An address that may be entered.
     Enter,
     /// An address of the domain's own code, with the label in front.
@@ -38,8 +40,10 @@ pub(crate) struct Made {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     /// For each [`Fact`], the registers of which it is known.
-    known: [u16; 4],
-    made: [[Made; 16]; 4],
+    known: [u16; 5],
+    made: [[Made; 16]; 5],
+    /// The greatest value of a register of which [`Fact::Index`] is known.
+    most: [u32; 16],
     /// Numbers of checks, in a ring.
     checks: [u32; SLOTS],
     next: usize,
@@ -61,7 +65,7 @@ impl Line {
     /// Begins anew.
     #[inline]
     pub(crate) fn restart(&mut self) {
-        self.known = [0; 4];
+        self.known = [0; 5];
         self.live = 0;
         self.stepped = None;
         self.steps = 0;
@@ -114,6 +118,20 @@ impl Line {
             *mask |= 1 << register;
             *place = made;
         }
+    }
+
+    /// A register holds this at most.
+    pub(crate) fn bound(&mut self, register: u8, most: u32, made: Made) {
+        if let Some(place) = self.most.get_mut(usize::from(register & 15)) {
+            *place = most;
+        }
+        self.learn(Fact::Index, register, made);
+    }
+
+    /// What a register holds at most, and where that was made known.
+    pub(crate) fn most(&self, register: u8) -> Option<(u32, Made)> {
+        let most = *self.most.get(usize::from(register & 15))?;
+        Some((most, self.known(Fact::Index, register)?))
     }
 
     /// Where it was made, if it is known.

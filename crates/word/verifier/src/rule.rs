@@ -158,7 +158,7 @@ mullion_decoder::rules! {
         "A direct branch goes to code of the module."
         "The target is undefined, or outside of the module.";
     SlotCall "slot-call"
-        "A call or jump through memory goes through slot 2, or the slot of an import."
+        "A call or jump through memory goes through slots 2 to 4, or the slot of an import."
         "Imports have stubs: call __mullion_call.NAME.";
     SlotEnter "slot-enter"
         "Slot 1 occurs in gates only: 17 bytes, aligned to 16, of endbr64, lea and jmp."

@@ -8,6 +8,7 @@
 //!   points  ( lea  shr  movzwl  testb  je )+ jmp trap      the last je and jmp may be one jne
 //!   enter   mov  shr  movzwl  testb  je                    an indirect call or jump relies on it
 //!   label   mov  shr  movzwl  testb  je  mov  add  jne     an indirect jump relies on it
+//!   within  lea  sub  cmp  jbe  mov  add  jne              the same, of labels in the same code
 //!   near    mov  shr  movzwl  movzbl  and  xor  jne  mov  and  add     a call of the module's own function relies on it
 //!   gate    endbr64  lea  jmp                              17 bytes
 //! ```
@@ -195,7 +196,11 @@ impl<'a> View<'a> {
     ) -> Option<Result<Sequence, Broken>> {
         let shr = position + usize::from(first.length);
         if !self.rest(shr).starts_with(&SHR) {
-            return None;
+            let near = first.row.kind == Kind::Lea && first.base == RIP;
+            return self
+                .within(position, first)
+                .filter(|_| near)
+                .map(|found| found.map(Sequence::Target));
         }
         let third = shr + SHR.len();
         let look = self.decode(third).ok()?;
@@ -442,6 +447,51 @@ impl<'a> View<'a> {
             right::EXECUTE => self.label(entered),
             _ => Err(form(looked)),
         }
+    }
+
+    /// The check that a jump is to a label of this very code, by the distance: `lea`, `sub`, `cmp`, `jbe`, and the label.
+    fn within(&self, position: usize, lea: &Instruction) -> Option<Result<Target, Broken>> {
+        let end = position + usize::from(lea.length);
+        let first = i64::from(self.at(end)) + i64::from(lea.displacement);
+        let sub = self.decode(end).ok()?;
+        let (to, register) = match sub.opcode {
+            0x29 => (sub.rm, sub.reg),
+            0x2b => (sub.reg, sub.rm),
+            _ => return None,
+        };
+        if sub.plane != 0 || sub.size != 8 || sub.memory || to != R11 {
+            return None;
+        }
+        let compare_at = end + usize::from(sub.length);
+        let compare = self.decode(compare_at).ok()?;
+        if !matches!(compare.opcode, 0x81 | 0x83)
+            || compare.plane != 0
+            || compare.memory
+            || (compare.reg & 7, compare.rm, compare.size) != (7, R11, 8)
+        {
+            return None;
+        }
+        // `first` less the target is above this, without signs: the target is behind `first`, and less than so far.
+        let length = -self.immediate(&compare, compare_at);
+        let jump_at = compare_at + usize::from(compare.length);
+        let (jump, away) = self.conditional(jump_at, 6)?;
+        let start = i64::from(self.start);
+        let stop = start + self.bytes.len() as i64;
+        if length < 1 || first < start + 4 || first + length > stop {
+            return Some(Err((position, Rule::CheckForm)));
+        }
+        if [R11, R14, R15, RSP].contains(&register) {
+            return Some(Err((end, Rule::CheckOperand)));
+        }
+        let end = jump_at + usize::from(jump.length);
+        let found = self.label(Target {
+            register,
+            own: true,
+            away: [Some(away), None],
+            looked: end,
+            end,
+        });
+        Some(found)
     }
 
     /// The rest of a jump's check: the label.

@@ -38,6 +38,11 @@ pub(crate) fn word_script() -> &'static str {
     embedded::text("word.ld").unwrap_or_default()
 }
 
+/// `setjmp` and `longjmp` of modules of checked code, for the assembler.
+pub(crate) fn word_jumps() -> &'static str {
+    embedded::text("word/jumps.s").unwrap_or_default()
+}
+
 /// The finished sysroot of one protection and base.
 #[derive(Debug)]
 pub struct Sysroot {

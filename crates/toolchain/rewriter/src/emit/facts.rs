@@ -28,6 +28,8 @@ pub(super) struct Facts {
     covered: Vec<(usize, Covered)>,
     /// How many checks of the word wall there were in this straight line.
     checks: usize,
+    /// What registers hold at most, where that is known.
+    most: [Option<u32>; 16],
 }
 
 /// Checked addresses that are remembered at most: long straight lines must not take long.
@@ -174,6 +176,7 @@ impl Facts {
             self.computed = None;
         }
         self.copies[usize::from(register)] = None;
+        self.most[usize::from(register)] = None;
         for copy in &mut self.copies {
             if *copy == Some(register) {
                 *copy = None;
@@ -223,6 +226,21 @@ impl Facts {
     /// The check that was made last covers this.
     pub(super) fn cover(&mut self, range: Covered) {
         self.covered.push((self.checks, range));
+    }
+
+    /// An access was made that faults unless its address is a multiple of 16: so are multiples of four what checks by
+    /// its registers have looked at from there on.
+    pub(super) fn tell_alignment(&mut self, access: &Covered) {
+        for (_, known) in &mut self.covered {
+            if known.is_beside(access) && (access.first - known.first) % WORD as i64 == 0 {
+                known.end = known.whole;
+            }
+        }
+    }
+
+    /// What a register holds at most, if that is known.
+    pub(super) fn most(&self, register: u8) -> Option<u32> {
+        self.most[usize::from(register)]
     }
 
     /// Whether a check covers all of it.
@@ -311,6 +329,9 @@ impl Facts {
         if let Some(register) = zero_extends(instruction) {
             self.zero |= 1 << register;
         }
+        if let Some((register, most)) = at_most(instruction) {
+            self.most[usize::from(register)] = Some(most);
+        }
     }
 }
 
@@ -330,6 +351,27 @@ fn step(instruction: &Instruction<'_>) -> Option<(u8, i64)> {
     // The short form of longer numbers for `%rax` is another instruction.
     let short = i8::try_from(by).is_ok() && i8::try_from(-by).is_ok();
     (to.number != number::RAX || short).then_some((to.number, by))
+}
+
+/// What an instruction leaves in a register at most, in a form that the word wall's verifier knows.
+fn at_most(instruction: &Instruction<'_>) -> Option<(u8, u32)> {
+    let Operand::Gpr(to) = instruction.operands.last()? else {
+        return None;
+    };
+    let immediate = match instruction.operands.first()? {
+        Operand::Imm(text) => integer(text).and_then(|value| u32::try_from(value).ok()),
+        _ => None,
+    };
+    let most = match instruction.mnemonic {
+        "movzbl" | "movzbq" => 0xff,
+        "movzwl" | "movzwq" => 0xffff,
+        "andl" | "and" if to.width == 4 => immediate.filter(|most| i32::try_from(*most).is_ok())?,
+        "shrl" | "shr" if to.width == 4 && instruction.operands.len() == 2 => {
+            u32::MAX >> immediate.filter(|count| (2..32).contains(count))?
+        }
+        _ => return None,
+    };
+    (to.width >= 4 && to.number != number::RSP).then_some((to.number, most))
 }
 
 /// `addq $8, %rax`, `addl $8, %eax` and their like: the register and what is added.

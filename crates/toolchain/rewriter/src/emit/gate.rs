@@ -14,6 +14,9 @@ use std::fmt::Write;
 /// The slots of the module: the driver defines them.
 const SLOTS: &str = "__mullion_slots";
 
+/// Those of the functions that return twice that modules of checked code have (`sysroot/word/jumps.s`).
+const MARKS: &[&str] = &["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"];
+
 /// Where an indirect branch may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goes {
@@ -70,11 +73,16 @@ impl<'u> Emitter<'u> {
                 self.word_indirect(position, register, delta)?;
             }
             (_, Some(Operand::Target(target))) => {
-                if RETURNS_TWICE.contains(&target.trim_end_matches("@PLT")) {
-                    return Err(Reason::ReturnsTwice);
-                }
                 let callee = self.callee(target, instruction.target);
-                put!(self, "{mnemonic}\t{callee}");
+                let name = target.trim_end_matches("@PLT");
+                if RETURNS_TWICE.contains(&name) {
+                    if instruction.row.class != Class::Call || !MARKS.contains(&name) {
+                        return Err(Reason::ReturnsTwice);
+                    }
+                    self.call_that_marks(&callee);
+                } else {
+                    put!(self, "{mnemonic}\t{callee}");
+                }
             }
             (_, Some(Operand::ThroughGpr(register))) => {
                 self.word_indirect(position, *register, delta)?;
@@ -86,12 +94,19 @@ impl<'u> Emitter<'u> {
                     let callee = self.callee(symbol, label);
                     put!(self, "{mnemonic}\t{callee}");
                 } else {
-                    let register = self.branch_register(position)?;
+                    let free = self.branch_register(position);
                     let place = self.word_confined(position, mem, Role::Read, delta)?;
-                    put!(self, "movq\t{place}, {register}");
                     if self.spilled.is_some() {
                         return Err(Reason::Scratch);
                     }
+                    let register = match free {
+                        // Where all are wanted behind the jump, one is kept until the target is in `%r11`.
+                        Err(_) if self.goes(position) == Goes::Within => {
+                            self.borrow_register(instruction, delta)?
+                        }
+                        free => free?,
+                    };
+                    put!(self, "movq\t{place}, {register}");
                     self.word_indirect(position, register, delta)?;
                 }
             }
@@ -103,6 +118,17 @@ impl<'u> Emitter<'u> {
             self.cfi.stepped(&mut self.out, -plan.leave);
         }
         Ok(())
+    }
+
+    /// `setjmp` is told in `%rdx`, which is no argument of it, where `longjmp` will go: it cannot read its own return
+    /// address.
+    fn call_that_marks(&mut self, callee: &str) {
+        self.labels += 1;
+        let back = self.labels;
+        put!(self, "leaq\t.Lmullion{back}(%rip), %rdx");
+        put!(self, "call\t{callee}");
+        self.put_label();
+        let _ = writeln!(self.out, ".Lmullion{back}:");
     }
 
     /// A register for the target of an indirect branch, which nobody wants behind it.
@@ -166,7 +192,7 @@ impl<'u> Emitter<'u> {
             // Nothing of its own: then it may be a function of the host.
             self.look_up(register, right::EXECUTE);
             put!(self, "je\t.Lmullion{away}");
-        } else {
+        } else if !self.is_within(position, register) {
             self.look_up(register, right::EXECUTE);
             let trap = self.label_trap(position);
             put!(self, "je\t.Lmullion{trap}");
@@ -178,9 +204,36 @@ impl<'u> Emitter<'u> {
         if flags {
             self.restore_flags(delta);
         }
-        put!(self, "jmp\t*{register}");
+        if self.spilled.is_some() {
+            put!(self, "movq\t{register}, %r11");
+            self.give_back();
+            put!(self, "jmp\t*%r11");
+        } else {
+            put!(self, "jmp\t*{register}");
+        }
         self.stats.checks += 1;
         Ok(())
+    }
+
+    /// Checks by the distance that a target is in the section, if it can only be there.
+    fn is_within(&mut self, position: Position, register: Gpr) -> bool {
+        let unit = self.unit;
+        let section = unit.instructions[position].section;
+        let targets = self.within.get(&unit.functions[position]);
+        if targets != Some(&Some(section)) || !self.section_starts[section] {
+            return false;
+        }
+        self.section_ends[section] = true;
+        let trap = self.label_trap(position);
+        let number = self.start_number(section);
+        put!(self, "leaq\t.Lmullion_start{number}+4(%rip), %r11");
+        put!(self, "subq\t{register}, %r11");
+        put!(
+            self,
+            "cmpq\t$.Lmullion_start{number}+4-.Lmullion_end{number}, %r11"
+        );
+        put!(self, "jbe\t.Lmullion{trap}");
+        true
     }
 
     /// Looks up what the word at the address in a register is to this domain.

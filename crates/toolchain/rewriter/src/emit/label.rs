@@ -104,7 +104,7 @@ impl Emitter<'_> {
     }
 
     /// The number of a section among those with code: others must not be seen in code.
-    fn start_number(&self, section: usize) -> usize {
+    pub(super) fn start_number(&self, section: usize) -> usize {
         let before = self.unit.sections.iter().take(section);
         before.filter(|section| section.executable).count()
     }

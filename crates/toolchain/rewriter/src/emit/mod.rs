@@ -18,6 +18,7 @@ use crate::stack::Plan;
 use crate::table::Class;
 use crate::unit::{Instruction, Item, Position, Unit, prefix};
 use crate::{Options, Reason, Refusal, Stats, Wall, WordProtection};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Writes the file.
@@ -47,6 +48,8 @@ pub(crate) fn emit(
         place: vec![None; unit.sections.len()],
         lines: lines::Lines::default(),
         section_starts: vec![false; unit.sections.len()],
+        section_ends: vec![false; unit.sections.len()],
+        within: sections_within(unit),
         labelled: false,
         first: first_instructions(unit),
         last: vec![None; unit.sections.len()],
@@ -81,6 +84,24 @@ fn first_instructions(unit: &Unit<'_>) -> Vec<Option<Position>> {
     first
 }
 
+/// By function: where its indirect jumps may lead, if that is one section.
+fn sections_within(unit: &Unit<'_>) -> HashMap<usize, Option<usize>> {
+    let mut within = HashMap::new();
+    for (position, labels) in unit.labels_at.iter().enumerate() {
+        let inner = |label: &usize| {
+            unit.labels[*label].is_indirect_target() && !unit.labels[*label].is_entry()
+        };
+        if position < unit.instructions.len() && labels.iter().any(inner) {
+            let section = unit.instructions[position].section;
+            let known = within
+                .entry(unit.functions[position])
+                .or_insert(Some(section));
+            *known = known.filter(|known| *known == section);
+        }
+    }
+    within
+}
+
 struct Emitter<'u> {
     unit: &'u Unit<'u>,
     plans: &'u [Plan],
@@ -108,6 +129,10 @@ struct Emitter<'u> {
     lines: lines::Lines,
     /// By section: whether its start has been marked (`.Lmullion_start`).
     section_starts: Vec<bool>,
+    /// By section: whether its end will be named (`.Lmullion_end`).
+    section_ends: Vec<bool>,
+    /// By function: the section of all that indirect jumps may go to in it, if it is one.
+    within: HashMap<usize, Option<usize>>,
     /// A label for indirect branches stands right here.
     labelled: bool,
     /// By section: its first instruction.
@@ -215,6 +240,7 @@ impl<'u> Emitter<'u> {
                 self.step(self.plans[*position].enter);
                 self.begin_block(*position);
                 self.instruction(*position)?;
+                self.note_alignment(*position);
                 self.facts.note(&self.unit.instructions[*position]);
                 self.end_block(*position);
                 self.step(self.plans[*position].fall);
@@ -324,10 +350,15 @@ impl<'u> Emitter<'u> {
 
     fn finish(&mut self) {
         for section in 0..self.traps.len() {
-            if self.traps[section].is_some() || !self.access_traps[section].is_empty() {
+            let pending = self.traps[section].is_some() || !self.access_traps[section].is_empty();
+            if pending || self.section_ends[section] {
                 let (name, arguments) = self.unit.sections[section].directive;
                 self.directive(name, arguments);
                 self.pending_traps(section);
+            }
+            if self.section_ends[section] {
+                let number = self.start_number(section);
+                let _ = writeln!(self.out, ".Lmullion_end{number}:");
             }
         }
         self.define_steps();

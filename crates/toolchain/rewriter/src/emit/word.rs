@@ -224,8 +224,14 @@ impl<'u> Emitter<'u> {
         if instruction.mnemonic.starts_with("prefetch") && plain && !mem.rip {
             let (registers, _) = self.plain_address(mem, 0, delta);
             let number = mem.number().ok_or(Reason::Operand("no such prefetch"))?;
-            let on_stack = registers.starts_with("(%r15");
-            return Ok(on_stack.then(|| format!("{}{registers}", number - delta)));
+            if registers.starts_with("(%r15") {
+                return Ok(Some(format!("{}{registers}", number - delta)));
+            }
+            let whole = mem.base.iter().chain(&mem.index).all(|r| r.width == 8);
+            if whole && (mem.base.is_some() || mem.index.is_some()) {
+                self.prefetch_shadow(position, &format!("{number}{registers}"));
+            }
+            return Ok(None);
         }
         if instruction.mnemonic.starts_with("movabs") {
             return Err(Reason::Address);
@@ -281,7 +287,7 @@ impl<'u> Emitter<'u> {
             None if by == 0 => format!("{}{registers}", mem.disp),
             None => format!("{}{by:+}{registers}", mem.disp),
         };
-        if !self.word_confines(role) {
+        if !self.word_confines(role) || (on_stack && self.is_near_stack(mem, delta)) {
             self.stats.plain += 1;
             return Ok(operand(0));
         }
@@ -311,8 +317,43 @@ impl<'u> Emitter<'u> {
         Ok(format!("({register})"))
     }
 
+    /// Whether an index is known to be so small that the access is as near to `%r15` as a displacement may lead.
+    fn is_near_stack(&self, mem: &Mem<'u>, delta: i64) -> bool {
+        let (Some(index), Some(number)) = (mem.index, mem.number()) else {
+            return false;
+        };
+        let first = number - delta;
+        index.width == 8
+            && index.number != number::RSP
+            && self.facts.most(index.number).is_some_and(|most| {
+                let last = first + i64::from(most) * i64::from(mem.scale.max(1));
+                first >= -MAX_DISPLACEMENT && last <= MAX_DISPLACEMENT
+            })
+    }
+
+    /// What an instruction that was written tells of its address.
+    pub(super) fn note_alignment(&mut self, position: Position) {
+        if self.word().is_some()
+            && is_aligned(&self.unit.instructions[position])
+            && let Some(access) = self.access(position)
+        {
+            self.facts.tell_alignment(&access);
+        }
+    }
+
+    /// What will be accessed will be checked, too: the words of the shadow are fetched ahead with those that they are of.
+    fn prefetch_shadow(&mut self, position: Position, operand: &str) {
+        if self.flags_wanted_before(position) {
+            return;
+        }
+        let name = self.unit.instructions[position].mnemonic;
+        put!(self, "leaq\t{operand}, %r11");
+        put!(self, "shrq\t$2, %r11");
+        put!(self, "{name}\t%gs:(%r11,%r11)");
+    }
+
     /// Keeps a register that the instruction does not name, until it has been written.
-    fn borrow_register(
+    pub(super) fn borrow_register(
         &mut self,
         instruction: &Instruction<'_>,
         delta: i64,

@@ -230,6 +230,56 @@ impl Reader<'_> {
         Some((kind, at))
     }
 
+    /// The check of a jump by its distance from a place in this code.
+    fn within(&self, address: u64) -> Option<(Kind, u64, Vec<u64>)> {
+        let lea = self.at(address)?;
+        let near =
+            lea.code() == Code::Lea_r64_m && is_r11(&lea) && lea.memory_base() == Register::RIP;
+        near.then_some(())?;
+        let first = lea.memory_displacement64();
+        let sub = self.at(lea.next_ip())?;
+        let register = sub.op1_register();
+        let bad = [Register::R11, Register::R14, Register::R15, Register::RSP];
+        let fits = matches!(sub.code(), Code::Sub_rm64_r64 | Code::Sub_r64_rm64)
+            && is_r11(&sub)
+            && sub.op1_kind() == OpKind::Register
+            && !bad.contains(&register);
+        fits.then_some(())?;
+        let compare = self.at(sub.next_ip())?;
+        let fits = matches!(compare.code(), Code::Cmp_rm64_imm32 | Code::Cmp_rm64_imm8)
+            && is_r11(&compare);
+        fits.then_some(())?;
+        let far = immediate(&compare)?.wrapping_neg();
+        let (away, at) = self.jump(compare.next_ip(), Mnemonic::Jbe)?;
+        // All that passes: from `first + 1` to `first + far - 1`, with the label's four bytes in front.
+        let stop = self.base + self.bytes.len() as u64;
+        let room = first >= self.base + 4 && far >= 1 && first.checked_add(far as u64)? <= stop;
+        room.then_some(())?;
+        let (trap, end) = self.labelled(at, register)?;
+        let kind = Kind::Target {
+            register,
+            own: true,
+        };
+        Some((kind, end, vec![away, trap]))
+    }
+
+    /// `mov`, `add` and `jne` that look for the label in front of a register's address.
+    fn labelled(&self, at: u64, register: Register) -> Option<(u64, u64)> {
+        let label = self.at(at)?;
+        let add = self.at(label.next_ip())?;
+        let (trap, behind) = self.jump(add.next_ip(), Mnemonic::Jne)?;
+        let fits = label.code() == Code::Mov_r32_imm32
+            && label.op0_register() == Register::R11D
+            && label.immediate32() == abi::LABEL.wrapping_neg()
+            && add.code() == Code::Add_r32_rm32
+            && add.op0_register() == Register::R11D
+            && add.op1_kind() == OpKind::Memory
+            && registers(&add) == (register, Register::None, 1)
+            && displacement(&add) == -4
+            && add.segment_prefix() == Register::None;
+        fits.then_some((trap, behind))
+    }
+
     fn target(&self, address: u64) -> Option<(Kind, u64, Vec<u64>)> {
         let mov = self.at(address)?;
         let register = mov.op1_register();
@@ -251,26 +301,12 @@ impl Reader<'_> {
                 vec![away],
             )),
             4 => {
-                let label = self.at(end)?;
-                let add = self.at(label.next_ip())?;
-                let (trap, behind) = self.jump(add.next_ip(), Mnemonic::Jne)?;
-                let fits = label.code() == Code::Mov_r32_imm32
-                    && label.op0_register() == Register::R11D
-                    && label.immediate32() == abi::LABEL.wrapping_neg()
-                    && add.code() == Code::Add_r32_rm32
-                    && add.op0_register() == Register::R11D
-                    && add.op1_kind() == OpKind::Memory
-                    && registers(&add) == (register, Register::None, 1)
-                    && displacement(&add) == -4
-                    && add.segment_prefix() == Register::None;
-                fits.then_some((
-                    Kind::Target {
-                        register,
-                        own: true,
-                    },
-                    behind,
-                    vec![away, trap],
-                ))
+                let (trap, behind) = self.labelled(end, register)?;
+                let kind = Kind::Target {
+                    register,
+                    own: true,
+                };
+                Some((kind, behind, vec![away, trap]))
             }
             _ => None,
         }
@@ -426,7 +462,7 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
                 },
                 points.end,
             )
-        } else if let Some((kind, end, away)) = reader.target(at) {
+        } else if let Some((kind, end, away)) = reader.target(at).or_else(|| reader.within(at)) {
             goes = away;
             (kind, end)
         } else if let Some((end, far)) = reader.near(at) {
@@ -467,7 +503,7 @@ fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
                     .checked_sub(module.slots().start)?;
                 let inside = module.slots().contains(&first.memory_displacement64());
                 (first.memory_base() == Register::RIP && inside && slot % 8 == 0).then_some(())?;
-                (slot / 8 == 2 || slot / 8 >= 16).then_some(())?;
+                ((2..=4).contains(&(slot / 8)) || slot / 8 >= 16).then_some(())?;
                 (Kind::Slot, end)
             } else if label {
                 (Kind::Label, end)
@@ -629,7 +665,13 @@ impl Judge<'_> {
             FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
         );
         let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
-        (instruction.segment_prefix() == Register::None || !memory || is_padding(instruction))
+        let prefetch = format!("{:?}", instruction.mnemonic()).starts_with("Prefetch");
+        let ahead =
+            prefetch && instruction.segment_prefix() == Register::GS && !is_narrow(instruction);
+        (instruction.segment_prefix() == Register::None
+            || !memory
+            || is_padding(instruction)
+            || ahead)
             .then_some(())?;
         // Registers that are nobody's operands.
         let mut named: Vec<Register> = (0..instruction.op_count())
@@ -654,15 +696,16 @@ impl Judge<'_> {
         {
             let wanted = instruction.op0_register();
             let jump = instruction.flow_control() == FlowControl::IndirectBranch;
-            self.back(number, &[wanted], |item| match item.kind {
+            let found = self.back(number, &[wanted], |item| match item.kind {
                 Kind::Target { register, own } if register == wanted && (jump || !own) => Some(()),
                 Kind::Near if wanted == Register::R11 => Some(()),
                 _ => None,
-            })?;
+            });
+            (found.is_some() || (jump && self.is_labelled(number, wanted))).then_some(())?;
         }
         (!instruction.has_rep_prefix() || !instruction.is_string_instruction()).then_some(())?;
         (!instruction.has_repne_prefix() || !instruction.is_string_instruction()).then_some(())?;
-        if stack || format!("{:?}", instruction.mnemonic()).starts_with("Prefetch") {
+        if stack || prefetch {
             return Some(());
         }
         for access in info.used_memory() {
@@ -689,6 +732,36 @@ impl Judge<'_> {
         Some(())
     }
 
+    /// Whether a register has a labelled address: it was checked, or copied to the scratch register behind its check.
+    fn is_labelled(&self, number: usize, wanted: Register) -> bool {
+        let checked = self.back(number, &[wanted], |item| match item.kind {
+            Kind::Target { register, own } if register == wanted && own => Some(()),
+            _ => None,
+        });
+        let copy = self.back(number, &[wanted], |item| {
+            let mov = &item.first;
+            let copies = matches!(item.kind, Kind::Plain)
+                && matches!(mov.code(), Code::Mov_r64_rm64 | Code::Mov_rm64_r64)
+                && is_r11(mov)
+                && mov.op1_kind() == OpKind::Register;
+            copies.then(|| (item.at, mov.op1_register()))
+        });
+        checked.is_some()
+            || copy.is_some_and(|(at, from)| {
+                let place = self.items.iter().position(|item| item.at == at);
+                wanted == Register::R11 && place.is_some_and(|place| self.is_labelled(place, from))
+            })
+    }
+
+    /// Whether an access of the data stack with an index stays near.
+    fn is_near(&self, number: usize, index: Register, scale: u32, near: i64) -> bool {
+        let most = self.back(number, &[index], |item| match item.kind {
+            Kind::Plain => at_most(&item.first, index),
+            _ => None,
+        });
+        most.is_some_and(|most| near >= -0x7000 && near + most * i64::from(scale) <= 0x7000)
+    }
+
     #[allow(clippy::too_many_arguments, reason = "a test")]
     fn access(
         &self,
@@ -702,6 +775,12 @@ impl Judge<'_> {
     ) -> Option<()> {
         let instruction = &self.items[number].first;
         if base == Register::R15 && index == Register::None && near.abs() <= 0x7000 {
+            return Some(());
+        }
+        if base == Register::R15
+            && index != Register::None
+            && self.is_near(number, index, scale, near)
+        {
             return Some(());
         }
         let reads = self.module.protection() == abi::Protection::ReadWrite;
@@ -723,7 +802,18 @@ impl Judge<'_> {
         let mut passed = 0;
         let scale = if index == Register::None { 1 } else { scale };
         let is_aligned = aligned(instruction);
+        let mut known = Vec::new();
         let wanted = |item: &Item, sums: &BTreeMap<Register, i64>| {
+            let moved = |register| sums.get(&register).copied().unwrap_or(0);
+            let moved = moved(base) + i64::from(scale) * moved(index);
+            let beside = registers(&item.first) == (base, index, scale);
+            if matches!(item.kind, Kind::Plain)
+                && aligned(&item.first)
+                && beside
+                && has_memory(&item.first)
+            {
+                known.push(displacement(&item.first) - moved);
+            }
             let Kind::Check {
                 registers,
                 read,
@@ -736,19 +826,51 @@ impl Judge<'_> {
                 return None;
             };
             passed += 1;
-            let moved = |register| sums.get(&register).copied().unwrap_or(0);
-            let near = near + moved(base) + i64::from(scale) * moved(index);
+            let near = near + moved;
             let ((start, mut end), whole) = match write {
                 true => (*writes, whole.1),
                 false => (*read, whole.0),
             };
-            if is_aligned && (near - operand) % 4 == 0 {
+            let told = known.iter().any(|at| (at + moved - operand) % 4 == 0);
+            if told || is_aligned && (near - operand) % 4 == 0 {
                 end = whole;
             }
             let covers = *registers == (base, index, scale) && start <= near && near + size <= end;
             (covers && passed <= abi::MAX_CHECKS).then_some(())
         };
         self.back_over(number, &[base, index], wanted, true)
+    }
+}
+
+fn has_memory(instruction: &Instruction) -> bool {
+    (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory)
+}
+
+/// Whether an operand has an address of 32 bits.
+fn is_narrow(instruction: &Instruction) -> bool {
+    let registers = [instruction.memory_base(), instruction.memory_index()];
+    let narrow = |register: &Register| *register != Register::None && register.size() == 4;
+    registers.iter().any(narrow)
+        || instruction.memory_displ_size() == 4 && registers == [Register::None; 2]
+}
+
+/// What an instruction leaves in a register at most.
+fn at_most(instruction: &Instruction, register: Register) -> Option<i64> {
+    let to = instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().full_register() == register;
+    let value = immediate(instruction).map(|value| i64::from(value as i32));
+    match instruction.code() {
+        _ if !to => None,
+        Code::Movzx_r32_rm8 | Code::Movzx_r64_rm8 => Some(0xff),
+        Code::Movzx_r32_rm16 | Code::Movzx_r64_rm16 => Some(0xffff),
+        Code::And_rm32_imm32 | Code::And_rm32_imm8 | Code::And_EAX_imm32 => {
+            value.filter(|most| *most >= 0)
+        }
+        Code::Shr_rm32_imm8 => {
+            let count = value.filter(|count| (1..32).contains(count))?;
+            Some(i64::from(u32::MAX >> count))
+        }
+        _ => None,
     }
 }
 

@@ -72,6 +72,16 @@
     add -4(%\register), %r11d
     jne \trap
     .endm
+    # The same by the distance from the beginning of the code.
+    .macro within register, trap
+    lea _start+4(%rip), %r11
+    sub %\register, %r11
+    cmp $_start+4-text_end, %r11
+    jbe \trap
+    mov $-LABEL, %r11d
+    add -4(%\register), %r11d
+    jne \trap
+    .endm
     .macro gate body
     endbr64
     lea \body(%rip), %r11

@@ -37,7 +37,7 @@ const LOADS: [(&str, i32); 9] = [
 ];
 /// Those of them that fault at addresses that are no multiple of 16.
 const ALIGNED: [&str; 3] = ["movaps", "vmovdqa", "movntps"];
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 12] = [
     "leaq 8(%r9,%r10), %r10",
     "imulq $7, %r9, %r9",
     "movl variable(%rip), %r9d",
@@ -46,6 +46,12 @@ const OTHERS: [&str; 8] = [
     "prefetcht0 (%r9)",
     "nop",
     "call stub",
+    // Indexes that are known to be small.
+    "movzbl %r9b, %r10d\n    movq %r9, -0x78(%r15,%r10,8)",
+    "andl $63, %r10d\n    movl 8(%r15,%r10,4), %r9d",
+    "shrl $24, %r10d\n    addq %r9, -0x40(%r15,%r10,8)",
+    // What a check will read is fetched ahead.
+    "leaq 0x40(%rbx), %r11\n    shr $2, %r11\n    prefetcht0 %gs:(%r11,%r11)",
 ];
 
 /// So many functions, and what they need.
@@ -70,7 +76,18 @@ pub(crate) fn functions(random: &mut Random, count: usize) -> String {
                 5 => {
                     text += &format!("    enter rbx, away{number}\n    call *%rbx\nback{number}:\n")
                 }
-                6 => text += &format!("    own rcx, trap{number}\n    jmp *%rcx\n    label\n"),
+                6 => {
+                    let check = random.of(&["own", "within"]);
+                    let jump = random.of(&["*%rcx", "*%r11"]);
+                    let copy = if jump == "*%r11" {
+                        "    movq %rcx, %r11\n    movq %rbx, %rcx\n"
+                    } else {
+                        ""
+                    };
+                    text += &format!(
+                        "    {check} rcx, trap{number}\n{copy}    jmp {jump}\n    label\n"
+                    );
+                }
                 7 => {
                     text += "    movq %rbx, %r11\n    xor %r15, %r11\n    and $0x7fffff, %r11d\n    xor %r11, %r15\n"
                 }
@@ -94,7 +111,7 @@ pub(crate) fn functions(random: &mut Random, count: usize) -> String {
             "    addq $64, %r15\n    movq -56(%r15), %rbx\n    ret\n{cold}"
         );
     }
-    text
+    text + "text_end:\n"
 }
 
 /// A check, and accesses that rely on it.
@@ -104,7 +121,7 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
     let near = random.of(&[0, 0, 8, -16, 0x1234]);
     let writes = random.below(2) == 0;
     let mut accesses = Vec::new();
-    let (mut bytes, mut moved, mut exact) = (0, 0, true);
+    let (mut bytes, mut moved, mut exact, mut told) = (0, 0, true, false);
     for _ in 0..1 + random.below(3) {
         if random.below(4) == 0 {
             let by = random.of(&[8, -16, 4, 1]);
@@ -123,7 +140,9 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
         };
         let (form, size) = random.of(list);
         bytes = bytes.max(offset + size);
-        exact &= ALIGNED.iter().any(|name| form.starts_with(name)) && offset % 4 == 0;
+        // One of them tells those behind it that the address is a multiple of four.
+        told |= ALIGNED.iter().any(|name| form.starts_with(name)) && offset % 4 == 0;
+        exact &= told;
         let operand = format!("{}(%{base}{index})", near + offset - moved);
         accesses.push(format!("    {}\n", form.replace('@', &operand)));
     }
