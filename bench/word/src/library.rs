@@ -60,6 +60,7 @@ const FUNCTIONS: &[(&str, &[Effect], u8)] = &[
     ("__isoc23_strtoll", &[In(0, Text), Out(1, Bytes(8))], 0),
     ("__isoc23_strtoull", &[In(0, Text), Out(1, Bytes(8))], 0),
     ("strtod", &[In(0, Text), Out(1, Bytes(8))], 0),
+    ("strcoll", &[In(0, Text), In(1, Text)], 0),
     ("localtime_r", &[In(0, Bytes(8)), Out(1, Bytes(56))], 0),
     ("__errno_location", &[], 0),
     ("__cxa_atexit", &[Callback(0)], 0),

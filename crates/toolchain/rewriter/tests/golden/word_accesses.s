@@ -81,6 +81,9 @@ __mullion_call.f:
 	jne	.Lmullion18
 .Lmullion16:
 	lock xaddq	%rax, 32(%rdx)
+	leaq	64(%rdx), %r11
+	shrq	$2, %r11
+	prefetcht0	%gs:(%r11,%r11)
 	prefetcht0	64(%rdx)
 	vmovdqu	0(%rdi), %ymm1
 	ret

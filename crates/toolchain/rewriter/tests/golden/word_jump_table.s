@@ -52,11 +52,10 @@ __mullion_call.f:
 .Lmullion1:
 	movslq	0(%rdx,%rdi,4), %rax
 	addq	%rdx, %rax
-	movq	%rax, %r11
-	shrq	$2, %r11
-	movzwl	%gs:(%r11,%r11), %r11d
-	testb	$4, %gs:(%r14d,%r11d)
-	je	.Lmullion4
+	leaq	.Lmullion_start0+4(%rip), %r11
+	subq	%rax, %r11
+	cmpq	$.Lmullion_start0+4-.Lmullion_end0, %r11
+	jbe	.Lmullion4
 	movl	$0xb1938ab3, %r11d
 	addl	-4(%rax), %r11d
 	jne	.Lmullion4
@@ -97,3 +96,5 @@ __mullion_call.f:
 	ud1	%ecx, %eax
 	.size	__mullion_call.f, .-__mullion_call.f
 	.size	f, .-f
+	.text
+.Lmullion_end0:
