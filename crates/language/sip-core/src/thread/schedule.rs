@@ -154,9 +154,7 @@ impl Worker {
                 here::leave();
                 self.ring();
             }
-            if let Some(events) = self.events()
-                && (events.pending)(self)
-            {
+            if let Some(events) = self.events() {
                 here::leave();
                 (events.handle)(self);
             }
@@ -219,9 +217,13 @@ impl Worker {
     /// of a chain may share two processors. So it offers the processor to others from time to time while it looks, and
     /// at once where the peer wants that very one to answer; to look for the answer meanwhile would be in vain.
     fn idle(&self) {
-        let begin = Instant::now();
         let among_others = self.events().is_some();
         let mut offers = among_others && self.keeps_what_it_offers();
+        if self.neighbour.get() && !offers && self.timers.is_empty() {
+            // Nothing to look for, and no time to come: whoever sleeps looks once more by itself.
+            return self.sleep(None);
+        }
+        let begin = Instant::now();
         let (spin, patience) = match self.neighbour.get() {
             true => (Duration::ZERO, Duration::ZERO),
             false if among_others && !offers => (PATIENCE, PATIENCE),
@@ -254,6 +256,12 @@ impl Worker {
             .timers
             .next()
             .map(|deadline| deadline.saturating_duration_since(now));
+        self.sleep(limit);
+    }
+
+    /// Sleeps until there is work, or for `limit`; or it returns at once.
+    #[inline]
+    fn sleep(&self, limit: Option<Duration>) {
         let bed = self.events().map_or(Bed::Own, |events| (events.bed)(self));
         if self.inbox.settle(bed) {
             if !self
