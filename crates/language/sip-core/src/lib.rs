@@ -7,6 +7,7 @@
 //!   heap/      a heap and pages for each process                  wait      park and unpark
 //!   critical   pieces of code that an end waits for               decide    who is asked before memory changes hands
 //!   owner      who owns something                                 system    what Linux is asked for
+//!   order      a store before a later load
 //! ```
 //! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
 //! so its heap and its threads need no atomic operation.
@@ -31,6 +32,7 @@ pub mod heap;
 mod hooks;
 mod interface;
 pub mod locals;
+pub mod order;
 mod owners;
 pub mod process;
 mod refused;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ptr;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 mod away;
@@ -64,8 +64,36 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<Duration
 }
 
 /// The same for a word that other OS processes have mapped.
+///
+/// A call of its own in Linux, from 6.7 on. A filter of system calls need not look at its arguments to know that it only
+/// waits, and Linux runs no filter for a call that is always let through: 200 cycles.
 pub(crate) fn futex_wait_shared(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
-    wait_on(word, libc::FUTEX_WAIT, expected, limit);
+    // Without a limit alone: here Linux wants a time to come.
+    if cfg!(miri) || limit.is_some() || !HAS_OWN_CALLS.load(Ordering::Relaxed) {
+        return wait_on(word, libc::FUTEX_WAIT, expected, limit);
+    }
+    let (word, all) = (word.as_ptr().expose_provenance(), u32::MAX as usize);
+    let arguments = [word, expected as usize, all, FUTEX_32 as usize, 0, 0];
+    // SAFETY: the word outlives the call.
+    let said = unsafe { away::call(SYS_FUTEX_WAIT, arguments) };
+    note_own_calls(said);
+}
+
+/// The numbers of `futex_wait` and `futex_wake` on every architecture.
+const SYS_FUTEX_WAIT: libc::c_long = 455;
+const SYS_FUTEX_WAKE: libc::c_long = 454;
+
+/// Whether this Linux has them, as far as is known.
+static HAS_OWN_CALLS: AtomicBool = AtomicBool::new(true);
+
+/// Before Linux 6.7, and in a sandbox that does not know these calls, the next call is the old one. This one has returned at
+/// once, as it may.
+#[inline(always)]
+fn note_own_calls(said: isize) {
+    const USUAL: [i32; 2] = [libc::EAGAIN, libc::EINTR];
+    if said < 0 && !USUAL.iter().any(|error| said == -(*error as isize)) {
+        HAS_OWN_CALLS.store(false, Ordering::Relaxed);
+    }
 }
 
 #[inline(always)]
@@ -80,6 +108,7 @@ fn wait_on(word: &AtomicU32, how: libc::c_int, expected: u32, limit: Option<Dura
         how as usize,
         expected as usize,
         limit.expose_provenance(),
+        0,
         0,
     ];
     // SAFETY: the word and the time outlive the call.
@@ -102,19 +131,34 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
 /// Wakes all that sleep on `word`, in any OS process that has it mapped.
 pub(crate) fn futex_wake_shared(word: &AtomicU32) {
     let (word, all) = (word.as_ptr().expose_provenance(), i32::MAX as usize);
+    if !cfg!(miri) && HAS_OWN_CALLS.load(Ordering::Relaxed) {
+        let arguments = [word, u32::MAX as usize, all, FUTEX_32 as usize, 0, 0];
+        // SAFETY: the word outlives the call.
+        let said = unsafe { away::call(SYS_FUTEX_WAKE, arguments) };
+        note_own_calls(said);
+        if said >= 0 {
+            return;
+        }
+    }
+    let arguments = [word, libc::FUTEX_WAKE as usize, all, 0, 0, 0];
     // SAFETY: the word outlives the call.
-    unsafe {
-        away::call(
-            libc::SYS_futex,
-            [word, libc::FUTEX_WAKE as usize, all, 0, 0],
-        )
-    };
+    unsafe { away::call(libc::SYS_futex, arguments) };
+}
+
+/// The processor's own clock, some GHz: what is shorter than a slice is told apart by it, without a page of Linux's.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 has the counter, and Linux lets programs read it unless they ask for the contrary.
+    return unsafe { std::arch::x86_64::_rdtsc() };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    0
 }
 
 /// Lets others have the processor first.
 pub(crate) fn yield_now() {
     // SAFETY: takes nothing.
-    unsafe { away::call(libc::SYS_sched_yield, [0; 5]) };
+    unsafe { away::call(libc::SYS_sched_yield, [0; 6]) };
 }
 
 /// A word to sleep on, while it holds a value. As the kernel has it: `struct futex_waitv`.
@@ -174,6 +218,7 @@ pub(crate) fn futex_wait_any(words: &[FutexWait], limit: Option<Duration>) -> bo
         0,
         deadline.expose_provenance(),
         libc::CLOCK_MONOTONIC as usize,
+        0,
     ];
     // SAFETY: the list and the time outlive the call. Of a word that is no more the kernel says so.
     let woken = unsafe { away::call(libc::SYS_futex_waitv, arguments) };

@@ -63,7 +63,8 @@ pub use census::{Census, census};
 /// Values as bytes, for a peer that shares no exchange heap: an OS process of its own.
 pub mod wire {
     pub use super::coding::{
-        BLOCKS, DEPTH, Decode, DecodeError, ENDS, Encode, EncodeError, Reader, Step, Wire, Writer,
+        BLOCKS, COPIED, Copied, DEPTH, Decode, DecodeError, ENDS, Encode, EncodeError, Reader,
+        Step, Wire, Writer,
     };
     pub use super::values::{from_bytes, to_bytes};
 }

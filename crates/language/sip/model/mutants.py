@@ -19,8 +19,9 @@ SECONDS = 300
 
 WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "AcqRel": ["Acquire", "Release"], "SeqCst": ["AcqRel"]}
 
-# Steps of a life that are another one, or none.
+# Steps of a life that are another one, or none; and fences.
 STEPS = [
+    ("fence();", "loom::sync::atomic::fence(loom::sync::atomic::Ordering::AcqRel);"),
     ("self.step(State::New, State::Constructing)", "self.step(State::New, State::Open)"),
     ("let over = matches!(state, State::Ended | State::Gone);", "let over = state == State::Ended;"),
     ("_ => return self.step(State::Open, State::Ending),", "state => return self.step(state, State::Ending),"),

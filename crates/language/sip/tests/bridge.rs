@@ -39,6 +39,28 @@ contract! {
     mod passenger { Go: client { Gone -> end } }
 }
 
+contract! {
+    /// Plain values in a row: copied as they lie, written field by field, too long for a slot, and nothing.
+    mod row {
+        One: client { Number(u32) -> Two }
+        Two: client { Filled([u8; 48]) -> Three }
+        Three: client { Padded((u8, u32)) -> Four }
+        Four: client { Long([u8; 49]) -> Five }
+        Five: client { Tuple((u32, u64, u32)) -> Six }
+        Six: client { Point(Point) -> Seven }
+        Seven: client { Nothing -> Eight }
+        Eight: server { First(Point) -> Nine }
+        Nine: server { Second(u64) -> end }
+    }
+}
+
+#[derive(Exchange, Clone, Copy, PartialEq, Debug)]
+struct Point {
+    x: u64,
+    y: i32,
+    z: f32,
+}
+
 #[derive(Exchange)]
 struct Node {
     value: u64,
@@ -163,6 +185,82 @@ fn questions_and_answers_cross() {
     }
     client.bye().expect("alive");
     assert!(matches!(server.recv(), Ok(talk::AskMessage::Bye)));
+    settled(before);
+    assert_eq!(faults(), []);
+}
+
+const POINT: Point = Point {
+    x: 1 << 40,
+    y: -2,
+    z: 0.5,
+};
+
+/// What its receiver gets is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+macro_rules! received {
+    ($end:expr, $message:path) => {
+        match $end.recv_timeout(PATIENCE) {
+            Ok($message(value, end)) => (value, end),
+            _ => panic!("no message, or another"),
+        }
+    };
+}
+
+fn send_row(client: row::Client<row::One>) -> row::Client<row::Eight> {
+    let sent = client.number(7).and_then(|end| end.filled([3; 48]));
+    let sent = sent.and_then(|end| end.padded((4, 5)));
+    let sent = sent.and_then(|end| end.long([6; 49]));
+    let sent = sent.and_then(|end| end.tuple((7, 8, 9)));
+    let sent = sent.and_then(|end| end.point(POINT));
+    sent.and_then(|end| end.nothing()).expect("open")
+}
+
+fn receive_row(server: row::Server<row::One>) -> row::Server<row::Eight> {
+    let (number, server) = received!(server, row::OneMessage::Number);
+    let (filled, server) = received!(server, row::TwoMessage::Filled);
+    let (padded, server) = received!(server, row::ThreeMessage::Padded);
+    let (long, server) = received!(server, row::FourMessage::Long);
+    let (tuple, server) = received!(server, row::FiveMessage::Tuple);
+    let (point, server) = received!(server, row::SixMessage::Point);
+    assert_eq!((number, filled, padded), (7, [3; 48], (4, 5)));
+    assert_eq!((long, tuple, point), ([6; 49], (7, 8, 9), POINT));
+    match server.recv_timeout(PATIENCE) {
+        Ok(row::SevenMessage::Nothing(server)) => server,
+        _ => panic!("no message, or another"),
+    }
+}
+
+/// All of it moves when the way comes, and not the first message alone.
+#[test]
+fn what_was_sent_before_there_was_a_way_crosses_when_it_comes() {
+    let _alone = alone();
+    let before = census().in_use;
+    for early in [true, false] {
+        let pair = Pair::new(row::Contract::INFO);
+        let (client, far) = row::channel().expect("memory");
+        let (near, server) = row::channel().expect("memory");
+        let client = match early {
+            true => {
+                let client = send_row(client);
+                join(far.into_any(), &pair.links[0], pair.memory()).expect("joined");
+                client
+            }
+            false => {
+                join(far.into_any(), &pair.links[0], pair.memory()).expect("joined");
+                send_row(client)
+            }
+        };
+        join(near.into_any(), &pair.links[1], pair.memory()).expect("joined");
+        let server = receive_row(server).first(POINT).expect("open");
+        server.second(12).expect("open");
+        let (point, client) = received!(client, row::EightMessage::First);
+        assert_eq!(point, POINT);
+        match client.recv_timeout(PATIENCE) {
+            Ok(row::NineMessage::Second(number)) => assert_eq!(number, 12),
+            _ => panic!("no message, or another"),
+        }
+    }
     settled(before);
     assert_eq!(faults(), []);
 }

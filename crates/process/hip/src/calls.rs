@@ -88,6 +88,11 @@ const SLEEP_CLOCKS: &[u32] = &[libc::CLOCK_REALTIME as u32, libc::CLOCK_MONOTONI
 /// is a whole process's, and any process's; with 3 a device's.
 const THREAD_CLOCK: (u32, u32) = (1 << 31 | 6, 1 << 31 | 7);
 
+/// From Linux 6.7 on. They do no more than `FUTEX_WAKE` and `FUTEX_WAIT`, and have no operation to be looked at. So their rows have
+/// no condition, and Linux lets them through without running the filter.
+const SYS_FUTEX_WAKE: i64 = 454;
+const SYS_FUTEX_WAIT: i64 = 455;
+const WORDS: &str = "names words of memory that the caller has mapped; it has no other operation";
 const OWN_MEMORY: &str = "names addresses of the caller's";
 const OWN_THREAD: &str = "takes nobody's number: the calling thread alone";
 
@@ -117,6 +122,14 @@ pub const CALLS: &[Call] = &[
         "to sleep and to wake",
         "names words of memory that the caller has mapped; without the operations on locks that take a thread's number from \
          such a word, and have it inherit a priority, whoever's it is",
+    ),
+    call(SYS_FUTEX_WAKE, "futex_wake", &[], "to wake a peer", WORDS),
+    call(
+        SYS_FUTEX_WAIT,
+        "futex_wait",
+        &[],
+        "to sleep on a peer's bell",
+        WORDS,
     ),
     call(
         libc::SYS_futex_waitv,

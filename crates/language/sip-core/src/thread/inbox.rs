@@ -14,9 +14,14 @@
 //! and a list that is taken whole has no ABA problem.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+#[cfg(loom)]
+use crate::fence;
+#[cfg(not(loom))]
+use crate::order::fence;
 
 /// The part of a place that makes it fit for a list. All zero is in no list.
 #[derive(Debug, Default)]
@@ -85,7 +90,7 @@ impl Inbox {
 
     /// If the worker sleeps, and on what: then the caller is to wake it. It sees what the caller wrote before.
     pub(crate) fn rouse(&self) -> Option<Bed> {
-        fence(Ordering::SeqCst);
+        fence();
         let mut asleep = self.asleep.load(Ordering::Relaxed);
         loop {
             let bed = match asleep {
@@ -132,7 +137,7 @@ impl Inbox {
             Bed::Bell => BELL,
         };
         self.asleep.store(asleep, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        fence();
         self.is_empty() || {
             self.rise();
             false

@@ -31,8 +31,11 @@ use crate::system;
 const SPIN: Duration = Duration::from_micros(30);
 /// How long it looks before it offers its processor to others, and again: longer than a peer that is awake takes.
 const PATIENCE: Duration = Duration::from_micros(2);
-/// A processor that is away for longer has been with somebody else than a peer that answers.
-const SLICE: Duration = Duration::from_micros(50);
+/// A processor that is away for longer has been with somebody else than a peer that answers: 50 µs, as near as ticks are known
+/// (of 2.5 GHz; between 25 and 100 µs on all processors).
+const SLICE: u64 = 125_000;
+/// And one that has been away for less with nobody.
+const AT_ONCE: u64 = 5_000;
 /// Clocks are read every so many switches while timers run.
 const CLOCK_EVERY: u64 = 64;
 
@@ -154,9 +157,7 @@ impl Worker {
                 here::leave();
                 self.ring();
             }
-            if let Some(events) = self.events()
-                && (events.pending)(self)
-            {
+            if let Some(events) = self.events() {
                 here::leave();
                 (events.handle)(self);
             }
@@ -217,20 +218,31 @@ impl Worker {
     ///
     /// An OS process that waits for another must not keep the processor from whom that one in turn waits for: the three
     /// of a chain may share two processors. So it offers the processor to others from time to time while it looks, and
-    /// at once where the peer wants that very one to answer; to look for the answer meanwhile would be in vain.
+    /// at once where the peer wants that very one to answer; to look for the answer meanwhile would be in vain. On that way
+    /// no clock is read: neither its code nor its page is in any cache.
     fn idle(&self) {
-        let begin = Instant::now();
         let among_others = self.events().is_some();
         let mut offers = among_others && self.keeps_what_it_offers();
-        let (spin, patience) = match self.neighbour.get() {
-            true => (Duration::ZERO, Duration::ZERO),
-            false if among_others && !offers => (PATIENCE, PATIENCE),
-            false => (SPIN, PATIENCE),
+        if self.neighbour.get() {
+            if offers {
+                self.let_neighbour_run();
+            }
+            // Whoever sleeps looks once more by itself.
+            if !offers || !self.is_wanted() {
+                self.sleep_until_due();
+            }
+            return;
+        }
+        let spin = match among_others && !offers {
+            true => PATIENCE,
+            false => SPIN,
         };
-        let (mut now, mut offer) = (begin, begin + patience);
+        let begin = Instant::now();
+        let (mut now, mut offer) = (begin, begin + PATIENCE);
         loop {
             if offers && now >= offer {
-                (offers, now) = self.let_neighbour_run(now);
+                offers = self.let_neighbour_run();
+                now = Instant::now();
                 offer = now + PATIENCE;
             }
             if self.is_wanted() {
@@ -250,10 +262,23 @@ impl Worker {
             }
             now = Instant::now();
         }
-        let limit = self
-            .timers
-            .next()
-            .map(|deadline| deadline.saturating_duration_since(now));
+        self.sleep_until_due();
+    }
+
+    /// Sleeps until there is work, or the time that a thread waits for.
+    #[inline]
+    fn sleep_until_due(&self) {
+        let limit =
+            (self.timers.next()).map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match limit {
+            Some(Duration::ZERO) => self.ring(),
+            limit => self.sleep(limit),
+        }
+    }
+
+    /// Sleeps until there is work, or for `limit`; or it returns at once.
+    #[inline]
+    fn sleep(&self, limit: Option<Duration>) {
         let bed = self.events().map_or(Bed::Own, |events| (events.bed)(self));
         if self.inbox.settle(bed) {
             if !self
@@ -283,25 +308,24 @@ impl Worker {
 
     /// Gives the processor away, which costs less than to sleep and be woken, unless others than the peer want it too:
     /// they would take all of their time. After such a loss (false) the worker keeps it, for twice as many waits each time.
-    /// Gives the time afterwards, too.
-    fn let_neighbour_run(&self, begin: Instant) -> (bool, Instant) {
+    fn let_neighbour_run(&self) -> bool {
+        let begin = system::ticks();
+        let away = || system::ticks().wrapping_sub(begin);
         system::yield_now();
-        let mut now = Instant::now();
         // Who gives it away ranks behind others for a while (from Linux 6.18 on), and the peer may have been the last to
         // do so: then this one goes on at once, and the second time the peer is before it.
-        if self.neighbour.get() && now - begin < PATIENCE && !self.is_wanted() {
+        if self.neighbour.get() && away() < AT_ONCE && !self.is_wanted() {
             system::yield_now();
-            now = Instant::now();
         }
         let (_, last) = self.stolen.get();
-        let lost = now - begin > SLICE && self.is_wanted();
+        let lost = away() > SLICE && self.is_wanted();
         self.stolen.set(if lost {
             let next = (last * 2).clamp(8, 4096);
             (next, next)
         } else {
             (0, last - last / 16)
         });
-        (!lost, now)
+        !lost
     }
 
     /// A peer in another OS process, who stays on that processor (from 1), was told something.

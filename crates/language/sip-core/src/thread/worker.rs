@@ -73,7 +73,7 @@ pub struct Worker {
 pub struct Events {
     /// Whether there is anything to handle.
     pub pending: fn(&Worker) -> bool,
-    /// Handles it.
+    /// Handles it, if there is anything.
     pub handle: fn(&Worker),
     /// What the worker is to sleep on.
     pub bed: fn(&Worker) -> Bed,

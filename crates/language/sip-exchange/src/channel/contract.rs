@@ -122,6 +122,7 @@ impl Info {
                 steps: C::STEPS,
                 encode: <C::Messages as Messages<C>>::encode,
                 decode: <C::Messages as Messages<C>>::decode,
+                copied: <C::Messages as Messages<C>>::copied,
             },
         }
     }
@@ -132,6 +133,7 @@ impl Info {
     }
 
     /// The step that a message is, if `sender` may send it in this state.
+    #[inline]
     pub fn step(&self, state: u16, sender: Side, number: u16) -> Option<Step> {
         let (_, sends) = self.states.get(usize::from(state))?;
         let step = self.wire.steps.get(usize::from(number))?;

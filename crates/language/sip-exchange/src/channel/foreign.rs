@@ -4,7 +4,7 @@
 //! bridge instead, which takes messages out and puts others in.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use crate::exchange::HeapError;
 use crate::exchange::region::Region;
@@ -116,7 +116,7 @@ impl Foreign {
             .mine()
             .bridge
             .store(hook.cast_mut(), Ordering::Release);
-        fence(Ordering::SeqCst);
+        super::line::order();
     }
 
     /// The process's next message.
@@ -180,7 +180,7 @@ impl Foreign {
         let ring = self.contract().rings[self.side().peer().index()];
         // SAFETY: by the caller.
         unsafe { self.place_mut().show(ring, number) };
-        fence(Ordering::SeqCst);
+        super::line::order();
         self.place().wake_peer();
     }
 

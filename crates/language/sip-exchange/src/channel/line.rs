@@ -11,9 +11,14 @@
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+#[cfg(loom)]
+use crate::fence;
+#[cfg(not(loom))]
+use mullion_sip_core::order::fence;
 
 /// The word in front of a slot's payload: which message is in it.
 #[derive(Debug)]
@@ -119,7 +124,7 @@ impl Line {
 /// Between what one wrote for the peer and what one looks at of it.
 #[inline]
 pub fn order() {
-    fence(Ordering::SeqCst);
+    fence();
 }
 
 /// The same against signals of the calling thread only, which may end it.

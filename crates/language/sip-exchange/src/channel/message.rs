@@ -13,7 +13,7 @@
 
 use std::marker::PhantomData;
 
-use crate::exchange::coding::{DecodeError, EncodeError, Reader, Writer};
+use crate::exchange::coding::{COPIED, DecodeError, EncodeError, Reader, Writer};
 use crate::exchange::visitor::Visitor;
 use crate::exchange::{Exchange, Handles};
 use mullion_sip_digest::Digest;
@@ -97,6 +97,10 @@ pub trait Messages<C> {
     /// The largest size and alignment of payloads, by the index of the receiving side.
     const ROOM: [Slot; 2];
 
+    /// How many bytes the payload of a message is, if these are what is written of it and any bytes are one
+    /// ([`Copied`](crate::exchange::coding::Copied)).
+    fn copied(number: u16) -> Option<usize>;
+
     /// Visits the payload of a message.
     ///
     /// # Safety
@@ -135,6 +139,10 @@ impl<C: Contract> Messages<C> for () {
     const DIGEST: Digest = Digest::new().finish();
     const ROOM: [Slot; 2] = [(0, 1); 2];
 
+    fn copied(_: u16) -> Option<usize> {
+        None
+    }
+
     // SAFETY: a contract without messages has none to look at, and these three touch none of their pointers.
     unsafe fn visit(_: u16, _: *const u8, _: &mut dyn Visitor) {}
 
@@ -164,6 +172,15 @@ impl<C: Contract, M: Message<Contract = C>, Rest: Messages<C>> Messages<C> for (
         );
         room
     };
+
+    #[inline]
+    fn copied(number: u16) -> Option<usize> {
+        if number != M::NUMBER {
+            return Rest::copied(number);
+        }
+        let size = size_of::<M::Payload>();
+        (<M::Payload as Exchange>::PLAIN && size <= COPIED).then_some(size)
+    }
 
     unsafe fn visit(number: u16, payload: *const u8, visitor: &mut dyn Visitor) {
         if number == M::NUMBER {

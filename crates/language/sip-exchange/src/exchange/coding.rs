@@ -4,6 +4,7 @@
 //!   number   its bytes          Option, Result   1 byte, value      ExVec, ExString   8 bytes of count, values
 //!   struct   field by field     enum             2 bytes, fields    ExBox             its value
 //! ```
+//! A plain value ([`Exchange::PLAIN`](super::Exchange::PLAIN)) is its bytes in memory, so that whoever knows that may copy it.
 //! Writing trusts the value. Reading trusts nothing: the bytes lie where a hostile peer can write while they
 //! are read, so each is read once, into memory of our own, and checked there. Blocks of what is read are in
 //! flight until somebody receives them.
@@ -360,7 +361,15 @@ pub struct Wire {
     pub encode: Encode,
     /// Reads the payload of a message to where it is to be.
     pub decode: Decode,
+    /// Which payloads are copied.
+    pub copied: Copied,
 }
+
+/// Payloads of so many bytes are copied, if any bytes are one.
+pub const COPIED: usize = 48;
+
+/// How many bytes the payload of a message is as it lies in memory, if that is what is sent of it: at most [`COPIED`].
+pub type Copied = fn(number: u16) -> Option<usize>;
 
 /// A message of a contract: the state that it is sent in, and the next, or [`Step::END`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -88,7 +88,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 ///
 /// # Safety
 /// As for [`Handles`]. [`Exchange::SHAPE`] describes the type and all its parts, and nobody but the trait says what
-/// [`Exchange::DIGEST`] and [`Exchange::PLAIN`] are. A message in flight is nobody's: whoever holds the value can do
+/// [`Exchange::DIGEST`] and [`Exchange::PLAIN`] are. What `encode` writes of a plain value is its bytes in memory. A message in flight is nobody's: whoever holds the value can do
 /// with it what its owner could.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent to another process",
@@ -345,10 +345,16 @@ macro_rules! tuple {
                 shape.finish()
             };
             fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
+                if Self::PLAIN {
+                    return to.plain(std::slice::from_ref(self));
+                }
                 $(self.$index.encode(to)?;)*
                 Ok(())
             }
             fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                if Self::PLAIN {
+                    return from.value();
+                }
                 Ok(($($name::decode(from)?,)*))
             }
         }

@@ -19,9 +19,14 @@
 //! waking are the callers'.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[cfg(loom)]
+use crate::fence;
+#[cfg(not(loom))]
+use mullion_sip_core::order::fence;
 
 /// It looks at its lines.
 const LOOKS: u32 = 0;
@@ -45,7 +50,7 @@ impl Bell {
     /// it stays on, from 1.
     #[inline]
     pub(super) fn tell(&self, wake: impl FnOnce(&AtomicU32)) -> u32 {
-        fence(Ordering::SeqCst);
+        fence();
         if self.hearer.load(Ordering::Relaxed) != LOOKS {
             self.ring(wake);
         }
@@ -55,7 +60,7 @@ impl Bell {
     /// Tells the other side to look at everything.
     pub(super) fn ring(&self, wake: impl FnOnce(&AtomicU32)) {
         self.rung.fetch_add(1, Ordering::Release);
-        fence(Ordering::SeqCst);
+        fence();
         if self.hearer.load(Ordering::Relaxed) == SLEEPS {
             self.hearer.store(HEARS, Ordering::Relaxed);
             self.rung.fetch_add(1, Ordering::Release);
@@ -89,7 +94,7 @@ impl Bell {
     pub(super) fn set_looks(&self, looks: bool) {
         let hearer = if looks { LOOKS } else { HEARS };
         self.hearer.store(hearer, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        fence();
     }
 }
 
@@ -104,7 +109,7 @@ pub(super) fn sleep<'a>(
     for (bell, _) in bells.clone() {
         bell.hearer.store(SLEEPS, Ordering::Relaxed);
     }
-    fence(Ordering::SeqCst);
+    fence();
     if bells.clone().all(|(bell, seen)| bell.rung() == seen) && !has_message() {
         wait();
     }

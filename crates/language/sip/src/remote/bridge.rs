@@ -102,8 +102,10 @@ unsafe fn pump(hook: *const Hook) {
     // SAFETY: by the caller; the channel holds a count of it as long as an endpoint is open, which the
     // caller's is.
     let bridge = unsafe { &*hook.cast::<Bridge>() };
-    // A process's stack may be too small for what a message takes; a fault there would be the kernel's.
-    CORE.on_large_stack(|| bridge.pump());
+    // A process's stack may be too small for what other messages take; a fault there would be the kernel's.
+    if !bridge.pump_copied() {
+        CORE.on_large_stack(|| bridge.pump_all());
+    }
 }
 
 /// # Safety
@@ -164,6 +166,23 @@ impl Bridge {
 
     /// Moves what there is, in both directions. Never waits: who finds it being done leaves word.
     pub(super) fn pump(&self) {
+        if !self.pump_copied() {
+            self.pump_all();
+        }
+    }
+
+    /// [`Bridge::pump`] for the usual case: a message in each direction at most, which are copied as they lie in memory. It
+    /// takes no more stack than any critical piece has. False if there is, or may be, more to do.
+    #[inline]
+    fn pump_copied(&self) -> bool {
+        self.turn.run_at_once(|| {
+            let ends = self.ends.try_lock();
+            ends.is_ok_and(|mut ends| ends.move_copied().unwrap_or(false))
+        })
+    }
+
+    #[inline(never)]
+    fn pump_all(&self) {
         self.turn.run(|| {
             if let Ok(mut ends) = self.ends.try_lock() {
                 self.move_all(&mut ends);
@@ -179,10 +198,7 @@ impl Bridge {
         let ended = left || way.joint.link.is_down() || way.line.peer_closed();
         let moved = ends.forward().and_then(|sent| {
             if sent && let Some(way) = &ends.way {
-                let processor = way.joint.link.tell(way.line.bell());
-                if let Some(worker) = CORE.worker() {
-                    worker.told(processor);
-                }
+                way.tell();
             }
             ends.deliver(self.worker)
         });
@@ -248,6 +264,17 @@ impl Way {
     }
 }
 
+impl Way {
+    /// Tells the peer of what was sent.
+    #[inline]
+    fn tell(&self) {
+        let processor = self.joint.link.tell(self.line.bell());
+        if let Some(worker) = CORE.worker() {
+            worker.told(processor);
+        }
+    }
+}
+
 impl Drop for Way {
     fn drop(&mut self) {
         self.joint.gone.store(true, Ordering::Release);
@@ -268,6 +295,46 @@ impl Joint {
 }
 
 impl Ends {
+    /// A message in each direction, as [`Ends::forward`] and [`Ends::deliver`] would move it, if each is copied. True if there
+    /// is no other.
+    ///
+    /// There may be one. A process sends on while its bridge has no way yet, and the way's coming is one turn for all that.
+    #[inline]
+    fn move_copied(&mut self) -> Option<bool> {
+        let (local, way, contract) = (self.local.as_mut()?, self.way.as_mut()?, self.contract);
+        // Ends are looked for before messages.
+        if local.peer_gone() || way.joint.link.is_down() || way.line.peer_closed() {
+            return None;
+        }
+        if let Some(number) = local.next() {
+            let bytes = (contract.wire.copied)(number)?;
+            let step = contract.step(self.state, self.side, number)?;
+            // SAFETY: the message is there, and its payload is so many bytes, all of them initialised; the contract allows it
+            // now. It has no handles, so that nothing is dropped.
+            unsafe { way.line.write_copied(local.payload().as_ptr(), bytes) };
+            local.count_received();
+            way.line.send(number);
+            self.state = step.next;
+            way.tell();
+        }
+        if let Some(number) = way.line.waits() {
+            let bytes = (contract.wire.copied)(number)?;
+            let step = contract.step(self.state, self.side.peer(), number)?;
+            // SAFETY: the contract allows the message, so its slot is free, with room for its payload, of which any bytes are
+            // a value. It is shown when it was read.
+            unsafe {
+                if !(way.line).receive_copied(local.room().as_ptr(), bytes) {
+                    return None;
+                }
+                way.line.answered();
+                way.joint.watch.follow(&way.line);
+                local.show(number);
+            }
+            self.state = step.next;
+        }
+        Some(local.next().is_none() && way.line.waits().is_none())
+    }
+
     /// From the process to the line. True if there was anything.
     fn forward(&mut self) -> Result<bool, Fault> {
         let (Some(local), Some(way)) = (&mut self.local, &mut self.way) else {

@@ -18,9 +18,14 @@
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[cfg(loom)]
+use crate::fence;
+#[cfg(not(loom))]
+use mullion_sip_core::order::fence;
 
 /// All zero is open.
 #[derive(Debug, Default)]
@@ -40,7 +45,7 @@ impl Head {
     /// By whoever has neither end, for an OS process that has this one or will have: which of its bells to ring then.
     pub(super) fn refuse(&self) -> u32 {
         self.close();
-        fence(Ordering::SeqCst);
+        fence();
         self.bell()
     }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::inner::EXCHANGE;
 use mullion_sip_exchange::Interior;
 use mullion_sip_exchange::channel::{Info, Side};
-use mullion_sip_exchange::exchange::wire::{Reader, Writer};
+use mullion_sip_exchange::exchange::wire::{COPIED, Reader, Writer};
 use mullion_sip_exchange::interior::Word;
 use mullion_sip_exchange::interior::{Arriving, Leaving, copy_once};
 
@@ -44,6 +44,7 @@ struct Slot {
     bytes: [u8; INLINE],
 }
 const _: () = assert!(size_of::<Slot>() == SLOT && size_of::<Head>() * 2 == LINES);
+const _: () = assert!(COPIED <= INLINE);
 
 /// One OS process's half of a shared channel.
 #[derive(Debug)]
@@ -175,12 +176,14 @@ impl Line {
         }
     }
 
+    #[inline]
     fn head(&self, side: Side) -> &Head {
         // SAFETY: the lines are there and aligned, of atomic words.
         unsafe { self.memory.at(side.index() * 64).cast().as_ref() }
     }
 
     /// Which of its bells the peer wants rung.
+    #[inline]
     pub(super) fn bell(&self) -> u32 {
         self.head(self.side.peer()).bell()
     }
@@ -256,8 +259,45 @@ impl Line {
         unsafe { (*slot).word.put(self.outgoing.count, number) };
     }
 
+    /// Writes a message that is `bytes` as they lie in memory, at most [`COPIED`]; then it is to be [sent](Line::send).
+    ///
+    /// # Safety
+    /// They are there, and initialised. The contract allows a message now.
+    #[inline]
+    pub(super) unsafe fn write_copied(&mut self, payload: *const u8, bytes: usize) {
+        let slot = self.slot(self.outgoing);
+        // SAFETY: within the slot, which is free by the caller's word; see `write`.
+        unsafe {
+            copy_once(payload, (&raw mut (*slot).bytes).cast(), bytes.min(COPIED));
+            (*slot).length.store(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the next message, which [`Line::waits`] has found, as `bytes` for memory. False if it has another length: then it
+    /// is still the next.
+    ///
+    /// # Safety
+    /// There is room for that many in memory of our own.
+    #[inline]
+    pub(super) unsafe fn receive_copied(&mut self, room: *mut u8, bytes: usize) -> bool {
+        let slot = self.slot(self.incoming);
+        // SAFETY: within the memory. The length is a claim, and need not be right: so many bytes are in the slot.
+        unsafe {
+            if (*slot).length.load(Ordering::Relaxed) != bytes as u64 {
+                return false;
+            }
+            copy_once((&raw const (*slot).bytes).cast(), room, bytes.min(COPIED));
+        }
+        self.incoming.count = self.incoming.count.wrapping_add(1);
+        true
+    }
+
     /// The peer has answered: it has read everything.
+    #[inline]
     pub(super) fn answered(&mut self) {
+        if self.used == 0 && self.large == 0 && self.lent.is_empty() {
+            return;
+        }
         if self.used > KEPT {
             self.large = self.large.max(self.used);
         }

@@ -10,7 +10,8 @@
 //! before is in line 1 when A gives that up: D reads line 1 to its end, and then goes on with line 2.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+
+use mullion_sip_core::order::fence;
 
 use super::bridge::{Bridge, Ends, Way};
 use super::fault::{Fault, report};
@@ -99,7 +100,7 @@ impl Bridge {
         let joint = way.as_ref().map(|way| way.joint.clone());
         ends.way = way;
         // Whoever has closed in between is seen when this is pumped.
-        fence(Ordering::SeqCst);
+        fence();
         if let Some(joint) = joint {
             worker_lines::add(self.worker(), self.clone(), joint);
         }

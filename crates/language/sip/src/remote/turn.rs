@@ -6,6 +6,7 @@
 //!                                ^               |
 //!                                +--ask, leaves--+   end finds AGAIN: begin
 //! ```
+//! The first may also begin at once (IDLE to BUSY), for a try after which it may have to run.
 //! One word, and each step reads the last one: what was written before `ask` is seen by a `begin` that comes after it.
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).
 
@@ -24,6 +25,24 @@ const AGAIN: u32 = 2;
 pub(super) struct Turn(AtomicU32);
 
 impl Turn {
+    /// Has `work` done by the caller, if nobody is at it. True if it has been done after this call, and says that it was
+    /// enough; otherwise the caller is to [`run`](Turn::run).
+    #[inline]
+    pub(super) fn run_at_once(&self, work: impl FnOnce() -> bool) -> bool {
+        let begun = (self.0).compare_exchange(IDLE, BUSY, Ordering::Acquire, Ordering::Relaxed);
+        if begun.is_err() {
+            return false;
+        }
+        let enough = work();
+        let ended = (self.0).compare_exchange(BUSY, IDLE, Ordering::Release, Ordering::Relaxed);
+        if ended.is_err() {
+            // Somebody has left word, for which the caller runs.
+            self.0.swap(IDLE, Ordering::AcqRel);
+            return false;
+        }
+        enough
+    }
+
     /// Has `work` done after this call, by the caller unless somebody is at it. Never by two at once.
     pub(super) fn run(&self, mut work: impl FnMut()) {
         if self.0.swap(AGAIN, Ordering::Release) != IDLE {
@@ -65,6 +84,103 @@ mod tests {
                 self.done.with_mut(|done| unsafe { *done = asked.sum() });
             });
         }
+    }
+
+    impl Shared {
+        /// As `Bridge::pump`, of which the first try may be enough.
+        fn ask_at_once(&self, who: usize, enough: bool) {
+            self.asked[who].store(1, Ordering::Relaxed);
+            let work = || {
+                let asked = self.asked.iter().map(|asked| asked.load(Ordering::Relaxed));
+                // SAFETY: as above.
+                self.done.with_mut(|done| unsafe { *done = asked.sum() });
+            };
+            let done = self.turn.run_at_once(|| {
+                work();
+                enough
+            });
+            if !done {
+                self.turn.run(work);
+            }
+        }
+    }
+
+    fn asked_at_once(enough: bool) {
+        loom::model(move || {
+            let shared = Arc::new(Shared {
+                turn: Turn::default(),
+                asked: [AtomicU32::new(0), AtomicU32::new(0)],
+                done: UnsafeCell::new(0),
+            });
+            let other = {
+                let shared = shared.clone();
+                thread::spawn(move || shared.ask_at_once(0, enough))
+            };
+            shared.ask_at_once(1, enough);
+            other.join().expect("the other");
+            // SAFETY: as above.
+            assert_eq!(shared.done.with(|done| unsafe { *done }), 2);
+        });
+    }
+
+    #[test]
+    fn what_was_asked_for_is_done_at_once_or_later() {
+        asked_at_once(true);
+    }
+
+    #[test]
+    fn also_if_the_first_try_is_not_enough() {
+        asked_at_once(false);
+    }
+
+    /// As `Bridge::pump` where the first try moves one message, and what was sent before there was a way waits for it.
+    #[test]
+    fn also_if_more_waits_than_the_first_try_moves() {
+        #[derive(Default)]
+        struct Bridge {
+            turn: Turn,
+            sent: AtomicU32,
+            /// Whether there is a way, and how many have gone.
+            ends: Mutex<(bool, u32)>,
+        }
+        impl Bridge {
+            fn pump(&self) {
+                let enough = self.turn.run_at_once(|| {
+                    let Ok(mut ends) = self.ends.try_lock() else {
+                        return false;
+                    };
+                    let sent = self.sent.load(Ordering::Relaxed);
+                    ends.1 += u32::from(ends.0 && ends.1 < sent);
+                    ends.0 && ends.1 == self.sent.load(Ordering::Relaxed)
+                });
+                if enough {
+                    return;
+                }
+                self.turn.run(|| {
+                    if let Ok(mut ends) = self.ends.try_lock()
+                        && ends.0
+                    {
+                        ends.1 = self.sent.load(Ordering::Relaxed);
+                    }
+                });
+            }
+        }
+        loom::model(|| {
+            let bridge = Arc::new(Bridge::default());
+            let travels = {
+                let bridge = bridge.clone();
+                thread::spawn(move || {
+                    bridge.ends.lock().expect("whole").0 = true;
+                    bridge.pump();
+                })
+            };
+            for sent in 1..=2 {
+                bridge.sent.store(sent, Ordering::Relaxed);
+                bridge.pump();
+            }
+            travels.join().expect("the other");
+            assert_eq!(bridge.ends.lock().expect("whole").1, 2);
+        });
     }
 
     fn asked_by(who: &'static [usize]) {

@@ -153,9 +153,19 @@ pub(super) fn change_all() {
 }
 
 /// One for each worker; none before workers run.
+#[inline]
 fn all() -> &'static [WorkerLines] {
     match ALL.get() {
-        Some(posts) => posts,
+        Some(all) => all,
+        None => first(),
+    }
+}
+
+/// [`all`], before they are known.
+#[cold]
+fn first() -> &'static [WorkerLines] {
+    match ALL.get() {
+        Some(all) => all,
         None if CORE.workers().is_empty() => &[],
         None => {
             let _host = CORE.as_host();
@@ -213,16 +223,21 @@ impl WorkerLines {
         self.looks.get() || heard.deaf.get()
     }
 
-    /// Does it.
+    /// Does it, if there is anything.
     fn answer(&self, home: &Worker) {
         let worker = home.index();
         let changed = self.changed.load(Ordering::Acquire);
         if changed != self.seen.replace(changed) {
             self.look_again(home);
         }
+        if changed == 0 {
+            return;
+        }
         for heard in self.links.borrow().iter() {
-            let rung = heard.link.heard(worker).rung();
-            let rang = rung != heard.rung.replace(rung);
+            let rang = heard.rang(worker);
+            if rang {
+                heard.rung.set(heard.link.heard(worker).rung());
+            }
             let has_message = (rang || self.looks_at(heard)) && heard.has_message();
             if rang || has_message {
                 heard.note(has_message || self.roused.get());

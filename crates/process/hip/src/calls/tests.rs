@@ -24,6 +24,8 @@ fn example(row: usize, here: Here) -> Option<Arguments> {
     let own = u64::from(here.process);
     Some(match (call.name, second) {
         ("futex", _) => [nowhere, libc::FUTEX_WAKE as u64, 1, 0, 0, 0],
+        ("futex_wake", _) => [nowhere, u64::from(u32::MAX), 1, 2, 0, 0],
+        ("futex_wait", _) => [nowhere, 0, u64::from(u32::MAX), 2, 0, 0],
         ("futex_waitv", _) => [nowhere, 0, 0, 0, libc::CLOCK_MONOTONIC as u64, 0],
         ("mmap", _) => [
             0,
