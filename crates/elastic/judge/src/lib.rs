@@ -20,6 +20,9 @@
 mod declare;
 mod express;
 mod initial;
+mod literals;
+mod operators;
+mod places;
 mod refusal;
 mod scope;
 mod state;
