@@ -384,7 +384,7 @@ extern "C" fn mullion_word_grant_for(
     guarded(|| {
         has_place(granted)?;
         let domain = table::domain(domain)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with the range.
         let grant = unsafe { host()?.grant_for(&domain, address as usize, bytes, write != 0) }?;
         put(granted, table::add(Object::Granted(grant)))
     })
@@ -406,7 +406,7 @@ extern "C" fn mullion_word_prepare(
     guarded(|| {
         has_place(prepared)?;
         let domain = table::domain(domain)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with the range, once it is granted.
         let made = unsafe { host()?.prepare(&domain, address as usize, bytes, write != 0) }?;
         put(
             prepared,

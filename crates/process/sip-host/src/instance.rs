@@ -53,7 +53,7 @@ pub(crate) struct Instance {
 // SAFETY: the pointers are to memory that stays; what is behind them is touched by `renew` alone, whose caller
 // promises that nobody else uses it.
 unsafe impl Send for Instance {}
-// SAFETY: as above.
+// SAFETY: a reference to it gives numbers alone; `renew` asks for the instance alone.
 unsafe impl Sync for Instance {}
 
 impl Instance {
@@ -160,7 +160,7 @@ fn base_of(handle: *mut c_void) -> Result<*mut u8, LoadError> {
 /// The span is of a library at `base`, readable, and nobody writes it.
 unsafe fn copy_of(base: *mut u8, span: Span) -> (*mut u8, Box<[u8]>) {
     let at = base.wrapping_add(span.start as usize);
-    // SAFETY: by the caller.
+    // SAFETY: the span is of the library, readable, and nobody writes it, as this function demands.
     let now = unsafe { slice::from_raw_parts(at, span.bytes as usize) };
     (at, now.into())
 }

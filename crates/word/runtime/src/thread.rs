@@ -265,7 +265,7 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
         .iter()
         .position(|place| &raw const *place.seat == found)
     {
-        // SAFETY: as above.
+        // SAFETY: the slot is the thread's own: its table has one for each index.
         unsafe { *slot = std::ptr::null_mut() };
         thread.seats.swap_remove(old).leave();
     }
@@ -275,7 +275,7 @@ pub(crate) fn seat(core: &'static Core) -> io::Result<*mut Seat> {
     thread.seats.push(place);
     // SAFETY: nothing in this process but checked code uses %gs. The table lives as long as the process.
     unsafe { core.view.load() };
-    // SAFETY: as above.
+    // SAFETY: the slot is the thread's own: its table has one for each index.
     unsafe { *slot = seat };
     Ok(seat)
 }

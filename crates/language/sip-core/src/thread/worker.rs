@@ -95,7 +95,8 @@ impl<T> Deref for Line<T> {
     }
 }
 
-// SAFETY: see the struct's text.
+// SAFETY: `inbox` to `threads` are atomic or tables of what is. `here::worker` gives the rest to the worker's own OS
+// thread alone.
 unsafe impl Sync for Worker {}
 // SAFETY: a worker is made by one OS thread before any other knows it.
 unsafe impl Send for Worker {}
