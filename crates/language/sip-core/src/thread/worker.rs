@@ -20,6 +20,10 @@ use crate::system;
 use crate::table::Table;
 use crate::waiter::Waiter;
 
+/// Has a worker look whether what it runs is to end. Ignored by default, and unused by nearly everybody, so a stray one
+/// does no harm.
+pub(super) const INTERRUPT: i32 = libc::SIGURG;
+
 /// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through `here::worker`, which
 /// only its own OS thread gets.
 #[allow(missing_debug_implementations)]
@@ -267,6 +271,15 @@ impl Worker {
     pub(crate) fn unpark_from_afar(&self, waiter: Waiter) {
         if self.threads.around(waiter.slot()).waiter() == waiter {
             self.ask(Request::Unpark(waiter.slot() as u32));
+        }
+    }
+
+    /// Has the thread that runs looked at, if it is of an ended process.
+    pub(crate) fn interrupt(&self) {
+        let os_thread = self.os_thread.load(Ordering::Relaxed);
+        if os_thread != 0 {
+            // SAFETY: a signal that is handled or ignored.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), os_thread, INTERRUPT) };
         }
     }
 
