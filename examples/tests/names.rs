@@ -1,7 +1,7 @@
 //! `mullion bind` and names: whatever functions, parameters, structures and members are called, what is made compiles,
 //! or the header is refused with the reason.
 
-use mullion_bind::{BindError, Interface};
+use mullion_bind::{BindError, HeaderInterface};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -58,7 +58,7 @@ fn header(words: &[impl AsRef<str>], side: &str) -> String {
     text
 }
 
-fn read(directory: &Path, text: &str) -> Interface {
+fn read(directory: &Path, text: &str) -> HeaderInterface {
     let header = directory.join("names.h");
     std::fs::write(&header, text).unwrap();
     mullion_bind::read(&header, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -150,8 +150,8 @@ fn every_name_compiles_in_c_or_is_refused() {
         let interface = read(directory.path(), &header(&words, side));
         let is_refused = |name: &str| refused.contains(&name) || name.starts_with("mullion_");
         for function in &interface.functions {
-            let alone = Interface {
-                functions: vec![mullion_bind::Function {
+            let alone = HeaderInterface {
+                functions: vec![mullion_bind::BoundFunction {
                     parameters: Vec::new(),
                     ..function.clone()
                 }],

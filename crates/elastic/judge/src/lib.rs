@@ -30,7 +30,7 @@ mod tokens;
 mod types;
 mod unit;
 
-pub use refusal::{Place, Refusal};
+pub use refusal::{SourcePlace, SourceRefusal};
 
 use lang_c::driver::{Config, Flavor, Parse, parse_preprocessed};
 use mullion_decide::elastic::{Elastic, Rule};
@@ -46,7 +46,7 @@ const WRITTEN: usize = 16 << 20;
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct ProgramSource {
     /// The environment's text behind the preprocessor; empty if the type has none.
     pub environment: String,
     /// The program's files behind the preprocessor, each on its own, one after the other.
@@ -57,7 +57,7 @@ pub struct Source {
 
 /// What may be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgedProgram {
     /// One translation unit, for gcc as preprocessed GNU C11.
     pub text: String,
     /// How many loops there are.
@@ -70,12 +70,15 @@ pub struct Judged {
 ///
 /// # Errors
 /// What it may not say, in the order of the text; at least one.
-pub fn judge(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
+pub fn judge(
+    elastic: &Elastic,
+    source: &ProgramSource,
+) -> Result<JudgedProgram, Vec<SourceRefusal>> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, || whole(elastic, source)) {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err(vec![internal()])),
-            Err(_) => Err(vec![Refusal::nowhere(
+            Err(_) => Err(vec![SourceRefusal::nowhere(
                 Rule::Bounds,
                 "no thread to judge it on",
             )]),
@@ -83,13 +86,13 @@ pub fn judge(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>>
     })
 }
 
-fn internal() -> Refusal {
-    Refusal::nowhere(Rule::Bounds, "a construct that the judge does not survive")
+fn internal() -> SourceRefusal {
+    SourceRefusal::nowhere(Rule::Bounds, "a construct that the judge does not survive")
 }
 
-fn whole(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
+fn whole(elastic: &Elastic, source: &ProgramSource) -> Result<JudgedProgram, Vec<SourceRefusal>> {
     let environment = parse(source.environment.clone()).map_err(|_| {
-        vec![Refusal::nowhere(
+        vec![SourceRefusal::nowhere(
             Rule::Syntax,
             "the environment itself cannot be read; its author must mend it",
         )]
@@ -121,13 +124,13 @@ fn whole(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
     };
     match found {
         Ok(judged) if judged.text.len() <= WRITTEN => Ok(judged),
-        Ok(_) => Err(vec![Refusal::nowhere(
+        Ok(_) => Err(vec![SourceRefusal::nowhere(
             Rule::Bounds,
             "a program that becomes too large",
         )]),
         Err(more) => {
             // What the tokens showed already is told once.
-            let place = |refusal: &Refusal| {
+            let place = |refusal: &SourceRefusal| {
                 refusal
                     .place
                     .as_ref()

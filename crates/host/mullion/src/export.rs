@@ -52,12 +52,12 @@ impl Export {
     /// Calls it in a domain of its image, and waits until it returns.
     ///
     /// # Errors
-    /// As [`Function`](crate::Function)'s `call`; [`Error::NoExport`]: the domain is another image's.
+    /// As [`DebugFunction`](crate::DebugFunction)'s `call`; [`Error::NoExport`]: the domain is another image's.
     pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
         self.call_limited(within, arguments, None)
     }
 
-    /// As [`Export::call`], with limits of its own: see [`Function::limited`](crate::Function::limited).
+    /// As [`Export::call`], with limits of its own: see [`DebugFunction::limited`](crate::DebugFunction::limited).
     ///
     /// # Errors
     /// As [`Export::call`].
@@ -81,7 +81,7 @@ impl Export {
     }
 
     /// Calls it in a domain of its image on a thread of its own, and does not wait: as
-    /// [`Function`](crate::Function)'s `start`.
+    /// [`DebugFunction`](crate::DebugFunction)'s `start`.
     ///
     /// # Errors
     /// [`Error::Thread`]; [`Error::NoExport`].

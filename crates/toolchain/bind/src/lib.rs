@@ -22,7 +22,9 @@ mod word;
 pub use c::c;
 pub use error::BindError;
 pub use extension::extension;
-pub use model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
+pub use model::{
+    BoundFunction, Count, Direction, Field, HeaderInterface, HeaderType, Parameter, Struct,
+};
 pub use parse::read;
 pub use rust::rust;
 pub use word::{Described, describe};
