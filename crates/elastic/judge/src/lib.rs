@@ -8,11 +8,10 @@
 //!                                            refusals: rule, place, what to write instead
 //! ```
 //!
-//! What is compiled is not the source but a text that is written here, from the tree, piece by piece, as each piece
-//! was found to be allowed. So whatever the judge does not know cannot reach the compiler, and a text that gcc and the
-//! parser would read differently is read in one way only: every expression has its parentheses, every name was looked
-//! up. The tree's kinds of nodes are matched one by one without a rest: a kind that is not listed does not compile
-//! here.
+//! The source itself is not compiled. A text is, that is written here from the tree, as each piece was found to be
+//! allowed. So a construct that the judge does not know cannot reach the compiler. Every expression has its parentheses
+//! and every name was looked up, so gcc and the parser read the text alike. The tree's kinds of nodes are matched one
+//! by one without a rest: a kind that is not listed does not compile here.
 //!
 //! Nothing here runs a program or reads a file.
 #![forbid(unsafe_code)]
