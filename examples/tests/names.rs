@@ -18,7 +18,7 @@ const MADE: &str = "new new_ domain call_new call_x find found result host impor
 const PRELUDE: &str = "None None_ Some Ok Err Option Result Vec String Box drop clone Clone Copy Send Sync Sized Drop Fn \
      FnMut FnOnce ToOwned ToString Iterator From Into TryFrom TryInto Default AsRef Eq Ord PartialEq PartialOrd Debug Hash \
      size_of align_of vec format println panic assert u8 usize i32 f32 str option result std core alloc mullion zerocopy \
-     FromBytes IntoBytes Immutable FromZeros Ptr Caller Domain Error Function Imports Within len slice copy_to copy_from \
+     FromBytes IntoBytes Immutable FromZeros Ptr Caller Domain Error Function Imports DomainMemory len slice copy_to copy_from \
      string string_in copy_in cast call ptr new_zeroed try_from Arc arc";
 
 /// Names in what is made for C, and what its stubs use.

@@ -2,10 +2,10 @@
 
 use crate::call::{Call, Running};
 use crate::domain::Domain;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::image::Image;
 use crate::terms::Terms;
-use crate::within::Within;
 use mullion_runtime::{Arguments, CallLimits, Returned};
 use mullion_symbols::{Class, Unknown as UnknownType};
 
@@ -53,7 +53,11 @@ impl Export {
     ///
     /// # Errors
     /// As [`DebugFunction`](crate::DebugFunction)'s `call`; [`Error::NoExport`]: the domain is another image's.
-    pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+    pub fn call(
+        &self,
+        within: &impl DomainMemory,
+        arguments: &Arguments,
+    ) -> Result<Returned, Error> {
         self.call_limited(within, arguments, None)
     }
 
@@ -64,7 +68,7 @@ impl Export {
     #[inline]
     pub fn call_limited(
         &self,
-        within: &impl Within,
+        within: &impl DomainMemory,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {

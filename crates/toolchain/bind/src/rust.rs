@@ -60,7 +60,7 @@ const PRELUDE: &str = "
     reason = \"generated\"
 )]
 
-use ::mullion::Within as _;
+use ::mullion::DomainMemory as _;
 use ::mullion::zerocopy::FromZeros as _;
 ";
 

@@ -3,7 +3,7 @@
 use crate::links::{domain, eight};
 use crate::{IMAGE, fault, imports, support};
 use mullion::picture::{AccessKind, Label, SupervisorState};
-use mullion::{Host, Permission, Shared, Within};
+use mullion::{DomainMemory, Host, Permission, Shared};
 use std::process::Command;
 
 /// The number that a name has.

@@ -47,7 +47,7 @@ pub enum SpawnError {
     #[error("no memory for a stack")]
     NoStack,
     /// Whoever decides about the host's processes refuses.
-    #[error("whoever decides about this host's processes refuses")]
+    #[error("the decider of this host's processes refuses")]
     Refused,
     /// The caller is no process's thread, and its OS thread has not the power of the host.
     #[error("the caller is in no process, and has not the power of the host")]
