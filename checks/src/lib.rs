@@ -5,5 +5,7 @@
 
 pub mod imports;
 pub mod lines;
+pub mod names;
+pub mod safety;
 pub mod tree;
 pub mod trusted;

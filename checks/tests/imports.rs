@@ -132,12 +132,12 @@ fn a_circle_is_all_files_that_reach_each_other() {
     assert_eq!(found, expected);
 }
 
-/// The layers that ARCHITECTURE.md writes down for the run time: the number of each file's line.
-fn layers() -> BTreeMap<PathBuf, usize> {
+/// The layers of a table of ARCHITECTURE.md whose head begins so: the number of each file's line.
+fn layers(head: &str) -> BTreeMap<PathBuf, usize> {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
     let rows = text
         .lines()
-        .skip_while(|line| !line.starts_with("| layer | files |"));
+        .skip_while(|line| !line.starts_with(&format!("| {head} | files |")));
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
     let mut layers = BTreeMap::new();
     for (number, row) in rows.enumerate() {
@@ -148,21 +148,34 @@ fn layers() -> BTreeMap<PathBuf, usize> {
     layers
 }
 
-#[test]
-fn the_run_time_s_files_import_no_file_of_a_layer_above_them() {
-    let mut imports = of(&root().join("crates/window/runtime/src/lib.rs"));
+/// Holds a crate to such a table.
+fn is_layered(folder: &str, head: &str) {
+    let mut imports = of(&root().join(folder).join("src/lib.rs"));
     imports.remove(Path::new("lib.rs"));
-    let layers = layers();
+    let layers = layers(head);
     let files: BTreeSet<_> = imports.keys().collect();
     assert_eq!(
         files,
         layers.keys().collect(),
-        "the files, and ARCHITECTURE.md's layers"
+        "the files of {folder}, and ARCHITECTURE.md's layers"
     );
     let upwards: Vec<_> = imports
         .iter()
         .flat_map(|(file, all)| all.iter().map(move |other| (file, other)))
         .filter(|(file, other)| layers[*other] > layers[*file])
         .collect();
-    assert!(upwards.is_empty(), "against ARCHITECTURE.md: {upwards:?}");
+    assert!(
+        upwards.is_empty(),
+        "{folder}, against ARCHITECTURE.md: {upwards:?}"
+    );
+}
+
+#[test]
+fn the_run_time_s_files_import_no_file_of_a_layer_above_them() {
+    is_layered("crates/window/runtime", "layer");
+}
+
+#[test]
+fn the_files_of_the_core_of_processes_import_no_file_of_a_layer_above_them() {
+    is_layered("crates/language/sip-core", "layer of sip-core");
 }

@@ -3,7 +3,7 @@
 //!     mullion cc --mullion-kind=extension examples/callbacks/extension.c -o callbacks.mx
 //!     cargo run -p mullion-examples --bin callbacks callbacks.mx
 
-use mullion::{Caller, Error, Image, Imports, Ptr, Within};
+use mullion::{Caller, DomainMemory, Error, Image, Imports, Ptr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How often the domain has asked: the host's own, attached to the domain.

@@ -5,7 +5,7 @@
 //!     mullion cc --mullion-kind=extension -g -O2 examples/pipeline/filters.c -o filters.mx
 //!     cargo run -p mullion-examples --bin pipeline filters.mx picture.pgm
 
-use mullion::{Error, Function, Image, Limits, Ptr, Within};
+use mullion::{DomainMemory, Error, Function, Image, Limits, Ptr};
 use std::time::Duration;
 
 const WIDTH: usize = 256;

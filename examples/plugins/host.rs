@@ -5,7 +5,9 @@
 //!         mullion cc --mullion-kind=extension examples/plugins/$p.c -o $p.mx; done
 //!     cargo run -p mullion-examples --bin plugins shout.mx reverse.mx curious.mx
 
-use mullion::{BoxedError, Candidate, Domain, Error, Host, Policy, Ptr, Stream, Streams, Within};
+use mullion::{
+    BoxedError, Candidate, Domain, DomainMemory, Error, Host, Policy, Ptr, Stream, Streams,
+};
 use std::sync::Arc;
 
 /// Lets in what has the plug-in interface and is not too large.

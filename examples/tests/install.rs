@@ -24,6 +24,7 @@ fn installed() -> (TempDir, PathBuf) {
     // One by one, as other tests do: together they are built with other features, anew.
     std::sync::LazyLock::force(&support::MULLION);
     support::cargo_build(&["--package", "mullion-capi"]);
+    support::cargo_build(&["--package", "mullion-word"]);
     let place = tempfile::tempdir().expect("a directory");
     let prefix = place.path().join("prefix");
     let from = support::target();
@@ -43,6 +44,7 @@ fn what_is_installed_serves_and_can_be_removed() {
     needs_no_cargo(place.path(), &prefix);
     follow_the_guide(place.path(), &prefix);
     cmake_finds_it(place.path(), &prefix);
+    hosts_of_the_word_wall(place.path(), &prefix);
     remove(&prefix);
 }
 
@@ -52,11 +54,16 @@ fn has_everything(prefix: &Path) {
         "include/mullion.h",
         "include/mullion.hpp",
         "include/mullion_graft.hpp",
+        "include/mullion_kernel.h",
+        "include/mullion_word.h",
         "include/mullion/bind.h",
         "include/mullion/packets.h",
         "lib/libmullion.a",
         "lib/libmullion.so",
+        "lib/libmullion_word.a",
+        "lib/libmullion_word.so",
         "lib/pkgconfig/mullion.pc",
+        "lib/pkgconfig/mullion_word.pc",
         "lib/cmake/mullion/mullion-config.cmake",
         "lib/cmake/mullion/mullion-config-version.cmake",
         "share/man/man1/mullion.1",
@@ -93,18 +100,32 @@ fn remove(prefix: &Path) {
     assert_eq!(left.trim(), prefix.join("lib/other").display().to_string());
 }
 
+/// Whether there is such a tool; what needs it is not run without.
+fn is_there(tool: &str, required_by: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    let required = std::env::var_os(required_by).is_some();
+    assert!(found || !required, "there is no {tool}");
+    if !found {
+        eprintln!("not run: there is no {tool}");
+    }
+    found
+}
+
+/// Runs a line of a page, and what it has built; gives what that said.
+fn follow(line: &str, then: &str, place: &Path, prefix: &Path) -> String {
+    let mut shell = Command::new("bash");
+    shell.arg("-euc").arg(format!("{line}\n{then}"));
+    shell.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    shell.env("LD_LIBRARY_PATH", prefix.join("lib"));
+    let output = shell.current_dir(place).output().expect("bash");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// The first host of docs/host-c.md, linked in each way that the page names, and run.
 fn follow_the_guide(place: &Path, prefix: &Path) {
-    if Command::new("pkg-config")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        assert!(
-            std::env::var_os("MULLION_REQUIRE_PKG_CONFIG").is_none(),
-            "there is no pkg-config"
-        );
-        eprintln!("not run: there is no pkg-config");
+    if !is_there("pkg-config", "MULLION_REQUIRE_PKG_CONFIG") {
         return;
     }
     let page = fs::read_to_string(root().join("docs/host-c.md")).expect("the page");
@@ -129,24 +150,54 @@ fn follow_the_guide(place: &Path, prefix: &Path) {
         "with the shared library and with the static one"
     );
     for line in lines {
-        let mut shell = Command::new("bash");
-        shell.arg("-euc").arg(format!("{line}\n./a.out"));
-        shell.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        shell.env("LD_LIBRARY_PATH", prefix.join("lib"));
-        let output = shell.current_dir(place).output().expect("bash");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "5\n",
-            "{line}: {said}"
-        );
+        assert_eq!(follow(line, "./a.out", place, prefix), "5\n", "{line}");
+    }
+}
+
+/// The example of docs/word.md, its module made by the command that is installed, linked in each way that the page names,
+/// and by CMake.
+fn hosts_of_the_word_wall(place: &Path, prefix: &Path) {
+    let place = place.join("word");
+    fs::create_dir(&place).expect("made");
+    for file in ["host.c", "list.h", "module.c"] {
+        let from = root().join("examples/word-c").join(file);
+        fs::copy(from, place.join(file)).expect("copied");
+    }
+    let command = prefix.join("bin/mullion");
+    let made = format!(
+        "{} cc --wall=word -g -O1 module.c -o module.so",
+        command.display()
+    );
+    follow(&made, "true", &place, prefix);
+    let is_content = |said: &str| said.ends_with("content\n");
+    if is_there("pkg-config", "MULLION_REQUIRE_PKG_CONFIG") {
+        let page = fs::read_to_string(root().join("docs/word.md")).expect("the page");
+        let lines: Vec<&str> = page
+            .lines()
+            .filter(|line| line.starts_with("cc host.c -o host "))
+            .collect();
+        assert_eq!(lines.len(), 2, "with each library: {lines:?}");
+        for line in lines {
+            let said = follow(line, "./host module.so", &place, prefix);
+            assert!(is_content(&said), "{line}: {said}");
+        }
+    }
+    if is_there("cmake", "MULLION_REQUIRE_CMAKE") {
+        for target in ["mullion::word", "mullion::word_static"] {
+            let project = format!(
+                "cmake_minimum_required(VERSION 3.16)\nproject(host C)\nfind_package(mullion REQUIRED)\n\
+                 add_executable(host host.c)\ntarget_link_libraries(host PRIVATE {target})\n"
+            );
+            fs::write(place.join("CMakeLists.txt"), project).expect("written");
+            let said = cmake(&place, prefix, "build/host module.so").expect("it is found");
+            assert!(is_content(&said), "{target}: {said}");
+        }
     }
 }
 
 /// The project of docs/host-c.md, with the host and the extension that `follow_the_guide` has left.
 fn cmake_finds_it(place: &Path, prefix: &Path) {
-    if Command::new("cmake").arg("--version").output().is_err() {
-        eprintln!("not run: there is no cmake");
+    if !is_there("cmake", "MULLION_REQUIRE_CMAKE") {
         return;
     }
     if !place.join("host.c").exists() {
@@ -162,24 +213,26 @@ fn cmake_finds_it(place: &Path, prefix: &Path) {
     for target in ["mullion::mullion", "mullion::static"] {
         let project = project.replace("mullion::mullion", target);
         fs::write(place.join("CMakeLists.txt"), project).expect("written");
-        let said = cmake(place, prefix).expect("it is found");
+        let said = cmake(place, prefix, "build/host").expect("it is found");
         assert_eq!(said, "5\n", "{target}");
     }
     for (version, is_found) in [("0.1", true), ("0.1.0", true), ("0.2", false), ("1", false)] {
         let project = project.replace("mullion REQUIRED", &format!("mullion {version} REQUIRED"));
         fs::write(place.join("CMakeLists.txt"), project).expect("written");
-        let result = cmake(place, prefix);
+        let result = cmake(place, prefix, "build/host");
         assert_eq!(result.is_ok(), is_found, "{version}: {result:?}");
     }
 }
 
 /// Configures and builds the project in `place`, and runs the host: what that said.
-fn cmake(place: &Path, prefix: &Path) -> Result<String, String> {
+fn cmake(place: &Path, prefix: &Path, then: &str) -> Result<String, String> {
     let _ = fs::remove_dir_all(place.join("build"));
     let mut shell = Command::new("bash");
     shell
         .arg("-euc")
-        .arg("cmake -S . -B build >&2 && cmake --build build >&2 && build/host")
+        .arg(format!(
+            "cmake -S . -B build >&2 && cmake --build build >&2 && {then}"
+        ))
         .env("CMAKE_PREFIX_PATH", prefix)
         .current_dir(place);
     let output = shell.output().expect("bash");

@@ -1,7 +1,7 @@
 //! `mullion bind` and names: whatever functions, parameters, structures and members are called, what is made compiles,
 //! or the header is refused with the reason.
 
-use mullion_bind::{BindError, Interface};
+use mullion_bind::{BindError, HeaderInterface};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ const MADE: &str = "new new_ domain call_new call_x find found result host impor
 const PRELUDE: &str = "None None_ Some Ok Err Option Result Vec String Box drop clone Clone Copy Send Sync Sized Drop Fn \
      FnMut FnOnce ToOwned ToString Iterator From Into TryFrom TryInto Default AsRef Eq Ord PartialEq PartialOrd Debug Hash \
      size_of align_of vec format println panic assert u8 usize i32 f32 str option result std core alloc mullion zerocopy \
-     FromBytes IntoBytes Immutable FromZeros Ptr Caller Domain Error Function Imports Within len slice copy_to copy_from \
+     FromBytes IntoBytes Immutable FromZeros Ptr Caller Domain Error Function Imports DomainMemory len slice copy_to copy_from \
      string string_in copy_in cast call ptr new_zeroed try_from Arc arc";
 
 /// Names in what is made for C, and what its stubs use.
@@ -58,7 +58,7 @@ fn header(words: &[impl AsRef<str>], side: &str) -> String {
     text
 }
 
-fn read(directory: &Path, text: &str) -> Interface {
+fn read(directory: &Path, text: &str) -> HeaderInterface {
     let header = directory.join("names.h");
     std::fs::write(&header, text).unwrap();
     mullion_bind::read(&header, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -150,8 +150,8 @@ fn every_name_compiles_in_c_or_is_refused() {
         let interface = read(directory.path(), &header(&words, side));
         let is_refused = |name: &str| refused.contains(&name) || name.starts_with("mullion_");
         for function in &interface.functions {
-            let alone = Interface {
-                functions: vec![mullion_bind::Function {
+            let alone = HeaderInterface {
+                functions: vec![mullion_bind::BoundFunction {
                     parameters: Vec::new(),
                     ..function.clone()
                 }],

@@ -1,8 +1,7 @@
 /* A host in C with a module behind the word wall, which works on the host's own structures.
  *
  *     mullion cc --wall=word -g -O1 module.c -o module.so
- *     cargo build --release -p mullion-word
- *     cc -I include host.c -o host target/release/libmullion_word.a -lgcc_s -lpthread -ldl -lm
+ *     cc host.c -o host $(pkg-config --cflags --libs mullion_word)
  *     ./host module.so
  */
 #include <mullion_word.h>

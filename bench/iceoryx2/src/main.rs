@@ -234,7 +234,7 @@ fn cores() -> Vec<usize> {
 
 /// Stays on one of them.
 fn pin(core: usize) {
-    // SAFETY: as above.
+    // SAFETY: a set of processors is plain data, for which zero is valid; the call reads it.
     unsafe {
         let mut one: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut one);

@@ -3,7 +3,9 @@
 use super::answer::{Measured, Question, timed};
 use super::run_time::turn;
 use anyhow::{Result, bail};
-use mullion::{Buffer, Caller, Domain, Function, Image, Imports, Pool, PoolLimits, Ptr, Within};
+use mullion::{
+    Buffer, Caller, Domain, DomainMemory, Function, Image, Imports, Pool, PoolLimits, Ptr,
+};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

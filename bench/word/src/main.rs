@@ -78,7 +78,7 @@ fn run(arguments: Vec<OsString>, seconds: Option<u64>) -> anyhow::Result<u8> {
         unsafe { host.grant(&domain, text.as_ptr() as usize, bytes, true)? };
     }
     let bytes = size_of_val(&pointers[..]);
-    // SAFETY: as above.
+    // SAFETY: the array of pointers is the program's `argv`, which nobody else uses.
     unsafe { host.grant(&domain, pointers.as_ptr() as usize, bytes, true)? };
     // SAFETY: nobody of the host relies on its value across a call.
     unsafe { host.grant(&domain, libc::__errno_location() as usize, 4, true)? };

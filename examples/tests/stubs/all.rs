@@ -10,7 +10,7 @@
     reason = "generated"
 )]
 
-use ::mullion::Within as _;
+use ::mullion::DomainMemory as _;
 use ::mullion::zerocopy::FromZeros as _;
 
 /// `struct size`.

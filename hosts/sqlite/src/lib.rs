@@ -86,7 +86,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     for file in std::env::split_paths(&listed).filter(|file| !file.as_os_str().is_empty()) {
         if let Err(error) = load::load(db, &file, None) {
             if !message.is_null() {
-                // SAFETY: as above.
+                // SAFETY: SQLite has room for the message where it is not null.
                 unsafe { *message = memory::allocated(format!("mullion: {error}").as_bytes()) };
             }
             return ERROR;

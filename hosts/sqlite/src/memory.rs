@@ -195,7 +195,7 @@ pub(crate) extern "C" fn aggregate_context(context: Handle, bytes: c_int) -> u64
 
 /// The aggregate is over: its state goes.
 pub(crate) fn drop_state(walled: &Walled, context: Handle) {
-    // SAFETY: as above.
+    // SAFETY: null, or what SQLite keeps for this aggregate, which nobody else uses meanwhile.
     if let Some(state) = unsafe { state(context, 0).as_ref() }
         && state.at != 0
         && state.life == walled.life.get()

@@ -243,7 +243,7 @@ fn make(
             true => walled.fault(),
             false => format!("{} made no table that it may write", walled.name),
         };
-        // SAFETY: as above.
+        // SAFETY: SQLite has room for the message.
         unsafe { *message = allocated(what.as_bytes()) };
         return ERROR;
     };
@@ -447,7 +447,7 @@ extern "C" fn update(at: *mut c_void, count: c_int, row: *const Handle, to: *mut
         // SAFETY: SQLite has it there.
         let answer = frame.walled.lend_words(&[unsafe { *to } as u64])?;
         let code = gate!(method, fn(u64, c_int, u64, u64) -> c_int)(inner, count, lent, answer);
-        // SAFETY: as above.
+        // SAFETY: SQLite has room for the row's number, where it was just read.
         unsafe { *to = frame.walled.read(answer).ok()? as i64 };
         Some(code)
     })
@@ -537,7 +537,7 @@ extern "C" fn best_index(at: *mut c_void, info: *mut c_void) -> c_int {
                 walled.free(answer.text).ok()?;
             }
         }
-        // SAFETY: as above.
+        // SAFETY: `info` is SQLite's structure, which is this call's to fill in.
         unsafe { info.cast::<IndexInfo>().write(real) };
         Some(code)
     })

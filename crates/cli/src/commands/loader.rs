@@ -292,7 +292,7 @@ impl Serve {
             }
             if !self.trust_everyone {
                 bail!(
-                    "a loader needs a policy (--policy FILE); or --trust-everyone, to let everyone load who connects"
+                    "a loader needs a policy (--policy FILE); or --trust-everyone, so that every client may load"
                 );
             }
             sayln!("mullion: note: no policy is configured, so everyone is trusted");

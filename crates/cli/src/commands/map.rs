@@ -3,7 +3,9 @@
 use crate::output::{file, print};
 use anyhow::Context;
 use clap::ValueEnum;
-use mullion_picture::{Address, FORMAT, Options, Space, State, Theme, View, paint};
+use mullion_picture::{
+    ByteAddress, Excerpt, FORMAT, PaintOptions, Space, SupervisorState, Theme, paint,
+};
 use mullion_trust::text::within;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ const LARGEST: u64 = 1 << 30;
 /// Of a large state a part is shown: the picture says above its columns what is left out, and by which
 /// option it is seen.
 ///
-/// A supervisor gives its state by `Supervisor::snapshot`, and `mullion_picture::State` turns that into
+/// A supervisor gives its state by `Supervisor::snapshot`, and `mullion_picture::SupervisorState` turns that into
 /// JSON; docs/supervisor.md shows how.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -62,11 +64,11 @@ pub(crate) struct Args {
     range: Option<String>,
 
     /// Show at most so many domains that were not chosen by --domain.
-    #[arg(long, value_name = "N", default_value_t = View::default().most_domains)]
+    #[arg(long, value_name = "N", default_value_t = Excerpt::default().most_domains)]
     most_domains: usize,
 
     /// Show at most so many rows.
-    #[arg(long, value_name = "N", default_value_t = View::default().most_rows)]
+    #[arg(long, value_name = "N", default_value_t = Excerpt::default().most_rows)]
     most_rows: usize,
 
     /// Describe the format of the state, and do nothing else.
@@ -105,13 +107,13 @@ impl Args {
             Ground::Light => Theme::Light,
             Ground::Dark => Theme::Dark,
         };
-        let valid = State::from_json(text)?.validate()?;
+        let valid = SupervisorState::from_json(text)?.validate()?;
         let state = valid.state();
         let domains = self.domain.iter().map(|name| domain(state, name));
-        let options = Options {
+        let options = PaintOptions {
             title: self.title.clone(),
             theme,
-            view: View {
+            view: Excerpt {
                 domains: domains.collect::<anyhow::Result<Vec<_>>>()?.concat(),
                 range: self
                     .range
@@ -127,7 +129,7 @@ impl Args {
 }
 
 /// The domains of this name; if there is none, the one of this number.
-fn domain(state: &State, name: &str) -> anyhow::Result<Vec<u32>> {
+fn domain(state: &SupervisorState, name: &str) -> anyhow::Result<Vec<u32>> {
     let all = state.domains.iter();
     let named = all.filter(|domain| domain.name == name);
     let named: Vec<u32> = named.map(|domain| domain.id).collect();
@@ -156,7 +158,7 @@ fn domain(state: &State, name: &str) -> anyhow::Result<Vec<u32>> {
 }
 
 /// Two addresses, or those of a label.
-fn range(state: &State, text: &str) -> anyhow::Result<Space> {
+fn range(state: &SupervisorState, text: &str) -> anyhow::Result<Space> {
     let mut labels = state.labels.iter().filter(|label| label.name == text);
     if let Some(label) = labels.next() {
         let others = labels.count();
@@ -175,7 +177,7 @@ fn range(state: &State, text: &str) -> anyhow::Result<Space> {
             Some(digits) => u128::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        parsed.ok().map(Address)
+        parsed.ok().map(ByteAddress)
     };
     let ends = text.split_once("..");
     let ends = ends.and_then(|(start, end)| Some((number(start)?, number(end)?)));

@@ -8,11 +8,10 @@
 //!                                            refusals: rule, place, what to write instead
 //! ```
 //!
-//! What is compiled is not the source but a text that is written here, from the tree, piece by piece, as each piece
-//! was found to be allowed. So whatever the judge does not know cannot reach the compiler, and a text that gcc and the
-//! parser would read differently is read in one way only: every expression has its parentheses, every name was looked
-//! up. The tree's kinds of nodes are matched one by one without a rest: a kind that is not listed does not compile
-//! here.
+//! The source itself is not compiled. A text is, that is written here from the tree, as each piece was found to be
+//! allowed. So a construct that the judge does not know cannot reach the compiler. Every expression has its parentheses
+//! and every name was looked up, so gcc and the parser read the text alike. The tree's kinds of nodes are matched one
+//! by one without a rest: a kind that is not listed does not compile here.
 //!
 //! Nothing here runs a program or reads a file.
 #![forbid(unsafe_code)]
@@ -20,6 +19,9 @@
 mod declare;
 mod express;
 mod initial;
+mod literals;
+mod operators;
+mod places;
 mod refusal;
 mod scope;
 mod state;
@@ -27,7 +29,7 @@ mod tokens;
 mod types;
 mod unit;
 
-pub use refusal::{Place, Refusal};
+pub use refusal::{SourcePlace, SourceRefusal};
 
 use lang_c::driver::{Config, Flavor, Parse, parse_preprocessed};
 use mullion_decide::elastic::{Elastic, Rule};
@@ -43,7 +45,7 @@ const WRITTEN: usize = 16 << 20;
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct ProgramSource {
     /// The environment's text behind the preprocessor; empty if the type has none.
     pub environment: String,
     /// The program's files behind the preprocessor, each on its own, one after the other.
@@ -54,7 +56,7 @@ pub struct Source {
 
 /// What may be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgedProgram {
     /// One translation unit, for gcc as preprocessed GNU C11.
     pub text: String,
     /// How many loops there are.
@@ -67,12 +69,15 @@ pub struct Judged {
 ///
 /// # Errors
 /// What it may not say, in the order of the text; at least one.
-pub fn judge(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
+pub fn judge(
+    elastic: &Elastic,
+    source: &ProgramSource,
+) -> Result<JudgedProgram, Vec<SourceRefusal>> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, || whole(elastic, source)) {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err(vec![internal()])),
-            Err(_) => Err(vec![Refusal::nowhere(
+            Err(_) => Err(vec![SourceRefusal::nowhere(
                 Rule::Bounds,
                 "no thread to judge it on",
             )]),
@@ -80,13 +85,13 @@ pub fn judge(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>>
     })
 }
 
-fn internal() -> Refusal {
-    Refusal::nowhere(Rule::Bounds, "a construct that the judge does not survive")
+fn internal() -> SourceRefusal {
+    SourceRefusal::nowhere(Rule::Bounds, "a construct that the judge does not survive")
 }
 
-fn whole(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
+fn whole(elastic: &Elastic, source: &ProgramSource) -> Result<JudgedProgram, Vec<SourceRefusal>> {
     let environment = parse(source.environment.clone()).map_err(|_| {
-        vec![Refusal::nowhere(
+        vec![SourceRefusal::nowhere(
             Rule::Syntax,
             "the environment itself cannot be read; its author must mend it",
         )]
@@ -118,13 +123,13 @@ fn whole(elastic: &Elastic, source: &Source) -> Result<Judged, Vec<Refusal>> {
     };
     match found {
         Ok(judged) if judged.text.len() <= WRITTEN => Ok(judged),
-        Ok(_) => Err(vec![Refusal::nowhere(
+        Ok(_) => Err(vec![SourceRefusal::nowhere(
             Rule::Bounds,
             "a program that becomes too large",
         )]),
         Err(more) => {
             // What the tokens showed already is told once.
-            let place = |refusal: &Refusal| {
+            let place = |refusal: &SourceRefusal| {
                 refusal
                     .place
                     .as_ref()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A place in a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourcePlace {
     /// The file, as the preprocessor names it.
     pub file: String,
     /// From 1.
@@ -23,22 +23,22 @@ pub struct Place {
 
 /// A construct that the language does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct SourceRefusal {
     /// The rule that it breaks.
     pub rule: Rule,
     /// The construct, in words.
     pub construct: String,
     /// Where; `None`: the program as a whole.
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
     /// What else is to be known.
     pub note: Option<String>,
 }
 
-impl Refusal {
+impl SourceRefusal {
     /// Of the program as a whole.
     #[must_use]
     pub fn nowhere(rule: Rule, construct: impl Into<String>) -> Self {
-        Refusal {
+        SourceRefusal {
             rule,
             construct: construct.into(),
             place: None,

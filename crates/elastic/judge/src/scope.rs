@@ -1,6 +1,6 @@
 //! What is known while a program is judged: names, records, what was written, what was refused.
 
-use crate::refusal::Refusal;
+use crate::refusal::SourceRefusal;
 use crate::tokens::Tokens;
 use crate::types::{Function, Qualified, Record, Type, written};
 use lang_c::span::{Node, Span};
@@ -85,7 +85,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) shift: usize,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) records: Vec<Record>,
-    pub(crate) refusals: Vec<Refusal>,
+    pub(crate) refusals: Vec<SourceRefusal>,
     /// While the environment is read, nothing is refused and nothing is written.
     pub(crate) trusted: bool,
     /// Every name of the environment.
@@ -159,7 +159,7 @@ impl<'a> Judge<'a> {
             return;
         }
         let range = span.start.saturating_sub(self.shift)..span.end.saturating_sub(self.shift);
-        let refusal = Refusal {
+        let refusal = SourceRefusal {
             rule,
             construct: construct.into(),
             place: self.tokens.place(range),
@@ -178,7 +178,7 @@ impl<'a> Judge<'a> {
     }
 
     /// What the parser could not read.
-    pub(crate) fn syntax(&mut self, offset: usize) -> Refusal {
+    pub(crate) fn syntax(&mut self, offset: usize) -> SourceRefusal {
         let word = self.tokens.word(offset).unwrap_or("the end of the program");
         let before = self.tokens.word_before(offset).unwrap_or_default();
         let hidden = |name: &str| matches!(self.find(name), Some(Entity::Hidden));
@@ -202,7 +202,7 @@ impl<'a> Judge<'a> {
             && self.find(name).is_none()
             && !KEYWORDS.contains(&name)
         {
-            return Refusal {
+            return SourceRefusal {
                 rule: Rule::UnknownName,
                 construct: format!("the type `{name}`"),
                 place: self.tokens.place(span),
@@ -214,7 +214,7 @@ impl<'a> Judge<'a> {
             true => offset.saturating_sub(before.len() + 1),
             false => offset,
         };
-        Refusal {
+        SourceRefusal {
             rule,
             construct,
             place: self.tokens.place(start..start + 1),

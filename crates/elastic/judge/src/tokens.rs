@@ -4,7 +4,7 @@
 //! (pragmas, names of the compiler, characters outside of ISO C), bounds the nesting that the parser meets, and finds
 //! the place of everything.
 
-use crate::refusal::{Place, Refusal};
+use crate::refusal::{SourcePlace, SourceRefusal};
 use mullion_decide::elastic::Rule;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -95,7 +95,7 @@ impl<'a> Tokens<'a> {
     pub(crate) fn read(
         text: &'a str,
         sources: &'a HashMap<String, String>,
-    ) -> (Self, Vec<Refusal>) {
+    ) -> (Self, Vec<SourceRefusal>) {
         let mut tokens = Tokens {
             text,
             files: vec![String::new()],
@@ -105,7 +105,7 @@ impl<'a> Tokens<'a> {
         let mut refusals = Vec::new();
         if text.len() > TEXT {
             let construct = format!("{} bytes of source", text.len());
-            refusals.push(Refusal::nowhere(Rule::Bounds, construct));
+            refusals.push(SourceRefusal::nowhere(Rule::Bounds, construct));
             return (tokens, refusals);
         }
         tokens.scan(&mut refusals);
@@ -113,7 +113,7 @@ impl<'a> Tokens<'a> {
         (tokens, refusals)
     }
 
-    fn scan(&mut self, refusals: &mut Vec<Refusal>) {
+    fn scan(&mut self, refusals: &mut Vec<SourceRefusal>) {
         let bytes = self.text.as_bytes();
         let (mut at, mut file, mut line, mut fresh) = (0, 0, 1, true);
         while let Some(&byte) = bytes.get(at) {
@@ -195,7 +195,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn bounds(&self, refusals: &mut Vec<Refusal>) {
+    fn bounds(&self, refusals: &mut Vec<SourceRefusal>) {
         let mut open = 0;
         let (mut run, mut elses) = (0, 0);
         for (index, token) in self.tokens.iter().enumerate() {
@@ -249,13 +249,13 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn refuse(&self, refusals: &mut Vec<Refusal>, rule: Rule, construct: String) {
+    fn refuse(&self, refusals: &mut Vec<SourceRefusal>, rule: Rule, construct: String) {
         refusals.push(self.refusal(self.tokens.len() - 1, rule, construct));
     }
 
     /// A refusal of what begins with the token of that index.
-    fn refusal(&self, index: usize, rule: Rule, construct: String) -> Refusal {
-        Refusal {
+    fn refusal(&self, index: usize, rule: Rule, construct: String) -> SourceRefusal {
+        SourceRefusal {
             rule,
             construct,
             place: self.tokens.get(index).map(|_| self.place_of(index, None)),
@@ -293,7 +293,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The place of these bytes of the text.
-    pub(crate) fn place(&self, span: Range<usize>) -> Option<Place> {
+    pub(crate) fn place(&self, span: Range<usize>) -> Option<SourcePlace> {
         let index = self
             .index(span.start)
             .min(self.tokens.len().checked_sub(1)?);
@@ -302,7 +302,7 @@ impl<'a> Tokens<'a> {
 
     /// Where the token stands in its file. The preprocessor keeps lines and not columns, so the tokens that it put on
     /// this line are brought together with those that the line has; what is not among them came out of a macro.
-    fn place_of(&self, index: usize, end: Option<usize>) -> Place {
+    fn place_of(&self, index: usize, end: Option<usize>) -> SourcePlace {
         let token = &self.tokens[index];
         let same = |other: &Token| (other.file, other.line) == (token.file, token.line);
         let first = self.tokens[..index]
@@ -316,7 +316,7 @@ impl<'a> Tokens<'a> {
             .take_while(|other| same(other))
             .map(|other| &self.text[other.span.clone()])
             .collect();
-        let mut place = Place {
+        let mut place = SourcePlace {
             file: self.files[token.file].clone(),
             line: token.line,
             column: 1,

@@ -1,9 +1,9 @@
 //! The environment, the module's external declarations, and the text that is made of both.
 
-use crate::Judged;
+use crate::JudgedProgram;
 use crate::declare::Storage;
 use crate::express::INDEX;
-use crate::refusal::Refusal;
+use crate::refusal::SourceRefusal;
 use crate::scope::{Current, Defined, Entity, Judge, Scope, first};
 use crate::types::{Function, LARGEST, Qualified, Type};
 use lang_c::ast::*;
@@ -74,7 +74,7 @@ impl Judge<'_> {
     pub(crate) fn module(
         mut self,
         unit: &[Node<ExternalDeclaration>],
-    ) -> Result<Judged, Vec<Refusal>> {
+    ) -> Result<JudgedProgram, Vec<SourceRefusal>> {
         self.check_type();
         for declaration in unit {
             match &declaration.node {
@@ -91,7 +91,7 @@ impl Judge<'_> {
         self.depths(&circles);
         let entries = self.entries();
         if !self.refusals.is_empty() {
-            let start = |refusal: &Refusal| match &refusal.place {
+            let start = |refusal: &SourceRefusal| match &refusal.place {
                 Some(place) => (0, place.line),
                 None => (1, 0),
             };
@@ -115,7 +115,8 @@ impl Judge<'_> {
                 let construct = format!(
                     "the type wraps with `{name}`, which its environment does not have as `void {name}(void)`"
                 );
-                self.refusals.push(Refusal::nowhere(Rule::Entry, construct));
+                self.refusals
+                    .push(SourceRefusal::nowhere(Rule::Entry, construct));
             }
         }
         // A name that is written wrongly would lock nothing.
@@ -134,7 +135,7 @@ impl Judge<'_> {
                 let construct =
                     format!("the type locks `{whole}`, which its environment does not have");
                 self.refusals
-                    .push(Refusal::nowhere(Rule::Locked, construct));
+                    .push(SourceRefusal::nowhere(Rule::Locked, construct));
             }
         }
         for record in &self.records {
@@ -154,7 +155,7 @@ impl Judge<'_> {
                     record.name
                 );
                 self.refusals
-                    .push(Refusal::nowhere(Rule::Locked, construct));
+                    .push(SourceRefusal::nowhere(Rule::Locked, construct));
             }
         }
     }
@@ -477,7 +478,8 @@ impl Judge<'_> {
                 .find(|function| function.name == *entry)
             else {
                 let construct = format!("the program does not define `{entry}`");
-                self.refusals.push(Refusal::nowhere(Rule::Entry, construct));
+                self.refusals
+                    .push(SourceRefusal::nowhere(Rule::Entry, construct));
                 continue;
             };
             let (span, ty, own) = (function.span, function.ty.clone(), function.text.clone());
@@ -536,7 +538,7 @@ impl Judge<'_> {
     }
 
     /// The whole text: checks, declarations, functions, entry points. The environment stands in front of it.
-    fn whole(self, circles: &BTreeSet<String>, entries: &str) -> Judged {
+    fn whole(self, circles: &BTreeSet<String>, entries: &str) -> JudgedProgram {
         let mut text = String::from("# 1 \"mullion-judge\"\n");
         text.push_str(&format!(
             "static inline __attribute__((always_inline, unused)) unsigned long {INDEX}(unsigned long index, unsigned \
@@ -585,7 +587,7 @@ impl Judge<'_> {
             .iter()
             .map(|function| function.text.clone())
             .collect();
-        Judged {
+        JudgedProgram {
             text,
             loops: self.loops,
             functions,

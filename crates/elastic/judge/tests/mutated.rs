@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod programs;
 
-use mullion_judge::{Source, judge};
+use mullion_judge::{ProgramSource, judge};
 use programs::{cases, module_type};
 
 /// What is put in the place of a token, or behind it.
@@ -76,10 +76,10 @@ fn one_token_changes_and_nothing_forbidden_passes() {
                     changed.swap(at, other);
                 }
             }
-            let source = Source {
+            let source = ProgramSource {
                 environment: "struct packet { unsigned length, source; }; void public_fill(struct packet *p);".to_owned(),
                 program: format!("# 1 \"x.c\"\n{}", changed.concat()),
-                ..Source::default()
+                ..ProgramSource::default()
             };
             if let Ok(judged) = judge(elastic, &source) {
                 accepted += 1;

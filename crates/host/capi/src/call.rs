@@ -4,24 +4,8 @@ use crate::pointers::place;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, Value};
-use mullion_host as host;
-use mullion_host::{Arguments, Returned};
+use mullion_host::Arguments;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// `MULLION_NEVER`.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-/// What a handle of a call stands for.
-pub(crate) type Call = Arc<host::Call<Returned>>;
-
-/// A time that C states, in nanoseconds.
-pub(crate) fn at_most(nanoseconds: u64) -> Duration {
-    match nanoseconds {
-        NEVER => Duration::MAX,
-        some => Duration::from_nanos(some),
-    }
-}
 
 /// # Safety
 /// As the header has it.
@@ -59,7 +43,7 @@ unsafe extern "C" fn mullion_call_wait(
         // SAFETY: `result` is null or where the host wants the result, by mullion.h.
         unsafe { value::check_result(result) }?;
         let call = table::find(call, Object::call)?;
-        let Some(returned) = call.wait_for(at_most(nanoseconds)) else {
+        let Some(returned) = call.wait_for(value::at_most(nanoseconds)) else {
             return Err(match call.has_ended() {
                 true => Failure::argument("the call's result has been given"),
                 false => Failure::timed_out("the call goes on"),

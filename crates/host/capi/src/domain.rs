@@ -9,7 +9,7 @@ use crate::value::{self, HostArguments, Pointer, User, Value};
 use mullion_host as host;
 use mullion_host::{
     Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, Class, DomainBuilder,
-    Export, Identity, Ptr, RawArguments, RawResult, Returned, Target, Within,
+    DomainMemory, Export, Identity, Ptr, RawArguments, RawResult, Returned, Target,
 };
 use std::cell::Cell;
 use std::collections::HashMap;

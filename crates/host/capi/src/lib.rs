@@ -232,7 +232,7 @@ extern "C" fn mullion_domain_restart(domain: Handle) -> Status {
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_domain_restart_when_idle(domain: Handle, nanoseconds: u64) -> Status {
-    let at_most = call::at_most(nanoseconds);
+    let at_most = value::at_most(nanoseconds);
     guarded(|| table::find(domain, Object::domain)?.restart(Some(at_most)))
 }
 

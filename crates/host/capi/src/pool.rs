@@ -9,7 +9,7 @@ use crate::pointers::place;
 use crate::recipe::Recipe;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
-use crate::{call, value};
+use crate::value;
 use mullion_host as host;
 use mullion_host::{PoolLimits, Renewable};
 use std::ffi::c_char;
@@ -124,8 +124,8 @@ unsafe extern "C" fn mullion_pool_get(
         let place = unsafe { place(domain) }?;
         let pool = table::find(pool, Object::pool)?;
         let taken = match nanoseconds {
-            call::NEVER => pool.get()?,
-            some => pool.get_within(call::at_most(some))?,
+            value::NEVER => pool.get()?,
+            some => pool.get_within(value::at_most(some))?,
         };
         let domain = taken.domain.clone();
         domain.take_from_pool(taken);

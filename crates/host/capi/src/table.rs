@@ -14,15 +14,18 @@
 //! void as soon as its generation is over; who is just using the object still has it,
 //! and whoever changes the table next finds that it can go.
 
-use crate::call::Call;
 use crate::domain::{Domain, Function};
 use crate::live::Live;
 use crate::pool::Pool;
 use crate::status::Failure;
-use mullion_host::{Image, Imports, Shared};
+use mullion_host as host;
+use mullion_host::{Image, Imports, Returned, Shared};
 use mullion_runtime::Used;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What a handle of a started call stands for.
+pub(crate) type Call = Arc<host::Call<Returned>>;
 
 /// A handle as C has it: of whichever type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,17 @@ use mullion_host::{Arguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
+/// `MULLION_NEVER`.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A time that C states, in nanoseconds.
+pub(crate) fn at_most(nanoseconds: u64) -> Duration {
+    match nanoseconds {
+        NEVER => Duration::MAX,
+        some => Duration::from_nanos(some),
+    }
+}
+
 /// `mullion_pointer`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

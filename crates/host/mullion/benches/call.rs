@@ -6,7 +6,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use mullion::{Callback, Caller, Domain, Image, Imports, Ptr, Within};
+use mullion::{Callback, Caller, Domain, DomainMemory, Image, Imports, Ptr};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};

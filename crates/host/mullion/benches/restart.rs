@@ -4,7 +4,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use mullion::{Domain, Error, Image, Imports, Pool, PoolLimits, Within};
+use mullion::{Domain, DomainMemory, Error, Image, Imports, Pool, PoolLimits};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! Memory in a domain, owned by the host.
 
 use crate::access::Access;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::heap::{Block, Heap};
 use crate::pointer::{Data, Ptr, Slice};
-use crate::within::Within;
 use mullion_runtime::{BadAddress, Claimed};
 use std::fmt;
 use std::marker::PhantomData;
@@ -80,7 +80,7 @@ impl<T: Data> Buffer<T> {
     }
 
     /// How often the domain had been restarted when this was made: if that is not what
-    /// [`Within::restarts`] says, it is [`Error::Stale`].
+    /// [`DomainMemory::restarts`] says, it is [`Error::Stale`].
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.block.life
@@ -92,7 +92,7 @@ impl<T: Data> Buffer<T> {
     /// [`Error::Memory`]: the domain is another one; [`Error::Stale`]: it was restarted.
     #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
     #[inline(always)]
-    pub fn slice<'a>(&self, within: &'a impl Within) -> Result<Slice<'a, T>, Error> {
+    pub fn slice<'a>(&self, within: &'a impl DomainMemory) -> Result<Slice<'a, T>, Error> {
         let access = within.access()?;
         if !Arc::ptr_eq(&self.heap, access.heap()) {
             return Err(access.identity().has_no_memory(BadAddress {
@@ -111,7 +111,7 @@ impl<T: Data> Buffer<T> {
     /// # Errors
     /// [`Error::Memory`]: the domain is another one, or has unmapped them;
     /// [`Error::Stale`]: it was restarted.
-    pub fn to_vec(&self, within: &impl Within) -> Result<Vec<T>, Error> {
+    pub fn to_vec(&self, within: &impl DomainMemory) -> Result<Vec<T>, Error> {
         self.slice(within)?.to_vec()
     }
 }

@@ -1,10 +1,10 @@
 //! Function pointers that domains state.
 
 use crate::arity::for_each_arity;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
-use crate::within::Within;
 use mullion_runtime::{Arguments, Returned};
 use std::fmt;
 use std::marker::PhantomData;
@@ -41,7 +41,11 @@ impl<F> Callback<F> {
     ///
     /// # Errors
     /// As [`Function`](crate::Function)'s `call`, and [`Error::NotAFunction`].
-    pub fn call_raw(self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+    pub fn call_raw(
+        self,
+        within: &impl DomainMemory,
+        arguments: &Arguments,
+    ) -> Result<Returned, Error> {
         let access = within.access()?;
         let entry = access.entry(self.address)?;
         access.call(entry, arguments, None)
@@ -60,7 +64,7 @@ macro_rules! arities {
             /// # Panics
             /// With the panic of a host function that the domain called.
             #[allow(clippy::too_many_arguments, reason = "as many as the function has")]
-            pub fn call(self, within: &impl Within, $($name: $type),*) -> Result<R, Error> {
+            pub fn call(self, within: &impl DomainMemory, $($name: $type),*) -> Result<R, Error> {
                 #[allow(unused_mut, reason = "without arguments")]
                 let mut registers = Registers::default();
                 $(registers.push($name);)*

@@ -3,13 +3,13 @@
 use crate::access::Access;
 use crate::callback::Callback;
 use crate::context::Context;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::held::{self, Held, Owner};
 use crate::identity::{self, Identity};
 use crate::image::Image;
 use crate::signature::Signature;
 use crate::value::sealed::Sealed;
-use crate::within::Within;
 use mullion_runtime::End;
 use std::any::Any;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl<'a> Caller<'a> {
 }
 
 impl Sealed for Caller<'_> {}
-impl Within for Caller<'_> {
+impl DomainMemory for Caller<'_> {
     #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
     #[inline(always)]
     fn access(&self) -> Result<Access<'_>, Error> {

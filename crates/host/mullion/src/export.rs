@@ -2,10 +2,10 @@
 
 use crate::call::{Call, Running};
 use crate::domain::Domain;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::image::Image;
 use crate::terms::Terms;
-use crate::within::Within;
 use mullion_runtime::{Arguments, CallLimits, Returned};
 use mullion_symbols::{Class, Unknown as UnknownType};
 
@@ -52,19 +52,23 @@ impl Export {
     /// Calls it in a domain of its image, and waits until it returns.
     ///
     /// # Errors
-    /// As [`Function`](crate::Function)'s `call`; [`Error::NoExport`]: the domain is another image's.
-    pub fn call(&self, within: &impl Within, arguments: &Arguments) -> Result<Returned, Error> {
+    /// As [`DebugFunction`](crate::DebugFunction)'s `call`; [`Error::NoExport`]: the domain is another image's.
+    pub fn call(
+        &self,
+        within: &impl DomainMemory,
+        arguments: &Arguments,
+    ) -> Result<Returned, Error> {
         self.call_limited(within, arguments, None)
     }
 
-    /// As [`Export::call`], with limits of its own: see [`Function::limited`](crate::Function::limited).
+    /// As [`Export::call`], with limits of its own: see [`DebugFunction::limited`](crate::DebugFunction::limited).
     ///
     /// # Errors
     /// As [`Export::call`].
     #[inline]
     pub fn call_limited(
         &self,
-        within: &impl Within,
+        within: &impl DomainMemory,
         arguments: &Arguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
@@ -81,7 +85,7 @@ impl Export {
     }
 
     /// Calls it in a domain of its image on a thread of its own, and does not wait: as
-    /// [`Function`](crate::Function)'s `start`.
+    /// [`DebugFunction`](crate::DebugFunction)'s `start`.
     ///
     /// # Errors
     /// [`Error::Thread`]; [`Error::NoExport`].

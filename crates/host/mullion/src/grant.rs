@@ -1,12 +1,12 @@
 //! Grants of shared pages to domains.
 
 use crate::domain::Domain;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::pointer::Ptr;
 use crate::policy::{Question, Wish};
 use crate::shared::Shared;
-use crate::within::Within;
 use mullion_runtime::Access as Permission;
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl Shared {
     ///
     /// # Errors
     /// [`Error::Unloaded`], [`Error::NotOpen`].
-    pub fn ptr<T>(&self, within: &impl Within, offset: u64) -> Result<Ptr<T>, Error> {
+    pub fn ptr<T>(&self, within: &impl DomainMemory, offset: u64) -> Result<Ptr<T>, Error> {
         let access = within.access()?;
         let start = access.memory().base() + self.raw.offset();
         Ok(Ptr::from_address(start.wrapping_add(offset)))

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::symbols::{ImageSymbols, Known};
 use mullion_loader::{Admitted, Loaded};
-use mullion_symbols::{Class, Signature, Type};
+use mullion_symbols::{Class, DebugSignature, DebugType};
 use mullion_verifier::ImageKind;
 use std::collections::HashMap;
 use std::fmt;
@@ -180,8 +180,8 @@ impl fmt::Debug for Image {
 }
 
 /// Whether a function of that type can be called with what the host means to pass.
-fn agrees(signature: &Signature, (parameters, result): (&[Class], Option<Class>)) -> bool {
-    let same = |theirs: &Vec<Type>| {
+fn agrees(signature: &DebugSignature, (parameters, result): (&[Class], Option<Class>)) -> bool {
+    let same = |theirs: &Vec<DebugType>| {
         let theirs = theirs.iter().map(|of| of.class);
         theirs.eq(parameters.iter().copied())
     };

@@ -80,6 +80,7 @@ mod callee;
 mod caller;
 mod context;
 mod domain;
+mod domain_memory;
 mod error;
 mod explain;
 mod export;
@@ -110,7 +111,6 @@ mod symbols;
 mod target;
 mod terms;
 mod value;
-mod within;
 
 pub use buffer::Buffer;
 pub use builder::DomainBuilder;
@@ -119,6 +119,7 @@ pub use callback::Callback;
 pub use callee::Callee;
 pub use caller::Caller;
 pub use domain::Domain;
+pub use domain_memory::DomainMemory;
 pub use error::{BoxedError, Error};
 pub use export::Export;
 pub use fault::{Fault, Frame};
@@ -133,7 +134,7 @@ pub use live::{Live, LiveFunction};
 pub use metrics::{Metrics, log_metrics, metrics, prometheus};
 #[cfg(feature = "trust")]
 pub use mullion_loader::{Asked, Authoriser};
-/// The `Content-Type` of [`prometheus()`].
+/// The `Content-DebugType` of [`prometheus()`].
 pub use mullion_metrics::CONTENT_TYPE as PROMETHEUS_TYPE;
 /// What [`snapshot`] gives, and pictures of it.
 pub use mullion_picture as picture;
@@ -155,7 +156,6 @@ pub use shared::Shared;
 pub use signature::Signature;
 pub use target::Target;
 pub use value::{Outcome, Value};
-pub use within::Within;
 pub use zerocopy;
 
 /// Makes the calling thread ready for calls of domains, as its first call does: it has

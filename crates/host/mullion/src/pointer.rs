@@ -1,9 +1,9 @@
 //! Addresses that a domain states, and what it takes to use them.
 
 use crate::access::Access;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::value::{Value, sealed::Sealed};
-use crate::within::Within;
 use mullion_runtime::Claimed;
 use std::ffi::CString;
 use std::fmt;
@@ -92,7 +92,7 @@ impl<T: Data> Ptr<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: it does not lie in the domain, or cannot be read.
-    pub fn read(self, within: &impl Within) -> Result<T, Error> {
+    pub fn read(self, within: &impl DomainMemory) -> Result<T, Error> {
         let access = within.access()?;
         let mut value = T::new_zeroed();
         let bytes = value.as_mut_bytes();
@@ -105,7 +105,7 @@ impl<T: Data> Ptr<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: it does not lie in the domain, or cannot be written.
-    pub fn write(self, within: &impl Within, value: &T) -> Result<(), Error> {
+    pub fn write(self, within: &impl DomainMemory, value: &T) -> Result<(), Error> {
         let access = within.access()?;
         access.check(access.memory().write(self.claimed(), value.as_bytes()))
     }
@@ -117,7 +117,7 @@ impl<T: Data> Ptr<T> {
     /// [`Error::Memory`]: they do not lie in the domain.
     #[expect(clippy::inline_always, reason = "as `Domain::hold`")]
     #[inline(always)]
-    pub fn slice(self, within: &impl Within, count: u64) -> Result<Slice<'_, T>, Error> {
+    pub fn slice(self, within: &impl DomainMemory, count: u64) -> Result<Slice<'_, T>, Error> {
         self.slice_in(within.access()?, count)
     }
 
@@ -137,7 +137,7 @@ impl<T: Data> Ptr<T> {
     ///
     /// # Errors
     /// [`Error::Memory`]: it does not lie in the domain.
-    pub fn check(self, within: &impl Within) -> Result<Slice<'_, T>, Error> {
+    pub fn check(self, within: &impl DomainMemory) -> Result<Slice<'_, T>, Error> {
         self.slice(within, 1)
     }
 }
@@ -149,7 +149,7 @@ impl<T: Character> Ptr<T> {
     /// # Errors
     /// [`Error::Memory`]: it does not lie in the domain; [`Error::LongString`]: there
     /// is no zero within `longest` bytes.
-    pub fn c_string(self, within: &impl Within, longest: usize) -> Result<CString, Error> {
+    pub fn c_string(self, within: &impl DomainMemory, longest: usize) -> Result<CString, Error> {
         let access = within.access()?;
         let read = access.memory().read_string(self.claimed(), longest);
         let bytes = access.check(read)?.ok_or(Error::LongString { longest })?;
@@ -161,7 +161,7 @@ impl<T: Character> Ptr<T> {
     ///
     /// # Errors
     /// As [`Ptr::c_string`].
-    pub fn string(self, within: &impl Within, longest: usize) -> Result<String, Error> {
+    pub fn string(self, within: &impl DomainMemory, longest: usize) -> Result<String, Error> {
         let string = self.c_string(within, longest)?;
         Ok(string.to_string_lossy().into_owned())
     }

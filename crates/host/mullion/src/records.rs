@@ -3,13 +3,13 @@
 use crate::identity::{self, Identity, Place};
 use crate::shared;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, WINDOW_SIZE};
-use mullion_picture::{Records, State};
+use mullion_picture::{Records, SupervisorState};
 use mullion_runtime::{Meter, PAGE, PageTables};
 use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
 use mullion_verifier::Permission as Segment;
 use std::collections::HashMap;
 
-/// What the supervisor holds now of all domains of this process, as [`State`] has it:
+/// What the supervisor holds now of all domains of this process, as [`SupervisorState`] has it:
 /// its `to_json` is what `mullion map` reads.
 ///
 /// The host is domain 0. Domains and their windows, the parts of their images, their heaps and
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 ///
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
 #[must_use]
-pub fn snapshot() -> State {
+pub fn snapshot() -> SupervisorState {
     records().state()
 }
 

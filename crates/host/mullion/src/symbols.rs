@@ -1,11 +1,11 @@
 //! What an image says of its names, lines and types, read when somebody first asks.
 
-use mullion_symbols::{Signature, Symbols, Unknown};
+use mullion_symbols::{DebugSignature, Symbols, Unknown};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the debug information says of an export's type.
-pub(crate) type Known = Result<Arc<Signature>, Unknown>;
+pub(crate) type Known = Result<Arc<DebugSignature>, Unknown>;
 
 /// Of one image.
 pub(crate) struct ImageSymbols {

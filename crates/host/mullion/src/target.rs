@@ -3,10 +3,10 @@
 use crate::access::Access;
 use crate::caller::Caller;
 use crate::domain::Domain;
+use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::image::Image;
 use crate::value::sealed::Sealed;
-use crate::within::Within;
 
 /// A domain from outside or in a host function, for hosts that do not know which
 /// before they run.
@@ -29,7 +29,7 @@ impl Target<'_> {
 }
 
 impl Sealed for Target<'_> {}
-impl Within for Target<'_> {
+impl DomainMemory for Target<'_> {
     #[inline]
     fn outside(&self) -> Option<&Domain> {
         match self {

@@ -188,7 +188,7 @@ mod pools {
 
 #[rustfmt::skip]
 mod lives {
-    use mullion::{Error, Host, Live, Ptr, Within};
+    use mullion::{Error, Host, Live, Ptr, DomainMemory};
 
     fn main() -> Result<(), Error> {
         let host = Host::new();

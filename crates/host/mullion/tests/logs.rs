@@ -6,7 +6,7 @@ mod everything;
 mod support;
 
 use everything::{IMAGE, imports};
-use mullion::{Host, Limits, Within};
+use mullion::{DomainMemory, Host, Limits};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};

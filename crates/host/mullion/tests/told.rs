@@ -6,7 +6,7 @@ mod everything;
 mod support;
 
 use everything::{IMAGE, imports};
-use mullion::{Domain, Error, Host, Ptr, Within};
+use mullion::{Domain, DomainMemory, Error, Host, Ptr};
 use std::cell::Cell;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

@@ -5,8 +5,8 @@ mod support;
 use mullion::{Caller, Domain, Host, Image, Imports, Permission, Shared};
 use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::recorder::{ADDRESS_BITS, Recorder};
-use mullion_mmp::trace::{Header, Reader, Writer};
+use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecorder};
+use mullion_mmp::trace::{Header, TraceReader, TraceWriter};
 use mullion_supervisor::Snapshot;
 use std::path::Path;
 
@@ -29,13 +29,13 @@ fn replayed(calls_at_least: u64) -> Snapshot {
         address_bits: ADDRESS_BITS,
         note: String::new(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
-    let mut recorder = Recorder::new(|event| writer.write(&event));
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
+    let mut recorder = TraceRecorder::new(|event| writer.write(&event));
     for decision in books.audit().expect("it was started").iter() {
         recorder.decision(decision).unwrap();
     }
     let file = writer.finish().unwrap();
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = TraceReader::new(&file[..]).unwrap();
     let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).unwrap();
     while let Some(block) = reader.next_block().unwrap() {
         for event in block.events() {

@@ -3,7 +3,7 @@
 use crate::entry::{Place, Reading};
 use crate::index::Tables;
 use crate::names::HOPS;
-use crate::{Signature, Symbols, Type, Unknown, types};
+use crate::{DebugSignature, DebugType, Symbols, Unknown, types};
 use gimli::constants;
 
 /// Parameters of a function, at most.
@@ -11,7 +11,7 @@ const MOST: usize = 256;
 
 impl Symbols {
     /// As [`Symbols::signature`].
-    pub(crate) fn signature_of(&mut self, offset: u64) -> Result<Signature, Unknown> {
+    pub(crate) fn signature_of(&mut self, offset: u64) -> Result<DebugSignature, Unknown> {
         let answer = self.ask(offset, |symbols, reading, found| {
             let function = found.function.filter(|_| found.begins);
             match function {
@@ -27,7 +27,7 @@ impl Symbols {
         &mut self,
         reading: &Reading<'_>,
         function: Place,
-    ) -> Result<Signature, Unknown> {
+    ) -> Result<DebugSignature, Unknown> {
         let chain = origins(reading, function);
         let typed = chain.iter().any(|place| {
             self.with_index(|index, elf, allowance| {
@@ -59,7 +59,7 @@ fn origins(reading: &Reading<'_>, function: Place) -> Vec<Place> {
 
 /// What the entries of a chain say together. The one with most parameters is believed: a
 /// declaration in a class may leave them to the definition, a clone those that it does not use.
-fn signature(reading: &Reading<'_>, chain: &[Place]) -> Option<Signature> {
+fn signature(reading: &Reading<'_>, chain: &[Place]) -> Option<DebugSignature> {
     let (mut parameters, mut result) = (Vec::new(), None);
     let (mut any, mut prototyped) = (false, false);
     for place in chain {
@@ -76,13 +76,13 @@ fn signature(reading: &Reading<'_>, chain: &[Place]) -> Option<Signature> {
         }
     }
     let any = any || parameters.is_empty() && !prototyped;
-    Some(Signature {
+    Some(DebugSignature {
         result,
         parameters: (!any).then_some(parameters),
     })
 }
 
-fn read_parameters(reading: &Reading<'_>, place: Place, any: &mut bool) -> Option<Vec<Type>> {
+fn read_parameters(reading: &Reading<'_>, place: Place, any: &mut bool) -> Option<Vec<DebugType>> {
     let tags = [
         constants::DW_TAG_formal_parameter,
         constants::DW_TAG_unspecified_parameters,
@@ -120,7 +120,11 @@ mod tests {
     use super::*;
     use crate::Class;
 
-    fn signatures(source: &str, kind: &str, names: &[&str]) -> Vec<Result<Signature, Unknown>> {
+    fn signatures(
+        source: &str,
+        kind: &str,
+        names: &[&str],
+    ) -> Vec<Result<DebugSignature, Unknown>> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let text = directory.path().join(format!("a.{kind}"));
         let program = directory.path().join("a");
@@ -137,7 +141,7 @@ mod tests {
         names.iter().map(&mut find).collect()
     }
 
-    fn shown(signature: &Result<Signature, Unknown>) -> String {
+    fn shown(signature: &Result<DebugSignature, Unknown>) -> String {
         match signature {
             Ok(signature) => signature.to_string(),
             Err(unknown) => unknown.to_string(),

@@ -67,7 +67,7 @@ struct Unit {
 /// What a unit has at which address.
 #[derive(Default)]
 pub(crate) struct Tables {
-    functions: Vec<Function>,
+    functions: Vec<DebugFunction>,
     scopes: Vec<Scope>,
     rows: Vec<Row>,
     /// Some entry has a type, or says that it has none.
@@ -76,7 +76,7 @@ pub(crate) struct Tables {
 
 /// A piece of a function's code.
 #[derive(Clone, Copy)]
-struct Function {
+struct DebugFunction {
     begin: u64,
     end: u64,
     entry: u32,
@@ -295,7 +295,7 @@ impl Tables {
         let full = opened.ranges(reading, entry, |begin, end| {
             let room = allowance.record().is_ok();
             if room {
-                self.functions.push(Function {
+                self.functions.push(DebugFunction {
                     begin,
                     end,
                     entry: offset,
@@ -341,7 +341,7 @@ impl Tables {
     }
 
     /// The function that has the address, and of several the one that begins last.
-    fn function(&self, address: u64) -> Option<Function> {
+    fn function(&self, address: u64) -> Option<DebugFunction> {
         let next = self
             .functions
             .partition_point(|function| function.begin <= address);
@@ -419,7 +419,7 @@ fn is_scope(tag: constants::DwTag) -> bool {
 }
 
 const _: () = assert!(
-    size_of::<Function>() as u64 <= RECORD
+    size_of::<DebugFunction>() as u64 <= RECORD
         && size_of::<Row>() as u64 <= RECORD
         && size_of::<Scope>() as u64 <= RECORD
 );

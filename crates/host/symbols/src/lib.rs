@@ -42,7 +42,7 @@ mod tests;
 #[cfg(feature = "dwarf")]
 mod types;
 
-pub use signature::{Class, Signature, Type, Unknown};
+pub use signature::{Class, DebugSignature, DebugType, Unknown};
 
 use debug::Debug;
 use elf::Elf;
@@ -58,7 +58,7 @@ pub struct Symbols {
 
 /// A function of the image's symbol table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Function {
+pub struct DebugFunction {
     /// Offset in the window.
     pub offset: u64,
     /// Bytes of code; 0 if the table does not say.
@@ -110,13 +110,13 @@ impl Symbols {
 
     /// The functions of the symbol table, by offset. A table whose names are longer in sum
     /// than four times the bytes that they are in goes on without.
-    pub fn functions(&self) -> impl Iterator<Item = Function> + '_ {
+    pub fn functions(&self) -> impl Iterator<Item = DebugFunction> + '_ {
         let mut room = 4 * self.elf.name_bytes() + elf::LONGEST_NAME;
         self.elf.symbols().iter().map(move |symbol| {
             let name = self.elf.name(symbol).unwrap_or_default();
             let name = if name.len() <= room { name } else { b"" };
             room -= name.len();
-            Function {
+            DebugFunction {
                 offset: symbol.offset,
                 size: symbol.size,
                 name: clean(&String::from_utf8_lossy(name)),
@@ -142,7 +142,7 @@ impl Symbols {
     ///
     /// # Errors
     /// Why nothing is known of it.
-    pub fn signature(&mut self, offset: u64) -> Result<Signature, Unknown> {
+    pub fn signature(&mut self, offset: u64) -> Result<DebugSignature, Unknown> {
         match self.debug {
             Some(_) => self.signature_of(offset),
             None => Err(Unknown::NotRead),

@@ -6,15 +6,15 @@ use std::fmt;
 
 /// What a function takes and returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct DebugSignature {
     /// What it returns; `None`: nothing.
-    pub result: Option<Type>,
+    pub result: Option<DebugType>,
     /// What it takes; `None`: anything, as a declaration without a prototype or with an
     /// ellipsis says.
-    pub parameters: Option<Vec<Type>>,
+    pub parameters: Option<Vec<DebugType>>,
 }
 
-impl fmt::Display for Signature {
+impl fmt::Display for DebugSignature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let result = self.result.as_ref().map_or("void", |of| &of.name);
         let parameters = match &self.parameters {
@@ -31,7 +31,7 @@ impl fmt::Display for Signature {
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Type {
+pub struct DebugType {
     /// How it is passed.
     pub class: Class,
     /// As the source has it, roughly.

@@ -4,14 +4,18 @@ use crate::clean;
 use crate::elf::LONGEST_NAME;
 use crate::entry::{Entry, Place, Reading, UnitAt};
 use crate::names::HOPS;
-use crate::signature::{Class, Type};
+use crate::signature::{Class, DebugType};
 use gimli::constants;
 
 /// Types of types, at most: pointers to pointers, names of names.
 const DEPTH: usize = 32;
 
 /// The type that an entry says it has, or the one that it completes; `None`: not known, or void.
-pub(crate) fn of<'a>(reading: &Reading<'a>, mut unit: UnitAt, entry: &Entry<'a>) -> Option<Type> {
+pub(crate) fn of<'a>(
+    reading: &Reading<'a>,
+    mut unit: UnitAt,
+    entry: &Entry<'a>,
+) -> Option<DebugType> {
     if let Some(of) = &entry.of {
         return resolve(reading, reading.follow(unit, of)?);
     }
@@ -35,7 +39,7 @@ enum Around {
 }
 
 /// The type at a place. Each step goes to one other place, and there are [`DEPTH`] of them.
-pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<Type> {
+pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<DebugType> {
     let mut around = Vec::new();
     let mut found = None;
     // The outermost name is the one to show: of what it is a name, only the class is wanted.
@@ -76,7 +80,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<Type> {
             },
             // Of nothing: `void`.
             None => {
-                found = Some(Type {
+                found = Some(DebugType {
                     class: Class::Other,
                     name: "void".to_owned(),
                 });
@@ -86,7 +90,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<Type> {
     }
     // What a pointer points to decides nothing.
     let pointer = around.iter().any(|step| matches!(step, Around::Pointer(_)));
-    let unread = || Type {
+    let unread = || DebugType {
         class: Class::Other,
         name: "?".to_owned(),
     };
@@ -117,7 +121,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<Type> {
 }
 
 /// A type that is of no other.
-fn plain<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<Type> {
+fn plain<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<DebugType> {
     let (class, otherwise) = match entry.tag? {
         constants::DW_TAG_base_type => {
             let class = match entry.encoding? {
@@ -137,7 +141,7 @@ fn plain<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<T
         constants::DW_TAG_subroutine_type => (Class::Other, "function"),
         _ => (Class::Other, "a structure"),
     };
-    Some(Type {
+    Some(DebugType {
         class,
         name: name(reading, unit, entry).unwrap_or_else(|| otherwise.to_owned()),
     })

@@ -23,7 +23,7 @@ unsafe impl GlobalAlloc for Counting {
             let now = now + layout.size();
             live.set((now, most.max(now)));
         });
-        // SAFETY: as the caller promises of `layout`.
+        // SAFETY: `layout` has a size, as the trait demands of its caller.
         unsafe { System.alloc(layout) }
     }
 
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
             let (now, most) = live.get();
             live.set((now.saturating_sub(layout.size()), most));
         });
-        // SAFETY: as the caller promises of `memory` and `layout`.
+        // SAFETY: `memory` came from `alloc` with this `layout`, as the trait demands, and so from `System`.
         unsafe { System.dealloc(memory, layout) }
     }
 }

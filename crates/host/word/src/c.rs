@@ -445,7 +445,7 @@ extern "C" fn mullion_word_grant_for(
     guarded(|| {
         has_place(granted)?;
         let domain = table::domain(domain)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with the range.
         let grant = unsafe { host()?.grant_for(&domain, address as usize, bytes, write != 0) }?;
         put(granted, table::add(Object::Granted(grant)))
     })
@@ -467,7 +467,7 @@ extern "C" fn mullion_word_prepare(
     guarded(|| {
         has_place(prepared)?;
         let domain = table::domain(domain)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with the range, once it is granted.
         let made = unsafe { host()?.prepare(&domain, address as usize, bytes, write != 0) }?;
         put(
             prepared,

@@ -45,7 +45,7 @@ pub(crate) struct Hook<F: Copy> {
 
 // SAFETY: the header says that such functions are called on any thread, with this pointer.
 unsafe impl<F: Copy> Send for Hook<F> {}
-// SAFETY: as above.
+// SAFETY: the header says that such functions are called on any thread, at the same time too.
 unsafe impl<F: Copy> Sync for Hook<F> {}
 
 impl<F: Copy> Hook<F> {

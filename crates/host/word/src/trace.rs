@@ -1,8 +1,8 @@
 //! What a host's modules were granted and lost, as a trace for the hardware model (docs/model.md).
 
 use crate::runtime::AuditLog;
-use mullion_mmp::recorder::{ADDRESS_BITS, RecordError, Recorder};
-use mullion_mmp::trace::{Header, Writer};
+use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
+use mullion_mmp::trace::{Header, TraceWriter};
 use std::io::{self, Write};
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ pub enum TraceError {
     Cut(u64),
     /// It holds what a trace cannot, or the output takes no more.
     #[error(transparent)]
-    Record(#[from] RecordError<io::Error>),
+    Record(#[from] TraceRecordError<io::Error>),
     /// The output takes no more.
     #[error(transparent)]
     Output(#[from] io::Error),
@@ -31,8 +31,8 @@ pub fn write_trace<W: Write>(log: &AuditLog, note: &str, to: W) -> Result<W, Tra
         address_bits: ADDRESS_BITS,
         note: note.to_owned(),
     };
-    let mut writer = Writer::new(to, &header)?;
-    let mut recorder = Recorder::new(|event| writer.write(&event));
+    let mut writer = TraceWriter::new(to, &header)?;
+    let mut recorder = TraceRecorder::new(|event| writer.write(&event));
     for decision in log.iter() {
         recorder.decision(decision)?;
     }

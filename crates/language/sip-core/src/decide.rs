@@ -85,10 +85,10 @@ pub trait Decider: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum DecideError {
     /// Processes may have got something that it was not asked about.
-    #[error("workers run: say who decides before Host::start")]
+    #[error("workers run: give the host a decider before Host::start")]
     Started,
     /// There is one.
-    #[error("the host has said who decides")]
+    #[error("this host has a decider already")]
     Decided,
 }
 

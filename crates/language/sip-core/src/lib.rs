@@ -9,11 +9,11 @@
 //!   owner      who owns something                                 system    what Linux is asked for
 //!   order      a store before a later load
 //! ```
-//! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
-//! so its heap and its threads need no atomic operation.
+//! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it. So its heap
+//! and its threads need no atomic operation.
 //!
 //! **What a process can name here** is what `mullion-sip` gives out, and is sound. Everything else is reached through a
-//! [`Core`], which only `unsafe` code makes: a library of a process is safe code, and has none, even if it depends on
+//! [`Core`], which only `unsafe` code makes. A library of a process is safe code, and has none, even if it depends on
 //! this crate directly.
 
 // A library's copy has all of the kernel, and calls a part of it.

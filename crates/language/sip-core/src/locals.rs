@@ -74,4 +74,4 @@ impl SystemLocals {
 #[cfg(not(feature = "separate"))]
 pub(crate) static OWN: SystemLocals = SystemLocals::OWN;
 #[cfg(feature = "separate")]
-crate::__state!(SystemLocals = SystemLocals::OWN);
+__state!(SystemLocals = SystemLocals::OWN);

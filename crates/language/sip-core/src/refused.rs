@@ -4,5 +4,5 @@ use thiserror::Error;
 
 /// The decider says no. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("whoever decides about this host's processes refuses")]
+#[error("the decider of this host's processes refuses")]
 pub struct Refused;

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[cfg(not(feature = "separate"))]
 use crate::decide::{self, DecideError, Decider};
 use crate::hooks::{self, Hooks};
-use crate::thread::{signals, stacks, watch, worker};
+use crate::thread::{schedule, signals, stacks, watch, worker};
 use crate::{heap, process, system};
 
 /// Why no worker runs.
@@ -62,7 +62,7 @@ pub(crate) fn start(
     // The standard library makes the buffer of its output at the first use, which must not be a process's.
     io::stdout().flush()?;
     let count = workers.map_or(system::cores().len().max(1), NonZeroUsize::get);
-    system::in_short_slices(|| worker::start(count))?;
+    system::in_short_slices(|| schedule::start(count))?;
     watch::start()?;
     Ok(())
 }

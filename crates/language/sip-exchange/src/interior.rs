@@ -200,7 +200,8 @@ impl Interior {
         lent: Option<&'a mut Vec<u32>>,
         leaving: &'a mut Leaving,
     ) -> Writer<'a> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: only this writer writes both pieces of memory, as long as it lives, which is all that `Writer::at`
+        // asks.
         unsafe { Writer::at(small, large) }
             .lending(lent)
             .leaving(leaving)
@@ -224,7 +225,7 @@ impl Interior {
         lender: Option<u16>,
         arriving: &'a mut Arriving,
     ) -> Reader<'a> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the bytes are mapped as long as the reader lives, which is all that `Reader::at` asks.
         unsafe { Reader::at(start, length) }
             .lent_by(lender)
             .taking(arriving)

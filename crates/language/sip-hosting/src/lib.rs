@@ -4,9 +4,10 @@
 //!   a process's library ---> mullion-sip (feature `separate`)       what a process may name
 //!   a host              ---> mullion-sip-hosting ---> mullion-sip   what a host may name as well
 //! ```
-//! **No process depends on this crate.** A process's library is built with the feature `separate` of `mullion-sip`, and
-//! what this crate gives out does not exist there: this crate does not compile in such a build, whatever it is called in a
-//! manifest and however many crates lie between. One build has one `mullion-sip`, because the package has a `links` key.
+//! **No process depends on this crate.** A process's library is built with the feature `separate` of `mullion-sip`, in
+//! which the functions of this crate do not exist. So this crate does not compile in such a build, whatever a manifest
+//! calls it and however many crates lie between. One build has one `mullion-sip`, because the package has a `links`
+//! key.
 //!
 //! The items are implemented in `mullion-sip`, beside the state that they work with.
 

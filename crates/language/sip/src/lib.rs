@@ -1,5 +1,5 @@
-//! Software isolated processes: many small processes in one address space, separated by the language
-//! instead of the MMU, that talk only over typed channels (*Deconstructing Process Isolation*, section 2).
+//! Software isolated processes: many small processes in one address space, separated by the language instead of the
+//! MMU. They talk only over typed channels (*Deconstructing Process Isolation*, section 2).
 //!
 //! ```text
 //!   channel/   endpoints whose contract is a state machine        wait, critical, owner only
@@ -14,8 +14,8 @@
 //! `mullion-sip-hosting` alone.
 //!
 //!
-//! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it,
-//! so its heap, its threads and the channels within one worker need no atomic operation.
+//! A process and all its threads live on one worker (an OS thread pinned to one core) and never leave it. So its heap,
+//! its threads and the channels within one worker need no atomic operation.
 
 //!
 //! A rule for code under `channel/` and `exchange/`: a separately built SIP has its own copy of this crate's

@@ -165,7 +165,8 @@ macro_rules! sip_main {
             unsafe extern "C" fn mullion_sip_entry(
                 kernel: &'static $crate::kernel::Kernel,
             ) -> Option<&'static $crate::separate::Entry> {
-                // SAFETY: the caller's promise is the same.
+                // SAFETY: the host calls this once, with its own table, before anything else of the library runs:
+                // `attach` asks for that.
                 unsafe { $crate::separate::attach(kernel, &ENTRY) }
             }
         };

@@ -80,7 +80,7 @@ fn blocks_that_wait_are_the_kernels() {
     };
     // SAFETY: they keep numbers in statics.
     let sends = unsafe { Program::new("sender", sender) };
-    // SAFETY: as above.
+    // SAFETY: `receiver` keeps nothing anywhere.
     let receives = unsafe { Program::new("receiver", receiver) };
     let children = [
         spawn(receives, server, &options(1)).expect("a process"),

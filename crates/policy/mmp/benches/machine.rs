@@ -6,7 +6,7 @@ use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
 use mullion_mmp::synth::{ADDRESS_BITS, Params, generate};
 use mullion_mmp::table::Format;
-use mullion_mmp::trace::{Header, Reader, Writer};
+use mullion_mmp::trace::{Header, TraceReader, TraceWriter};
 use mullion_supervisor::{CallStack, DomainId, Mechanism, Permission, Range, Supervisor};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -21,14 +21,14 @@ fn main() {
         address_bits: ADDRESS_BITS,
         note: params.note(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).expect("a vector takes all");
+    let mut writer = TraceWriter::new(Vec::new(), &header).expect("a vector takes all");
     generate(&params, |event| writer.write(&event)).expect("the default parameters are good");
     let file = writer.finish().expect("a vector takes all");
     let bytes = file.len() as f64 / params.events as f64;
     println!("{} events, {bytes:.2} bytes each", params.events);
 
     let only_read = best(|| {
-        let mut reader = Reader::new(&file[..]).expect("just written");
+        let mut reader = TraceReader::new(&file[..]).expect("just written");
         let mut count = 0u64;
         while let Some(block) = reader.next_block().expect("just written") {
             count += block.events().filter(Result::is_ok).count() as u64;
@@ -51,7 +51,7 @@ fn main() {
 }
 
 fn run(file: &[u8], config: &Config) {
-    let mut reader = Reader::new(file).expect("just written");
+    let mut reader = TraceReader::new(file).expect("just written");
     let mut machine = Machine::new(config, ADDRESS_BITS).expect("a good configuration");
     while let Some(block) = reader.next_block().expect("just written") {
         let mut events = block.events();

@@ -1,11 +1,11 @@
 //! Traces that valgrind and QEMU recorded, and lines that they would never write.
 
 use mullion_mmp::config::Config;
-use mullion_mmp::convert::{ConvertError, Map, MapError, Source, Summary, convert};
-use mullion_mmp::event::{Event, Request};
+use mullion_mmp::convert::{ConvertError, Map, Summary, SymbolMapError, TraceSource, convert};
+use mullion_mmp::event::{TraceEvent, TraceRequest};
 use mullion_mmp::machine::Machine;
-use mullion_mmp::measurement::Report;
-use mullion_mmp::trace::{Header, Reader, Writer};
+use mullion_mmp::measurement::Measurement;
+use mullion_mmp::trace::{Header, TraceReader, TraceWriter};
 use mullion_supervisor::Permission;
 use proptest::prelude::*;
 use std::convert::Infallible;
@@ -17,20 +17,20 @@ const MAP: &str = include_str!("samples/tiny.toml");
 /// Where QEMU had put the stack.
 const QEMU_STACK: &str = "start = 0x4000001000\nend = 0x4000801000";
 
-fn map(source: Source) -> Map {
+fn map(source: TraceSource) -> Map {
     let lackey = "start = 0x1ffe801000\nend = 0x1fff001000";
     let text = match source {
-        Source::Lackey => MAP.to_owned(),
-        Source::Qemu => MAP.replace(lackey, QEMU_STACK),
+        TraceSource::Lackey => MAP.to_owned(),
+        TraceSource::Qemu => MAP.replace(lackey, QEMU_STACK),
     };
     Map::from_toml(&text).unwrap()
 }
 
 fn events(
-    source: Source,
+    source: TraceSource,
     text: &[u8],
     map: &Map,
-) -> Result<(Vec<Event>, Summary), ConvertError<Infallible>> {
+) -> Result<(Vec<TraceEvent>, Summary), ConvertError<Infallible>> {
     let mut events = Vec::new();
     let summary = convert(source, text, map, |event| {
         events.push(event);
@@ -40,17 +40,17 @@ fn events(
 }
 
 /// Through a file and a machine, as the command does it.
-fn run(events: &[Event], map: &Map) -> Report {
+fn run(events: &[TraceEvent], map: &Map) -> Measurement {
     let header = Header {
         address_bits: map.address_bits(),
         note: String::new(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
     for event in events {
         writer.write(event).unwrap();
     }
     let file = writer.finish().unwrap();
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = TraceReader::new(&file[..]).unwrap();
     let mut machine = Machine::new(&Config::default(), map.address_bits()).unwrap();
     while let Some(block) = reader.next_block().unwrap() {
         for event in block.events() {
@@ -60,7 +60,8 @@ fn run(events: &[Event], map: &Map) -> Report {
     machine.report()
 }
 
-const RECORDINGS: [(Source, &str); 2] = [(Source::Lackey, LACKEY), (Source::Qemu, EXECLOG)];
+const RECORDINGS: [(TraceSource, &str); 2] =
+    [(TraceSource::Lackey, LACKEY), (TraceSource::Qemu, EXECLOG)];
 
 #[test]
 fn a_recorded_program_runs_and_its_wild_stores_are_refused() {
@@ -87,23 +88,23 @@ fn both_recordings_tell_the_same() {
     let told = |source, text: &str| {
         let (events, summary) = events(source, text.as_bytes(), &map(source)).unwrap();
         let path = events.iter().filter_map(|event| match *event {
-            Event::Fetch {
+            TraceEvent::Fetch {
                 address,
                 instructions,
                 ..
             } => Some((0, address, u64::from(instructions))),
-            Event::Call {
+            TraceEvent::Call {
                 target,
                 return_address,
                 ..
             } => Some((1, target, return_address)),
-            Event::Return { at, target } => Some((2, at, target)),
+            TraceEvent::Return { at, target } => Some((2, at, target)),
             _ => None,
         });
         (path.collect::<Vec<_>>(), summary)
     };
-    let (lackey, by_lackey) = told(Source::Lackey, LACKEY);
-    let (qemu, by_qemu) = told(Source::Qemu, EXECLOG);
+    let (lackey, by_lackey) = told(TraceSource::Lackey, LACKEY);
+    let (qemu, by_qemu) = told(TraceSource::Qemu, EXECLOG);
     assert_eq!(lackey, qemu);
     assert_eq!(by_lackey.instructions, 87);
     assert_eq!(by_lackey.instructions, by_qemu.instructions);
@@ -116,13 +117,13 @@ fn a_call_through_a_stub_and_the_return_gate_of_its_first_return() {
     let once = "I  00401010,5\n S 1fff000640,8\nI  00401100,4\nI  00401104,6\n L 00403000,8\n\
                 I  00402000,2\nI  00402025,1\n L 1fff000640,8\nI  00401015,5\n";
     let text = format!("{once}I  0040101a,2\n{once}");
-    let map = map(Source::Lackey);
-    let (events, summary) = events(Source::Lackey, text.as_bytes(), &map).unwrap();
+    let map = map(TraceSource::Lackey);
+    let (events, summary) = events(TraceSource::Lackey, text.as_bytes(), &map).unwrap();
     assert_eq!((summary.calls, summary.returns), (2, 2));
     let gates = events.iter().filter(|event| {
         matches!(
             event,
-            Event::Supervisor(Request::Mprot {
+            TraceEvent::Supervisor(TraceRequest::Mprot {
                 permission: Permission::ReturnGate,
                 span,
             }) if span.address == 0x40_2024
@@ -138,15 +139,15 @@ fn a_call_through_a_stub_and_the_return_gate_of_its_first_return() {
 fn processors_are_threads() {
     let text =
         "0, 0x401000, 0x90, \"nop\"\n1, 0x401000, 0x90, \"nop\"\n1, 0x401001, 0x90, \"nop\"\n";
-    let one = events(Source::Qemu, text.as_bytes(), &map(Source::Qemu));
+    let one = events(TraceSource::Qemu, text.as_bytes(), &map(TraceSource::Qemu));
     assert_eq!(
         one.unwrap_err().to_string(),
         "line 3: processor 1: the map has 1 threads"
     );
     let two = format!("{MAP}\n[[thread]]\n{QEMU_STACK}\n");
     let two = Map::from_toml(&two).unwrap();
-    let (events, _) = events(Source::Qemu, text.as_bytes(), &two).unwrap();
-    assert!(events.contains(&Event::Switch { thread: 1 }));
+    let (events, _) = events(TraceSource::Qemu, text.as_bytes(), &two).unwrap();
+    assert!(events.contains(&TraceEvent::Switch { thread: 1 }));
     assert_eq!(run(&events, &two).refusals, []);
 }
 
@@ -178,7 +179,12 @@ fn malformed_lines_are_named_with_their_reason() {
         ("I  \u{1b}[31m,1", "\\u{1b}[31m"),
     ] {
         let text = format!("{good}{line}\n{good}");
-        let error = events(Source::Lackey, text.as_bytes(), &map(Source::Lackey)).unwrap_err();
+        let error = events(
+            TraceSource::Lackey,
+            text.as_bytes(),
+            &map(TraceSource::Lackey),
+        )
+        .unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with("line 2: "), "{line}: {error}");
         assert!(error.contains(reason), "{line}: {error}");
@@ -208,7 +214,8 @@ fn malformed_lines_are_named_with_their_reason() {
         ),
     ] {
         let text = format!("{good}{line}\n");
-        let error = events(Source::Qemu, text.as_bytes(), &map(Source::Qemu)).unwrap_err();
+        let error =
+            events(TraceSource::Qemu, text.as_bytes(), &map(TraceSource::Qemu)).unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with("line 2: "), "{line}: {error}");
         assert!(error.contains(reason), "{line}: {error}");
@@ -218,15 +225,23 @@ fn malformed_lines_are_named_with_their_reason() {
 #[test]
 fn a_line_without_end_is_refused_before_it_is_read() {
     let text = [b"I  00401000,1\n".to_vec(), vec![b'1'; 1 << 20]].concat();
-    for source in [Source::Lackey, Source::Qemu] {
+    for source in [TraceSource::Lackey, TraceSource::Qemu] {
         let error = events(source, &text[14..], &map(source)).unwrap_err();
         assert_eq!(error.to_string(), "line 1: it has more than 16384 bytes");
     }
-    let error = events(Source::Lackey, &text, &map(Source::Lackey)).unwrap_err();
+    let error = events(TraceSource::Lackey, &text, &map(TraceSource::Lackey)).unwrap_err();
     assert_eq!(error.to_string(), "line 2: it has more than 16384 bytes");
-    let nothing = events(Source::Lackey, b"==1== words\n", &map(Source::Lackey));
+    let nothing = events(
+        TraceSource::Lackey,
+        b"==1== words\n",
+        &map(TraceSource::Lackey),
+    );
     assert!(matches!(nothing, Err(ConvertError::Empty)));
-    let access = events(Source::Lackey, b" L 00401000,1\n", &map(Source::Lackey));
+    let access = events(
+        TraceSource::Lackey,
+        b" L 00401000,1\n",
+        &map(TraceSource::Lackey),
+    );
     let error = access.unwrap_err().to_string();
     assert_eq!(error, "line 1: an access before the first instruction");
 }
@@ -235,14 +250,19 @@ fn a_line_without_end_is_refused_before_it_is_read() {
 fn devices_and_registers_behind_an_access_are_passed_over() {
     let text =
         "0, 0x401000, 0x90, \"nop\", load, 0x00403010, RAM, store, 0x00403018, RAM, rax -> 0x1\n";
-    let (_, summary) = events(Source::Qemu, text.as_bytes(), &map(Source::Qemu)).unwrap();
+    let (_, summary) = events(TraceSource::Qemu, text.as_bytes(), &map(TraceSource::Qemu)).unwrap();
     assert_eq!(summary.accesses, 2);
 }
 
 #[test]
 fn a_function_that_returns_at_once_cannot_be_a_gate() {
     let text = "I  00401010,5\n S 1fff000640,8\nI  00402000,1\n L 1fff000640,8\nI  00401015,5\n";
-    let error = events(Source::Lackey, text.as_bytes(), &map(Source::Lackey)).unwrap_err();
+    let error = events(
+        TraceSource::Lackey,
+        text.as_bytes(),
+        &map(TraceSource::Lackey),
+    )
+    .unwrap_err();
     let error = error.to_string();
     assert!(
         error.starts_with("line 5: the function at 0x402000 returns within"),
@@ -261,11 +281,11 @@ fn maps_without_meaning_are_refused() {
     };
     assert!(matches!(
         changed("[[gate]]", "[[gaet]]"),
-        MapError::Syntax(_)
+        SymbolMapError::Syntax(_)
     ));
     assert!(matches!(
         changed("\"read\"", "\"write\""),
-        MapError::Syntax(_)
+        SymbolMapError::Syntax(_)
     ));
     for (from, to, reason) in [
         (

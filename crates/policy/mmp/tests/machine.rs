@@ -3,8 +3,8 @@
 mod naive;
 
 use mullion_mmp::config::Config;
-use mullion_mmp::event::{Event, Request, Span, Target};
-use mullion_mmp::machine::{Machine, MachineError, Refused};
+use mullion_mmp::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};
+use mullion_mmp::machine::{Machine, MachineError, RefusedAccess};
 use mullion_mmp::measurement::Cycles;
 use mullion_mmp::synth::{self, Params};
 use mullion_mmp::table::Format;
@@ -34,7 +34,7 @@ fn machines(address_bits: u32) -> Vec<Machine> {
 }
 
 /// Runs events on all machines and the checker; how many accesses and calls were refused.
-fn agree(events: &[Event], address_bits: u32) -> Result<(u64, u64), String> {
+fn agree(events: &[TraceEvent], address_bits: u32) -> Result<(u64, u64), String> {
     let mut naive = Naive::new(address_bits);
     let mut machines = machines(address_bits);
     for (index, event) in events.iter().enumerate() {
@@ -64,74 +64,74 @@ fn agree(events: &[Event], address_bits: u32) -> Result<(u64, u64), String> {
     Ok((naive.refused_accesses, naive.refused_calls))
 }
 
-fn ask(request: Request) -> Event {
-    Event::Supervisor(request)
+fn ask(request: TraceRequest) -> TraceEvent {
+    TraceEvent::Supervisor(request)
 }
 
-fn span(address: u64, bytes: u64) -> Span {
-    Span { address, bytes }
+fn span(address: u64, bytes: u64) -> TraceSpan {
+    TraceSpan { address, bytes }
 }
 
 /// Two modules below a kernel, a thread in each, gates between them, a group: the start of every random
 /// trace.
-fn small_world() -> Vec<Event> {
+fn small_world() -> Vec<TraceEvent> {
     let gate = |to| Permission::SwitchGate {
         to: DomainId::new(to),
     };
-    let mut events = vec![ask(Request::Subdivide {
+    let mut events = vec![ask(TraceRequest::Subdivide {
         child: 1,
         span: span(0, 1 << BITS),
         permission: Permission::ReadWrite,
     })];
     for thread in 0..2 {
-        events.push(ask(Request::CreateThread {
+        events.push(ask(TraceRequest::CreateThread {
             thread,
             domain: 1,
             stack: span(0xe0000 + u64::from(thread) * 0x400, 0x400),
         }));
     }
-    events.push(Event::Switch { thread: 0 });
+    events.push(TraceEvent::Switch { thread: 0 });
     for child in 2..4 {
         let base = u64::from(child) * 0x10000;
-        events.push(ask(Request::Subdivide {
+        events.push(ask(TraceRequest::Subdivide {
             child,
             span: span(base, 0x2000),
             permission: Permission::ExecuteRead,
         }));
         let stack = span(0xf0000 + u64::from(child) * 0x400, 0x400);
-        events.push(ask(Request::MprotExport {
-            to: Target::Domain(child),
+        events.push(ask(TraceRequest::MprotExport {
+            to: TraceTarget::Domain(child),
             span: stack,
             permission: Permission::ReadWrite,
             export: Level::Full,
         }));
-        events.push(ask(Request::CreateThread {
+        events.push(ask(TraceRequest::CreateThread {
             thread: child,
             domain: child,
             stack,
         }));
     }
-    events.push(ask(Request::CreateGroup { group: 1 }));
+    events.push(ask(TraceRequest::CreateGroup { group: 1 }));
     for domain in 1..4 {
-        events.push(Event::Switch {
+        events.push(TraceEvent::Switch {
             thread: [0, 0, 2, 3][domain as usize],
         });
         let base = u64::from(domain) * 0x10000;
         for (place, permission) in [(0, gate(domain)), (0x80, Permission::ReturnGate)] {
-            events.push(ask(Request::Mprot {
+            events.push(ask(TraceRequest::Mprot {
                 span: span(base + place, 4),
                 permission,
             }));
         }
-        events.push(ask(Request::MprotExport {
-            to: Target::Group(0),
+        events.push(ask(TraceRequest::MprotExport {
+            to: TraceTarget::Group(0),
             span: span(base, 4),
             permission: gate(domain),
             export: Level::Full,
         }));
-        events.push(ask(Request::JoinGroup { group: 1 }));
+        events.push(ask(TraceRequest::JoinGroup { group: 1 }));
     }
-    events.push(Event::Switch { thread: 0 });
+    events.push(TraceEvent::Switch { thread: 0 });
     events
 }
 
@@ -148,7 +148,7 @@ fn place() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn any_span() -> impl Strategy<Value = Span> {
+fn any_span() -> impl Strategy<Value = TraceSpan> {
     let bytes = prop_oneof![4 => Just(4u64), 4 => (1u64..64).prop_map(|words| words * 4), 1 => Just(0x1000), 1 => 0u64..9];
     (place(), bytes, 0u8..20).prop_map(|(address, bytes, odd)| {
         let address = if odd == 0 { address } else { address & !3 };
@@ -167,33 +167,33 @@ fn any_permission() -> impl Strategy<Value = Permission> {
     ]
 }
 
-fn any_request() -> impl Strategy<Value = Request> {
+fn any_request() -> impl Strategy<Value = TraceRequest> {
     let domain = 0u32..6;
     let group = 0u32..3;
     prop_oneof![
-        3 => (any_span(), any_permission()).prop_map(|(span, permission)| Request::Mprot { span, permission }),
+        3 => (any_span(), any_permission()).prop_map(|(span, permission)| TraceRequest::Mprot { span, permission }),
         6 => (domain.clone(), any::<bool>(), any_span(), any_permission()).prop_map(|(to, group, span, permission)| {
-            let to = if group { Target::Group(to % 3) } else { Target::Domain(to) };
-            Request::MprotExport { to, span, permission, export: Level::Full }
+            let to = if group { TraceTarget::Group(to % 3) } else { TraceTarget::Domain(to) };
+            TraceRequest::MprotExport { to, span, permission, export: Level::Full }
         }),
         1 => (3u32..6, any_span(), any_permission())
-            .prop_map(|(child, span, permission)| Request::Subdivide { child, span, permission }),
-        1 => domain.clone().prop_map(|domain| Request::FreeDomain { domain }),
-        3 => any_span().prop_map(|span| Request::PermAlloc { span }),
-        3 => any_span().prop_map(|span| Request::PermFree { span }),
-        1 => (domain.clone(), any_span()).prop_map(|(to, span)| Request::Chown { to, span }),
-        1 => group.clone().prop_map(|group| Request::CreateGroup { group }),
-        1 => group.clone().prop_map(|group| Request::FreeGroup { group }),
-        1 => group.clone().prop_map(|group| Request::JoinGroup { group }),
-        1 => group.prop_map(|group| Request::LeaveGroup { group }),
+            .prop_map(|(child, span, permission)| TraceRequest::Subdivide { child, span, permission }),
+        1 => domain.clone().prop_map(|domain| TraceRequest::FreeDomain { domain }),
+        3 => any_span().prop_map(|span| TraceRequest::PermAlloc { span }),
+        3 => any_span().prop_map(|span| TraceRequest::PermFree { span }),
+        1 => (domain.clone(), any_span()).prop_map(|(to, span)| TraceRequest::Chown { to, span }),
+        1 => group.clone().prop_map(|group| TraceRequest::CreateGroup { group }),
+        1 => group.clone().prop_map(|group| TraceRequest::FreeGroup { group }),
+        1 => group.clone().prop_map(|group| TraceRequest::JoinGroup { group }),
+        1 => group.prop_map(|group| TraceRequest::LeaveGroup { group }),
         1 => (2u32..6, domain, any_span())
-            .prop_map(|(thread, domain, stack)| Request::CreateThread { thread, domain, stack }),
-        1 => (0u32..6).prop_map(|thread| Request::EndThread { thread }),
-        4 => (any_span(), any::<bool>()).prop_map(|(span, writable)| Request::StackGrant { span, writable }),
+            .prop_map(|(thread, domain, stack)| TraceRequest::CreateThread { thread, domain, stack }),
+        1 => (0u32..6).prop_map(|thread| TraceRequest::EndThread { thread }),
+        4 => (any_span(), any::<bool>()).prop_map(|(span, writable)| TraceRequest::StackGrant { span, writable }),
     ]
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = TraceEvent> {
     let entry = prop_oneof![8 => (1u64..4).prop_map(|domain| domain * 0x10000), 1 => place()];
     let exit = prop_oneof![8 => (1u64..4).prop_map(|domain| domain * 0x10000 + 0x80), 1 => place()];
     // Few return addresses and stack pointers, so that calls and returns match often.
@@ -204,14 +204,14 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => place(),
     ];
     prop_oneof![
-        6 => (place(), 1u32..80).prop_map(|(address, bytes)| Event::Fetch { address, bytes, instructions: 1 + bytes / 4 % bytes.max(1) }),
-        6 => (place(), 1u32..32).prop_map(|(address, bytes)| Event::Load { address, bytes }),
-        8 => (place(), 1u32..32).prop_map(|(address, bytes)| Event::Store { address, bytes }),
+        6 => (place(), 1u32..80).prop_map(|(address, bytes)| TraceEvent::Fetch { address, bytes, instructions: 1 + bytes / 4 % bytes.max(1) }),
+        6 => (place(), 1u32..32).prop_map(|(address, bytes)| TraceEvent::Load { address, bytes }),
+        8 => (place(), 1u32..32).prop_map(|(address, bytes)| TraceEvent::Store { address, bytes }),
         4 => (entry, back.clone(), stack)
-            .prop_map(|(target, return_address, stack)| Event::Call { target, return_address, stack }),
-        3 => (exit, back).prop_map(|(at, target)| Event::Return { at, target }),
-        1 => (0u32..6).prop_map(|thread| Event::Switch { thread }),
-        8 => any_request().prop_map(Event::Supervisor),
+            .prop_map(|(target, return_address, stack)| TraceEvent::Call { target, return_address, stack }),
+        3 => (exit, back).prop_map(|(at, target)| TraceEvent::Return { at, target }),
+        1 => (0u32..6).prop_map(|thread| TraceEvent::Switch { thread }),
+        8 => any_request().prop_map(TraceEvent::Supervisor),
     ]
 }
 
@@ -232,29 +232,29 @@ fn the_small_world_itself_is_allowed() {
     let mut events = small_world();
     // Into a module and back, with a store to a granted word of the caller's frame on the way.
     events.extend([
-        ask(Request::StackGrant {
+        ask(TraceRequest::StackGrant {
             span: span(0xe0200, 4),
             writable: true,
         }),
-        Event::Call {
+        TraceEvent::Call {
             target: 0x20000,
             return_address: 0x10040,
             stack: 0xe0100,
         },
-        Event::Fetch {
+        TraceEvent::Fetch {
             address: 0x20000,
             bytes: 64,
             instructions: 20,
         },
-        Event::Store {
+        TraceEvent::Store {
             address: 0xe0200,
             bytes: 4,
         },
-        Event::Load {
+        TraceEvent::Load {
             address: 0xe0204,
             bytes: 4,
         },
-        Event::Return {
+        TraceEvent::Return {
             at: 0x20080,
             target: 0x10040,
         },
@@ -331,18 +331,18 @@ fn coarse_granules_open_more() {
 fn kernel() -> (Machine, Cycles) {
     let mut machine = Machine::new(&Config::default(), 32).unwrap();
     let start = [
-        ask(Request::Subdivide {
+        ask(TraceRequest::Subdivide {
             child: 1,
             span: span(0, 1 << 32),
             permission: Permission::ReadWrite,
         }),
-        ask(Request::CreateThread {
+        ask(TraceRequest::CreateThread {
             thread: 0,
             domain: 1,
             stack: span(0xf000_0000, 0x2000),
         }),
-        Event::Switch { thread: 0 },
-        ask(Request::Mprot {
+        TraceEvent::Switch { thread: 0 },
+        ask(TraceRequest::Mprot {
             span: span(0x40_0000, 0x40_0000),
             permission: Permission::ExecuteRead,
         }),
@@ -356,7 +356,7 @@ fn kernel() -> (Machine, Cycles) {
 }
 
 /// What some events cost, in all.
-fn cost(machine: &mut Machine, before: &mut Cycles, events: &[Event]) -> Cycles {
+fn cost(machine: &mut Machine, before: &mut Cycles, events: &[TraceEvent]) -> Cycles {
     for event in events {
         machine.step(event).unwrap();
     }
@@ -378,7 +378,7 @@ fn cost(machine: &mut Machine, before: &mut Cycles, events: &[Event]) -> Cycles 
 #[test]
 fn a_fetch_and_a_load_by_hand() {
     let (mut machine, mut before) = kernel();
-    let fetch = Event::Fetch {
+    let fetch = TraceEvent::Fetch {
         address: 0x40_0000,
         bytes: 16,
         instructions: 4,
@@ -403,7 +403,7 @@ fn a_fetch_and_a_load_by_hand() {
     };
     assert_eq!(again, expected);
     // A load elsewhere: the line misses, the permission is another root entry.
-    let load = Event::Load {
+    let load = TraceEvent::Load {
         address: 0x80_0000,
         bytes: 4,
     };
@@ -415,7 +415,7 @@ fn a_fetch_and_a_load_by_hand() {
     };
     assert_eq!(load, expected);
     // The stack registers answer for the stack: no table is asked.
-    let store = Event::Store {
+    let store = TraceEvent::Store {
         address: 0xf000_1000,
         bytes: 4,
     };
@@ -430,12 +430,12 @@ fn a_fetch_and_a_load_by_hand() {
 #[test]
 fn a_changed_word_by_hand() {
     let (mut machine, mut before) = kernel();
-    let load = Event::Load {
+    let load = TraceEvent::Load {
         address: 0x80_1000,
         bytes: 4,
     };
     cost(&mut machine, &mut before, &[load]);
-    let mprot = ask(Request::Mprot {
+    let mprot = ask(TraceRequest::Mprot {
         span: span(0x80_1000, 4),
         permission: Permission::Read,
     });
@@ -464,22 +464,22 @@ fn a_cross_domain_call_by_hand() {
         to: DomainId::new(1),
     };
     let events = [
-        ask(Request::Mprot {
+        ask(TraceRequest::Mprot {
             span: span(0x40_0000, 4),
             permission: gate,
         }),
-        ask(Request::Mprot {
+        ask(TraceRequest::Mprot {
             span: span(0x40_0020, 4),
             permission: Permission::ReturnGate,
         }),
-        Event::Fetch {
+        TraceEvent::Fetch {
             address: 0x40_0000,
             bytes: 64,
             instructions: 16,
         },
     ];
     cost(&mut machine, &mut before, &events);
-    let call = Event::Call {
+    let call = TraceEvent::Call {
         target: 0x40_0000,
         return_address: 0x40_1005,
         stack: 0xf000_1ff0,
@@ -491,7 +491,7 @@ fn a_cross_domain_call_by_hand() {
         ..Cycles::default()
     };
     assert_eq!(called, expected);
-    let back = Event::Return {
+    let back = TraceEvent::Return {
         at: 0x40_0020,
         target: 0x40_1005,
     };
@@ -539,14 +539,14 @@ fn the_report_adds_up() {
 fn a_refused_access_says_who_where_what_and_when() {
     let (mut machine, _) = kernel();
     machine
-        .step(&ask(Request::Subdivide {
+        .step(&ask(TraceRequest::Subdivide {
             child: 2,
             span: span(0x1000_0000, 0x1000),
             permission: Permission::Read,
         }))
         .unwrap();
     machine
-        .step(&Event::Store {
+        .step(&TraceEvent::Store {
             address: 0x0fff_fffc,
             bytes: 8,
         })
@@ -558,7 +558,7 @@ fn a_refused_access_says_who_where_what_and_when() {
     assert!(
         matches!(
             refusal.what,
-            Refused::Access {
+            RefusedAccess::Access {
                 address: 0x1000_0000,
                 ..
             }
@@ -577,7 +577,7 @@ fn tables_beyond_their_limit_end_the_run() {
     config.tables.limit_bytes = 10_000;
     let mut machine = Machine::new(&config, 32).unwrap();
     let subdivide = |child, address| {
-        ask(Request::Subdivide {
+        ask(TraceRequest::Subdivide {
             child,
             span: span(address, 4),
             permission: Permission::Read,

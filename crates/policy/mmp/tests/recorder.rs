@@ -1,9 +1,9 @@
 //! A supervisor's log, written as a trace and replayed, leads to the same state.
 
 use mullion_mmp::config::Config;
-use mullion_mmp::event::Event;
+use mullion_mmp::event::TraceEvent;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::recorder::{ADDRESS_BITS, RecordError, Recorder};
+use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
 use mullion_supervisor::{
     Call, CallStack, DomainId, Family, GroupId, Level, Order, Permission, Range,
     Recorder as Tables, Subject, Supervisor,
@@ -21,9 +21,11 @@ fn new() -> Supervisor<Tables> {
     supervisor
 }
 
-fn record(supervisor: &Supervisor<Tables>) -> Result<(Vec<Event>, u64), RecordError<Infallible>> {
+fn record(
+    supervisor: &Supervisor<Tables>,
+) -> Result<(Vec<TraceEvent>, u64), TraceRecordError<Infallible>> {
     let mut events = Vec::new();
-    let mut recorder = Recorder::new(|event| {
+    let mut recorder = TraceRecorder::new(|event| {
         events.push(event);
         Ok(())
     });
@@ -35,7 +37,7 @@ fn record(supervisor: &Supervisor<Tables>) -> Result<(Vec<Event>, u64), RecordEr
 }
 
 /// Replays the log; nothing may be refused, and everything must be the same.
-fn replay(supervisor: &Supervisor<Tables>) -> Vec<Event> {
+fn replay(supervisor: &Supervisor<Tables>) -> Vec<TraceEvent> {
     let (events, _) = record(supervisor).unwrap();
     let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).unwrap();
     for event in &events {
@@ -107,7 +109,7 @@ fn what_a_trace_cannot_hold_is_an_error() {
         .unwrap();
     let error = record(&supervisor).unwrap_err();
     assert!(
-        matches!(error, RecordError::Beyond { number: 0, .. }),
+        matches!(error, TraceRecordError::Beyond { number: 0, .. }),
         "{error}"
     );
     assert!(error.to_string().contains("0x1000000000000"), "{error}");

@@ -1,9 +1,9 @@
 //! Refusals name what the trace named, and the place in the file.
 
 use mullion_mmp::config::Config;
-use mullion_mmp::event::{Event, Request, Span, Target};
-use mullion_mmp::machine::{Machine, Refusal};
-use mullion_mmp::trace::{Header, Reader, Writer};
+use mullion_mmp::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};
+use mullion_mmp::machine::{Machine, MachineRefusal};
+use mullion_mmp::trace::{Header, TraceReader, TraceWriter};
 use mullion_supervisor::{DomainId, Level, Permission};
 
 const KERNEL: u32 = 70;
@@ -13,12 +13,12 @@ const GROUP: u32 = 33;
 const THREAD: u32 = 500;
 const OTHER_THREAD: u32 = 400;
 
-fn ask(request: Request) -> Event {
-    Event::Supervisor(request)
+fn ask(request: TraceRequest) -> TraceEvent {
+    TraceEvent::Supervisor(request)
 }
 
-fn span(address: u64, bytes: u64) -> Span {
-    Span { address, bytes }
+fn span(address: u64, bytes: u64) -> TraceSpan {
+    TraceSpan { address, bytes }
 }
 
 fn gate(to: u32) -> Permission {
@@ -28,9 +28,9 @@ fn gate(to: u32) -> Permission {
 }
 
 /// A kernel with two modules below it. The supervisor counts them 1, 2, 3; the threads 0 and 1; the group 1.
-fn world() -> Vec<Event> {
+fn world() -> Vec<TraceEvent> {
     let subdivide = |child, span, permission| {
-        ask(Request::Subdivide {
+        ask(TraceRequest::Subdivide {
             child,
             span,
             permission,
@@ -39,44 +39,44 @@ fn world() -> Vec<Event> {
     let stack = span(0xf_0000, 0x400);
     vec![
         subdivide(KERNEL, span(0, 1 << 20), Permission::ReadWrite),
-        ask(Request::CreateThread {
+        ask(TraceRequest::CreateThread {
             thread: THREAD,
             domain: KERNEL,
             stack: span(0xe_0000, 0x400),
         }),
-        Event::Switch { thread: THREAD },
+        TraceEvent::Switch { thread: THREAD },
         subdivide(DRIVER, span(0x1_0000, 0x1000), Permission::ExecuteRead),
         subdivide(FILES, span(0x2_0000, 0x1000), Permission::ExecuteRead),
-        ask(Request::CreateGroup { group: GROUP }),
-        ask(Request::MprotExport {
-            to: Target::Domain(DRIVER),
+        ask(TraceRequest::CreateGroup { group: GROUP }),
+        ask(TraceRequest::MprotExport {
+            to: TraceTarget::Domain(DRIVER),
             span: stack,
             permission: Permission::ReadWrite,
             export: Level::Full,
         }),
-        ask(Request::CreateThread {
+        ask(TraceRequest::CreateThread {
             thread: OTHER_THREAD,
             domain: DRIVER,
             stack,
         }),
-        Event::Switch {
+        TraceEvent::Switch {
             thread: OTHER_THREAD,
         },
     ]
 }
 
 /// Writes the events into a file, runs the file, and gives what was refused with the file's bytes.
-fn refused(more: &[Event]) -> (Vec<Refusal>, Vec<u8>) {
+fn refused(more: &[TraceEvent]) -> (Vec<MachineRefusal>, Vec<u8>) {
     let header = Header {
         address_bits: 20,
         note: String::new(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
     for event in world().iter().chain(more) {
         writer.write(event).unwrap();
     }
     let file = writer.finish().unwrap();
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = TraceReader::new(&file[..]).unwrap();
     let mut machine = Machine::new(&Config::default(), 20).unwrap();
     while let Some(block) = reader.next_block().unwrap() {
         let mut events = block.events();
@@ -90,7 +90,7 @@ fn refused(more: &[Event]) -> (Vec<Refusal>, Vec<u8>) {
 }
 
 /// The one refusal of one event.
-fn refusal(event: Event) -> String {
+fn refusal(event: TraceEvent) -> String {
     let (refusals, _) = refused(&[event]);
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     let text = refusals[0].to_string();
@@ -100,7 +100,7 @@ fn refusal(event: Event) -> String {
 
 #[test]
 fn an_access_names_the_traces_domain_and_thread() {
-    let text = refusal(Event::Store {
+    let text = refusal(TraceEvent::Store {
         address: 0x2_0000,
         bytes: 4,
     });
@@ -109,7 +109,7 @@ fn an_access_names_the_traces_domain_and_thread() {
 
 #[test]
 fn reasons_of_the_supervisor_name_the_traces_domains() {
-    let chown = ask(Request::Chown {
+    let chown = ask(TraceRequest::Chown {
         to: FILES,
         span: span(0x3_0000, 4),
     });
@@ -120,9 +120,9 @@ fn reasons_of_the_supervisor_name_the_traces_domains() {
         ),
         "{text}"
     );
-    let text = refusal(ask(Request::FreeDomain { domain: FILES }));
+    let text = refusal(ask(TraceRequest::FreeDomain { domain: FILES }));
     assert!(text.contains("domain 9 is not above domain 12"), "{text}");
-    let foreign = ask(Request::Mprot {
+    let foreign = ask(TraceRequest::Mprot {
         span: span(0x1_0000, 4),
         permission: gate(FILES),
     });
@@ -135,14 +135,14 @@ fn reasons_of_the_supervisor_name_the_traces_domains() {
 
 #[test]
 fn reasons_name_the_traces_groups_and_threads() {
-    let text = refusal(ask(Request::LeaveGroup { group: GROUP }));
+    let text = refusal(ask(TraceRequest::LeaveGroup { group: GROUP }));
     assert!(text.contains("domain 9 is not in group 33"), "{text}");
-    let text = refusal(ask(Request::FreeGroup { group: GROUP }));
+    let text = refusal(ask(TraceRequest::FreeGroup { group: GROUP }));
     assert!(
         text.contains("domain 9 did not make group 33, domain 70 did"),
         "{text}"
     );
-    let outside = ask(Request::StackGrant {
+    let outside = ask(TraceRequest::StackGrant {
         span: span(0x3_0000, 4),
         writable: true,
     });
@@ -153,11 +153,11 @@ fn reasons_name_the_traces_groups_and_threads() {
 #[test]
 fn a_permission_that_is_held_names_the_traces_domain() {
     // Into itself is allowed; what it holds then is told by the refusal of a store.
-    let own = ask(Request::Mprot {
+    let own = ask(TraceRequest::Mprot {
         span: span(0x1_0000, 4),
         permission: gate(DRIVER),
     });
-    let store = Event::Store {
+    let store = TraceEvent::Store {
         address: 0x1_0000,
         bytes: 4,
     };
@@ -171,7 +171,7 @@ fn a_permission_that_is_held_names_the_traces_domain() {
 
 #[test]
 fn a_refusal_says_where_in_the_file_its_event_is() {
-    let load = |address| Event::Load { address, bytes: 4 };
+    let load = |address| TraceEvent::Load { address, bytes: 4 };
     let (refusals, file) = refused(&[load(0x1_0000), load(0x2_0000), load(0x3_0000)]);
     let events: Vec<u64> = refusals.iter().map(|refusal| refusal.event).collect();
     assert_eq!(events, [10, 11]);

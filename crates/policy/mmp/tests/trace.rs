@@ -1,7 +1,9 @@
 //! The trace format: what is written is read, and no damage goes unnoticed or panics.
 
-use mullion_mmp::event::{Event, MAX_ACCESS_BYTES, MAX_FETCH_BYTES, Request, Span, Target};
-use mullion_mmp::trace::{Header, MAGIC, Reader, TraceError, Writer};
+use mullion_mmp::event::{
+    MAX_ACCESS_BYTES, MAX_FETCH_BYTES, TraceEvent, TraceRequest, TraceSpan, TraceTarget,
+};
+use mullion_mmp::trace::{Header, MAGIC, TraceError, TraceReader, TraceWriter};
 use mullion_supervisor::{DomainId, Level, Permission};
 use proptest::prelude::*;
 
@@ -11,8 +13,8 @@ fn address() -> impl Strategy<Value = u64> {
     prop_oneof![0u64..1 << 20, 0u64..(1 << BITS) - 8192]
 }
 
-fn span() -> impl Strategy<Value = Span> {
-    (any::<u64>(), any::<u64>()).prop_map(|(address, bytes)| Span { address, bytes })
+fn span() -> impl Strategy<Value = TraceSpan> {
+    (any::<u64>(), any::<u64>()).prop_map(|(address, bytes)| TraceSpan { address, bytes })
 }
 
 fn permission() -> impl Strategy<Value = Permission> {
@@ -28,70 +30,74 @@ fn permission() -> impl Strategy<Value = Permission> {
     ]
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = TraceRequest> {
     let number = any::<u32>();
     prop_oneof![
-        (span(), permission()).prop_map(|(span, permission)| Request::Mprot { span, permission }),
+        (span(), permission())
+            .prop_map(|(span, permission)| TraceRequest::Mprot { span, permission }),
         (number, any::<bool>(), span(), permission()).prop_map(|(to, group, span, permission)| {
-            Request::MprotExport {
+            TraceRequest::MprotExport {
                 to: if group {
-                    Target::Group(to)
+                    TraceTarget::Group(to)
                 } else {
-                    Target::Domain(to)
+                    TraceTarget::Domain(to)
                 },
                 span,
                 permission,
                 export: [Level::None, Level::Read, Level::Full][to as usize % 3],
             }
         }),
-        (number, span(), permission()).prop_map(|(child, span, permission)| Request::Subdivide {
-            child,
-            span,
-            permission
+        (number, span(), permission()).prop_map(|(child, span, permission)| {
+            TraceRequest::Subdivide {
+                child,
+                span,
+                permission,
+            }
         }),
-        number.prop_map(|domain| Request::FreeDomain { domain }),
-        span().prop_map(|span| Request::PermAlloc { span }),
-        span().prop_map(|span| Request::PermFree { span }),
-        (number, span()).prop_map(|(to, span)| Request::Chown { to, span }),
-        number.prop_map(|group| Request::CreateGroup { group }),
-        number.prop_map(|group| Request::FreeGroup { group }),
-        number.prop_map(|group| Request::JoinGroup { group }),
-        number.prop_map(|group| Request::LeaveGroup { group }),
-        (number, number, span()).prop_map(|(thread, domain, stack)| Request::CreateThread {
+        number.prop_map(|domain| TraceRequest::FreeDomain { domain }),
+        span().prop_map(|span| TraceRequest::PermAlloc { span }),
+        span().prop_map(|span| TraceRequest::PermFree { span }),
+        (number, span()).prop_map(|(to, span)| TraceRequest::Chown { to, span }),
+        number.prop_map(|group| TraceRequest::CreateGroup { group }),
+        number.prop_map(|group| TraceRequest::FreeGroup { group }),
+        number.prop_map(|group| TraceRequest::JoinGroup { group }),
+        number.prop_map(|group| TraceRequest::LeaveGroup { group }),
+        (number, number, span()).prop_map(|(thread, domain, stack)| TraceRequest::CreateThread {
             thread,
             domain,
             stack
         }),
-        number.prop_map(|thread| Request::EndThread { thread }),
-        (span(), any::<bool>()).prop_map(|(span, writable)| Request::StackGrant { span, writable }),
+        number.prop_map(|thread| TraceRequest::EndThread { thread }),
+        (span(), any::<bool>())
+            .prop_map(|(span, writable)| TraceRequest::StackGrant { span, writable }),
     ]
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = TraceEvent> {
     prop_oneof![
         4 => (address(), 1..=MAX_FETCH_BYTES, 1..=MAX_FETCH_BYTES).prop_map(|(address, bytes, count)| {
-            Event::Fetch { address, bytes, instructions: count.min(bytes) }
+            TraceEvent::Fetch { address, bytes, instructions: count.min(bytes) }
         }),
-        4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| Event::Load { address, bytes }),
-        4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| Event::Store { address, bytes }),
-        1 => (address(), address(), address()).prop_map(|(target, return_address, stack)| Event::Call {
+        4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| TraceEvent::Load { address, bytes }),
+        4 => (address(), 1..=MAX_ACCESS_BYTES).prop_map(|(address, bytes)| TraceEvent::Store { address, bytes }),
+        1 => (address(), address(), address()).prop_map(|(target, return_address, stack)| TraceEvent::Call {
             target,
             return_address,
             stack
         }),
-        1 => (address(), address()).prop_map(|(at, target)| Event::Return { at, target }),
-        1 => any::<u32>().prop_map(|thread| Event::Switch { thread }),
-        1 => any::<u64>().prop_map(|cycles| Event::Idle { cycles }),
-        2 => request().prop_map(Event::Supervisor),
+        1 => (address(), address()).prop_map(|(at, target)| TraceEvent::Return { at, target }),
+        1 => any::<u32>().prop_map(|thread| TraceEvent::Switch { thread }),
+        1 => any::<u64>().prop_map(|cycles| TraceEvent::Idle { cycles }),
+        2 => request().prop_map(TraceEvent::Supervisor),
     ]
 }
 
-fn write(events: &[Event]) -> Vec<u8> {
+fn write(events: &[TraceEvent]) -> Vec<u8> {
     let header = Header {
         address_bits: BITS,
         note: "a note".to_owned(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
     for event in events {
         writer.write(event).unwrap();
     }
@@ -99,8 +105,8 @@ fn write(events: &[Event]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn read(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
-    let mut reader = Reader::new(bytes)?;
+fn read(bytes: &[u8]) -> Result<Vec<TraceEvent>, TraceError> {
+    let mut reader = TraceReader::new(bytes)?;
     let mut events = Vec::new();
     while let Some(block) = reader.next_block()? {
         for event in block.events() {
@@ -111,9 +117,9 @@ fn read(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     Ok(events)
 }
 
-fn sample() -> Vec<Event> {
+fn sample() -> Vec<TraceEvent> {
     (0..200)
-        .map(|step| Event::Fetch {
+        .map(|step| TraceEvent::Fetch {
             address: 0x1000 + step * 16,
             bytes: 16,
             instructions: 4,
@@ -178,8 +184,8 @@ proptest! {
 
 #[test]
 fn blocks_split_and_join() {
-    let events: Vec<Event> = (0..400_000)
-        .map(|step| Event::Load {
+    let events: Vec<TraceEvent> = (0..400_000)
+        .map(|step| TraceEvent::Load {
             address: (step * 7919) % (1 << 30),
             bytes: 4,
         })
@@ -236,7 +242,7 @@ fn a_missing_block_is_found() {
 
 #[test]
 fn an_address_beyond_the_space_is_found() {
-    let bytes = write(&[Event::Load {
+    let bytes = write(&[TraceEvent::Load {
         address: (1 << BITS) - 3,
         bytes: 4,
     }]);

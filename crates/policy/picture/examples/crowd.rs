@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "the figures are for the other example")]
 mod scenes;
 
-use mullion_picture::{Options, View, paint};
+use mullion_picture::{Excerpt, PaintOptions, paint};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
         }
     };
-    let options = Options {
-        view: View::whole(),
-        ..Options::default()
+    let options = PaintOptions {
+        view: Excerpt::whole(),
+        ..PaintOptions::default()
     };
     print!("{}", paint(&state.validate()?, &options));
     Ok(())

@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "the crowd is for the other example")]
 mod scenes;
 
-use mullion_picture::{Options, paint};
+use mullion_picture::{PaintOptions, paint};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args()
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .ok_or("name the folder to write to, such as docs/pictures")?;
     for (name, state) in scenes::figures() {
         std::fs::write(format!("{folder}/{name}.json"), state.to_json())?;
-        let picture = paint(&state.validate()?, &Options::default());
+        let picture = paint(&state.validate()?, &PaintOptions::default());
         std::fs::write(format!("{folder}/{name}.svg"), picture)?;
         println!("{folder}/{name}.svg");
     }

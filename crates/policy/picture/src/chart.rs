@@ -4,9 +4,12 @@
 //! allowed: most domains have nothing at most addresses.
 
 use crate::fold::{Item, cut, fold};
-use crate::state::{Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State};
+use crate::state::{
+    AccessKind, ByteAddress, DrawnDomain, DrawnGrant, DrawnGroup, ExportLevel, Label, Region,
+    Space, SupervisorState,
+};
 use crate::validate::Valid;
-use crate::view::{LeftOut, View};
+use crate::view::{Excerpt, LeftOut};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in a column.
@@ -35,9 +38,9 @@ pub(crate) enum Kind {
 /// What one column may do on one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub(crate) access: Access,
+    pub(crate) access: AccessKind,
     pub(crate) to: Option<u32>,
-    pub(crate) export: Export,
+    pub(crate) export: ExportLevel,
     /// The group that gives it, if it does not come from a grant of its own.
     pub(crate) through: Option<u32>,
 }
@@ -90,7 +93,7 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    pub(crate) fn new(valid: &Valid, view: &View) -> Chart {
+    pub(crate) fn new(valid: &Valid, view: &Excerpt) -> Chart {
         let state = valid.state();
         let mut left_out = LeftOut {
             chosen: !view.domains.is_empty(),
@@ -121,7 +124,7 @@ impl Chart {
 
     /// As [`Chart::new`]; if there are more rows than may be shown, then without those domains that have
     /// nothing on the rows that are.
-    pub(crate) fn fitting(valid: &Valid, view: &View) -> (Chart, Vec<Item>) {
+    pub(crate) fn fitting(valid: &Valid, view: &Excerpt) -> (Chart, Vec<Item>) {
         let chart = Chart::new(valid, view);
         let (items, covered) = cut(fold(&chart.rows), view.most_rows);
         let Some((first, last)) = chart.rows.first().zip(chart.rows.last()) else {
@@ -137,8 +140,8 @@ impl Chart {
         let (mut chart, items, covered, hidden) = match narrow {
             false => (chart, items, covered, 0),
             true => {
-                let (start, end) = (Address(start), Address(rows_end));
-                let near = View {
+                let (start, end) = (ByteAddress(start), ByteAddress(rows_end));
+                let near = Excerpt {
                     range: Some(Space { start, end }),
                     ..view.clone()
                 };
@@ -166,8 +169,8 @@ impl Chart {
 
 /// The regions of a view, each with the piece of it that is shown.
 fn shown<'a>(
-    state: &'a State,
-    view: &'a View,
+    state: &'a SupervisorState,
+    view: &'a Excerpt,
 ) -> impl Iterator<Item = (u128, u128, &'a Region)> + 'a {
     state.regions.iter().filter_map(|region| {
         let (start, end) = view.overlap(region.start.0, region.end.0)?;
@@ -176,8 +179,8 @@ fn shown<'a>(
 }
 
 /// The domains' names, with what they are called that have none.
-fn names(state: &State) -> BTreeMap<u32, String> {
-    let name = |domain: &Domain| match (domain.name.as_str(), domain.id) {
+fn names(state: &SupervisorState) -> BTreeMap<u32, String> {
+    let name = |domain: &DrawnDomain| match (domain.name.as_str(), domain.id) {
         ("", 0) => "supervisor".to_owned(),
         ("", id) => format!("PD {id}"),
         (name, _) => name.to_owned(),
@@ -187,15 +190,15 @@ fn names(state: &State) -> BTreeMap<u32, String> {
 }
 
 /// A supervisor that neither owns nor holds anything is not part of the picture.
-fn is_idle(state: &State) -> bool {
-    let holds = |grant: &Grant| grant.domain == Some(0) || grant.to == Some(0);
+fn is_idle(state: &SupervisorState) -> bool {
+    let holds = |grant: &DrawnGrant| grant.domain == Some(0) || grant.to == Some(0);
     let mut regions = state.regions.iter();
     state.domains.len() > 1
         && !regions.any(|region| region.owner == 0 || region.grants.iter().any(holds))
 }
 
 /// What a grant gives, and where it leads if it is a gate.
-type Held = (Access, Option<u32>, Export);
+type Held = (AccessKind, Option<u32>, ExportLevel);
 
 /// What a domain has at the addresses that are shown. Domains of which it is equal may do the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,7 +208,7 @@ struct Holdings {
     groups: Vec<u32>,
 }
 
-fn holdings(state: &State, view: &View) -> BTreeMap<u32, Holdings> {
+fn holdings(state: &SupervisorState, view: &Excerpt) -> BTreeMap<u32, Holdings> {
     let mut all: BTreeMap<u32, Holdings> = BTreeMap::new();
     let mut used = BTreeSet::new();
     for (index, (_, _, region)) in shown(state, view).enumerate() {
@@ -237,12 +240,13 @@ fn holdings(state: &State, view: &View) -> BTreeMap<u32, Holdings> {
 const FEW: usize = 12;
 
 fn domain_columns(
-    state: &State,
-    view: &View,
+    state: &SupervisorState,
+    view: &Excerpt,
     names: &BTreeMap<u32, String>,
     left_out: &mut LeftOut,
 ) -> Vec<Column> {
-    let by_id: BTreeMap<u32, &Domain> = state.domains.iter().map(|one| (one.id, one)).collect();
+    let by_id: BTreeMap<u32, &DrawnDomain> =
+        state.domains.iter().map(|one| (one.id, one)).collect();
     let idle = is_idle(state);
     let chosen: BTreeSet<u32> = view.domains.iter().copied().collect();
     let mut order: Vec<(u32, usize)> = state.preorder();
@@ -312,7 +316,7 @@ fn domain_columns(
     order.iter().map(column).collect()
 }
 
-fn group_name(group: &Group) -> String {
+fn group_name(group: &DrawnGroup) -> String {
     match (group.name.as_str(), group.id) {
         ("", 0) => "everybody".to_owned(),
         ("", id) => format!("group {id}"),
@@ -322,15 +326,15 @@ fn group_name(group: &Group) -> String {
 
 /// The groups but a global one without grants; of a part of the state, those that have something in it.
 fn group_columns(
-    state: &State,
-    view: &View,
+    state: &SupervisorState,
+    view: &Excerpt,
     column_of: &BTreeMap<u32, usize>,
     left_out: &mut LeftOut,
 ) -> Vec<Column> {
     let used: BTreeSet<u32> = shown(state, view)
         .flat_map(|(_, _, region)| region.grants.iter().filter_map(|grant| grant.group))
         .collect();
-    let column = |group: &Group| Column {
+    let column = |group: &DrawnGroup| Column {
         id: group.id,
         ended: false,
         name: group_name(group),
@@ -368,8 +372,8 @@ fn group_columns(
 }
 
 fn rows(
-    state: &State,
-    view: &View,
+    state: &SupervisorState,
+    view: &Excerpt,
     columns: &[Column],
     column_of: &BTreeMap<u32, usize>,
 ) -> Vec<Row> {
@@ -447,7 +451,7 @@ fn cells(
 }
 
 fn full(cell: Cell) -> bool {
-    cell.access != Access::Read
+    cell.access != AccessKind::Read
 }
 
 /// A label over more rows than these says nothing of each of them.

@@ -19,13 +19,14 @@ mod text;
 mod validate;
 mod view;
 
-pub use paint::{Options, Theme, paint};
+pub use paint::{PaintOptions, Theme, paint};
 pub use records::Records;
 pub use state::{
-    Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION,
+    AccessKind, ByteAddress, DrawnDomain, DrawnGrant, DrawnGroup, ExportLevel, Label, Region,
+    Space, SupervisorState, VERSION,
 };
 pub use validate::{StateError, Valid};
-pub use view::View;
+pub use view::Excerpt;
 
 /// What a state looks like as JSON, for people.
 pub const FORMAT: &str = include_str!("format.txt");

@@ -5,10 +5,10 @@ use crate::layout::{
     AXIS_TEXT, Across, LABEL_ROOM, LABEL_TEXT, LEFT_OUT_TEXT, LINE, Layout, NAME_ROOM, NAME_TEXT,
     Pane, SMALLEST, Shown,
 };
-use crate::state::{Access, Export};
+use crate::state::{AccessKind, ExportLevel};
 use crate::text::{bytes, escape, shorten, width};
 use crate::validate::Valid;
-use crate::view::View;
+use crate::view::Excerpt;
 use std::fmt::Write;
 
 const LIGHT: &str = include_str!("style.css");
@@ -28,17 +28,17 @@ pub enum Theme {
 
 /// What the state does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct PaintOptions {
     /// Instead of the state's own title.
     pub title: Option<String>,
     /// On which ground.
     pub theme: Theme,
     /// Which part of the state, and how much of it. What is left out is said in the picture.
-    pub view: View,
+    pub view: Excerpt,
 }
 
 /// Paints a state as one SVG file that needs nothing else. The same state gives the same picture.
-pub fn paint(valid: &Valid, options: &Options) -> String {
+pub fn paint(valid: &Valid, options: &PaintOptions) -> String {
     let state = valid.state();
     let (chart, items) = Chart::fitting(valid, &options.view);
     let own = if state.title.is_empty() {
@@ -321,7 +321,7 @@ impl Picture<'_> {
         let room = across.width - strip;
         let center = (across.x + strip + room / 2.0, (top + bottom) / 2.0);
         let tall = bottom - top;
-        if matches!(cell.access, Access::SwitchGate | Access::ReturnGate) {
+        if matches!(cell.access, AccessKind::SwitchGate | AccessKind::ReturnGate) {
             return self.gate(cell, center, room, tall);
         }
         let words = [long_word(cell.access), short_word(cell.access)];
@@ -329,7 +329,7 @@ impl Picture<'_> {
             .into_iter()
             .find(|word| width(word, 11.0) <= room - 8.0);
         if let Some(word) = fitting.filter(|_| tall >= 14.0 && cell.through.is_none()) {
-            let class = if cell.access == Access::Read {
+            let class = if cell.access == AccessKind::Read {
                 "on-light"
             } else {
                 "on-dark"
@@ -348,7 +348,7 @@ impl Picture<'_> {
     fn gate(&mut self, cell: Cell, (x, y): (f64, f64), room: f64, tall: f64) {
         let size = (tall * 0.36).min(room * 0.3).min(6.0);
         let text = match cell.access {
-            Access::ReturnGate => "return".to_owned(),
+            AccessKind::ReturnGate => "return".to_owned(),
             _ => cell
                 .to
                 .map_or(String::new(), |to| format!("to {}", self.chart.domain(to))),
@@ -362,7 +362,7 @@ impl Picture<'_> {
         };
         let left = x - wide / 2.0;
         let (from, tip) = match cell.access {
-            Access::ReturnGate => (left + 2.0 * size, left),
+            AccessKind::ReturnGate => (left + 2.0 * size, left),
             _ => (left, left + 2.0 * size),
         };
         let (above, below) = (y - size, y + size);
@@ -541,21 +541,25 @@ impl Picture<'_> {
         let groups = self.chart.columns.len() > self.chart.domain_count;
         let entries = [
             (true, Swatch::Block(None), "none"),
-            (true, Swatch::Block(Some(Access::Read)), "read"),
-            (true, Swatch::Block(Some(Access::ReadWrite)), "read-write"),
+            (true, Swatch::Block(Some(AccessKind::Read)), "read"),
             (
                 true,
-                Swatch::Block(Some(Access::ExecuteRead)),
+                Swatch::Block(Some(AccessKind::ReadWrite)),
+                "read-write",
+            ),
+            (
+                true,
+                Swatch::Block(Some(AccessKind::ExecuteRead)),
                 "execute-read",
             ),
             (
-                has(Access::SwitchGate),
-                Swatch::Block(Some(Access::SwitchGate)),
+                has(AccessKind::SwitchGate),
+                Swatch::Block(Some(AccessKind::SwitchGate)),
                 "switch gate",
             ),
             (
-                has(Access::ReturnGate),
-                Swatch::Block(Some(Access::ReturnGate)),
+                has(AccessKind::ReturnGate),
+                Swatch::Block(Some(AccessKind::ReturnGate)),
                 "return gate",
             ),
             (through, Swatch::Through, "through a group"),
@@ -601,11 +605,11 @@ impl Picture<'_> {
         match swatch {
             Swatch::Block(access) => {
                 self.rect(access.map_or("none", class), inner, "");
-                if let Some(access @ (Access::SwitchGate | Access::ReturnGate)) = access {
+                if let Some(access @ (AccessKind::SwitchGate | AccessKind::ReturnGate)) = access {
                     let cell = Cell {
                         access,
                         to: None,
-                        export: Export::None,
+                        export: ExportLevel::None,
                         through: None,
                     };
                     self.gate(cell, center, 20.0, 13.0);
@@ -625,7 +629,7 @@ impl Picture<'_> {
 
 #[derive(Clone, Copy)]
 enum Swatch {
-    Block(Option<Access>),
+    Block(Option<AccessKind>),
     Through,
     Owner,
     Member,
@@ -643,31 +647,31 @@ fn count(number: usize, what: &str) -> String {
     }
 }
 
-fn class(access: Access) -> &'static str {
+fn class(access: AccessKind) -> &'static str {
     match access {
-        Access::Read => "read",
-        Access::ReadWrite => "read-write",
-        Access::ExecuteRead => "execute-read",
-        Access::SwitchGate | Access::ReturnGate => "gate",
+        AccessKind::Read => "read",
+        AccessKind::ReadWrite => "read-write",
+        AccessKind::ExecuteRead => "execute-read",
+        AccessKind::SwitchGate | AccessKind::ReturnGate => "gate",
     }
 }
 
-fn long_word(access: Access) -> &'static str {
+fn long_word(access: AccessKind) -> &'static str {
     match access {
-        Access::Read => "read",
-        Access::ReadWrite => "read-write",
-        Access::ExecuteRead => "execute-read",
-        Access::SwitchGate => "switch gate",
-        Access::ReturnGate => "return gate",
+        AccessKind::Read => "read",
+        AccessKind::ReadWrite => "read-write",
+        AccessKind::ExecuteRead => "execute-read",
+        AccessKind::SwitchGate => "switch gate",
+        AccessKind::ReturnGate => "return gate",
     }
 }
 
-fn short_word(access: Access) -> &'static str {
+fn short_word(access: AccessKind) -> &'static str {
     match access {
-        Access::Read => "r",
-        Access::ReadWrite => "rw",
-        Access::ExecuteRead => "rx",
-        Access::SwitchGate | Access::ReturnGate => "",
+        AccessKind::Read => "r",
+        AccessKind::ReadWrite => "rw",
+        AccessKind::ExecuteRead => "rx",
+        AccessKind::SwitchGate | AccessKind::ReturnGate => "",
     }
 }
 
@@ -710,9 +714,9 @@ fn describe(chart: &Chart, cell: Option<Cell>) -> String {
         let _ = write!(text, ", through {name} (group {through})");
     }
     text.push_str(match cell.export {
-        Export::None => "; may not pass it on",
-        Export::Read => "; may pass on read",
-        Export::Full => "; may pass it on",
+        ExportLevel::None => "; may not pass it on",
+        ExportLevel::Read => "; may pass on read",
+        ExportLevel::Full => "; may pass it on",
     });
     text
 }

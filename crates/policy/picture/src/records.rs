@@ -1,6 +1,6 @@
 //! A supervisor, and what people call what is in it.
 
-use crate::State;
+use crate::SupervisorState;
 use mullion_supervisor::{DomainId, Family, JoinPolicy, Mechanism, Range, Subject, Supervisor};
 
 /// The records of a host: who may touch which memory, and names for it. Each kind of domain enters what it has, and one
@@ -41,8 +41,8 @@ impl<M: Mechanism, P: JoinPolicy> Records<M, P> {
     }
 
     /// All of it, as `mullion map` reads it.
-    pub fn state(&self) -> State {
-        let mut state = State::from(&self.supervisor.snapshot());
+    pub fn state(&self) -> SupervisorState {
+        let mut state = SupervisorState::from(&self.supervisor.snapshot());
         for (subject, name) in &self.names {
             state = state.name(*subject, name);
         }

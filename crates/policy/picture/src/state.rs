@@ -10,7 +10,7 @@ pub const VERSION: u32 = 1;
 /// A whole state, as claimed by a file: nothing about it has been checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct SupervisorState {
     /// [`VERSION`].
     pub mullion_state: u32,
     /// What to write above the picture.
@@ -19,10 +19,10 @@ pub struct State {
     /// The addresses that are shared out.
     pub space: Space,
     /// The living domains.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<DrawnDomain>,
     /// The living groups; the global one, number 0, may be left out if nothing is granted to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<Group>,
+    pub groups: Vec<DrawnGroup>,
     /// The whole space in order of address, without gaps.
     pub regions: Vec<Region>,
     /// Names for pieces of the space, for the reader only. They may overlap.
@@ -36,15 +36,15 @@ pub struct State {
 #[serde(deny_unknown_fields)]
 pub struct Space {
     /// The first byte.
-    pub start: Address,
+    pub start: ByteAddress,
     /// The byte behind the last one.
-    pub end: Address,
+    pub end: ByteAddress,
 }
 
 /// A living domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Domain {
+pub struct DrawnDomain {
     /// Its number; 0 is the supervisor.
     pub id: u32,
     /// The number of its parent; none for the supervisor alone.
@@ -61,7 +61,7 @@ pub struct Domain {
 /// A living group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct DrawnGroup {
     /// Its number; 0 is the global group, whose members are all domains and are not listed.
     pub id: u32,
     /// The domain that made or inherited it.
@@ -79,20 +79,20 @@ pub struct Group {
 #[serde(deny_unknown_fields)]
 pub struct Region {
     /// The first byte.
-    pub start: Address,
+    pub start: ByteAddress,
     /// The byte behind the last one.
-    pub end: Address,
+    pub end: ByteAddress,
     /// The number of the owner.
     pub owner: u32,
     /// What was granted, to each domain or group at most once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub grants: Vec<Grant>,
+    pub grants: Vec<DrawnGrant>,
 }
 
 /// What a domain or a group was granted: exactly one of `domain` and `group` is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Grant {
+pub struct DrawnGrant {
     /// The domain that holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<u32>,
@@ -100,20 +100,20 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
     /// What it allows.
-    pub access: Access,
+    pub access: AccessKind,
     /// The destination of a switch gate, and only of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u32>,
     /// How much of it may be passed on.
     #[serde(default)]
-    pub export: Export,
+    pub export: ExportLevel,
 }
 
 /// A permission without the destination of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names of `Permission`")]
-pub enum Access {
+pub enum AccessKind {
     Read,
     ReadWrite,
     ExecuteRead,
@@ -125,7 +125,7 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names of `Level`")]
-pub enum Export {
+pub enum ExportLevel {
     #[default]
     None,
     Read,
@@ -137,51 +137,51 @@ pub enum Export {
 #[serde(deny_unknown_fields)]
 pub struct Label {
     /// The first byte.
-    pub start: Address,
+    pub start: ByteAddress,
     /// The byte behind the last one.
-    pub end: Address,
+    pub end: ByteAddress,
     /// The name.
     pub name: String,
 }
 
 /// A byte address, at most 2^64; written as a string in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Address(pub u128);
+pub struct ByteAddress(pub u128);
 
-impl fmt::Display for Address {
+impl fmt::Display for ByteAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
     }
 }
 
-impl Serialize for Address {
+impl Serialize for ByteAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Address, D::Error> {
+impl<'de> Deserialize<'de> for ByteAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ByteAddress, D::Error> {
         struct Visitor;
         impl serde::de::Visitor<'_> for Visitor {
-            type Value = Address;
+            type Value = ByteAddress;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a byte address, as a number or as a string such as \"0x1000\"")
             }
 
-            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Address, E> {
-                Ok(Address(value.into()))
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<ByteAddress, E> {
+                Ok(ByteAddress(value.into()))
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Address, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ByteAddress, E> {
                 let parsed = match text.strip_prefix("0x") {
                     Some(digits) => u128::from_str_radix(digits, 16),
                     None => text.parse(),
                 };
                 let unexpected = serde::de::Unexpected::Str(text);
                 parsed
-                    .map(Address)
+                    .map(ByteAddress)
                     .map_err(|_| E::invalid_value(unexpected, &self))
             }
         }
@@ -190,20 +190,20 @@ impl<'de> Deserialize<'de> for Address {
 }
 
 /// The address of a word, or of the end of the space.
-fn address(word: u64) -> Address {
-    Address(u128::from(word) * 4)
+fn address(word: u64) -> ByteAddress {
+    ByteAddress(u128::from(word) * 4)
 }
 
-impl From<&Snapshot> for State {
-    /// The state without names: who knows them adds them, see [`State::name`] and [`State::label`].
-    fn from(snapshot: &Snapshot) -> State {
-        let domains = snapshot.domains.iter().map(|domain| Domain {
+impl From<&Snapshot> for SupervisorState {
+    /// The state without names: who knows them adds them, see [`SupervisorState::name`] and [`SupervisorState::label`].
+    fn from(snapshot: &Snapshot) -> SupervisorState {
+        let domains = snapshot.domains.iter().map(|domain| DrawnDomain {
             id: domain.id.get(),
             parent: domain.parent.map(|parent| parent.get()),
             name: String::new(),
             ended: false,
         });
-        let groups = snapshot.groups.iter().map(|group| Group {
+        let groups = snapshot.groups.iter().map(|group| DrawnGroup {
             id: group.id.get(),
             creator: group.creator.get(),
             members: group.members.iter().map(|member| member.get()).collect(),
@@ -220,7 +220,7 @@ impl From<&Snapshot> for State {
                 .collect(),
         });
         let space = snapshot.space;
-        State {
+        SupervisorState {
             mullion_state: VERSION,
             title: String::new(),
             space: Space {
@@ -235,25 +235,25 @@ impl From<&Snapshot> for State {
     }
 }
 
-fn grant(subject: Subject, held: &mullion_supervisor::Grant) -> Option<Grant> {
+fn grant(subject: Subject, held: &mullion_supervisor::Grant) -> Option<DrawnGrant> {
     let (domain, group) = match subject {
         Subject::Domain(domain) => (Some(domain.get()), None),
         Subject::Group(group) => (None, Some(group.get())),
     };
     let (access, to) = match held.access {
         Permission::None => return None,
-        Permission::Read => (Access::Read, None),
-        Permission::ReadWrite => (Access::ReadWrite, None),
-        Permission::ExecuteRead => (Access::ExecuteRead, None),
-        Permission::SwitchGate { to } => (Access::SwitchGate, Some(to.get())),
-        Permission::ReturnGate => (Access::ReturnGate, None),
+        Permission::Read => (AccessKind::Read, None),
+        Permission::ReadWrite => (AccessKind::ReadWrite, None),
+        Permission::ExecuteRead => (AccessKind::ExecuteRead, None),
+        Permission::SwitchGate { to } => (AccessKind::SwitchGate, Some(to.get())),
+        Permission::ReturnGate => (AccessKind::ReturnGate, None),
     };
     let export = match held.export {
-        Level::None => Export::None,
-        Level::Read => Export::Read,
-        Level::Full => Export::Full,
+        Level::None => ExportLevel::None,
+        Level::Read => ExportLevel::Read,
+        Level::Full => ExportLevel::Full,
     };
-    Some(Grant {
+    Some(DrawnGrant {
         domain,
         group,
         access,
@@ -262,9 +262,9 @@ fn grant(subject: Subject, held: &mullion_supervisor::Grant) -> Option<Grant> {
     })
 }
 
-impl State {
+impl SupervisorState {
     /// Gives a domain or a group its name; unknown ones are passed over.
-    pub fn name(mut self, subject: impl Into<Subject>, name: &str) -> State {
+    pub fn name(mut self, subject: impl Into<Subject>, name: &str) -> SupervisorState {
         match subject.into() {
             Subject::Domain(id) => {
                 let named = self
@@ -282,7 +282,7 @@ impl State {
     }
 
     /// Says that a domain takes no calls; an unknown one is passed over.
-    pub fn ended(mut self, id: mullion_supervisor::DomainId) -> State {
+    pub fn ended(mut self, id: mullion_supervisor::DomainId) -> SupervisorState {
         let ended = self
             .domains
             .iter_mut()
@@ -292,7 +292,7 @@ impl State {
     }
 
     /// Gives a piece of the space a name.
-    pub fn label(mut self, range: mullion_supervisor::Range, name: &str) -> State {
+    pub fn label(mut self, range: mullion_supervisor::Range, name: &str) -> SupervisorState {
         let (start, end) = (address(range.start()), address(range.end()));
         self.labels.push(Label {
             start,
@@ -303,7 +303,7 @@ impl State {
     }
 
     /// Sets the title.
-    pub fn title(mut self, title: &str) -> State {
+    pub fn title(mut self, title: &str) -> SupervisorState {
         title.clone_into(&mut self.title);
         self
     }

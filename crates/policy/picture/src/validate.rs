@@ -1,17 +1,17 @@
 //! From a state that a file claims to one that can be painted.
 
-use crate::state::{Access, Address, Export, State, VERSION};
+use crate::state::{AccessKind, ByteAddress, ExportLevel, SupervisorState, VERSION};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A state that holds together: numbers are known and unique, domains are a tree, regions fill the space.
 #[derive(Clone, Debug)]
 pub struct Valid {
-    state: State,
+    state: SupervisorState,
 }
 
 impl Valid {
     /// What it is made of.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &SupervisorState {
         &self.state
     }
 }
@@ -35,8 +35,8 @@ pub enum StateError {
     )]
     Range {
         what: &'static str,
-        start: Address,
-        end: Address,
+        start: ByteAddress,
+        end: ByteAddress,
     },
     /// Two of the same number.
     #[error("{what} {id} is there twice: give each its own number")]
@@ -60,21 +60,24 @@ pub enum StateError {
     #[error(
         "the regions do not fill the space: expected one that starts at {expected}, found {found}"
     )]
-    Cover { expected: Address, found: Address },
+    Cover {
+        expected: ByteAddress,
+        found: ByteAddress,
+    },
     /// A grant to nobody or to two.
     #[error("region {start}: each grant has either a `domain` or a `group`")]
-    Holder { start: Address },
+    Holder { start: ByteAddress },
     /// A destination without a switch gate, or a switch gate without one.
     #[error("region {start}: `to` is the destination of a `switch-gate`, there and only there")]
-    Destination { start: Address },
+    Destination { start: ByteAddress },
     /// More may be passed on than is held.
     #[error("region {start}: a grant of read cannot be exported in full")]
-    Export { start: Address },
+    Export { start: ByteAddress },
 }
 
-impl State {
+impl SupervisorState {
     /// Reads JSON. What comes out is only a claim.
-    pub fn from_json(text: &str) -> Result<State, StateError> {
+    pub fn from_json(text: &str) -> Result<SupervisorState, StateError> {
         serde_json::from_str(text).map_err(|error| StateError::Json(error.to_string()))
     }
 
@@ -221,15 +224,15 @@ impl State {
                     return Err(StateError::Twice { what, id });
                 }
                 match (grant.access, grant.to) {
-                    (Access::SwitchGate, Some(to)) => {
+                    (AccessKind::SwitchGate, Some(to)) => {
                         known(&user, "domain", to, domains.contains(&to))?
                     }
-                    (Access::SwitchGate, None) | (_, Some(_)) => {
+                    (AccessKind::SwitchGate, None) | (_, Some(_)) => {
                         return Err(StateError::Destination { start });
                     }
                     _ => {}
                 }
-                if grant.access == Access::Read && grant.export == Export::Full {
+                if grant.access == AccessKind::Read && grant.export == ExportLevel::Full {
                     return Err(StateError::Export { start });
                 }
             }
@@ -244,7 +247,7 @@ impl State {
     }
 }
 
-fn range(what: &'static str, start: Address, end: Address) -> Result<(), StateError> {
+fn range(what: &'static str, start: ByteAddress, end: ByteAddress) -> Result<(), StateError> {
     let aligned = start.0.is_multiple_of(4) && end.0.is_multiple_of(4);
     if !aligned || start >= end || end.0 > 1 << 64 {
         return Err(StateError::Range { what, start, end });

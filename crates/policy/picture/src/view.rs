@@ -4,7 +4,7 @@ use crate::state::Space;
 
 /// The choice of a reader. By default everything is shown, up to a size that programs can still draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct Excerpt {
     /// These domains alone, by number; all of them if the list is empty.
     pub domains: Vec<u32>,
     /// These addresses alone.
@@ -15,9 +15,9 @@ pub struct View {
     pub most_rows: usize,
 }
 
-impl Default for View {
-    fn default() -> View {
-        View {
+impl Default for Excerpt {
+    fn default() -> Excerpt {
+        Excerpt {
             domains: Vec::new(),
             range: None,
             most_domains: 48,
@@ -26,13 +26,13 @@ impl Default for View {
     }
 }
 
-impl View {
+impl Excerpt {
     /// Everything, whatever the picture's size.
-    pub fn whole() -> View {
-        View {
+    pub fn whole() -> Excerpt {
+        Excerpt {
             most_domains: usize::MAX,
             most_rows: usize::MAX,
-            ..View::default()
+            ..Excerpt::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! The walk of `docs/supervisor.md` through Figure 5 of the paper, run. Every block of Rust on that page
 //! stands here, in the same order.
 
-use mullion_picture::{Options, State, paint};
+use mullion_picture::{PaintOptions, SupervisorState, paint};
 use mullion_supervisor::{
     CallStack, Change, DomainId, Error, Level, Permission, Range, Recorder, Rule, Supervisor,
     word_of,
@@ -73,13 +73,13 @@ fn figure_5() -> Result<(), Error> {
     );
 
     supervisor.thread_return(&mut thread, exit.start(), 0x2500)?;
-    let state = State::from(&supervisor.snapshot())
+    let state = SupervisorState::from(&supervisor.snapshot())
         .name(kernel, "kernel")
         .name(module, "module");
     let json = state.to_json();
     let picture = paint(
         &state.validate().expect("it holds together"),
-        &Options::default(),
+        &PaintOptions::default(),
     );
     assert!(json.contains("switch-gate") && picture.starts_with("<svg"));
 

@@ -5,22 +5,22 @@
 mod scenes;
 
 use mullion_picture::{
-    Access, Address, Export, FORMAT, Grant, Label, Options, Region, Space, State, StateError,
-    Theme, View, paint,
+    AccessKind, ByteAddress, DrawnGrant, Excerpt, ExportLevel, FORMAT, Label, PaintOptions, Region,
+    Space, StateError, SupervisorState, Theme, paint,
 };
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 use std::path::Path;
 
 /// All of it.
-fn picture(state: State) -> String {
-    picture_of(state, View::whole())
+fn picture(state: SupervisorState) -> String {
+    picture_of(state, Excerpt::whole())
 }
 
-fn picture_of(state: State, view: View) -> String {
-    let options = Options {
+fn picture_of(state: SupervisorState, view: Excerpt) -> String {
+    let options = PaintOptions {
         view,
-        ..Options::default()
+        ..PaintOptions::default()
     };
     paint(&state.validate().expect("holds together"), &options)
 }
@@ -37,7 +37,7 @@ fn the_committed_pictures_are_of_real_states() {
             state.to_json() == committed("json"),
             "{name}.json differs; {again}"
         );
-        let read = State::from_json(&state.to_json()).unwrap();
+        let read = SupervisorState::from_json(&state.to_json()).unwrap();
         assert_eq!(read, state);
         assert!(
             picture(read) == committed("svg"),
@@ -184,7 +184,7 @@ fn what_repeats_a_thousand_times_is_shown_once() {
 }
 
 fn space(start: u128, end: u128) -> Option<Space> {
-    let (start, end) = (Address(start), Address(end));
+    let (start, end) = (ByteAddress(start), ByteAddress(end));
     Some(Space { start, end })
 }
 
@@ -206,7 +206,7 @@ fn texts(svg: &str) -> Vec<String> {
 fn a_server_of_a_thousand_domains_has_a_picture_that_can_be_drawn() {
     let state = scenes::server(1000, 100);
     assert_eq!(state.regions.len(), 100_000);
-    let svg = picture_of(state.clone(), View::default());
+    let svg = picture_of(state.clone(), Excerpt::default());
     legible(&svg);
     assert!(svg.len() < 1_000_000, "{} bytes", svg.len());
     let document = Document::parse(&svg).unwrap();
@@ -234,9 +234,9 @@ fn a_server_of_a_thousand_domains_has_a_picture_that_can_be_drawn() {
     }
 
     // The 500th window, and who has anything there.
-    let view = View {
+    let view = Excerpt {
         range: space(0x64_0000 * 499, 0x64_0000 * 500),
-        ..View::default()
+        ..Excerpt::default()
     };
     let svg = picture_of(state.clone(), view);
     legible(&svg);
@@ -251,9 +251,9 @@ fn a_server_of_a_thousand_domains_has_a_picture_that_can_be_drawn() {
     assert!(said.iter().all(|text| !text.contains("rows")), "{said:?}");
 
     // Two domains that are chosen, wherever they are.
-    let view = View {
+    let view = Excerpt {
         domains: vec![500, 900],
-        ..View::default()
+        ..Excerpt::default()
     };
     let svg = picture_of(state, view);
     legible(&svg);
@@ -274,18 +274,18 @@ fn domains_that_may_do_the_same_share_a_column() {
     for region in &mut state.regions[..10] {
         region.grants.retain(|grant| grant.domain == Some(1));
     }
-    let read = |domain| Grant {
+    let read = |domain| DrawnGrant {
         domain: Some(domain),
         group: None,
-        access: Access::Read,
+        access: AccessKind::Read,
         to: None,
-        export: Export::None,
+        export: ExportLevel::None,
     };
     state.regions[4].grants.extend((10..110).map(read));
     state.domains[50].ended = true;
-    let view = View {
+    let view = Excerpt {
         range: space(0, 0xa_0000),
-        ..View::default()
+        ..Excerpt::default()
     };
     let svg = picture_of(state, view);
     legible(&svg);
@@ -305,17 +305,18 @@ fn domains_that_may_do_the_same_share_a_column() {
 fn no_picture_is_larger_than_six_megabytes() {
     let mut state = scenes::server(60, 10);
     for (index, region) in state.regions.iter_mut().enumerate() {
-        let access = |domain: u32| [Access::Read, Access::ReadWrite][(index + domain as usize) % 2];
-        let grants = (1..=60).map(|domain| Grant {
+        let access =
+            |domain: u32| [AccessKind::Read, AccessKind::ReadWrite][(index + domain as usize) % 2];
+        let grants = (1..=60).map(|domain| DrawnGrant {
             domain: Some(domain),
             group: None,
             access: access(domain),
             to: None,
-            export: Export::None,
+            export: ExportLevel::None,
         });
         region.grants = grants.collect();
     }
-    let svg = picture_of(state, View::default());
+    let svg = picture_of(state, Excerpt::default());
     legible(&svg);
     assert!(svg.len() < 6_000_000, "{} bytes", svg.len());
 }
@@ -377,9 +378,9 @@ fn the_theme_can_be_fixed() {
     let style = |theme| {
         let svg = paint(
             &state(),
-            &Options {
+            &PaintOptions {
                 theme,
-                ..Options::default()
+                ..PaintOptions::default()
             },
         );
         svg[svg.find("<style>").unwrap()..svg.find("</style>").unwrap()].to_owned()
@@ -412,7 +413,12 @@ const WHOLE: &str = r#"{"mullion_state": 1, "space": {"start": 0, "end": "0x2000
 
 #[test]
 fn each_way_to_break_a_state_has_its_own_error() {
-    assert!(State::from_json(WHOLE).unwrap().validate().is_ok());
+    assert!(
+        SupervisorState::from_json(WHOLE)
+            .unwrap()
+            .validate()
+            .is_ok()
+    );
     let cases: [Break; 18] = [
         ("\"mullion_state\": 1", "\"mullion_state\": 2", |e| {
             matches!(e, StateError::Version { found: 2 })
@@ -498,8 +504,8 @@ fn each_way_to_break_a_state_has_its_own_error() {
     ];
     for (from, to, expected) in cases {
         assert!(WHOLE.contains(from), "{from}");
-        let error = State::from_json(&WHOLE.replacen(from, to, 1))
-            .and_then(State::validate)
+        let error = SupervisorState::from_json(&WHOLE.replacen(from, to, 1))
+            .and_then(SupervisorState::validate)
             .unwrap_err();
         assert!(expected(&error), "{from} -> {to}: {error}");
     }
@@ -541,8 +547,8 @@ proptest! {
             _ => text.insert(at, byte),
         }
         let text = String::from_utf8(text).unwrap();
-        if let Ok(valid) = State::from_json(&text).and_then(State::validate) {
-            prop_assert!(Document::parse(&paint(&valid, &Options::default())).is_ok());
+        if let Ok(valid) = SupervisorState::from_json(&text).and_then(SupervisorState::validate) {
+            prop_assert!(Document::parse(&paint(&valid, &PaintOptions::default())).is_ok());
         }
     }
 }

@@ -277,7 +277,7 @@ fn processes_of_one_domain_talk_too() {
 }
 
 fn a_domain_talks_to_a_process_of_the_host() {
-    // SAFETY: as above.
+    // SAFETY: the programs of this test keep nothing anywhere.
     let program = unsafe { Program::new("server", server) };
     let options = Options {
         rights: Rights::all(),

@@ -70,7 +70,7 @@ pub const MAIN: &str = "main";
 pub struct DomainConfig {
     /// Where it is.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: DomainKind,
     /// Which exchange heap its processes use; by default the one that its kind has.
     pub heap: Option<ExchangeHeap>,
 }
@@ -78,7 +78,7 @@ pub struct DomainConfig {
 /// Where a protection domain is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum DomainKind {
     /// In the address space of `mullion sip run`: the walls between processes are the language's.
     #[default]
     Same,
@@ -128,7 +128,7 @@ pub struct ProcessConfig {
     pub worker: Option<usize>,
     /// When it is started again.
     #[serde(default)]
-    pub restart: Restart,
+    pub restart: RestartRule,
     /// How long to wait before that, if it failed.
     #[serde(default)]
     pub back_off: BackOff,
@@ -146,7 +146,7 @@ pub struct ProcessConfig {
 /// When a process is started again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Restart {
+pub enum RestartRule {
     /// Never.
     #[default]
     Never,
@@ -368,9 +368,9 @@ impl ProcessConfig {
     /// When it is started again.
     pub fn policy(&self) -> Policy {
         match self.restart {
-            Restart::Never => Policy::Never,
-            Restart::Always => Policy::Always,
-            Restart::OnFailure => Policy::OnFailure {
+            RestartRule::Never => Policy::Never,
+            RestartRule::Always => Policy::Always,
+            RestartRule::OnFailure => Policy::OnFailure {
                 first: self.back_off.first.0,
                 most: self.back_off.most.0,
             },

@@ -8,19 +8,19 @@ use mullion_sip::process::{Exit, SpawnError};
 use mullion_sip::wait::Waiter;
 use thiserror::Error;
 
-use crate::configuration::{DomainConfig, Kind, ProcessConfig};
-use crate::image::Image;
+use crate::configuration::{DomainConfig, DomainKind, ProcessConfig};
+use crate::image::SipImage;
 use crate::in_host::InHost;
-pub use crate::instance::LoadError;
+pub use crate::instance::LibraryLoadError;
 use crate::os_process::OsProcess;
 
 /// A protection domain that can run processes.
-pub trait Domain: Send {
+pub trait SipDomain: Send {
     /// Begins a life of a process.
     ///
     /// # Errors
     /// It does not begin; the supervisor takes it for a failure of the process.
-    fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError>;
+    fn start(&mut self, process: &Process) -> Result<Box<dyn RunningDomain>, DomainStartError>;
 
     /// Every process is being killed, and none is started again: what is left may end at once.
     fn stop(&mut self) {}
@@ -34,11 +34,11 @@ pub struct Process {
     /// What the configuration says of it.
     pub config: ProcessConfig,
     /// Its library, judged.
-    pub image: Arc<Image>,
+    pub image: Arc<SipImage>,
 }
 
 /// A life of a process. Dropping it lets the life go on, with nobody to look at it.
-pub trait Running: Send {
+pub trait RunningDomain: Send {
     /// How it ended, if it has; else `waiter` is woken when it does.
     fn look(&self, waiter: Waiter) -> Option<Exit>;
 
@@ -46,14 +46,14 @@ pub trait Running: Send {
     fn kill(&self);
 
     /// Where it is, if that is in another OS process.
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<ProcessPlace> {
         None
     }
 }
 
 /// A life in another OS process.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ProcessPlace {
     /// What looks at its domain.
     pub(crate) glass: DomainView,
     /// Its number there.
@@ -62,10 +62,10 @@ pub struct Place {
 
 /// Why a process did not begin.
 #[derive(Debug, Error)]
-pub enum LaunchError {
+pub enum DomainStartError {
     /// Its library could not be loaded.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(#[from] LibraryLoadError),
     /// The kernel refused a process.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -102,15 +102,15 @@ pub fn launch(
     config: &DomainConfig,
     processes: &[Arc<Process>],
     workers: Option<NonZeroUsize>,
-) -> Result<Box<dyn Domain>, DomainError> {
+) -> Result<Box<dyn SipDomain>, DomainError> {
     use crate::configuration::ExchangeHeap::{Own, Remapped, Shared};
     match (config.kind, config.heap) {
-        (Kind::Same, Some(Own | Remapped)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
-        (Kind::Same, _) => Ok(Box::new(InHost::default())),
-        (Kind::Process, _) if processes.len() > FILES => {
+        (DomainKind::Same, Some(Own | Remapped)) => Err(DomainError::HeapOfItsOwn(name.to_owned())),
+        (DomainKind::Same, _) => Ok(Box::new(InHost::default())),
+        (DomainKind::Process, _) if processes.len() > FILES => {
             Err(DomainError::TooMany(name.to_owned(), processes.len()))
         }
-        (Kind::Process, heap) => {
+        (DomainKind::Process, heap) => {
             let share = match heap {
                 None | Some(Own) => None,
                 Some(Remapped) => Some(Sharing::Remapped),

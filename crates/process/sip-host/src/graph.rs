@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::view::{ChannelView, ProcessView, RUNNING, View};
+use crate::view::{ChannelView, ProcessView, RUNNING, RunView};
 
 mod place;
 #[cfg(test)]
@@ -52,7 +52,7 @@ struct Bundle {
 type Bundles = BTreeMap<(String, String, String), Bundle>;
 
 /// Paints a view.
-pub fn svg(view: &View) -> String {
+pub fn svg(view: &RunView) -> String {
     let picture = Picture::new(view);
     let mut out = String::new();
     let (width, height) = picture.size();
@@ -77,7 +77,7 @@ pub fn svg(view: &View) -> String {
 }
 
 /// Writes a view as text for Graphviz: a cluster for each domain, full names, and the same words on each line.
-pub fn dot(view: &View) -> String {
+pub fn dot(view: &RunView) -> String {
     let picture = Picture::new(view);
     let mut out = String::from(
         "digraph channels {\n    rankdir=LR;\n    node [shape=box, style=\"rounded,filled\"];\n",
@@ -132,7 +132,7 @@ struct Picture {
 }
 
 impl Picture {
-    fn new(view: &View) -> Picture {
+    fn new(view: &RunView) -> Picture {
         let columns = columns(view);
         let bundles: Vec<_> = bundles(&view.channels).into_iter().collect();
         let (mut nodes, mut names) = (Vec::new(), Vec::new());
@@ -205,7 +205,7 @@ impl Picture {
         );
     }
 
-    fn node(&self, out: &mut String, index: usize, view: &View) {
+    fn node(&self, out: &mut String, index: usize, view: &RunView) {
         let (name, (y, height)) = (&self.names[index], self.places.nodes[index]);
         let (fill, words) = described(view, name);
         let x = MARGIN + PADDING;
@@ -261,7 +261,7 @@ impl Picture {
 }
 
 /// Domains with the names of their processes; in the last place, who holds ends outside of all.
-fn columns(view: &View) -> Vec<(String, Vec<String>)> {
+fn columns(view: &RunView) -> Vec<(String, Vec<String>)> {
     let mut columns = BTreeMap::<&str, Vec<String>>::new();
     for process in &view.processes {
         let column = columns.entry(&process.domain).or_default();
@@ -296,7 +296,7 @@ fn bundles(channels: &[ChannelView]) -> Bundles {
 }
 
 /// What is known of who has this name: a colour, and words.
-fn described(view: &View, name: &str) -> (&'static str, String) {
+fn described(view: &RunView, name: &str) -> (&'static str, String) {
     let found = view.processes.iter().find(|process| process.name == name);
     found.map_or(("#ffffff", String::new()), detail)
 }

@@ -1,6 +1,6 @@
 //! A library's file, judged before any of its code runs.
 //!
-//! Only [`Image::read`] makes an [`Image`], and only an image can be loaded; the bytes that were judged are the
+//! Only [`SipImage::read`] makes an [`SipImage`], and only an image can be loaded; the bytes that were judged are the
 //! bytes that are loaded, whatever becomes of the file. Only the entries that name constructors and destructors are
 //! written over, so that none of them runs.
 
@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use elf::Elf;
-pub use elf::{ElfError, Imports};
+pub use elf::{ElfError, LibraryImports};
 pub(crate) use elf::{Parts, Span};
 
 mod elf;
@@ -27,18 +27,18 @@ pub const LARGEST: u64 = 256 << 20;
 
 /// A library that this host takes.
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct SipImage {
     bytes: Vec<u8>,
     digest: Digest,
     name: String,
     limits: Limits,
-    contracts: Vec<Contract>,
+    contracts: Vec<DeclaredContract>,
     parts: Parts,
 }
 
 /// A contract that a SIP speaks, by its manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Contract {
+pub struct DeclaredContract {
     /// Its name.
     pub name: String,
     /// Its digest.
@@ -53,12 +53,12 @@ pub struct ImageError {
     pub path: PathBuf,
     /// Why.
     #[source]
-    pub reason: Reason,
+    pub reason: ImageReason,
 }
 
 /// Why.
 #[derive(Debug, Error)]
-pub enum Reason {
+pub enum ImageReason {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
@@ -128,35 +128,38 @@ impl std::fmt::Display for What {
     }
 }
 
-impl Image {
+impl SipImage {
     /// Reads and judges a library; if `pinned`, it must have that SHA-256.
     ///
     /// # Errors
-    /// See [`Reason`].
-    pub fn read(path: &Path, pinned: Option<Digest>) -> Result<Image, ImageError> {
+    /// See [`ImageReason`].
+    pub fn read(path: &Path, pinned: Option<Digest>) -> Result<SipImage, ImageError> {
         read_bounded(path)
-            .and_then(|bytes| Image::judge(bytes, pinned))
+            .and_then(|bytes| SipImage::judge(bytes, pinned))
             .map_err(|reason| ImageError {
                 path: path.to_owned(),
                 reason,
             })
     }
 
-    /// Judges bytes; the same as [`Image::read`], wherever they are from.
-    pub(crate) fn judge(bytes: Vec<u8>, pinned: Option<Digest>) -> Result<Image, Reason> {
+    /// Judges bytes; the same as [`SipImage::read`], wherever they are from.
+    pub(crate) fn judge(bytes: Vec<u8>, pinned: Option<Digest>) -> Result<SipImage, ImageReason> {
         let found = Digest(Sha256::digest(&bytes).into());
         if let Some(wanted) = pinned.filter(|wanted| *wanted != found) {
-            return Err(Reason::Changed { wanted, found });
+            return Err(ImageReason::Changed { wanted, found });
         }
         let elf = Elf::parse(&bytes)?;
-        let manifest = manifest::read(elf.section(manifest::SECTION)?.ok_or(Reason::NoManifest)?)?;
+        let manifest = manifest::read(
+            elf.section(manifest::SECTION)?
+                .ok_or(ImageReason::NoManifest)?,
+        )?;
         agrees(&manifest.build)?;
         let parts = elf.parts(manifest::ENTRY)?;
-        let contracts = manifest.contracts.iter().map(|spoken| Contract {
+        let contracts = manifest.contracts.iter().map(|spoken| DeclaredContract {
             name: spoken.name.to_owned(),
             digest: spoken.digest,
         });
-        Ok(Image {
+        Ok(SipImage {
             digest: found,
             name: manifest.name.to_owned(),
             limits: manifest.limits,
@@ -182,7 +185,7 @@ impl Image {
     }
 
     /// The contracts that it speaks.
-    pub fn contracts(&self) -> &[Contract] {
+    pub fn contracts(&self) -> &[DeclaredContract] {
         &self.contracts
     }
 
@@ -206,17 +209,17 @@ impl Image {
     }
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>, Reason> {
+fn read_bounded(path: &Path) -> Result<Vec<u8>, ImageReason> {
     // To open a pipe that nobody writes would wait.
     let mut how = File::options();
     let file = how.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(Reason::NotAFile);
+        return Err(ImageReason::NotAFile);
     }
     let length = metadata.len();
     if length > LARGEST {
-        return Err(Reason::TooLarge(length));
+        return Err(ImageReason::TooLarge(length));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     file.take(LARGEST).read_to_end(&mut bytes)?;
@@ -224,7 +227,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, Reason> {
 }
 
 /// Whether a library was built with what this host was.
-fn agrees(theirs: &Build) -> Result<(), Reason> {
+fn agrees(theirs: &Build) -> Result<(), ImageReason> {
     const REBUILD: &str = "build it with the host's toolchain";
     const SOURCES: &str = "build it against the same version of mullion-sip";
     const LAYOUT: &str =
@@ -253,7 +256,7 @@ fn agrees(theirs: &Build) -> Result<(), Reason> {
         .find(|(_, theirs, ours, _)| theirs != ours)
     {
         None => Ok(()),
-        Some((what, theirs, ours, advice)) => Err(Reason::Differs {
+        Some((what, theirs, ours, advice)) => Err(ImageReason::Differs {
             what,
             theirs,
             ours,

@@ -8,7 +8,7 @@ use mullion_sip::wait::Waiter;
 use mullion_sip_hosting::Host;
 use mullion_sip_hosting::enter_kernel_as_host;
 
-use crate::domain::{Domain, LaunchError, Process, Running};
+use crate::domain::{DomainStartError, Process, RunningDomain, SipDomain};
 use crate::instance::Instance;
 
 /// Instances of libraries that no process has, by name of the process.
@@ -33,8 +33,8 @@ struct Life {
     idle: Idle,
 }
 
-impl Domain for InHost {
-    fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError> {
+impl SipDomain for InHost {
+    fn start(&mut self, process: &Process) -> Result<Box<dyn RunningDomain>, DomainStartError> {
         // Without a host's power nothing is started at all.
         if let Some(host) = Host::here() {
             host.end_sleepers();
@@ -90,7 +90,7 @@ fn main(launch: usize) {
     (launch.instance.main())(&launch.arguments);
 }
 
-impl Running for Life {
+impl RunningDomain for Life {
     fn look(&self, waiter: Waiter) -> Option<Exit> {
         let exit = self.child.look(Some(waiter))?;
         if let Some(launch) = lock(&self.launch).take() {

@@ -20,11 +20,11 @@ use mullion_sip::manifest::ENTRY;
 use mullion_sip::separate::{self, Entry, EntryFunction, Template};
 use thiserror::Error;
 
-use crate::image::{Image, Span};
+use crate::image::{SipImage, Span};
 
 /// Why a judged library could not be loaded.
 #[derive(Debug, Error)]
-pub enum LoadError {
+pub enum LibraryLoadError {
     /// No memory for its bytes.
     #[error("no memory file for the library: {0}")]
     Memory(#[from] io::Error),
@@ -53,17 +53,17 @@ pub(crate) struct Instance {
 // SAFETY: the pointers are to memory that stays; what is behind them is touched by `renew` alone, whose caller
 // promises that nobody else uses it.
 unsafe impl Send for Instance {}
-// SAFETY: as above.
+// SAFETY: a reference to it gives numbers alone; `renew` asks for the instance alone.
 unsafe impl Sync for Instance {}
 
 impl Instance {
     /// Loads a library. It stays loaded.
     ///
     /// # Errors
-    /// See [`LoadError`].
-    pub(crate) fn load(image: &Image) -> Result<&'static Instance, LoadError> {
+    /// See [`LibraryLoadError`].
+    pub(crate) fn load(image: &SipImage) -> Result<&'static Instance, LibraryLoadError> {
         if !has_fixed_locals() {
-            return Err(LoadError::Locals);
+            return Err(LibraryLoadError::Locals);
         }
         // Nobody can change it, and each such file is another library to the loader.
         let file = sealed(image.name(), &image.silenced())?;
@@ -72,20 +72,20 @@ impl Instance {
         // SAFETY: loading runs constructors of the library. The image was judged, and names none any more.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(LoadError::Refused(last_error()));
+            return Err(LibraryLoadError::Refused(last_error()));
         }
         let base = base_of(handle)?;
         let name = CString::new(ENTRY).unwrap_or_default();
         // SAFETY: the library is open, the name a C string.
         let entry = unsafe { libc::dlsym(handle, name.as_ptr()) };
         if entry.is_null() {
-            return Err(LoadError::Refused(last_error()));
+            return Err(LibraryLoadError::Refused(last_error()));
         }
         // SAFETY: a function of that name in a library whose manifest names the same sources of `mullion-sip`, the
         // same compiler and layout has this type. Whoever made the file by other means is trusted with it.
         let attach = unsafe { std::mem::transmute::<*mut c_void, EntryFunction>(entry) };
         // SAFETY: the manifest agrees, and this is the first call.
-        let entry = unsafe { attach(kernel()) }.ok_or(LoadError::Version)?;
+        let entry = unsafe { attach(kernel()) }.ok_or(LibraryLoadError::Version)?;
         let parts = image.parts();
         let locals = parts.locals;
         // SAFETY: the library's own image, which was found to lie in it, and stays.
@@ -145,12 +145,12 @@ struct LinkMap {
 }
 
 /// Where a library's address 0 is.
-fn base_of(handle: *mut c_void) -> Result<*mut u8, LoadError> {
+fn base_of(handle: *mut c_void) -> Result<*mut u8, LibraryLoadError> {
     let mut map = ptr::null::<LinkMap>();
     // SAFETY: the library is open, and the answer is a pointer to its record, which lives as long as it is.
     unsafe {
         if libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 {
-            return Err(LoadError::Refused(last_error()));
+            return Err(LibraryLoadError::Refused(last_error()));
         }
         Ok((*map).base)
     }
@@ -160,7 +160,7 @@ fn base_of(handle: *mut c_void) -> Result<*mut u8, LoadError> {
 /// The span is of a library at `base`, readable, and nobody writes it.
 unsafe fn copy_of(base: *mut u8, span: Span) -> (*mut u8, Box<[u8]>) {
     let at = base.wrapping_add(span.start as usize);
-    // SAFETY: by the caller.
+    // SAFETY: the span is of the library, readable, and nobody writes it, as this function demands.
     let now = unsafe { slice::from_raw_parts(at, span.bytes as usize) };
     (at, now.into())
 }

@@ -30,8 +30,8 @@ pub mod supervisor;
 pub mod view;
 
 pub use configuration::Configuration;
-pub use image::{Image, ImageError};
+pub use image::{ImageError, SipImage};
 pub use mullion_sip_hosting::Host;
 pub use os_process::enter;
-pub use supervisor::Supervisor;
-pub use view::View;
+pub use supervisor::SipSupervisor;
+pub use view::RunView;

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mullion_hip::{DomainView, LineSeen, MemorySeen, Sharing, groups};
-use mullion_picture::{Domain, Records, State};
+use mullion_picture::{DrawnDomain, Records, SupervisorState};
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{Kind, RecordsWriter};
 use mullion_sip_hosting::Host;
@@ -41,7 +41,7 @@ const HOST: u64 = 0;
 ///
 /// # Errors
 /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
-pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<State, Error> {
+pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<SupervisorState, Error> {
     let supervisor = Supervisor::with(Range::everything(), Recorder::new(), Family, Order::Strict);
     let mut records = Records::new(supervisor);
     records.name(DomainId::SUPERVISOR, "host");
@@ -51,13 +51,13 @@ pub(crate) fn state(host: &Host, standings: &[Standing]) -> Result<State, Error>
 }
 
 /// Adds the processes that have no life now, which have no memory either, and are marked as ended.
-fn with_ended(mut state: State, standings: &[Standing]) -> State {
+fn with_ended(mut state: SupervisorState, standings: &[Standing]) -> SupervisorState {
     let ids = state.domains.iter().map(|domain| domain.id);
     let free = ids.max().map_or(0, |highest| highest + 1);
     let ended = standings
         .iter()
         .filter(|standing| standing.state != RUNNING);
-    let ended = (free..).zip(ended).map(|(id, standing)| Domain {
+    let ended = (free..).zip(ended).map(|(id, standing)| DrawnDomain {
         id,
         parent: Some(DomainId::SUPERVISOR.get()),
         name: standing.name.to_owned(),

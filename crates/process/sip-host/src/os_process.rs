@@ -21,13 +21,13 @@ use mullion_sip::process::{Exit, Home, Limits, Options, Rights};
 use mullion_sip::wait::Waiter;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Domain, LaunchError, Place, Process, Running};
-use crate::image::Image;
+use crate::domain::{DomainStartError, Process, ProcessPlace, RunningDomain, SipDomain};
+use crate::image::SipImage;
 use crate::in_host;
 use crate::instance::Instance;
 
 /// If this program has been started to be a domain: is it, and does not return. To be called first thing in
-/// `main` by whoever makes a [`Supervisor`](crate::Supervisor), before anything has opened a file or started a thread.
+/// `main` by whoever makes a [`SipSupervisor`](crate::SipSupervisor), before anything has opened a file or started a thread.
 pub fn enter() {
     mullion_hip::enter(load);
 }
@@ -105,7 +105,7 @@ fn load(configuration: &str, files: Vec<OwnedFd>) -> Result<Vec<Member>, String>
 fn member(part: Part, file: OwnedFd) -> Result<Member, String> {
     let of = |error: &dyn std::fmt::Display| format!("processes.{}: {error}", part.name);
     let bytes = contents(file).map_err(|error| of(&error))?;
-    let image = Image::judge(bytes, Some(Digest(part.digest))).map_err(|error| of(&error))?;
+    let image = SipImage::judge(bytes, Some(Digest(part.digest))).map_err(|error| of(&error))?;
     let instance = Instance::load(&image).map_err(|error| of(&error))?;
     let name: &'static str = part.name.clone().leak();
     let options = part.options();
@@ -155,7 +155,7 @@ impl OsProcess {
     }
 
     /// The OS process, which is started if there is none.
-    fn domain(&mut self) -> Result<&Idle, LaunchError> {
+    fn domain(&mut self) -> Result<&Idle, DomainStartError> {
         if self
             .lives
             .as_ref()
@@ -169,9 +169,9 @@ impl OsProcess {
                 self.files = self.members.iter().map(file).collect::<Result<_, _>>()?;
             }
             let launched = launch_idle(&self.launch());
-            self.lives = Some(launched.map_err(|error| LaunchError::Domain(error.into()))?);
+            self.lives = Some(launched.map_err(|error| DomainStartError::Domain(error.into()))?);
         }
-        self.lives.as_ref().ok_or(LaunchError::Unknown)
+        self.lives.as_ref().ok_or(DomainStartError::Unknown)
     }
 
     fn launch(&self) -> Launch {
@@ -197,13 +197,13 @@ impl OsProcess {
     }
 }
 
-impl Domain for OsProcess {
-    fn start(&mut self, process: &Process) -> Result<Box<dyn Running>, LaunchError> {
+impl SipDomain for OsProcess {
+    fn start(&mut self, process: &Process) -> Result<Box<dyn RunningDomain>, DomainStartError> {
         let place = self.members.iter().position(|one| one.name == process.name);
-        let place = place.ok_or(LaunchError::Unknown)?;
+        let place = place.ok_or(DomainStartError::Unknown)?;
         let domain = self.domain()?;
         let life = domain.start(place as u32);
-        let place = Place {
+        let place = ProcessPlace {
             glass: domain.glass(),
             life: life.number(),
         };
@@ -217,10 +217,10 @@ impl Domain for OsProcess {
 
 struct Lives {
     life: Life,
-    place: Place,
+    place: ProcessPlace,
 }
 
-impl Running for Lives {
+impl RunningDomain for Lives {
     fn look(&self, waiter: Waiter) -> Option<Exit> {
         self.life.look(waiter)
     }
@@ -229,7 +229,7 @@ impl Running for Lives {
         self.life.kill();
     }
 
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<ProcessPlace> {
         Some(self.place.clone())
     }
 }

@@ -96,7 +96,7 @@ fn serve(
     let accept = move || {
         loop {
             let end = Parcel::pack(service.accept());
-            let place = Place::take(&open);
+            let place = ProcessPlace::take(&open);
             let answer = Arc::clone(&answer);
             if place.is_full() {
                 continue;
@@ -124,16 +124,16 @@ fn serve(
 }
 
 /// One of a service's channels, while it lives.
-struct Place {
+struct ProcessPlace {
     open: Arc<AtomicUsize>,
     before: usize,
 }
 
-impl Place {
-    fn take(open: &Arc<AtomicUsize>) -> Place {
+impl ProcessPlace {
+    fn take(open: &Arc<AtomicUsize>) -> ProcessPlace {
         let before = open.fetch_add(1, Ordering::Relaxed);
         let open = Arc::clone(open);
-        Place { open, before }
+        ProcessPlace { open, before }
     }
 
     fn is_full(&self) -> bool {
@@ -141,7 +141,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProcessPlace {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::supervisor::Watch;
-use crate::view::View;
+use crate::view::RunView;
 
 /// Views are no longer than this.
 const LARGEST: u64 = 64 << 20;
@@ -52,16 +52,16 @@ pub fn default_path() -> io::Result<PathBuf> {
 /// A socket that is served, and removed when this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct Status {
+pub struct RunStatus {
     path: PathBuf,
 }
 
-impl Status {
+impl RunStatus {
     /// Serves views on a socket, by a thread of its own.
     ///
     /// # Errors
     /// Another supervisor serves it, or the system refuses it.
-    pub fn serve(path: &Path, watch: Watch) -> io::Result<Status> {
+    pub fn serve(path: &Path, watch: Watch) -> io::Result<RunStatus> {
         if UnixStream::connect(path).is_ok() {
             let text = format!(
                 "{} is served by another `mullion sip run`; name one with --status",
@@ -82,13 +82,13 @@ impl Status {
                     let _ = connection.and_then(|connection| answer(connection, &watch));
                 }
             })?;
-        Ok(Status {
+        Ok(RunStatus {
             path: path.to_owned(),
         })
     }
 }
 
-impl Drop for Status {
+impl Drop for RunStatus {
     fn drop(&mut self) {
         // Gone already is as good.
         let _ = std::fs::remove_file(&self.path);
@@ -111,7 +111,7 @@ fn answer(mut connection: UnixStream, watch: &Watch) -> io::Result<()> {
 ///
 /// # Errors
 /// Nobody serves the socket, or what comes is no view.
-pub fn ask(path: &Path) -> io::Result<View> {
+pub fn ask(path: &Path) -> io::Result<RunView> {
     Ok(serde_json::from_slice(&answer_to(path, b"view")?)?)
 }
 

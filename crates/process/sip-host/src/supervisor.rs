@@ -19,15 +19,15 @@ use mullion_sip_hosting::{Deputy, Host, HostError, Start, StartError};
 use thiserror::Error;
 
 use crate::configuration::Configuration;
-use crate::domain::{self, Domain, DomainError, LaunchError, Process, Running};
-use crate::image::{Image, ImageError};
+use crate::domain::{self, DomainError, DomainStartError, Process, RunningDomain, SipDomain};
+use crate::image::{ImageError, SipImage};
 use crate::map;
 use crate::services::{self, ServiceError};
-use crate::view::{self, Standing, View};
+use crate::view::{self, RunView, Standing};
 
 /// Why nothing was started.
 #[derive(Debug, Error)]
-pub enum SetupError {
+pub enum RunSetupError {
     /// A library was refused.
     #[error("processes.{process}: {error}")]
     Image {
@@ -72,8 +72,8 @@ pub struct Disagreement {
 
 /// Processes with their domains, ready to run.
 #[allow(missing_debug_implementations)]
-pub struct Supervisor {
-    domains: BTreeMap<String, Box<dyn Domain>>,
+pub struct SipSupervisor {
+    domains: BTreeMap<String, Box<dyn SipDomain>>,
     processes: Vec<Supervised>,
     stop: Stop,
     watch: Watch,
@@ -90,20 +90,20 @@ pub struct Watch {
 
 impl Watch {
     /// What there is now. Workers are asked, so it may take a moment.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> RunView {
         let standings = self.lock().clone();
         match self.deputy.enter() {
             Ok(host) => view::look(&host, self.began, &standings),
             // A worker would wait for itself.
-            Err(HostError::Worker | HostError::Begun) => View::default(),
+            Err(HostError::Worker | HostError::Begun) => RunView::default(),
         }
     }
 
     /// Who may touch which memory now. As for a view.
     ///
     /// # Errors
-    /// See [`MapError`].
-    pub fn map(&self) -> Result<mullion_picture::State, MapError> {
+    /// See [`PictureError`].
+    pub fn map(&self) -> Result<mullion_picture::SupervisorState, PictureError> {
         let standings = self.lock().clone();
         Ok(map::state(&self.deputy.enter()?, &standings)?)
     }
@@ -117,7 +117,7 @@ impl Watch {
 
 /// Why there is no map.
 #[derive(Debug, Error)]
-pub enum MapError {
+pub enum PictureError {
     /// A process was made or ended while it was looked at, so that its memory seemed to be two processes'.
     #[error(transparent)]
     Moved(#[from] mullion_supervisor::Error),
@@ -161,7 +161,7 @@ struct Supervised {
 
 enum State {
     /// It lives.
-    Running(Box<dyn Running>),
+    Running(Box<dyn RunningDomain>),
     /// It is to live again at that time.
     Until(Instant),
     /// It does not live again.
@@ -170,7 +170,7 @@ enum State {
 
 /// How a process stood at the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Its name.
     pub name: String,
     /// How its last life ended; nothing if none began.
@@ -179,23 +179,23 @@ pub struct Outcome {
     pub restarts: u64,
 }
 
-impl Supervisor {
+impl SipSupervisor {
     /// Judges everything that the configuration names, and starts nothing. What runs later runs by the power of `host`.
     ///
     /// # Errors
-    /// See [`SetupError`].
-    pub fn new(host: &Host, configuration: &Configuration) -> Result<Supervisor, SetupError> {
+    /// See [`RunSetupError`].
+    pub fn new(host: &Host, configuration: &Configuration) -> Result<SipSupervisor, RunSetupError> {
         let mut groups = BTreeMap::<&str, Vec<Arc<Process>>>::new();
         let mut processes = Vec::new();
-        let mut images = HashMap::<_, Arc<Image>>::new();
+        let mut images = HashMap::<_, Arc<SipImage>>::new();
         for (name, config) in &configuration.processes {
             let pinned = config.sha256.map(|pinned| pinned.0);
             // Processes of one library share what was read of it.
             let image = match images.entry((&config.library, pinned)) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(new) => {
-                    let read = Image::read(&config.library, pinned);
-                    let image = read.map_err(|error| SetupError::Image {
+                    let read = SipImage::read(&config.library, pinned);
+                    let image = read.map_err(|error| RunSetupError::Image {
                         process: name.clone(),
                         error,
                     })?;
@@ -233,7 +233,7 @@ impl Supervisor {
             services::offer(name, config)?;
         }
         let deputy = Arc::new(host.deputy());
-        Ok(Supervisor {
+        Ok(SipSupervisor {
             domains,
             processes,
             stop: Stop::default(),
@@ -257,7 +257,7 @@ impl Supervisor {
     }
 
     /// Runs everything until nothing lives or is to live again.
-    pub fn run(mut self) -> Vec<Outcome> {
+    pub fn run(mut self) -> Vec<RunOutcome> {
         // Without it, which is so on a worker alone, no life begins: each says so.
         let _host = self.deputy.enter();
         let waiter = wait::current();
@@ -294,7 +294,7 @@ impl Supervisor {
                 None => wait::park(),
             }
         }
-        let outcome = |one: Supervised| Outcome {
+        let outcome = |one: Supervised| RunOutcome {
             name: one.process.name.to_owned(),
             exit: one.last,
             restarts: one.restarts,
@@ -312,12 +312,12 @@ impl Supervisor {
 }
 
 impl Supervised {
-    fn begin(&mut self, domains: &mut BTreeMap<String, Box<dyn Domain>>) {
+    fn begin(&mut self, domains: &mut BTreeMap<String, Box<dyn SipDomain>>) {
         let (process, domain) = (self.process.name, self.process.config.domain().to_owned());
         self.began = Instant::now();
         let started = match domains.get_mut(&domain) {
             Some(domain) => domain.start(&self.process),
-            None => Err(LaunchError::Unknown),
+            None => Err(DomainStartError::Unknown),
         };
         match started {
             Ok(running) => {
@@ -334,7 +334,7 @@ impl Supervised {
     /// Looks how it is, and does what is due: whether anything was.
     fn turn(
         &mut self,
-        domains: &mut BTreeMap<String, Box<dyn Domain>>,
+        domains: &mut BTreeMap<String, Box<dyn SipDomain>>,
         waiter: Waiter,
         stopping: bool,
     ) -> bool {
@@ -448,14 +448,14 @@ fn shown(text: &str) -> String {
 }
 
 /// Every two libraries that speak a contract of the same name mean the same.
-fn compare_contracts(processes: &[Supervised]) -> Result<(), SetupError> {
+fn compare_contracts(processes: &[Supervised]) -> Result<(), RunSetupError> {
     let mut known = BTreeMap::<&str, (&Process, Digest)>::new();
     for one in processes {
         for contract in one.process.image.contracts() {
             let entry = known.entry(&contract.name);
             let (first, ours) = *entry.or_insert((&one.process, contract.digest));
             if ours != contract.digest {
-                return Err(SetupError::Contracts(Box::new(Disagreement {
+                return Err(RunSetupError::Contracts(Box::new(Disagreement {
                     contract: contract.name.clone(),
                     first: first.config.library.clone(),
                     ours,
@@ -469,7 +469,7 @@ fn compare_contracts(processes: &[Supervised]) -> Result<(), SetupError> {
 }
 
 /// Whether all went well: each process's last life ended as it wanted to.
-pub fn succeeded(outcomes: &[Outcome]) -> bool {
+pub fn succeeded(outcomes: &[RunOutcome]) -> bool {
     let well = |exit: Exit| exit.cause.is_success();
     outcomes
         .iter()

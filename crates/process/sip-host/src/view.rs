@@ -13,11 +13,11 @@ use mullion_sip::process::{End, Limits, Statistics};
 use mullion_sip_hosting::{Host, remote};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Place;
+use crate::domain::ProcessPlace;
 
 /// Everything at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct View {
+pub struct RunView {
     /// Seconds since the supervisor began.
     pub seconds: f64,
     /// The processes, in the order of their names.
@@ -59,7 +59,7 @@ pub struct ProcessView {
     pub exchange_limit: u64,
     /// Messages that this life has sent.
     pub messages: u64,
-    /// The same per second, between two views: who compares them fills it in ([`View::compare`]).
+    /// The same per second, between two views: who compares them fills it in ([`RunView::compare`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages_per_second: Option<f64>,
 }
@@ -81,9 +81,9 @@ pub struct ChannelView {
     pub to_client: u32,
 }
 
-impl View {
+impl RunView {
     /// Fills in what has happened since an earlier view: of processes that live the same life, as far as counts tell.
-    pub fn compare(&mut self, before: &View) {
+    pub fn compare(&mut self, before: &RunView) {
         let seconds = self.seconds - before.seconds;
         let earlier: HashMap<&str, &ProcessView> = before
             .processes
@@ -112,12 +112,12 @@ pub(crate) struct Standing {
     pub(crate) state: &'static str,
     pub(crate) restarts: u64,
     pub(crate) limits: Limits,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<ProcessPlace>,
     pub(crate) last_end: Option<String>,
 }
 
 /// Looks.
-pub(crate) fn look(host: &Host, began: Instant, standings: &[Standing]) -> View {
+pub(crate) fn look(host: &Host, began: Instant, standings: &[Standing]) -> RunView {
     let here = Here::look(host);
     let others = others(standings);
     let mut channels = Channels::default();
@@ -125,7 +125,7 @@ pub(crate) fn look(host: &Host, began: Instant, standings: &[Standing]) -> View 
     others.iter().for_each(|other| other.add_to(&mut channels));
     let processes = standings.iter().map(|standing| {
         let view = named(standing);
-        let other = |place: &Place| others.iter().find(|other| other.glass.is(&place.glass));
+        let other = |place: &ProcessPlace| others.iter().find(|other| other.glass.is(&place.glass));
         match &standing.place {
             Some(place) => {
                 other(place).map_or_else(|| view.clone(), |other| other.fill(&view, place))
@@ -133,7 +133,7 @@ pub(crate) fn look(host: &Host, began: Instant, standings: &[Standing]) -> View 
             None => here.fill(view),
         }
     });
-    View {
+    RunView {
         seconds: began.elapsed().as_secs_f64(),
         processes: processes.collect(),
         channels: channels.finish(),
@@ -240,7 +240,7 @@ fn others(standings: &[Standing]) -> Vec<Other> {
 }
 
 impl Other {
-    fn fill(&self, view: &ProcessView, place: &Place) -> ProcessView {
+    fn fill(&self, view: &ProcessView, place: &ProcessPlace) -> ProcessView {
         let mut all = self.seen.iter().flat_map(|seen| &seen.processes);
         let Some(seen) = all.find(|seen| seen.life == place.life) else {
             return ProcessView {
@@ -342,7 +342,7 @@ mod tests {
             silent,
             ..ProcessView::default()
         };
-        let view = |seconds, processes| View {
+        let view = |seconds, processes| RunView {
             seconds,
             processes,
             channels: Vec::new(),
@@ -360,7 +360,7 @@ mod tests {
             process("fallen silent", 0, 0, true),
             process("new", 40, 0, false),
         ];
-        let rates = |view: &View| -> Vec<_> {
+        let rates = |view: &RunView| -> Vec<_> {
             let all = view.processes.iter();
             all.map(|process| process.messages_per_second).collect()
         };

@@ -18,19 +18,19 @@ use std::time::{Duration, Instant};
 use arranged::{configuration, every_end_is_told};
 use host::host;
 use listed::{listed, run};
-use mullion_picture::{Access, Label, Region, State};
+use mullion_picture::{AccessKind, Label, Region, SupervisorState};
 use mullion_sip::process::Cause;
 use mullion_sip_host::domain::DomainError;
-use mullion_sip_host::supervisor::{Outcome, SetupError, Stop, Watch};
-use mullion_sip_host::view::{ProcessView, View};
-use mullion_sip_host::{Supervisor, graph};
+use mullion_sip_host::supervisor::{RunOutcome, RunSetupError, Stop, Watch};
+use mullion_sip_host::view::{ProcessView, RunView};
+use mullion_sip_host::{SipSupervisor, graph};
 use rustix::process::{Pid, Signal, kill_process};
 
-fn setup(text: &str) -> Result<Supervisor, SetupError> {
-    Supervisor::new(&host(), &configuration(text))
+fn setup(text: &str) -> Result<SipSupervisor, RunSetupError> {
+    SipSupervisor::new(&host(), &configuration(text))
 }
 
-fn ready(text: &str) -> Supervisor {
+fn ready(text: &str) -> SipSupervisor {
     setup(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -38,7 +38,7 @@ fn ready(text: &str) -> Supervisor {
 struct Run {
     watch: Watch,
     stop: Stop,
-    running: std::thread::JoinHandle<Vec<Outcome>>,
+    running: std::thread::JoinHandle<Vec<RunOutcome>>,
 }
 
 impl Run {
@@ -52,7 +52,7 @@ impl Run {
     }
 
     /// A view that is as wanted.
-    fn until(&self, wanted: impl Fn(&View) -> bool) -> View {
+    fn until(&self, wanted: impl Fn(&RunView) -> bool) -> RunView {
         loop {
             let view = self.watch.view();
             if wanted(&view) {
@@ -63,13 +63,13 @@ impl Run {
         }
     }
 
-    fn end(self) -> Vec<Outcome> {
+    fn end(self) -> Vec<RunOutcome> {
         self.stop.stop();
         self.running.join().expect("no panic")
     }
 }
 
-fn process<'a>(view: &'a View, name: &str) -> Option<&'a ProcessView> {
+fn process<'a>(view: &'a RunView, name: &str) -> Option<&'a ProcessView> {
     view.processes.iter().find(|process| process.name == name)
 }
 
@@ -211,7 +211,7 @@ fn an_end_that_has_travelled_is_seen_where_it_is() {
             text = text.replace(name, kind);
         }
         let run = Run::of(&text);
-        let talks = |view: &View| {
+        let talks = |view: &RunView| {
             let [channel] = &view.channels[..] else {
                 return false;
             };
@@ -276,14 +276,14 @@ fn memory_in_common_is_shown_with_who_can_touch_it() {
 }
 
 /// Who may write there, in the order of their names.
-fn writers_of<'a>(state: &'a State, label: &Label) -> BTreeSet<&'a str> {
+fn writers_of<'a>(state: &'a SupervisorState, label: &Label) -> BTreeSet<&'a str> {
     let there = |region: &&Region| region.start < label.end && label.start < region.end;
     let grants = state
         .regions
         .iter()
         .filter(there)
         .flat_map(|region| &region.grants);
-    let writes = grants.filter(|grant| grant.access == Access::ReadWrite);
+    let writes = grants.filter(|grant| grant.access == AccessKind::ReadWrite);
     let name = |id: u32| state.domains.iter().find(|domain| domain.id == id);
     let named = writes.filter_map(|grant| name(grant.domain?));
     named.map(|domain| &*domain.name).collect()
@@ -328,7 +328,7 @@ fn a_process_is_started_again_within_its_domain() {
         domain = "wall"
         "#,
     );
-    let lives = |view: &View| process(view, "mayfly").map_or(0, |mayfly| mayfly.restarts);
+    let lives = |view: &RunView| process(view, "mayfly").map_or(0, |mayfly| mayfly.restarts);
     let before = run
         .until(|view| process(view, "sleeper").is_some_and(|sleeper| sleeper.os_process.is_some()));
     let after = run.until(|view| lives(view) > lives(&before) + 50);
@@ -338,7 +338,7 @@ fn a_process_is_started_again_within_its_domain() {
         .map(|process| process.last_end.as_deref())
         .collect();
     assert_eq!(ends, [Some("Exited(3)"), None]);
-    let number = |view: &View| process(view, "sleeper").and_then(|process| process.os_process);
+    let number = |view: &RunView| process(view, "sleeper").and_then(|process| process.os_process);
     assert!(number(&after).is_some());
     assert_eq!(number(&after), number(&before));
     run.end();
@@ -372,7 +372,7 @@ fn a_domain_that_is_killed_is_started_again() {
         "#,
     );
     for life in 0..3 {
-        let talks = |view: &View, client: &str| {
+        let talks = |view: &RunView, client: &str| {
             view.channels.iter().any(|channel| {
                 channel.client.as_deref() == Some(client)
                     && channel.server.as_deref() == Some("echo")
@@ -415,7 +415,7 @@ fn a_run_is_stopped_while_a_domain_begins_again() {
             restart = "always"
             "#,
         );
-        let lives = |view: &View| process(view, "echo").and_then(|echo| echo.os_process);
+        let lives = |view: &RunView| process(view, "echo").and_then(|echo| echo.os_process);
         let domain = lives(&run.until(|view| lives(view).is_some()));
         let domain = domain.and_then(|number| Pid::from_raw(number.cast_signed()));
         kill_process(domain.expect("a number"), Signal::KILL).expect("it lives");
@@ -462,7 +462,7 @@ fn what_there_is_not_is_said() {
     let text = ECHO.replace("\"same\"", "\"same\"\n    heap = \"own\"");
     assert!(matches!(
         setup(&text).err(),
-        Some(SetupError::Domain(DomainError::HeapOfItsOwn(domain))) if domain == "service"
+        Some(RunSetupError::Domain(DomainError::HeapOfItsOwn(domain))) if domain == "service"
     ));
 }
 

@@ -15,17 +15,17 @@ use arranged::configuration;
 use built::library;
 use host::host;
 use mullion_sip::process::Cause;
-use mullion_sip_host::image::{ElfError, Image, Imports, Reason};
-use mullion_sip_host::supervisor::Outcome;
-use mullion_sip_host::{Host, Supervisor};
+use mullion_sip_host::image::{ElfError, ImageReason, LibraryImports, SipImage};
+use mullion_sip_host::supervisor::RunOutcome;
+use mullion_sip_host::{Host, SipSupervisor};
 
-fn run(text: &str) -> Vec<Outcome> {
-    let supervisor = Supervisor::new(&host(), &configuration(text));
+fn run(text: &str) -> Vec<RunOutcome> {
+    let supervisor = SipSupervisor::new(&host(), &configuration(text));
     supervisor.unwrap_or_else(|error| panic!("{error}")).run()
 }
 
 /// A process of the attacker's for each way, and one that has to live through it all.
-fn attack(ways: &[&str]) -> Vec<Outcome> {
+fn attack(ways: &[&str]) -> Vec<RunOutcome> {
     let mut text =
         "[processes.neighbour]\nlibrary = \"odd\"\narguments = [\"nap\"]\nworker = 0\n".to_owned();
     for (number, way) in ways.iter().enumerate() {
@@ -84,9 +84,9 @@ const WAYS: [&str; 44] = [
     "loop-of-caught", "exit-thread",
 ];
 
-fn imports(path: &Path) -> Imports {
-    match Image::read(path, None).map_err(|error| error.reason) {
-        Err(Reason::Elf(ElfError::Imports(imports))) => imports,
+fn imports(path: &Path) -> LibraryImports {
+    match SipImage::read(path, None).map_err(|error| error.reason) {
+        Err(ImageReason::Elf(ElfError::Imports(imports))) => imports,
         other => panic!("{:?}", other.err()),
     }
 }
@@ -287,8 +287,8 @@ fn who_exports_more_than_the_entry_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("lib.so");
     std::fs::write(&path, changed).expect("written");
-    match Image::read(&path, None).map_err(|error| error.reason) {
-        Err(Reason::Elf(ElfError::Export(name))) => assert_eq!(name, "open64"),
+    match SipImage::read(&path, None).map_err(|error| error.reason) {
+        Err(ImageReason::Elf(ElfError::Export(name))) => assert_eq!(name, "open64"),
         other => panic!("{:?}", other.err()),
     }
 }

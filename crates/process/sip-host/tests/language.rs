@@ -12,11 +12,11 @@ use arranged::configuration;
 use built::library;
 use host::host;
 use mullion_sip::process::Cause;
-use mullion_sip_host::Supervisor;
-use mullion_sip_host::image::Image;
+use mullion_sip_host::SipSupervisor;
+use mullion_sip_host::image::SipImage;
 
-fn setup(text: &str) -> Supervisor {
-    Supervisor::new(&host(), &configuration(text)).unwrap_or_else(|error| panic!("{error}"))
+fn setup(text: &str) -> SipSupervisor {
+    SipSupervisor::new(&host(), &configuration(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// How a process ends that is told to try something.
@@ -71,7 +71,7 @@ fn numbers_are_not_taken_for_a_vector() {
 #[test]
 fn libraries_have_thread_locals_of_their_own_only() {
     for name in ["odd", "echo", "hello", "numbers", "pointers"] {
-        Image::read(&library(name), None).unwrap_or_else(|error| panic!("{error}"));
+        SipImage::read(&library(name), None).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

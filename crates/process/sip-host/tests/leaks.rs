@@ -12,7 +12,7 @@ use std::time::Duration;
 use built::library;
 use host::host;
 use mullion_sip::exchange::census;
-use mullion_sip_host::{Configuration, Supervisor};
+use mullion_sip_host::{Configuration, SipSupervisor};
 
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").expect("of this system");
@@ -45,7 +45,7 @@ fn a_thousand_lives_leak_nothing() {
         process.library = library("odd");
     }
     let supervisor =
-        Supervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
+        SipSupervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
     let before = census().in_use;
     let (stop, watch) = (supervisor.stop(), supervisor.watch());
     let supervising = std::thread::spawn(|| supervisor.run());

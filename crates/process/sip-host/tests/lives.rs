@@ -14,17 +14,17 @@ use std::time::Duration;
 use arranged::{configuration, every_end_is_told};
 use host::host;
 use mullion_sip::process::Cause;
-use mullion_sip_host::Supervisor;
-use mullion_sip_host::supervisor::Outcome;
+use mullion_sip_host::SipSupervisor;
+use mullion_sip_host::supervisor::RunOutcome;
 
 /// Names are the program's: tests that bind `/echo` go one after another.
 static ECHO: Mutex<()> = Mutex::new(());
 
-fn setup(text: &str) -> Supervisor {
-    Supervisor::new(&host(), &configuration(text)).unwrap_or_else(|error| panic!("{error}"))
+fn setup(text: &str) -> SipSupervisor {
+    SipSupervisor::new(&host(), &configuration(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn all_well(outcomes: &[Outcome]) {
+fn all_well(outcomes: &[RunOutcome]) {
     for outcome in outcomes {
         let well = outcome
             .exit
@@ -126,7 +126,7 @@ fn the_map_marks_what_has_ended() {
                 .iter()
                 .all(|grant| grant.domain != Some(gone.id))
     }));
-    let picture = mullion_picture::paint(&state, &mullion_picture::Options::default());
+    let picture = mullion_picture::paint(&state, &mullion_picture::PaintOptions::default());
     assert!(picture.contains(">gone (ended)<"));
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use built::library;
 use host::host;
 use mullion_sip::process::Cause;
-use mullion_sip_host::{Configuration, Supervisor};
+use mullion_sip_host::{Configuration, SipSupervisor};
 
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "shown")]
@@ -57,7 +57,7 @@ fn many_separately_built_sips_wait_at_once() {
     }
     let (before, began) = (System::now(), Instant::now());
     let supervisor =
-        Supervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
+        SipSupervisor::new(&host(), &configuration).unwrap_or_else(|error| panic!("{error}"));
     let stop = supervisor.stop();
     let supervising = std::thread::spawn(|| supervisor.run());
     let waiting = || {

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use arranged::configuration;
 use host::host;
-use mullion_picture::{Access, Domain, Label, Options, State, paint};
+use mullion_picture::{AccessKind, DrawnDomain, Label, PaintOptions, SupervisorState, paint};
 use mullion_sip_host::supervisor::{Stop, Watch};
-use mullion_sip_host::{Supervisor, map};
+use mullion_sip_host::{SipSupervisor, map};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Three processes here, and one in an OS process of its own, which all of them talk to.
@@ -60,7 +60,7 @@ struct Run {
 }
 
 fn run() -> Run {
-    let supervisor = Supervisor::new(&host(), &configuration(PROCESSES)).expect("it is set up");
+    let supervisor = SipSupervisor::new(&host(), &configuration(PROCESSES)).expect("it is set up");
     let (watch, stop) = (supervisor.watch(), supervisor.stop());
     let running = std::thread::spawn(|| drop(supervisor.run()));
     let run = Run {
@@ -87,7 +87,7 @@ impl Run {
     }
 }
 
-fn named<'a>(state: &'a State, name: &str) -> &'a Domain {
+fn named<'a>(state: &'a SupervisorState, name: &str) -> &'a DrawnDomain {
     let found: Vec<_> = state
         .domains
         .iter()
@@ -97,13 +97,13 @@ fn named<'a>(state: &'a State, name: &str) -> &'a Domain {
     found[0]
 }
 
-fn labels<'a>(state: &'a State, name: &str) -> Vec<&'a Label> {
+fn labels<'a>(state: &'a SupervisorState, name: &str) -> Vec<&'a Label> {
     let all = state.labels.iter();
     all.filter(|label| label.name.starts_with(name)).collect()
 }
 
 /// Who may write there.
-fn writers(state: &State, label: &Label) -> HashSet<u32> {
+fn writers(state: &SupervisorState, label: &Label) -> HashSet<u32> {
     let there =
         |region: &&mullion_picture::Region| region.start < label.end && label.start < region.end;
     let grants = state
@@ -111,7 +111,7 @@ fn writers(state: &State, label: &Label) -> HashSet<u32> {
         .iter()
         .filter(there)
         .flat_map(|region| &region.grants);
-    let writes = grants.filter(|grant| grant.access == Access::ReadWrite);
+    let writes = grants.filter(|grant| grant.access == AccessKind::ReadWrite);
     writes.filter_map(|grant| grant.domain).collect()
 }
 
@@ -135,7 +135,7 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
     assert!(state.clone().validate().is_ok());
     let picture = paint(
         &state.clone().validate().expect("whole"),
-        &Options::default(),
+        &PaintOptions::default(),
     );
     if let Some(path) = std::env::var_os("MULLION_PICTURE") {
         std::fs::write(path, picture).expect("written");
@@ -161,7 +161,7 @@ fn every_kind_of_domain_is_in_one_state_and_one_audit() {
         let writers = region
             .grants
             .iter()
-            .filter(|grant| grant.access == Access::ReadWrite);
+            .filter(|grant| grant.access == AccessKind::ReadWrite);
         let is_shared = shared
             .iter()
             .any(|(start, end)| region.start < *end && *start < region.end);

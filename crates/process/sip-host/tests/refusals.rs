@@ -14,9 +14,9 @@ use std::process::Command;
 use built::library;
 use host::host;
 use mullion_sip::manifest::{BUILD, Unreadable};
-use mullion_sip_host::image::{ElfError, Image, Reason, What};
-use mullion_sip_host::supervisor::SetupError;
-use mullion_sip_host::{Configuration, Supervisor};
+use mullion_sip_host::image::{ElfError, ImageReason, SipImage, What};
+use mullion_sip_host::supervisor::RunSetupError;
+use mullion_sip_host::{Configuration, SipSupervisor};
 
 const MAGIC: &[u8] = b"mullion-sip\0";
 
@@ -25,11 +25,11 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 /// What becomes of a file with these bytes.
-fn judged(bytes: &[u8]) -> Result<Image, Reason> {
+fn judged(bytes: &[u8]) -> Result<SipImage, ImageReason> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("lib.so");
     std::fs::write(&path, bytes).expect("written");
-    Image::read(&path, None).map_err(|error| {
+    SipImage::read(&path, None).map_err(|error| {
         assert!(error.to_string().contains("lib.so"), "{error}");
         error.reason
     })
@@ -60,41 +60,46 @@ fn with(part: &[u8], other: &[u8]) -> Vec<u8> {
 
 #[test]
 fn what_was_built_for_this_host_is_taken() {
-    let image = Image::read(&library("odd"), None).expect("taken");
+    let image = SipImage::read(&library("odd"), None).expect("taken");
     assert_eq!((image.name(), image.limits().threads), ("odd", 4));
     assert_eq!(image.contracts()[0].name, "echo");
-    let pinned = Image::read(&library("odd"), Some(image.digest()));
+    let pinned = SipImage::read(&library("odd"), Some(image.digest()));
     assert!(pinned.is_ok());
 }
 
 #[test]
 fn what_is_no_library() {
-    assert!(matches!(judged(b""), Err(Reason::Elf(ElfError::NotElf))));
+    assert!(matches!(
+        judged(b""),
+        Err(ImageReason::Elf(ElfError::NotElf))
+    ));
     assert!(matches!(
         judged(b"#!/bin/sh\n"),
-        Err(Reason::Elf(ElfError::NotElf))
+        Err(ImageReason::Elf(ElfError::NotElf))
     ));
     let mut small = bytes("odd");
     small[4] = 1;
     assert!(matches!(
         judged(&small),
-        Err(Reason::Elf(ElfError::NotForThisMachine))
+        Err(ImageReason::Elf(ElfError::NotForThisMachine))
     ));
     let mut other = bytes("odd");
     other[18] = 183; // AArch64
     assert!(matches!(
         judged(&other),
-        Err(Reason::Elf(ElfError::NotForThisMachine))
+        Err(ImageReason::Elf(ElfError::NotForThisMachine))
     ));
-    let absent = Image::read(Path::new("/nonexistent/lib.so"), None);
+    let absent = SipImage::read(Path::new("/nonexistent/lib.so"), None);
     assert!(matches!(
         absent.expect_err("absent").reason,
-        Reason::Unreadable(_)
+        ImageReason::Unreadable(_)
     ));
     let program = std::env::current_exe().expect("a program");
-    let reason = Image::read(&program, None).expect_err("a program").reason;
+    let reason = SipImage::read(&program, None)
+        .expect_err("a program")
+        .reason;
     assert!(
-        matches!(reason, Reason::NoManifest | Reason::Manifest(_)),
+        matches!(reason, ImageReason::NoManifest | ImageReason::Manifest(_)),
         "{reason}"
     );
 }
@@ -105,7 +110,7 @@ fn what_is_cut_short() {
     let step = all.len() / 97;
     for length in (0..all.len()).step_by(step).chain([all.len() - 1]) {
         let reason = judged(&all[..length]).expect_err("cut");
-        assert!(matches!(reason, Reason::Elf(_)), "{length}: {reason}");
+        assert!(matches!(reason, ImageReason::Elf(_)), "{length}: {reason}");
     }
 }
 
@@ -117,12 +122,12 @@ fn what_another_format_or_build_made() {
     );
     assert!(matches!(
         judged(&other),
-        Err(Reason::Manifest(Unreadable::Format(2)))
+        Err(ImageReason::Manifest(Unreadable::Format(2)))
     ));
     let damaged = with(b"mullion-sip\0", b"mullion-slip");
     assert!(matches!(
         judged(&damaged),
-        Err(Reason::Manifest(Unreadable::NoManifest))
+        Err(ImageReason::Manifest(Unreadable::NoManifest))
     ));
     for (part, expected) in [
         (BUILD.compiler.as_bytes(), What::Compiler),
@@ -136,7 +141,7 @@ fn what_another_format_or_build_made() {
         let reason = judged(&with(part, &other)).expect_err("another build");
         let text = reason.to_string();
         match reason {
-            Reason::Differs { what, advice, .. } => {
+            ImageReason::Differs { what, advice, .. } => {
                 assert_eq!(what, expected);
                 assert!(
                     text.contains(&what.to_string()) && text.contains(advice),
@@ -150,18 +155,20 @@ fn what_another_format_or_build_made() {
 
 #[test]
 fn what_has_changed_since_it_was_pinned() {
-    let pinned = Image::read(&library("odd"), None).expect("taken").digest();
+    let pinned = SipImage::read(&library("odd"), None)
+        .expect("taken")
+        .digest();
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("lib.so");
     let mut all = bytes("odd");
     for at in [0, all.len() / 3, all.len() / 2, all.len() - 1] {
         all[at] ^= 0x10;
         std::fs::write(&path, &all).expect("written");
-        let reason = Image::read(&path, Some(pinned))
+        let reason = SipImage::read(&path, Some(pinned))
             .expect_err("changed")
             .reason;
         assert!(
-            matches!(reason, Reason::Changed { wanted, .. } if wanted == pinned),
+            matches!(reason, ImageReason::Changed { wanted, .. } if wanted == pinned),
             "{reason}"
         );
         all[at] ^= 0x10;
@@ -176,11 +183,11 @@ fn what_would_run_a_constructor() {
     let directory = tempfile::tempdir().expect("a directory");
     let mark = directory.path().join(MARK);
     let hostile = library("hostile");
-    let reason = Image::read(&hostile, None)
+    let reason = SipImage::read(&hostile, None)
         .expect_err("a constructor")
         .reason;
     assert!(
-        matches!(reason, Reason::Elf(ElfError::Constructor(_))),
+        matches!(reason, ImageReason::Elf(ElfError::Constructor(_))),
         "{reason}"
     );
     let text = format!("[processes.hostile]\nlibrary = {hostile:?}");
@@ -191,8 +198,8 @@ fn what_would_run_a_constructor() {
         assert!(command.status().expect("it runs").success());
         mark.exists()
     };
-    let refused = Supervisor::new(&host(), &Configuration::parse(&text).expect("well formed"));
-    assert!(matches!(refused.err(), Some(SetupError::Image { .. })));
+    let refused = SipSupervisor::new(&host(), &Configuration::parse(&text).expect("well formed"));
+    assert!(matches!(refused.err(), Some(RunSetupError::Image { .. })));
     assert!(!Path::new(MARK).exists(), "nothing has run here");
     assert!(!ran(None), "nothing has run");
     assert!(ran(Some(&hostile)), "it would, if it were loaded");
@@ -205,7 +212,7 @@ fn what_needs_other_libraries_or_is_resolved_by_code() {
     let place = find(&all, b"\0libgcc_s.so.1\0");
     all[place.start + 4] = b'x';
     match judged(&all) {
-        Err(Reason::Elf(ElfError::Needs(name))) => assert_eq!(name, "libxcc_s.so.1"),
+        Err(ImageReason::Elf(ElfError::Needs(name))) => assert_eq!(name, "libxcc_s.so.1"),
         other => panic!("{:?}", other.err()),
     }
     // A relocation by the library's own address, made one that calls what is there: three in a row are a table.
@@ -224,7 +231,7 @@ fn what_needs_other_libraries_or_is_resolved_by_code() {
     all[8 * relative.expect("a table of relocations")] = 37;
     let reason = judged(&all).expect_err("a resolver");
     assert!(
-        matches!(reason, Reason::Elf(ElfError::Relocation(37))),
+        matches!(reason, ImageReason::Elf(ElfError::Relocation(37))),
         "{reason}"
     );
 }
@@ -246,7 +253,7 @@ fn what_could_be_written_and_run() {
         changed[at..at + with.len()].copy_from_slice(with);
         let reason = judged(&changed).expect_err("code that can be written");
         assert!(
-            matches!(reason, Reason::Elf(ElfError::WritableCode)),
+            matches!(reason, ImageReason::Elf(ElfError::WritableCode)),
             "{reason}"
         );
     };
@@ -281,14 +288,14 @@ fn what_is_no_file() {
     let made = Command::new("mkfifo").arg(&pipe).status().expect("it runs");
     assert!(made.success());
     for path in [&*pipe, directory.path(), Path::new("/dev/zero")] {
-        let refused = Image::read(path, None).expect_err("no file");
-        assert!(matches!(refused.reason, Reason::NotAFile), "{refused}");
+        let refused = SipImage::read(path, None).expect_err("no file");
+        assert!(matches!(refused.reason, ImageReason::NotAFile), "{refused}");
     }
 }
 
 #[test]
 fn libraries_with_different_contracts_of_one_name_do_not_start() {
-    let echo = Image::read(&library("echo"), None).expect("taken");
+    let echo = SipImage::read(&library("echo"), None).expect("taken");
     let digest = echo.contracts()[0].digest;
     let mut other = digest.0;
     other[31] ^= 0xff;
@@ -299,8 +306,8 @@ fn libraries_with_different_contracts_of_one_name_do_not_start() {
         "[processes.echo]\nlibrary = {:?}\n[processes.other]\nlibrary = {path:?}",
         library("echo")
     );
-    match Supervisor::new(&host(), &Configuration::parse(&text).expect("well formed")).err() {
-        Some(SetupError::Contracts(found)) => {
+    match SipSupervisor::new(&host(), &Configuration::parse(&text).expect("well formed")).err() {
+        Some(RunSetupError::Contracts(found)) => {
             assert_eq!((&*found.contract, found.ours), ("echo", digest));
             assert_eq!((found.second, found.theirs.0), (path, other));
         }
@@ -324,7 +331,7 @@ fn what_would_share_thread_locals() {
         all[start..start + name.len()].copy_from_slice(name.as_bytes());
         all[start + name.len()] = 0;
         match judged(&all) {
-            Err(Reason::Elf(ElfError::ThreadLocals(found))) => assert_eq!(found, name),
+            Err(ImageReason::Elf(ElfError::ThreadLocals(found))) => assert_eq!(found, name),
             other => panic!("{:?}", other.err()),
         }
     }
@@ -341,8 +348,7 @@ fn what_would_share_thread_locals() {
         let mut changed = all.clone();
         changed[own] = kind;
         let reason = judged(&changed).expect_err("a way around");
-        let refused =
-            matches!(reason, Reason::Elf(ElfError::Relocation(found)) if found == u32::from(kind));
+        let refused = matches!(reason, ImageReason::Elf(ElfError::Relocation(found)) if found == u32::from(kind));
         assert!(refused, "{kind}: {reason}");
     }
 }
@@ -375,7 +381,10 @@ fn what_says_nonsense_of_its_thread_locals() {
         let mut changed = all.clone();
         changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
         let reason = judged(&changed).expect_err("nonsense");
-        let refused = matches!(reason, Reason::Elf(ElfError::Damaged("its thread-locals")));
+        let refused = matches!(
+            reason,
+            ImageReason::Elf(ElfError::Damaged("its thread-locals"))
+        );
         assert!(refused, "{value:#x} at {at}: {reason}");
     }
 }

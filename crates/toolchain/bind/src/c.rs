@@ -2,7 +2,7 @@
 //! functions, and one for each of the host's that the extension calls.
 
 use crate::error::BindError;
-use crate::model::{Count, Direction, Function, Interface, Parameter, Type};
+use crate::model::{BoundFunction, Count, Direction, HeaderInterface, HeaderType, Parameter};
 use std::fmt::Write as _;
 
 /// Integers and pointers that a host function is handed in registers.
@@ -14,9 +14,9 @@ const REGISTERS: usize = 6;
 /// # Errors
 /// A structure has pointers in it: in C they would look like the host's own. A name is one of
 /// the made header's own.
-pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
+pub fn c(interface: &HeaderInterface, header: &str) -> Result<String, BindError> {
     for structure in &interface.structs {
-        let pointer = |kind: &Type| matches!(kind, Type::Pointer(_));
+        let pointer = |kind: &HeaderType| matches!(kind, HeaderType::Pointer(_));
         if let Some(field) = structure.fields.iter().find(|field| pointer(&field.kind)) {
             return Err(BindError::Unsupported {
                 place: format!("{}, {}", structure.name, field.name),
@@ -33,7 +33,7 @@ pub fn c(interface: &Interface, header: &str) -> Result<String, BindError> {
         .collect();
     interface.functions.iter().try_for_each(check_names)?;
     check_made(interface, &stem)?;
-    let functions: Vec<Function> = interface.functions.iter().map(renamed).collect();
+    let functions: Vec<BoundFunction> = interface.functions.iter().map(renamed).collect();
     let (hosts, exports): (Vec<_>, Vec<_>) =
         functions.iter().partition(|function| function.is_hosts);
     let guard = format!("MULLION_BIND_{}_HOST", stem.to_uppercase());
@@ -64,7 +64,7 @@ const OWN_OF_EXTENSIONS: [&str; 3] = ["domain", "find", "offer"];
 const OWN_OF_HOSTS: [&str; 1] = ["user"];
 
 /// Whether the function can have its name, and its parameters theirs, in the header.
-fn check_names(function: &Function) -> Result<(), BindError> {
+fn check_names(function: &BoundFunction) -> Result<(), BindError> {
     let own = match function.is_hosts {
         true => &OWN_OF_HOSTS[..],
         false => &OWN_OF_EXTENSIONS[..],
@@ -83,7 +83,7 @@ fn check_names(function: &Function) -> Result<(), BindError> {
 }
 
 /// Whether what is made has names that the interface does not have.
-fn check_made(interface: &Interface, stem: &str) -> Result<(), BindError> {
+fn check_made(interface: &HeaderInterface, stem: &str) -> Result<(), BindError> {
     let functions = || interface.functions.iter();
     let has_name = |name: &str| functions().any(|function| function.name == name);
     let exports = functions().filter(|function| !function.is_hosts);
@@ -108,7 +108,7 @@ fn check_made(interface: &Interface, stem: &str) -> Result<(), BindError> {
 
 /// The function with parameters as stubs have them: their names are nobody's but the stub's. None of them begins
 /// with `mullion_`, as all variables of stubs do ([`check_names`]).
-fn renamed(function: &Function) -> Function {
+fn renamed(function: &BoundFunction) -> BoundFunction {
     let mut function = function.clone();
     for parameter in &mut function.parameters {
         parameter.name = local(&parameter.name);
@@ -136,7 +136,7 @@ fn local(name: &str) -> String {
 }
 
 /// What the header names, for its reader.
-fn names(stem: &str, exports: &[&Function], hosts: &[&Function]) -> String {
+fn names(stem: &str, exports: &[&BoundFunction], hosts: &[&BoundFunction]) -> String {
     let mut text = String::new();
     let mut line = |name: String, what: &str| {
         let _written = writeln!(text, " * {name}\n *     {what}");
@@ -153,7 +153,7 @@ fn names(stem: &str, exports: &[&Function], hosts: &[&Function]) -> String {
     }
     for function in exports {
         let result = match function.result {
-            Type::Void => "calls it",
+            HeaderType::Void => "calls it",
             _ => "calls it; its result is in *mullion_result, unless that is NULL",
         };
         line(format!("{stem}_{}(&extension, ...)", function.name), result);
@@ -176,7 +176,7 @@ fn names(stem: &str, exports: &[&Function], hosts: &[&Function]) -> String {
 }
 
 /// The structure of handles, and the function that fills it.
-fn find(stem: &str, functions: &[&Function]) -> String {
+fn find(stem: &str, functions: &[&BoundFunction]) -> String {
     let mut text = format!(
         "\n/* The extension's functions, in one domain. */\nstruct {stem}_extension {{\n\tmullion_domain domain;\n"
     );
@@ -201,7 +201,7 @@ fn find(stem: &str, functions: &[&Function]) -> String {
 }
 
 /// Compares an export's type, by its debug information, with the header's.
-fn check(function: &Function) -> String {
+fn check(function: &BoundFunction) -> String {
     let parameters = function.parameters.iter();
     let types: Vec<_> = parameters
         .map(|parameter| type_of(&parameter.kind))
@@ -223,21 +223,21 @@ fn check(function: &Function) -> String {
 }
 
 /// The `mullion_type` of a parameter or result.
-fn type_of(kind: &Type) -> String {
+fn type_of(kind: &HeaderType) -> String {
     match kind {
-        Type::Void => "MULLION_TYPE_NOTHING".to_owned(),
-        Type::Double => "MULLION_TYPE_DOUBLE".to_owned(),
-        Type::Float => "MULLION_TYPE_FLOAT".to_owned(),
-        Type::Pointer(_) => "MULLION_TYPE_POINTER".to_owned(),
+        HeaderType::Void => "MULLION_TYPE_NOTHING".to_owned(),
+        HeaderType::Double => "MULLION_TYPE_DOUBLE".to_owned(),
+        HeaderType::Float => "MULLION_TYPE_FLOAT".to_owned(),
+        HeaderType::Pointer(_) => "MULLION_TYPE_POINTER".to_owned(),
         kind => format!("MULLION_TYPE_INTEGER({})", name_of(kind)),
     }
 }
 
 /// The stub of one of the extension's functions.
-fn call(stem: &str, function: &Function) -> String {
+fn call(stem: &str, function: &BoundFunction) -> String {
     let name = &function.name;
     let mut parameters = format!("const struct {stem}_extension *mullion_own");
-    if function.result != Type::Void {
+    if function.result != HeaderType::Void {
         let _written = write!(
             parameters,
             ", {} *mullion_result",
@@ -272,7 +272,7 @@ fn call(stem: &str, function: &Function) -> String {
         _ => String::new(),
     }).collect();
     let result = match &function.result {
-        Type::Void => String::new(),
+        HeaderType::Void => String::new(),
         kind => format!(
             "\tif (!mullion_status_ && mullion_result)\n\t\t*mullion_result = {};\n",
             from_value(kind, "mullion_returned")
@@ -340,7 +340,7 @@ const LOW_HALF: &str = "static inline float mullion_low_half_STEM(double real)
 ";
 
 /// The structure of the host's functions.
-fn host(stem: &str, functions: &[&Function]) -> String {
+fn host(stem: &str, functions: &[&BoundFunction]) -> String {
     let mut text = format!(
         "\n/* Most bytes that are copied for one argument of a host function. */\n#define {0}_LONGEST ((size_t)1 << 20)\n\
          \n/* The host's functions. What the extension passes by pointer has been copied. A status\n\
@@ -358,9 +358,9 @@ fn host(stem: &str, functions: &[&Function]) -> String {
     text + "};\n"
 }
 
-fn host_parameters(function: &Function) -> String {
+fn host_parameters(function: &BoundFunction) -> String {
     let mut parameters = "void *mullion_user".to_owned();
-    if function.result != Type::Void {
+    if function.result != HeaderType::Void {
         let _written = write!(
             parameters,
             ", {} *mullion_result",
@@ -374,8 +374,8 @@ fn host_parameters(function: &Function) -> String {
 }
 
 /// What the library calls for one of the host's functions.
-fn answer(stem: &str, function: &Function) -> String {
-    let Function {
+fn answer(stem: &str, function: &BoundFunction) -> String {
+    let BoundFunction {
         name, parameters, ..
     } = function;
     let (mut declarations, mut before, mut after, mut end) =
@@ -384,7 +384,7 @@ fn answer(stem: &str, function: &Function) -> String {
     for parameter in parameters {
         let p = &parameter.name;
         let register = match parameter.kind {
-            Type::Float | Type::Double => {
+            HeaderType::Float | HeaderType::Double => {
                 reals += 1;
                 format!("mullion_arguments_->reals[{}]", reals - 1)
             }
@@ -398,11 +398,13 @@ fn answer(stem: &str, function: &Function) -> String {
         };
         let Some(direction) = &parameter.direction else {
             let _written = match parameter.kind {
-                Type::Pointer(_) => {
+                HeaderType::Pointer(_) => {
                     writeln!(declarations, "\tmullion_pointer {p} = {{ {register} }};")
                 }
-                Type::Bool => writeln!(declarations, "\t_Bool {p} = (uint8_t){register} != 0;"),
-                Type::Float => writeln!(
+                HeaderType::Bool => {
+                    writeln!(declarations, "\t_Bool {p} = (uint8_t){register} != 0;")
+                }
+                HeaderType::Float => writeln!(
                     declarations,
                     "\tfloat {p} = mullion_low_half_{stem}({register});"
                 ),
@@ -463,12 +465,12 @@ fn answer(stem: &str, function: &Function) -> String {
         .map(|parameter| format!(", {}", parameter.name))
         .collect();
     let (declare, pass, result) = match &function.result {
-        Type::Void => (String::new(), "", String::new()),
+        HeaderType::Void => (String::new(), "", String::new()),
         kind => (
             format!(
                 "\t{0} mullion_value_ = {1};\n",
                 name_of(kind),
-                if matches!(kind, Type::Pointer(_)) {
+                if matches!(kind, HeaderType::Pointer(_)) {
                     "{ 0 }"
                 } else {
                     "0"
@@ -509,13 +511,13 @@ fn stacked(integers: usize) -> String {
     text
 }
 
-fn offer(stem: &str, functions: &[&Function]) -> String {
+fn offer(stem: &str, functions: &[&BoundFunction]) -> String {
     let mut text = format!(
         "\n/* Puts the host's functions on a list. `host` stays as long as the list and the domains that\n\
          * were loaded with it. */\nstatic inline mullion_status {stem}_offer(mullion_imports imports, const struct {stem}_host *host)\n{{\n\
          \tmullion_status status = MULLION_OK;\n"
     );
-    for Function { name, .. } in functions {
+    for BoundFunction { name, .. } in functions {
         let _written = writeln!(
             text,
             "\tif (!status)\n\t\tstatus = mullion_imports_add(imports, \"{name}\", mullion_answer_{stem}_{name}, (void *)(uintptr_t)host);"
@@ -544,56 +546,58 @@ fn bytes(parameter: &Parameter, count: &Count) -> String {
 fn element(parameter: &Parameter) -> String {
     match (&parameter.kind, &parameter.direction) {
         (_, Some(Direction::Text)) => "char".to_owned(),
-        (Type::Pointer(to), _) => name_of(to),
+        (HeaderType::Pointer(to), _) => name_of(to),
         (other, _) => name_of(other),
     }
 }
 
-fn to_value(kind: &Type, name: &str) -> String {
+fn to_value(kind: &HeaderType, name: &str) -> String {
     match kind {
-        Type::Double => format!("mullion_double({name})"),
-        Type::Float => format!("mullion_float({name})"),
-        Type::Pointer(_) => format!("mullion_address({name})"),
-        Type::Integer { signed: true, .. } => format!("mullion_integer((uint64_t)(int64_t){name})"),
+        HeaderType::Double => format!("mullion_double({name})"),
+        HeaderType::Float => format!("mullion_float({name})"),
+        HeaderType::Pointer(_) => format!("mullion_address({name})"),
+        HeaderType::Integer { signed: true, .. } => {
+            format!("mullion_integer((uint64_t)(int64_t){name})")
+        }
         _ => format!("mullion_integer({name})"),
     }
 }
 
-fn from_value(kind: &Type, name: &str) -> String {
+fn from_value(kind: &HeaderType, name: &str) -> String {
     match kind {
-        Type::Double => format!("{name}.as.real"),
-        Type::Float => format!("{name}.as.single"),
-        Type::Pointer(_) => format!("mullion_as_pointer({name})"),
-        Type::Bool => format!("(uint8_t){name}.as.integer != 0"),
+        HeaderType::Double => format!("{name}.as.real"),
+        HeaderType::Float => format!("{name}.as.single"),
+        HeaderType::Pointer(_) => format!("mullion_as_pointer({name})"),
+        HeaderType::Bool => format!("(uint8_t){name}.as.integer != 0"),
         kind => format!("({}){name}.as.integer", name_of(kind)),
     }
 }
 
-fn result_kind(kind: &Type) -> &'static str {
+fn result_kind(kind: &HeaderType) -> &'static str {
     match kind {
-        Type::Void => "MULLION_NOTHING",
-        Type::Double => "MULLION_DOUBLE",
-        Type::Float => "MULLION_FLOAT",
+        HeaderType::Void => "MULLION_NOTHING",
+        HeaderType::Double => "MULLION_DOUBLE",
+        HeaderType::Float => "MULLION_FLOAT",
         _ => "MULLION_INTEGER",
     }
 }
 
-fn name_of(kind: &Type) -> String {
+fn name_of(kind: &HeaderType) -> String {
     match kind {
-        Type::Void => "void".to_owned(),
+        HeaderType::Void => "void".to_owned(),
         // C's char is signed here, and strings are made of it.
-        Type::Integer {
+        HeaderType::Integer {
             bytes: 1,
             signed: true,
         } => "char".to_owned(),
-        Type::Integer { bytes, signed } => {
+        HeaderType::Integer { bytes, signed } => {
             format!("{}int{}_t", if *signed { "" } else { "u" }, bytes * 8)
         }
-        Type::Bool => "_Bool".to_owned(),
-        Type::Float => "float".to_owned(),
-        Type::Double => "double".to_owned(),
-        Type::Struct(name) => format!("struct {name}"),
+        HeaderType::Bool => "_Bool".to_owned(),
+        HeaderType::Float => "float".to_owned(),
+        HeaderType::Double => "double".to_owned(),
+        HeaderType::Struct(name) => format!("struct {name}"),
         // Of the domain's.
-        Type::Pointer(_) => "mullion_pointer".to_owned(),
+        HeaderType::Pointer(_) => "mullion_pointer".to_owned(),
     }
 }

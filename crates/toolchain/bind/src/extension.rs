@@ -1,12 +1,12 @@
 //! The extension's side: records of its exports and imports, checked against
 //! the header by the compiler that compiles both.
 
-use crate::Interface;
+use crate::HeaderInterface;
 use std::fmt::Write as _;
 
 /// A C file to be linked with the extension.
 #[must_use]
-pub fn extension(interface: &Interface, header: &str) -> String {
+pub fn extension(interface: &HeaderInterface, header: &str) -> String {
     let mut text = format!(
         "/* Made by mullion bind from {header}; do not edit. Link it with the extension. */\n\
          #include <mullion/ext.h>\n#include \"{header}\"\n\n"

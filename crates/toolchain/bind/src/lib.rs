@@ -1,6 +1,5 @@
-//! `mullion bind`: an interface that is declared once, as a plain C header, made
-//! into typed stubs for both sides that copy in and out what must be copied
-//! (MiSFIT, section 7).
+//! `mullion bind` makes an interface that is declared once, as a plain C header, into typed stubs for both sides. They
+//! copy in and out what must be copied (MiSFIT, section 7).
 //!
 //! ```text
 //!   header.h -- gcc -E --> parse.rs -- Interface --> rust.rs       a module for a host in Rust
@@ -22,7 +21,9 @@ mod word;
 pub use c::c;
 pub use error::BindError;
 pub use extension::extension;
-pub use model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
+pub use model::{
+    BoundFunction, Count, Direction, Field, HeaderInterface, HeaderType, Parameter, Struct,
+};
 pub use parse::read;
 pub use rust::rust;
 pub use word::{Described, describe};

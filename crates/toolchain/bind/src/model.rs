@@ -2,11 +2,11 @@
 
 /// What host and extension are to each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interface {
+pub struct HeaderInterface {
     /// Structures that functions speak of, in the order of the header.
     pub structs: Vec<Struct>,
     /// The marked functions, in the order of the header.
-    pub functions: Vec<Function>,
+    pub functions: Vec<BoundFunction>,
 }
 
 /// A structure of plain data.
@@ -24,20 +24,20 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// Its type, or that of its elements.
-    pub kind: Type,
+    pub kind: HeaderType,
     /// How many elements, if it is an array.
     pub length: Option<u64>,
 }
 
 /// A function that one side has and the other calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct BoundFunction {
     /// Its name.
     pub name: String,
     /// Whether it is the host's.
     pub is_hosts: bool,
     /// What it returns.
-    pub result: Type,
+    pub result: HeaderType,
     /// What it takes.
     pub parameters: Vec<Parameter>,
 }
@@ -48,7 +48,7 @@ pub struct Parameter {
     /// Its name.
     pub name: String,
     /// Its type.
-    pub kind: Type,
+    pub kind: HeaderType,
     /// What its mark says, if it has one.
     pub direction: Option<Direction>,
 }
@@ -77,7 +77,7 @@ pub enum Count {
 
 /// A type that crosses the wall.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum HeaderType {
     /// Nothing, as a result; of a pointer, anything.
     Void,
     /// An integer of so many bytes.
@@ -96,7 +96,7 @@ pub enum Type {
     /// A structure, by its tag.
     Struct(String),
     /// A pointer.
-    Pointer(Box<Type>),
+    Pointer(Box<HeaderType>),
 }
 
 impl Direction {
@@ -110,7 +110,7 @@ impl Direction {
     }
 }
 
-impl Function {
+impl BoundFunction {
     /// The marked parameters whose length this parameter is.
     pub fn arrays_counted_by<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Parameter> {
         self.parameters.iter().filter(move |parameter| {

@@ -1,7 +1,9 @@
-//! From a header to an [`Interface`].
+//! From a header to an [`HeaderInterface`].
 
 use crate::error::BindError;
-use crate::model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
+use crate::model::{
+    BoundFunction, Count, Direction, Field, HeaderInterface, HeaderType, Parameter, Struct,
+};
 use lang_c::ast::{
     ArraySize, Attribute, Constant, Declaration, DeclarationSpecifier, Declarator, DeclaratorKind,
     DerivedDeclarator, Expression, Extension, ExternalDeclaration, FunctionDeclarator, Integer,
@@ -18,7 +20,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// What is wrong with it, or cannot be made into stubs.
-pub fn read(header: &Path, include: &[&Path]) -> Result<Interface, BindError> {
+pub fn read(header: &Path, include: &[&Path]) -> Result<HeaderInterface, BindError> {
     let own = tempfile::tempdir()?;
     std::fs::create_dir(own.path().join("mullion"))?;
     std::fs::write(
@@ -40,7 +42,7 @@ pub fn read(header: &Path, include: &[&Path]) -> Result<Interface, BindError> {
 }
 
 /// Reads preprocessed text.
-fn parse(text: String) -> Result<Interface, BindError> {
+fn parse(text: String) -> Result<HeaderInterface, BindError> {
     let parsed =
         parse_preprocessed(&Config::with_gcc(), text).map_err(|error| BindError::Syntax {
             line: error.line,
@@ -61,8 +63,8 @@ fn parse(text: String) -> Result<Interface, BindError> {
 /// What was declared so far.
 #[derive(Default)]
 struct Reader {
-    interface: Interface,
-    typedefs: HashMap<String, Type>,
+    interface: HeaderInterface,
+    typedefs: HashMap<String, HeaderType>,
     structs: HashMap<String, StructType>,
     /// Whose members are being read: they may point to one of its own kind.
     open: Vec<String>,
@@ -105,7 +107,7 @@ impl Reader {
                 // System headers have many that no stub needs: those are left out.
                 if is_function(declarator) {
                     // By pointer, an address like any other.
-                    self.typedefs.insert(name, Type::Void);
+                    self.typedefs.insert(name, HeaderType::Void);
                 } else if let Ok(kind) = self.declared(&name, types(&specifiers), declarator) {
                     self.typedefs.insert(name, kind);
                 }
@@ -138,7 +140,7 @@ impl Reader {
         let mut parameters = None;
         for part in &declarator.derived {
             match &part.node {
-                DerivedDeclarator::Pointer(_) => result = Type::Pointer(Box::new(result)),
+                DerivedDeclarator::Pointer(_) => result = HeaderType::Pointer(Box::new(result)),
                 DerivedDeclarator::Function(function) => {
                     parameters = Some(self.parameters(name, &function.node)?);
                 }
@@ -151,7 +153,7 @@ impl Reader {
         let Some(parameters) = parameters else {
             return unsupported(name, "only functions can be marked");
         };
-        if matches!(result, Type::Struct(_)) {
+        if matches!(result, HeaderType::Struct(_)) {
             return unsupported(
                 name,
                 "a structure cannot be returned; return a pointer to one",
@@ -160,7 +162,7 @@ impl Reader {
         if parameters.len() > 8 {
             return unsupported(name, "a call has at most eight arguments");
         }
-        let function = Function {
+        let function = BoundFunction {
             name: name.to_owned(),
             is_hosts,
             result,
@@ -193,7 +195,7 @@ impl Reader {
         let specifiers: Vec<_> = given.specifiers.iter().map(|node| &node.node).collect();
         let Some(declarator) = &given.declarator else {
             return match self.base(function, types(&specifiers))? {
-                Type::Void => Ok(None),
+                HeaderType::Void => Ok(None),
                 _ => unsupported(function, "each parameter must have a name"),
             };
         };
@@ -203,7 +205,7 @@ impl Reader {
         let place = format!("{function}, {name}");
         let kind = match self.declared(&place, types(&specifiers), &declarator.node)? {
             // A function as a parameter is a pointer to one.
-            Type::Void => Type::Pointer(Box::new(Type::Void)),
+            HeaderType::Void => HeaderType::Pointer(Box::new(HeaderType::Void)),
             kind => kind,
         };
         let lists = [&declarator.node.extensions, &given.extensions];
@@ -230,19 +232,19 @@ impl Reader {
         place: &str,
         specifiers: impl Iterator<Item = &'a TypeSpecifier>,
         declarator: &Declarator,
-    ) -> Answer<Type> {
+    ) -> Answer<HeaderType> {
         if matches!(declarator.kind.node, DeclaratorKind::Declarator(_)) {
             // A pointer to a function or an array: an address like any other.
-            return Ok(Type::Pointer(Box::new(Type::Void)));
+            return Ok(HeaderType::Pointer(Box::new(HeaderType::Void)));
         }
         let mut kind = self.base(place, specifiers)?;
         for part in &declarator.derived {
             kind = match &part.node {
-                DerivedDeclarator::Pointer(_) => Type::Pointer(Box::new(kind)),
+                DerivedDeclarator::Pointer(_) => HeaderType::Pointer(Box::new(kind)),
                 DerivedDeclarator::Array(array)
                     if matches!(array.node.size, ArraySize::Unknown) =>
                 {
-                    Type::Pointer(Box::new(kind))
+                    HeaderType::Pointer(Box::new(kind))
                 }
                 _ => return unsupported(place, "arrays and functions are passed by pointer"),
             };
@@ -254,14 +256,14 @@ impl Reader {
         &mut self,
         place: &str,
         specifiers: impl Iterator<Item = &'a TypeSpecifier>,
-    ) -> Answer<Type> {
+    ) -> Answer<HeaderType> {
         let (mut signed, mut unsigned, mut longs, mut bytes) = (false, false, 0, None);
         for specifier in specifiers {
             match specifier {
-                TypeSpecifier::Void => return Ok(Type::Void),
-                TypeSpecifier::Bool => return Ok(Type::Bool),
-                TypeSpecifier::Float => return Ok(Type::Float),
-                TypeSpecifier::Double if longs == 0 => return Ok(Type::Double),
+                TypeSpecifier::Void => return Ok(HeaderType::Void),
+                TypeSpecifier::Bool => return Ok(HeaderType::Bool),
+                TypeSpecifier::Float => return Ok(HeaderType::Float),
+                TypeSpecifier::Double if longs == 0 => return Ok(HeaderType::Double),
                 TypeSpecifier::Char => bytes = Some(1),
                 TypeSpecifier::Short => bytes = Some(2),
                 TypeSpecifier::Int => bytes = bytes.or(Some(4)),
@@ -269,7 +271,7 @@ impl Reader {
                 TypeSpecifier::Signed => signed = true,
                 TypeSpecifier::Unsigned => unsigned = true,
                 TypeSpecifier::Enum(_) => {
-                    return Ok(Type::Integer {
+                    return Ok(HeaderType::Integer {
                         bytes: 4,
                         signed: false,
                     });
@@ -291,14 +293,14 @@ impl Reader {
             (0, None) if signed || unsigned => 4,
             _ => return unsupported(place, "it has no type"),
         };
-        Ok(Type::Integer {
+        Ok(HeaderType::Integer {
             bytes,
             signed: !unsigned,
         })
     }
 
     /// A structure by its tag; put on the list with those that it has in it.
-    fn structure(&mut self, place: &str, kind: &StructType) -> Answer<Type> {
+    fn structure(&mut self, place: &str, kind: &StructType) -> Answer<HeaderType> {
         let Some(name) = &kind.identifier else {
             return unsupported(place, "give the structure a tag");
         };
@@ -317,7 +319,7 @@ impl Reader {
             .get(&name)
             .and_then(|kind| kind.declarations.clone())
         else {
-            return Ok(Type::Void);
+            return Ok(HeaderType::Void);
         };
         if !is_known && !self.open.contains(&name) {
             self.open.push(name.clone());
@@ -330,7 +332,7 @@ impl Reader {
                 fields,
             });
         }
-        Ok(Type::Struct(name))
+        Ok(HeaderType::Struct(name))
     }
 
     fn fields(
@@ -393,7 +395,7 @@ impl Reader {
             plain.derived.pop();
         }
         let kind = self.declared(place, specifiers.iter(), &plain)?;
-        if matches!(kind, Type::Void | Type::Bool) {
+        if matches!(kind, HeaderType::Void | HeaderType::Bool) {
             return unsupported(
                 place,
                 "a member is a number, a pointer or a structure (of _Bool, take uint8_t)",
@@ -475,16 +477,16 @@ fn direction_of(place: &str, mark: &Attribute) -> Answer<Option<Direction>> {
     }
 }
 
-fn check_direction(place: &str, kind: &Type, direction: Option<&Direction>) -> Answer<()> {
+fn check_direction(place: &str, kind: &HeaderType, direction: Option<&Direction>) -> Answer<()> {
     match (kind, direction) {
-        (Type::Struct(_), _) => unsupported(place, "a structure is passed by pointer"),
+        (HeaderType::Struct(_), _) => unsupported(place, "a structure is passed by pointer"),
         (_, None) => Ok(()),
-        (Type::Pointer(to), Some(Direction::Text)) => match **to {
-            Type::Integer { bytes: 1, .. } => Ok(()),
+        (HeaderType::Pointer(to), Some(Direction::Text)) => match **to {
+            HeaderType::Integer { bytes: 1, .. } => Ok(()),
             _ => unsupported(place, "a string is made of char"),
         },
-        (Type::Pointer(to), Some(_)) => match **to {
-            Type::Void | Type::Bool => {
+        (HeaderType::Pointer(to), Some(_)) => match **to {
+            HeaderType::Void | HeaderType::Bool => {
                 unsupported(place, "what is copied has a type: take uint8_t")
             }
             _ => Ok(()),
@@ -494,14 +496,14 @@ fn check_direction(place: &str, kind: &Type, direction: Option<&Direction>) -> A
 }
 
 /// Every count names a parameter of an integer type.
-fn check_counts(function: &Function) -> Answer<()> {
+fn check_counts(function: &BoundFunction) -> Answer<()> {
     for parameter in &function.parameters {
         let Some(Count::Parameter(name)) = parameter.direction.as_ref().and_then(Direction::count)
         else {
             continue;
         };
         let counted = function.parameters.iter().find(|other| other.name == *name);
-        if !counted.is_some_and(|other| matches!(other.kind, Type::Integer { .. })) {
+        if !counted.is_some_and(|other| matches!(other.kind, HeaderType::Integer { .. })) {
             let place = format!("{}, {}", function.name, parameter.name);
             return unsupported(&place, &format!("{name} is no integer parameter"));
         }
@@ -531,13 +533,13 @@ fn check_padding(name: &str, fields: &[Field], structs: &[Struct]) -> Answer<()>
 }
 
 /// Size and alignment.
-fn layout(kind: &Type, structs: &[Struct]) -> (u64, u64) {
+fn layout(kind: &HeaderType, structs: &[Struct]) -> (u64, u64) {
     match kind {
-        Type::Void | Type::Bool => (1, 1),
-        Type::Integer { bytes, .. } => (u64::from(*bytes), u64::from(*bytes)),
-        Type::Float => (4, 4),
-        Type::Double | Type::Pointer(_) => (8, 8),
-        Type::Struct(name) => {
+        HeaderType::Void | HeaderType::Bool => (1, 1),
+        HeaderType::Integer { bytes, .. } => (u64::from(*bytes), u64::from(*bytes)),
+        HeaderType::Float => (4, 4),
+        HeaderType::Double | HeaderType::Pointer(_) => (8, 8),
+        HeaderType::Struct(name) => {
             let fields = structs.iter().find(|known| known.name == *name);
             let fields = fields
                 .map(|known| known.fields.as_slice())

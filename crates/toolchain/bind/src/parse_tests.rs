@@ -1,7 +1,7 @@
 use super::*;
 use crate::{c, extension, rust};
 
-fn read_text(text: &str) -> Result<Interface, BindError> {
+fn read_text(text: &str) -> Result<HeaderInterface, BindError> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let header = directory.path().join("interface.h");
     let text =
@@ -10,7 +10,7 @@ fn read_text(text: &str) -> Result<Interface, BindError> {
     read(&header, &[])
 }
 
-const UNSIGNED: Type = Type::Integer {
+const UNSIGNED: HeaderType = HeaderType::Integer {
     bytes: 4,
     signed: false,
 };
@@ -38,14 +38,14 @@ fn what_a_header_says() {
     assert_eq!((&*point.name, point.fields.len()), ("point", 4));
     assert_eq!(point.fields[2].length, Some(2));
     let area = &interface.functions[0];
-    let list = Type::Pointer(Box::new(Type::Struct("point".to_owned())));
+    let list = HeaderType::Pointer(Box::new(HeaderType::Struct("point".to_owned())));
     assert_eq!(area.parameters[0].kind, list);
     let count = Count::Parameter("count".to_owned());
     assert_eq!(area.parameters[0].direction, Some(Direction::In(count)));
     assert_eq!(area.parameters[1].kind, UNSIGNED);
     assert_eq!(
         area.result,
-        Type::Integer {
+        HeaderType::Integer {
             bytes: 8,
             signed: false
         }
@@ -53,16 +53,16 @@ fn what_a_header_says() {
     let plain = &interface.functions[2];
     assert_eq!(
         plain.parameters[0].kind,
-        Type::Pointer(Box::new(Type::Void))
+        HeaderType::Pointer(Box::new(HeaderType::Void))
     );
     assert_eq!(
         plain.parameters[1].kind,
-        Type::Integer {
+        HeaderType::Integer {
             bytes: 2,
             signed: true
         }
     );
-    assert_eq!(plain.parameters[4].kind, Type::Bool);
+    assert_eq!(plain.parameters[4].kind, HeaderType::Bool);
 }
 
 #[test]

@@ -13,7 +13,9 @@
 //!
 //! What stubs use of others is named by its whole path, and what hosts offer is called by the path of its trait.
 
-use crate::model::{Count, Direction, Field, Function, Interface, Parameter, Struct, Type};
+use crate::model::{
+    BoundFunction, Count, Direction, Field, HeaderInterface, HeaderType, Parameter, Struct,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -22,7 +24,7 @@ const LONGEST: u64 = 1_048_576;
 
 /// A module for a host. `header` is named in its first line.
 #[must_use]
-pub fn rust(interface: &Interface, header: &str) -> String {
+pub fn rust(interface: &HeaderInterface, header: &str) -> String {
     let (hosts, exports): (Vec<_>, Vec<_>) = interface
         .functions
         .iter()
@@ -58,12 +60,12 @@ const PRELUDE: &str = "
     reason = \"generated\"
 )]
 
-use ::mullion::Within as _;
+use ::mullion::DomainMemory as _;
 use ::mullion::zerocopy::FromZeros as _;
 ";
 
 impl Names<'_> {
-    fn new(interface: &Interface) -> Names<'_> {
+    fn new(interface: &HeaderInterface) -> Names<'_> {
         let own = ["Extension", "Host", "Self"];
         let tags = || interface.structs.iter().map(|one| one.name.as_str());
         let name = |tag: &str| {
@@ -105,7 +107,7 @@ impl Names<'_> {
     }
 
     /// The functions that the host calls.
-    fn extension(&self, functions: &[&Function]) -> String {
+    fn extension(&self, functions: &[&BoundFunction]) -> String {
         let mut fields = String::new();
         let mut found = String::new();
         let mut methods = String::new();
@@ -114,7 +116,7 @@ impl Names<'_> {
             let kinds = function.parameters.iter().map(|p| self.name_of(&p.kind));
             let kinds: Vec<_> = kinds.collect();
             let result = match &function.result {
-                Type::Void => String::new(),
+                HeaderType::Void => String::new(),
                 kind => format!(" -> {}", self.name_of(kind)),
             };
             let _written = writeln!(
@@ -137,7 +139,7 @@ impl Names<'_> {
     }
 
     /// One method: what goes in is copied in, what comes out is copied out.
-    fn call(&self, function: &Function) -> String {
+    fn call(&self, function: &BoundFunction) -> String {
         let mut parameters = String::new();
         let (mut before, mut after, mut arguments) = (String::new(), String::new(), Vec::new());
         for parameter in &function.parameters {
@@ -203,7 +205,7 @@ impl Names<'_> {
     }
 
     /// The functions that the extension calls.
-    fn host(&self, functions: &[&Function]) -> String {
+    fn host(&self, functions: &[&BoundFunction]) -> String {
         let mut methods = String::new();
         let mut offers = String::new();
         for function in functions {
@@ -238,7 +240,7 @@ impl Names<'_> {
         )
     }
 
-    fn offer(&self, function: &Function) -> String {
+    fn offer(&self, function: &BoundFunction) -> String {
         let all = function.parameters.iter();
         let parameters: String = all
             .clone()
@@ -345,31 +347,31 @@ impl Names<'_> {
     /// What a pointer points to.
     fn element(&self, parameter: &Parameter) -> String {
         match &parameter.kind {
-            Type::Pointer(to) => self.name_of(to),
+            HeaderType::Pointer(to) => self.name_of(to),
             other => self.name_of(other),
         }
     }
 
     /// What a stub returns.
-    fn returned(&self, function: &Function) -> String {
+    fn returned(&self, function: &BoundFunction) -> String {
         match &function.result {
-            Type::Void => "()".to_owned(),
+            HeaderType::Void => "()".to_owned(),
             kind => self.name_of(kind),
         }
     }
 
-    fn name_of(&self, kind: &Type) -> String {
+    fn name_of(&self, kind: &HeaderType) -> String {
         match kind {
             // Behind a pointer: bytes.
-            Type::Void => "u8".to_owned(),
-            Type::Integer { bytes, signed } => {
+            HeaderType::Void => "u8".to_owned(),
+            HeaderType::Integer { bytes, signed } => {
                 format!("{}{}", if *signed { 'i' } else { 'u' }, bytes * 8)
             }
-            Type::Bool => "bool".to_owned(),
-            Type::Float => "f32".to_owned(),
-            Type::Double => "f64".to_owned(),
-            Type::Struct(name) => self.tag(name),
-            Type::Pointer(to) => format!("::mullion::Ptr<{}>", self.name_of(to)),
+            HeaderType::Bool => "bool".to_owned(),
+            HeaderType::Float => "f32".to_owned(),
+            HeaderType::Double => "f64".to_owned(),
+            HeaderType::Struct(name) => self.tag(name),
+            HeaderType::Pointer(to) => format!("::mullion::Ptr<{}>", self.name_of(to)),
         }
     }
 
@@ -407,7 +409,7 @@ fn mullion_elements<T, N: ::core::convert::TryInto<u64>>(count: N) -> ::core::re
 ";
 
 /// Whether a parameter is one of the stub's: the lengths of slices are not.
-fn is_visible(function: &Function, parameter: &Parameter) -> bool {
+fn is_visible(function: &BoundFunction, parameter: &Parameter) -> bool {
     function.arrays_counted_by(&parameter.name).next().is_none()
 }
 

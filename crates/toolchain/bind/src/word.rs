@@ -30,7 +30,7 @@ pub struct Described {
 }
 
 #[derive(Clone, Debug)]
-enum Type {
+enum HeaderType {
     Void,
     /// As policies call it.
     Character(&'static str),
@@ -41,20 +41,20 @@ enum Type {
     Struct(String),
     Function,
     /// What it points to, and whether that is constant.
-    Pointer(Box<Type>, bool),
+    Pointer(Box<HeaderType>, bool),
 }
 
 #[derive(Default)]
 struct Reader {
-    typedefs: HashMap<String, Type>,
+    typedefs: HashMap<String, HeaderType>,
     /// Structures with members, by their names in C: whether all members are constant.
     complete: HashMap<String, bool>,
-    functions: BTreeMap<String, Function>,
+    functions: BTreeMap<String, BoundFunction>,
 }
 
-struct Function {
-    result: Type,
-    parameters: Vec<(String, Type)>,
+struct BoundFunction {
+    result: HeaderType,
+    parameters: Vec<(String, HeaderType)>,
     is_variadic: bool,
 }
 
@@ -95,7 +95,7 @@ pub fn describe(
     })?;
     let named = |name: &str| {
         let function = reader.functions.get(name);
-        function.map(Function::names).unwrap_or_default()
+        function.map(BoundFunction::names).unwrap_or_default()
     };
     let annotated = File::parse_with(annotations.unwrap_or_default(), &named)?;
     if let Some(name) = annotated
@@ -230,7 +230,7 @@ impl Reader {
         }
     }
 
-    fn function(&mut self, result: Type, function: &FunctionDeclarator) -> Function {
+    fn function(&mut self, result: HeaderType, function: &FunctionDeclarator) -> BoundFunction {
         let mut parameters = Vec::new();
         for (number, parameter) in function.parameters.iter().enumerate() {
             let (types, is_constant) = split(&parameter.node.specifiers);
@@ -243,11 +243,11 @@ impl Reader {
                     self.declared(base, is_constant, &declarator.node),
                 ),
             };
-            if !matches!(kind, Type::Void) {
+            if !matches!(kind, HeaderType::Void) {
                 parameters.push((name, kind));
             }
         }
-        Function {
+        BoundFunction {
             result,
             parameters,
             is_variadic: function.ellipsis == Ellipsis::Some,
@@ -255,18 +255,18 @@ impl Reader {
     }
 
     /// The type of specifiers; `alias` is a name of it, if it has no other.
-    fn base(&mut self, specifiers: &[&TypeSpecifier], alias: Option<&str>) -> Type {
-        let mut found = Type::Number(integer(specifiers));
+    fn base(&mut self, specifiers: &[&TypeSpecifier], alias: Option<&str>) -> HeaderType {
+        let mut found = HeaderType::Number(integer(specifiers));
         for specifier in specifiers {
             found = match specifier {
-                TypeSpecifier::Void => Type::Void,
-                TypeSpecifier::Char => Type::Character(character(specifiers)),
-                TypeSpecifier::Float | TypeSpecifier::Double => Type::Float,
+                TypeSpecifier::Void => HeaderType::Void,
+                TypeSpecifier::Char => HeaderType::Character(character(specifiers)),
+                TypeSpecifier::Float | TypeSpecifier::Double => HeaderType::Float,
                 TypeSpecifier::Struct(kind) => self.structure(&kind.node, alias),
                 TypeSpecifier::TypedefName(name) => {
                     let known = self.typedefs.get(&name.node.name);
                     // What is not known is nobody's to describe.
-                    known.cloned().unwrap_or(Type::Void)
+                    known.cloned().unwrap_or(HeaderType::Void)
                 }
                 _ => continue,
             };
@@ -274,7 +274,7 @@ impl Reader {
         found
     }
 
-    fn structure(&mut self, kind: &StructType, alias: Option<&str>) -> Type {
+    fn structure(&mut self, kind: &StructType, alias: Option<&str>) -> HeaderType {
         let word = match kind.kind.node {
             StructKind::Struct => "struct",
             StructKind::Union => "union",
@@ -284,7 +284,7 @@ impl Reader {
             .as_ref()
             .map(|tag| format!("{word} {}", tag.node.name));
         let Some(name) = tag.or(alias.map(str::to_owned)) else {
-            return Type::Void;
+            return HeaderType::Void;
         };
         if let Some(members) = &kind.declarations {
             let is_constant = members.iter().all(|member| match &member.node {
@@ -296,15 +296,22 @@ impl Reader {
             });
             self.complete.insert(name.clone(), is_constant);
         }
-        Type::Struct(name)
+        HeaderType::Struct(name)
     }
 
-    fn declared(&mut self, base: Type, is_constant: bool, declarator: &Declarator) -> Type {
+    fn declared(
+        &mut self,
+        base: HeaderType,
+        is_constant: bool,
+        declarator: &Declarator,
+    ) -> HeaderType {
         let is_function = function_of(declarator).is_some();
         match (&declarator.kind.node, is_function) {
-            (_, true) => Type::Function,
+            (_, true) => HeaderType::Function,
             // A pointer to an array.
-            (DeclaratorKind::Declarator(_), false) => Type::Pointer(Box::new(Type::Void), false),
+            (DeclaratorKind::Declarator(_), false) => {
+                HeaderType::Pointer(Box::new(HeaderType::Void), false)
+            }
             (_, false) => pointers(base, is_constant, declarator),
         }
     }
@@ -320,8 +327,8 @@ impl Reader {
             .flat_map(|function| &function.parameters);
         let names: BTreeSet<&String> = all
             .filter_map(|(_, kind)| match kind {
-                Type::Pointer(to, _) => match &**to {
-                    Type::Struct(name) => self.complete.contains_key(name).then_some(name),
+                HeaderType::Pointer(to, _) => match &**to {
+                    HeaderType::Struct(name) => self.complete.contains_key(name).then_some(name),
                     _ => None,
                 },
                 _ => None,
@@ -359,28 +366,33 @@ impl Reader {
     fn usual(
         &self,
         name: &str,
-        function: &Function,
+        function: &BoundFunction,
         sizes: &HashMap<String, u64>,
     ) -> Result<Call, String> {
         if function.is_variadic {
             return Err("it takes a variable number of arguments".to_owned());
         }
-        if matches!(function.result, Type::Pointer(..) | Type::Function) {
+        if matches!(
+            function.result,
+            HeaderType::Pointer(..) | HeaderType::Function
+        ) {
             return Err("nobody says what its result points to".to_owned());
         }
         let mut effects = Vec::new();
         let integers = function
             .parameters
             .iter()
-            .filter(|(_, kind)| !matches!(kind, Type::Float));
+            .filter(|(_, kind)| !matches!(kind, HeaderType::Float));
         for (number, (parameter, kind)) in integers.enumerate() {
             let effect = match kind {
-                Type::Number(_) | Type::Character(_) => continue,
-                Type::Function => Some(format!("callback({parameter})")),
-                Type::Pointer(to, is_constant) => match &**to {
-                    Type::Character(_) if *is_constant => Some(format!("string({parameter})")),
-                    Type::Function => Some(format!("callback({parameter})")),
-                    Type::Struct(tag) => sizes.get(tag).map(|bytes| {
+                HeaderType::Number(_) | HeaderType::Character(_) => continue,
+                HeaderType::Function => Some(format!("callback({parameter})")),
+                HeaderType::Pointer(to, is_constant) => match &**to {
+                    HeaderType::Character(_) if *is_constant => {
+                        Some(format!("string({parameter})"))
+                    }
+                    HeaderType::Function => Some(format!("callback({parameter})")),
+                    HeaderType::Struct(tag) => sizes.get(tag).map(|bytes| {
                         let is_read = *is_constant || self.complete.get(tag) == Some(&true);
                         let word = if is_read { "in" } else { "inout" };
                         format!("{word}({parameter}, {bytes})")
@@ -408,16 +420,16 @@ impl Reader {
     }
 }
 
-impl Function {
+impl BoundFunction {
     /// Names of the parameters that effects can be of: floating-point numbers come in registers of their own.
     fn names(&self) -> Vec<String> {
         let integers = self
             .parameters
             .iter()
-            .filter(|(_, kind)| !matches!(kind, Type::Float));
-        let typed = |(name, kind): &(String, Type)| match kind {
-            Type::Number(Some(kind)) => format!("{kind} {name}"),
-            Type::Character(kind) => format!("{kind} {name}"),
+            .filter(|(_, kind)| !matches!(kind, HeaderType::Float));
+        let typed = |(name, kind): &(String, HeaderType)| match kind {
+            HeaderType::Number(Some(kind)) => format!("{kind} {name}"),
+            HeaderType::Character(kind) => format!("{kind} {name}"),
             _ => name.clone(),
         };
         integers.map(typed).collect()
@@ -463,19 +475,19 @@ fn function_of(declarator: &Declarator) -> Option<&FunctionDeclarator> {
 }
 
 /// The stars of a declarator around a type.
-fn pointers(base: Type, mut is_constant: bool, declarator: &Declarator) -> Type {
+fn pointers(base: HeaderType, mut is_constant: bool, declarator: &Declarator) -> HeaderType {
     let mut kind = base;
     for part in &declarator.derived {
         match &part.node {
             DerivedDeclarator::Pointer(qualifiers) => {
-                kind = Type::Pointer(Box::new(kind), is_constant);
+                kind = HeaderType::Pointer(Box::new(kind), is_constant);
                 is_constant = qualifiers.iter().any(|qualifier| {
                     matches!(&qualifier.node, PointerQualifier::TypeQualifier(qualifier)
                         if qualifier.node == TypeQualifier::Const)
                 });
             }
             DerivedDeclarator::Array(_) => {
-                kind = Type::Pointer(Box::new(kind), is_constant);
+                kind = HeaderType::Pointer(Box::new(kind), is_constant);
                 is_constant = false;
             }
             _ => break,

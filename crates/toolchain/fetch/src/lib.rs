@@ -9,11 +9,10 @@
 //! CACHE/sources/NAME-VERSION-DIGEST/   unpacked, complete or absent
 //! ```
 //!
-//! A file that is already at hand can be offered in the directory that
-//! `MULLION_SOURCES` names, by its own file name: for machines without a
-//! network, and for systems without either client. What was installed beside a
-//! program (`PREFIX/share/mullion/sources`, as `scripts/install` does) is taken
-//! from there: who can write that can write the program.
+//! A file that is already at hand can be offered by its own file name in the directory that `MULLION_SOURCES` names.
+//! That is for machines without a network, and for systems without either client. What was installed beside a program
+//! (`PREFIX/share/mullion/sources`, as `scripts/install` does) is taken from there: who can write that can write the
+//! program.
 #![forbid(unsafe_code)]
 
 mod apt;

@@ -462,7 +462,7 @@ fn the_x87_unit_does_not_tell_where_the_host_is() {
     };
     let inexact = || {
         let (seven, mut part) = (7_f64, 0_f64);
-        // SAFETY: as above.
+        // SAFETY: pushes a number, divides it, and takes it off again.
         unsafe {
             asm!("fld1", "fdiv qword ptr [{}]", "fstp qword ptr [{}]", in(reg) &seven, in(reg) &mut part)
         };

@@ -210,7 +210,7 @@ fn hostile_main_end() {
 
 extern "C" fn at_exit() {
     raise(libc::SIGPROF);
-    // SAFETY: as above.
+    // SAFETY: it ends the program, at the end of which it is called anyway.
     unsafe {
         libc::_exit(if SAMPLES.load(Ordering::SeqCst) == 1 {
             GOOD
@@ -223,7 +223,7 @@ extern "C" fn at_exit() {
 /// A signal behind the end of the main thread's variables.
 fn benign_main_end() {
     handle(libc::SIGPROF, sample);
-    // SAFETY: as above.
+    // SAFETY: a function of the right signature.
     unsafe { libc::atexit(at_exit) };
     MAIN.get_or_init(|| load(&Program::new(PROGRAM)))
         .call("count", &[1])

@@ -136,7 +136,7 @@ fn writes_that_fail_send_nothing() {
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(libc::SIGPIPE), ptr::null_mut()) };
     assert_eq!(put(&writes_to(&program, pipe())), -i64::from(libc::EPIPE));
     assert!(!is_waiting(libc::SIGPIPE));
-    // SAFETY: as above.
+    // SAFETY: it sends a signal that is blocked.
     unsafe { libc::raise(libc::SIGPIPE) };
     assert!(quietly(|| pipe().write(b"x")).is_err());
     assert!(is_waiting(libc::SIGPIPE), "it is the host's");

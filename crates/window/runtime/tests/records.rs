@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_picture::{Options, State, paint};
+use mullion_picture::{PaintOptions, SupervisorState, paint};
 use mullion_runtime::{Access, Limits, LinkOptions, PAGE, SharedPages, snapshot};
 use mullion_supervisor::{DomainId, Order, Permission, Snapshot, Subject};
 use support::{Program, host};
@@ -133,13 +133,13 @@ fn the_records_of_a_running_host_can_be_painted() {
     for (domain, access) in [(&one, Access::ReadWrite), (&two, Access::Read)] {
         object.grant(&domain.domain, 0..PAGE, access).unwrap();
     }
-    let text = State::from(&snapshot())
+    let text = SupervisorState::from(&snapshot())
         .name(one.domain.recorded_as(), "the caller")
         .name(two.domain.recorded_as(), "the called one")
         .title("a running host")
         .to_json();
-    let state: State = serde_json::from_str(&text).unwrap();
-    let picture = paint(&state.validate().unwrap(), &Options::default());
+    let state: SupervisorState = serde_json::from_str(&text).unwrap();
+    let picture = paint(&state.validate().unwrap(), &PaintOptions::default());
     for word in ["a running host", "the caller", "the called one"] {
         assert!(picture.contains(word), "{word}");
     }

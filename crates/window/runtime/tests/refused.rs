@@ -48,7 +48,7 @@ unsafe extern "C" fn mmap(
     if is_refused() {
         return libc::MAP_FAILED;
     }
-    // SAFETY: as the caller has it.
+    // SAFETY: the caller of `mmap` answers for its arguments, which go on as they are.
     let start = unsafe {
         libc::syscall(
             libc::SYS_mmap,
@@ -68,7 +68,7 @@ unsafe extern "C" fn mprotect(at: *mut c_void, length: usize, protection: c_int)
     if is_refused() {
         return -1;
     }
-    // SAFETY: as the caller has it.
+    // SAFETY: the caller of `mprotect` answers for its arguments, which go on as they are.
     unsafe { libc::syscall(libc::SYS_mprotect, at, length, c_long::from(protection)) as c_int }
 }
 
@@ -77,7 +77,7 @@ unsafe extern "C" fn memfd_create(name: *const c_char, flags: c_uint) -> c_int {
     if is_refused() {
         return -1;
     }
-    // SAFETY: as the caller has it.
+    // SAFETY: the caller of `memfd_create` answers for its arguments, which go on as they are.
     unsafe { libc::syscall(libc::SYS_memfd_create, name, flags) as c_int }
 }
 
@@ -87,7 +87,7 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
     if !new.is_null() && is_refused() {
         return -1;
     }
-    // SAFETY: as the caller has it.
+    // SAFETY: the caller of `sigaltstack` answers for its arguments, which go on as they are.
     unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
 }
 

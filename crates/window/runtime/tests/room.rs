@@ -142,7 +142,7 @@ const ROOM: [(u64, bool, bool); 7] = [
 fn whatever_room_a_domain_leaves() {
     let _one = one();
     let program = Program::new(PROGRAM);
-    // SAFETY: as in `reserve.rs`.
+    // SAFETY: getauxval reads a table that the kernel made.
     let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
     let innocent = load(&program);
     for signal in [libc::SIGUSR1, libc::SIGUSR2] {
@@ -227,7 +227,7 @@ fn a_timer_and_a_thousand_full_control_stacks() {
         loaded.domain.restart().unwrap();
         assert_eq!(innocent.call("answer", &[]).unwrap().integer, 42);
     }
-    // SAFETY: as above.
+    // SAFETY: a timer of zeros, which is none, is plain data that the call reads.
     unsafe {
         let none: libc::itimerval = std::mem::zeroed();
         libc::setitimer(libc::ITIMER_PROF, &none, ptr::null_mut());

@@ -52,7 +52,7 @@ pub(crate) struct Core {
 
 // SAFETY: all that changes is atomic or behind a lock; the pointers are to what stays.
 unsafe impl Sync for Core {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it: a lock or an atomic value guards what changes.
 unsafe impl Send for Core {}
 
 /// A domain, until it is unloaded. Handles are copies.

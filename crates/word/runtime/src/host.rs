@@ -99,7 +99,7 @@ impl Host {
         policy: Policy,
         hook: impl Fn(&Note<'_>) + Send + Sync + 'static,
     ) -> Result<Domain, LoadError> {
-        // SAFETY: by the caller.
+        // SAFETY: the host bears whatever the module does, as both functions say.
         unsafe { self.learn_with(module, policy, &mut load::dlsym, hook) }
     }
 

@@ -190,7 +190,7 @@ impl Keep {
         let is_outside = lock(&core.seats)
             .iter()
             .filter(|seat| ptr::eq(seat.0, biased))
-            // SAFETY: as in `take`.
+            // SAFETY: a seat on the list lives, and its depth is atomic.
             .all(|seat| unsafe { (*seat.0).depth.load(Ordering::Acquire) } == 0);
         if is_outside {
             self.take_back();

@@ -92,7 +92,7 @@ pub(crate) unsafe fn go_on(
                 bytes: found.bytes,
                 write: found.right == 2,
             };
-            // SAFETY: as above.
+            // SAFETY: the domain that faulted runs on this thread, and its context says where it was.
             unsafe { as_host(here, registers[4], || note(core, back, want)) };
             went[libc::REG_RIP as usize] = back as i64;
             true
@@ -108,7 +108,8 @@ pub(crate) unsafe fn go_on(
             let Some(way) = way else {
                 return false;
             };
-            // SAFETY: as above.
+            // SAFETY: rbp and rbx are the two words on top of the thread's own control stack, where the gate has pushed
+            // them.
             unsafe {
                 went[libc::REG_RBP as usize] = top.read() as i64;
                 went[libc::REG_RBX as usize] = top.add(1).read() as i64;
@@ -193,7 +194,7 @@ unsafe fn as_host<T>(here: &mut Here, control: u64, tell: impl FnOnce() -> T) ->
     here.domain = std::ptr::null();
     let told = tell();
     (here.domain, here.control, here.limit, *errno) = kept;
-    // SAFETY: as above.
+    // SAFETY: the seat's counter lives as long as the seat, and only its thread writes it.
     unsafe { *counter += 1 };
     compiler_fence(Ordering::SeqCst);
     told

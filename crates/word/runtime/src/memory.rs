@@ -121,7 +121,7 @@ impl Reserved {
             0,
             "code comes from files that no mapping can write"
         );
-        // SAFETY: as in `map_with`.
+        // SAFETY: the addresses are this reservation's, as was checked; its owner knows who uses them.
         match unsafe { libc::mprotect(at as *mut _, bytes as usize, protection) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -360,7 +360,7 @@ fn push_stacked(
         // SAFETY: it is in the mapped part of the stack, by the bounds above, and nobody else runs on it.
         unsafe { (to as *mut u64).add(at).write(*word) };
     }
-    // SAFETY: as above.
+    // SAFETY: the seat is the thread's own, and lives as long as it is inside.
     unsafe { (*seat).stack = to };
     Ok(())
 }

@@ -346,7 +346,7 @@ pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::R
         .iter()
         .position(|place| &raw const *place.seat == found)
     {
-        // SAFETY: as above.
+        // SAFETY: the slot is the thread's own: its table has one for each index.
         unsafe { *slot = std::ptr::null_mut() };
         thread.seats.swap_remove(old).leave();
     }
@@ -356,7 +356,7 @@ pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::R
     thread.seats.push(place);
     // SAFETY: nothing in this process but checked code uses %gs. The table lives as long as the process.
     unsafe { core.holder.view.load() };
-    // SAFETY: as above.
+    // SAFETY: the slot is the thread's own: its table has one for each index.
     unsafe { *slot = seat };
     Ok(seat)
 }

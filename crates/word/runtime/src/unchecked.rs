@@ -61,7 +61,7 @@ impl Module {
     /// follows.
     pub unsafe fn unchecked(name: &str, bytes: &[u8]) -> Result<Arc<Module>> {
         let parts = read(bytes)?;
-        // SAFETY: by the caller.
+        // SAFETY: the file keeps the contract, or the test bears what follows: that is what this function asks.
         unsafe { Module::from_parts(name, parts) }
     }
 }

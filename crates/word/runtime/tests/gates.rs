@@ -275,7 +275,7 @@ fn memory_is_granted_for_the_length_of_a_call() {
     host.revoke(at(16) as usize, 64).unwrap();
     assert_eq!(poke(at(16), 10) as i64, -9);
     domain.restart().unwrap();
-    // SAFETY: as above.
+    // SAFETY: the module may write there.
     let granted = unsafe { host.grant_for(&domain, at(20) as usize, 4, true) }.unwrap();
     assert_eq!(poke(at(20), 9), 1);
     drop(granted);

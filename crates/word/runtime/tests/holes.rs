@@ -468,7 +468,7 @@ unsafe fn libc_free(block: u64) {
     unsafe extern "C" {
         fn free(block: *mut std::ffi::c_void);
     }
-    // SAFETY: by the caller.
+    // SAFETY: the block came from `malloc`, and is freed once.
     unsafe { free(block as *mut _) }
 }
 

@@ -5,8 +5,8 @@ mod module;
 use module::{function, module};
 use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::recorder::{ADDRESS_BITS, Recorder};
-use mullion_mmp::trace::{Header, Reader, Writer};
+use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecorder};
+use mullion_mmp::trace::{Header, TraceReader, TraceWriter};
 use mullion_supervisor::Call;
 use mullion_word_runtime::{Effect, FunctionPolicy, Host, Lease, Policy, Size};
 
@@ -69,14 +69,14 @@ fn a_run_s_decisions_lead_the_model_to_the_same_permissions() {
         address_bits: ADDRESS_BITS,
         note: "a run of the word wall".to_owned(),
     };
-    let mut writer = Writer::new(Vec::new(), &header).unwrap();
-    let mut recorder = Recorder::new(|event| writer.write(&event));
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
+    let mut recorder = TraceRecorder::new(|event| writer.write(&event));
     for decision in log.iter() {
         recorder.decision(decision).unwrap();
     }
     assert_eq!(recorder.refused(), 0);
     let file = writer.finish().unwrap();
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = TraceReader::new(&file[..]).unwrap();
     let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).unwrap();
     while let Some(block) = reader.next_block().unwrap() {
         for event in block.events() {

@@ -177,7 +177,7 @@ fn checks(s: &mut Supervisor<Table>, module: DomainId) {
     for (name, offset) in [("own number", 0), ("shared, by the map", 64)] {
         // SAFETY: it is our memory, on which nothing depends.
         let store = best(|| assert!(black_box(unsafe { store4(&view, start + offset, 1) })));
-        // SAFETY: as above.
+        // SAFETY: it is our memory, which is only read.
         let load = best(|| assert!(black_box(unsafe { load4(&view, start + offset) }).is_some()));
         println!("{name:>20}: store {store:.1}, load {load:.1}");
     }

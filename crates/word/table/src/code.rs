@@ -54,7 +54,7 @@ struct Node {
 
 // SAFETY: a node is published whole and never freed or changed but for its flag, which is atomic.
 unsafe impl Sync for Node {}
-// SAFETY: as above.
+// SAFETY: what a node points to is another node, which is never freed either.
 unsafe impl Send for Node {}
 
 /// All code that was ever loaded, the latest first. Nodes stay for ever, so that a signal handler can walk them at

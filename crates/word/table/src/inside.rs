@@ -413,7 +413,7 @@ extern "C" fn on_asked(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_vo
 /// One instruction further.
 extern "C" fn on_step(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const TRAP_TRACE: i32 = 2;
-    // SAFETY: as above.
+    // SAFETY: `HERE` points to what lives as long as this thread has a visit.
     let thread = unsafe { HERE.get().as_ref() };
     let stepping = thread.map_or(0, |thread| thread.stepping.load(Ordering::Relaxed));
     let (address, flags) = stopped(context);

@@ -90,7 +90,7 @@ impl Mapping {
         flags: i32,
         file: i32,
     ) -> Result<Mapping, SpaceError> {
-        // SAFETY: by the caller.
+        // SAFETY: with `MAP_FIXED`, what is there is the caller's to replace; without, nothing is replaced.
         let base = unsafe {
             libc::mmap(
                 at.cast(),
@@ -131,7 +131,7 @@ pub(crate) struct Space {
 // SAFETY: the mappings belong to this value from beginning to end, and what is in them is only touched as atomic
 // values, by any thread.
 unsafe impl Send for Space {}
-// SAFETY: as above.
+// SAFETY: a shared reference reaches the mappings only as atomic values.
 unsafe impl Sync for Space {}
 
 impl Space {
@@ -145,7 +145,7 @@ impl Space {
         // SAFETY: the range is the mapping just made.
         unsafe { libc::madvise(shadow.base.cast(), SHADOW_BYTES, libc::MADV_NOHUGEPAGE) };
         // A core file of it would be as long as the address space.
-        // SAFETY: as above.
+        // SAFETY: the range is the mapping just made, and the call only changes what a core file has.
         unsafe { libc::madvise(shadow.base.cast(), SHADOW_BYTES, libc::MADV_DONTDUMP) };
         Ok(Space { shadow, closed })
     }

@@ -505,7 +505,7 @@ fn the_closed_addresses_stay_closed_or_it_says_who_is_there() {
     drop(s);
     let again = map(0);
     assert_ne!(again, libc::MAP_FAILED, "a table that is gone leaves them");
-    // SAFETY: as above.
+    // SAFETY: the test has mapped it, and nobody uses it.
     unsafe { libc::munmap(again, 4096) };
 }
 

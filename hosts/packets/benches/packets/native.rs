@@ -129,7 +129,7 @@ impl InPlace {
 impl InPlace {
     /// The first frame as it is now.
     pub(crate) fn first(&self) -> &[u8] {
-        // SAFETY: as in `pass`.
+        // SAFETY: the room is the module's, which runs in `steps` alone and not now.
         let frame = unsafe { &(*self.room).of[0].frame };
         &frame.bytes[..(frame.length as usize).min(ROOM)]
     }

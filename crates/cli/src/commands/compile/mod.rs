@@ -12,7 +12,7 @@ use super::keys::{KeyringArgs, add_credentials};
 use crate::output::{file, outln, sayln};
 use anyhow::{Context as _, bail};
 use mullion_driver::Origin;
-use mullion_judge::{Judged, Refusal};
+use mullion_judge::{JudgedProgram, SourceRefusal};
 use mullion_trust::compile::may_compile;
 use mullion_trust::elastic::{Elastic, Rule};
 use mullion_trust::keynote::Work;
@@ -240,7 +240,7 @@ impl Args {
         module_type: &ModuleType,
         elastic: &Elastic,
         program: &program::Program<'_>,
-        (judged, files): (&Judged, Vec<PathBuf>),
+        (judged, files): (&JudgedProgram, Vec<PathBuf>),
         text: String,
     ) -> anyhow::Result<Result<Built, Refused>> {
         let graph = match program.compile(elastic, &text)? {
@@ -255,13 +255,13 @@ impl Args {
                     let construct = format!("{bytes} bytes, where {bound} may be");
                     return Ok(Err(tell(
                         module_type,
-                        &[Refusal::nowhere(Rule::Stack, construct)],
+                        &[SourceRefusal::nowhere(Rule::Stack, construct)],
                     )));
                 }
                 Err(construct) => {
                     return Ok(Err(tell(
                         module_type,
-                        &[Refusal::nowhere(Rule::Stack, construct)],
+                        &[SourceRefusal::nowhere(Rule::Stack, construct)],
                     )));
                 }
             },
@@ -279,7 +279,7 @@ pub(super) fn check(
     path: &Path,
     module_type: &ModuleType,
     files: &[PathBuf],
-) -> anyhow::Result<Vec<Refusal>> {
+) -> anyhow::Result<Vec<SourceRefusal>> {
     let elastic = module_type.elastic.as_ref();
     let elastic = elastic.context("the type has no elastic language")?;
     let scratch = tempfile::tempdir()?;
@@ -300,7 +300,7 @@ pub(super) fn check(
 }
 
 /// Tells refusals, one below the other.
-fn tell(module_type: &ModuleType, refusals: &[Refusal]) -> Refused {
+fn tell(module_type: &ModuleType, refusals: &[SourceRefusal]) -> Refused {
     for refusal in refusals {
         sayln!("{}\n", refusal.render(&module_type.id, false));
     }

@@ -2,7 +2,7 @@
 
 use super::step::{self, Outcome, Told};
 use anyhow::{Context as _, bail};
-use mullion_judge::{Judged, Refusal, Source};
+use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal};
 use mullion_trust::Sha256Digest;
 use mullion_trust::elastic::{Elastic, Rule};
 use std::collections::{BTreeMap, HashMap};
@@ -50,9 +50,12 @@ pub(super) struct Program<'a> {
 
 impl Program<'_> {
     /// The environment and the program behind the preprocessor.
-    pub(super) fn read(&self, elastic: &Elastic) -> anyhow::Result<Result<Source, Refusal>> {
+    pub(super) fn read(
+        &self,
+        elastic: &Elastic,
+    ) -> anyhow::Result<Result<ProgramSource, SourceRefusal>> {
         self.prepare()?;
-        let mut source = Source::default();
+        let mut source = ProgramSource::default();
         let macros = self.scratch.join("macros.h");
         std::fs::write(&macros, "")?;
         if let Some(environment) = &elastic.environment {
@@ -153,8 +156,8 @@ impl Program<'_> {
         given: &Path,
         macros: &Path,
         roots: &[PathBuf],
-        source: &mut Source,
-    ) -> anyhow::Result<Result<(), Refusal>> {
+        source: &mut ProgramSource,
+    ) -> anyhow::Result<Result<(), SourceRefusal>> {
         let (out, rules) = (
             self.scratch.join("program.i"),
             self.scratch.join("program.d"),
@@ -187,7 +190,7 @@ impl Program<'_> {
             Outcome::Lost(refusal) => return Ok(Err(refusal)),
             Outcome::Failed(said) => {
                 let mut refusal =
-                    Refusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
+                    SourceRefusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
                 refusal.note = Some(said.lines().take(8).collect::<Vec<_>>().join(" | "));
                 return Ok(Err(refusal));
             }
@@ -197,11 +200,11 @@ impl Program<'_> {
             let place = path.canonicalize().unwrap_or_default();
             if !roots.iter().any(|root| place.starts_with(root)) {
                 let construct = format!("`{}`", path.display());
-                return Ok(Err(Refusal::nowhere(Rule::Includes, construct)));
+                return Ok(Err(SourceRefusal::nowhere(Rule::Includes, construct)));
             }
             if std::fs::metadata(&place)?.len() > SOURCE {
                 let construct = format!("`{}`, a file of more than 1 MiB", path.display());
-                return Ok(Err(Refusal::nowhere(Rule::Bounds, construct)));
+                return Ok(Err(SourceRefusal::nowhere(Rule::Bounds, construct)));
             }
             let bytes = std::fs::read(&place)?;
             source.files.insert(
@@ -210,7 +213,7 @@ impl Program<'_> {
             );
         }
         let Ok(text) = String::from_utf8(std::fs::read(&out)?) else {
-            return Ok(Err(Refusal::nowhere(
+            return Ok(Err(SourceRefusal::nowhere(
                 Rule::Syntax,
                 "text that is not UTF-8",
             )));
@@ -225,8 +228,8 @@ impl Program<'_> {
         &self,
         module_type: &str,
         path: &Path,
-        source: &Source,
-    ) -> anyhow::Result<Result<Judged, Vec<Refusal>>> {
+        source: &ProgramSource,
+    ) -> anyhow::Result<Result<JudgedProgram, Vec<SourceRefusal>>> {
         let told = Told {
             path: std::path::absolute(path)?,
             module_type: module_type.to_owned(),
@@ -254,7 +257,7 @@ impl Program<'_> {
         &self,
         elastic: &Elastic,
         text: &str,
-    ) -> anyhow::Result<Result<String, Refusal>> {
+    ) -> anyhow::Result<Result<String, SourceRefusal>> {
         let (whole, object) = (self.scratch.join("whole.i"), self.scratch.join("whole.o"));
         std::fs::write(&whole, text)?;
         let mut words: Vec<OsString> = vec!["cc".into(), "-c".into()];
@@ -268,7 +271,7 @@ impl Program<'_> {
             Outcome::Done => {}
             Outcome::Lost(refusal) => return Ok(Err(refusal)),
             Outcome::Failed(said) => {
-                let mut refusal = Refusal::nowhere(Rule::Types, "a program that gcc refuses");
+                let mut refusal = SourceRefusal::nowhere(Rule::Types, "a program that gcc refuses");
                 refusal.note = Some(said.lines().take(12).collect::<Vec<_>>().join(" | "));
                 return Ok(Err(refusal));
             }

@@ -1,6 +1,6 @@
 //! How much stack a call takes at most: the compiler's own frames, along the longest way through its graph of calls.
 
-use mullion_judge::Judged;
+use mullion_judge::JudgedProgram;
 use mullion_trust::elastic::Elastic;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const LEAVES: [(&str, u64); 4] = [
 pub(super) fn bound(
     graph: &str,
     elastic: &Elastic,
-    judged: &Judged,
+    judged: &JudgedProgram,
     imports: &[String],
 ) -> Result<u64, String> {
     let graph = Graph::read(graph)?;
@@ -83,7 +83,7 @@ impl<'a> Graph<'a> {
         &self,
         name: &'a str,
         elastic: &Elastic,
-        judged: &Judged,
+        judged: &JudgedProgram,
         imports: &[String],
         path: &mut Vec<&'a str>,
         known: &mut BTreeMap<&'a str, u64>,

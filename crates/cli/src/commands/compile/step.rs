@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use mullion_driver::{Arguments, Language};
-use mullion_judge::{Judged, Refusal, Source, judge};
+use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use mullion_trust::ModuleType;
 use mullion_trust::elastic::Rule;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
@@ -65,12 +65,12 @@ impl StepArgs {
                 let told: Told = serde_json::from_slice(&std::fs::read(from)?)?;
                 let module_type = ModuleType::parse(&told.module_type, &told.path)?;
                 let elastic = module_type.elastic.context("no elastic language")?;
-                let source = Source {
+                let source = ProgramSource {
                     environment: told.environment,
                     program: told.program,
                     files: told.files,
                 };
-                let answer: Result<Judged, Vec<Refusal>> = judge(&elastic, &source);
+                let answer: Result<JudgedProgram, Vec<SourceRefusal>> = judge(&elastic, &source);
                 std::fs::write(to, serde_json::to_vec(&answer)?)?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -85,7 +85,7 @@ pub(super) enum Outcome {
     /// It ended with a status, and said this.
     Failed(String),
     /// It met a limit, or crashed.
-    Lost(Refusal),
+    Lost(SourceRefusal),
 }
 
 /// Runs a step in `directory`. Nothing of the environment variables decides which compiler it is, or how it compiles.
@@ -124,7 +124,7 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
                 let _gone = rustix::process::kill_process_group(group, Signal::KILL);
             }
             child.wait()?;
-            return Ok(Outcome::Lost(Refusal::nowhere(
+            return Ok(Outcome::Lost(SourceRefusal::nowhere(
                 Rule::Bounds,
                 "a program that takes too long to compile",
             )));
@@ -144,8 +144,10 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
             Outcome::Failed(text)
         }
         _ => {
-            let mut refusal =
-                Refusal::nowhere(Rule::Bounds, "a program that the compiler does not survive");
+            let mut refusal = SourceRefusal::nowhere(
+                Rule::Bounds,
+                "a program that the compiler does not survive",
+            );
             refusal.note = text.lines().next().map(str::to_owned);
             Outcome::Lost(refusal)
         }

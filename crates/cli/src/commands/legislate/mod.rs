@@ -11,7 +11,7 @@ use super::compile;
 use crate::output::{file, outln};
 use anyhow::{Context as _, bail};
 use draft::Draft;
-use mullion_judge::Refusal;
+use mullion_judge::SourceRefusal;
 use mullion_trust::ModuleType;
 use mullion_trust::elastic::{Elastic, Memory, Rule};
 use serde::Deserialize;
@@ -179,14 +179,14 @@ fn judged(
     path: &Path,
     found: &ModuleType,
     sample: &str,
-) -> anyhow::Result<Vec<Refusal>> {
+) -> anyhow::Result<Vec<SourceRefusal>> {
     let scratch = tempfile::tempdir()?;
     let name = scratch.path().join("sample.c");
     std::fs::write(&name, sample)?;
     compile::check(text, path, found, &[name])
 }
 
-fn tell(refusal: &Refusal, id: &str) -> Value {
+fn tell(refusal: &SourceRefusal, id: &str) -> Value {
     json!({
         "rule": refusal.rule.name(),
         "what": refusal.rule.what(),

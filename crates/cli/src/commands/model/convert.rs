@@ -2,8 +2,8 @@
 
 use crate::output::{file_by, outln};
 use anyhow::Context;
-use mullion_mmp::convert::{ConvertError, Map, Source, convert};
-use mullion_mmp::trace::{Header, Writer};
+use mullion_mmp::convert::{ConvertError, Map, TraceSource, convert};
+use mullion_mmp::trace::{Header, TraceWriter};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ impl Args {
         let text = text.with_context(|| self.map.display().to_string())?;
         let map = Map::from_toml(&text).with_context(|| self.map.display().to_string())?;
         let (source, name) = match self.from {
-            From::Lackey => (Source::Lackey, "lackey"),
-            From::Qemu => (Source::Qemu, "qemu"),
+            From::Lackey => (TraceSource::Lackey, "lackey"),
+            From::Qemu => (TraceSource::Qemu, "qemu"),
         };
         let input: Box<dyn BufRead> = match self.trace == Path::new("-") {
             true => Box::new(io::stdin().lock()),
@@ -56,7 +56,7 @@ impl Args {
         };
         let mut summary = None;
         file_by(&self.output, |file| -> anyhow::Result<()> {
-            let mut writer = Writer::new(BufWriter::new(file), &header)?;
+            let mut writer = TraceWriter::new(BufWriter::new(file), &header)?;
             let converted = convert(source, input, &map, |event| writer.write(&event));
             summary = Some(converted.map_err(|error| match error {
                 ConvertError::Sink(error) => error.into(),

@@ -2,7 +2,7 @@
 
 use crate::output::file_by;
 use mullion_mmp::synth::{self, ADDRESS_BITS, Failure, Params};
-use mullion_mmp::trace::{Header, Writer};
+use mullion_mmp::trace::{Header, TraceWriter};
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,7 +97,7 @@ impl Args {
             note: params.note(),
         };
         file_by(&self.output, |file| -> anyhow::Result<()> {
-            let mut writer = Writer::new(BufWriter::new(file), &header)?;
+            let mut writer = TraceWriter::new(BufWriter::new(file), &header)?;
             match synth::generate(&params, |event| writer.write(&event)) {
                 Ok(()) => {}
                 Err(Failure::Params(error)) => return Err(error.into()),

@@ -4,8 +4,8 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_mmp::config::Config;
 use mullion_mmp::machine::Machine;
-use mullion_mmp::measurement::Report;
-use mullion_mmp::trace::Reader;
+use mullion_mmp::measurement::Measurement;
+use mullion_mmp::trace::TraceReader;
 use std::fs::File;
 use std::path::Path;
 
@@ -23,12 +23,12 @@ pub(super) fn size(path: &Path) -> anyhow::Result<u64> {
 }
 
 /// Runs the trace in a file on a machine of this configuration.
-pub(super) fn run(path: &Path, config: &Config, bar: &ProgressBar) -> anyhow::Result<Report> {
+pub(super) fn run(path: &Path, config: &Config, bar: &ProgressBar) -> anyhow::Result<Measurement> {
     run_file(path, config, bar).with_context(|| path.display().to_string())
 }
 
-fn run_file(path: &Path, config: &Config, bar: &ProgressBar) -> anyhow::Result<Report> {
-    let mut reader = Reader::new(File::open(path)?)?;
+fn run_file(path: &Path, config: &Config, bar: &ProgressBar) -> anyhow::Result<Measurement> {
+    let mut reader = TraceReader::new(File::open(path)?)?;
     let mut machine = Machine::new(config, reader.header().address_bits)?;
     let mut position = 0;
     loop {

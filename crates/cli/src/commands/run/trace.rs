@@ -2,8 +2,8 @@
 
 use crate::output::file_by;
 use anyhow::{Context, bail};
-use mullion_mmp::recorder::{ADDRESS_BITS, RecordError, Recorder};
-use mullion_mmp::trace::{Header, Writer};
+use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
+use mullion_mmp::trace::{Header, TraceWriter};
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -31,11 +31,11 @@ pub(super) fn write(file: &Path) -> anyhow::Result<()> {
         note: "mullion run --trace".to_owned(),
     };
     file_by(file, |out| -> anyhow::Result<()> {
-        let mut writer = Writer::new(BufWriter::new(out), &header)?;
-        let mut recorder = Recorder::new(|event| writer.write(&event));
+        let mut writer = TraceWriter::new(BufWriter::new(out), &header)?;
+        let mut recorder = TraceRecorder::new(|event| writer.write(&event));
         for decision in log.iter() {
             recorder.decision(decision).map_err(|error| match error {
-                RecordError::Sink(error) => error.into(),
+                TraceRecordError::Sink(error) => error.into(),
                 other => anyhow::Error::new(other),
             })?;
         }

@@ -4,7 +4,7 @@ use crate::output::{outln, sayln};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use mullion_sip_host::Image;
+use mullion_sip_host::SipImage;
 
 /// Print a library's manifest, and say whether this host takes it. None of its code runs.
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for path in &self.libraries {
-            match Image::read(path, None) {
+            match SipImage::read(path, None) {
                 Ok(image) => print(path, &image)?,
                 Err(error) => {
                     sayln!("mullion: {error}");
@@ -35,7 +35,7 @@ impl Args {
     }
 }
 
-fn print(path: &std::path::Path, image: &Image) -> anyhow::Result<()> {
+fn print(path: &std::path::Path, image: &SipImage) -> anyhow::Result<()> {
     let limits = image.limits();
     outln!("{}: a SIP that this host takes", path.display())?;
     outln!("name       {}", image.name())?;

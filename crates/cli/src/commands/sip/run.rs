@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use anyhow::Context;
-use mullion_sip_host::status::Status;
-use mullion_sip_host::supervisor::{Outcome, succeeded};
-use mullion_sip_host::{Configuration, Host, Supervisor};
+use mullion_sip_host::status::RunStatus;
+use mullion_sip_host::supervisor::{RunOutcome, succeeded};
+use mullion_sip_host::{Configuration, Host, SipSupervisor};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -42,7 +42,7 @@ impl Args {
         let configuration = Configuration::read(&self.configuration)
             .with_context(|| self.configuration.display().to_string())?;
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let supervisor = Supervisor::new(&Host::begin()?, &configuration)?;
+        let supervisor = SipSupervisor::new(&Host::begin()?, &configuration)?;
         let stop = supervisor.stop();
         let caught = Arc::new(AtomicI32::new(0));
         let catcher = Arc::clone(&caught);
@@ -53,8 +53,8 @@ impl Args {
             }
         });
         let path = self.socket.path()?;
-        let status =
-            Status::serve(&path, supervisor.watch()).with_context(|| path.display().to_string())?;
+        let status = RunStatus::serve(&path, supervisor.watch())
+            .with_context(|| path.display().to_string())?;
         let outcomes = supervisor.run();
         drop(status);
         let signal = caught.load(Ordering::SeqCst);
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-fn code(outcomes: &[Outcome], signal: i32) -> ExitCode {
+fn code(outcomes: &[RunOutcome], signal: i32) -> ExitCode {
     match u8::try_from(signal) {
         Ok(signal) if signal != 0 => ExitCode::from(128 + signal),
         _ if succeeded(outcomes) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mullion_sip_host::{View, status};
+use mullion_sip_host::{RunView, status};
 
 use super::Socket;
 use crate::units;
@@ -70,7 +70,7 @@ impl Args {
     }
 }
 
-fn table(view: &View) -> String {
+fn table(view: &RunView) -> String {
     let running = view
         .processes
         .iter()

@@ -1,7 +1,7 @@
 //! The programs of the tests: files of cases, the preprocessor, the types.
 
 use mullion_decide::ModuleType;
-use mullion_judge::{Judged, Refusal, Source, judge};
+use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -71,7 +71,7 @@ fn preprocessed(arguments: &[&str], file: &Path) -> String {
 }
 
 /// The program behind the preprocessor, with what is needed to show its lines.
-pub(crate) fn source(directory: &Path, case: &Case) -> Source {
+pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let mut files = HashMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) fn source(directory: &Path, case: &Case) -> Source {
         files.insert(path.display().to_string(), text.to_owned());
         paths.push(path);
     }
-    Source {
+    ProgramSource {
         environment: preprocessed(&[], &environment),
         program: preprocessed(
             &["-imacros", environment.to_str().expect("text")],
@@ -97,7 +97,7 @@ pub(crate) fn source(directory: &Path, case: &Case) -> Source {
 }
 
 /// Judges a case.
-pub(crate) fn judged(directory: &Path, case: &Case) -> Result<Judged, Vec<Refusal>> {
+pub(crate) fn judged(directory: &Path, case: &Case) -> Result<JudgedProgram, Vec<SourceRefusal>> {
     let module_type = module_type(&case.table);
     judge(
         module_type.elastic.as_ref().expect("a table"),

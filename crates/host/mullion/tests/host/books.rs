@@ -2,18 +2,22 @@
 
 use crate::links::{domain, eight};
 use crate::{IMAGE, fault, imports, support};
-use mullion::picture::{Access, Label, State};
-use mullion::{Host, Permission, Shared, Within};
+use mullion::picture::{AccessKind, Label, SupervisorState};
+use mullion::{DomainMemory, Host, Permission, Shared};
 use std::process::Command;
 
 /// The number that a name has.
-fn number(state: &State, name: &str) -> u32 {
+fn number(state: &SupervisorState, name: &str) -> u32 {
     let mut domains = state.domains.iter();
     domains.find(|domain| domain.name == name).unwrap().id
 }
 
 /// Who has what on the piece of the second name, within that of the first.
-fn grants(state: &State, outer: &str, inner: &str) -> Vec<(u32, Access, Option<u32>)> {
+fn grants(
+    state: &SupervisorState,
+    outer: &str,
+    inner: &str,
+) -> Vec<(u32, AccessKind, Option<u32>)> {
     let outer = state.labels.iter().find(|label| label.name == outer);
     let outer = outer.unwrap();
     let is_it = |label: &&Label| {
@@ -46,13 +50,13 @@ fn a_host_with_three_domains_a_link_and_a_shared_page_can_be_painted() {
     let books = mullion::snapshot();
     let [one, two, three] = [&caller, &callee, &alone].map(|of| number(&books, of.name()));
     assert_eq!(number(&books, "host"), 0);
-    let gate = (one, Access::SwitchGate, Some(two));
+    let gate = (one, AccessKind::SwitchGate, Some(two));
     assert!(grants(&books, "the called one", "weigh").contains(&gate));
-    let code = (three, Access::ExecuteRead, None);
+    let code = (three, AccessKind::ExecuteRead, None);
     assert!(grants(&books, "the third", "code").contains(&code));
     let of_page = grants(&books, "the page", "the page");
-    assert!(of_page.contains(&(one, Access::ReadWrite, None)));
-    assert!(of_page.contains(&(three, Access::Read, None)));
+    assert!(of_page.contains(&(one, AccessKind::ReadWrite, None)));
+    assert!(of_page.contains(&(three, AccessKind::Read, None)));
     assert!(of_page.iter().all(|(domain, ..)| *domain != two));
 
     let directory = tempfile::tempdir().unwrap();
@@ -102,14 +106,14 @@ fn heaps_and_stacks_have_names_and_a_domain_that_has_faulted_is_marked() {
 
     let state = mullion::snapshot();
     for domain in [&whole, &faulty] {
-        let own = (number(&state, domain.name()), Access::ReadWrite, None);
+        let own = (number(&state, domain.name()), AccessKind::ReadWrite, None);
         for part in ["data", "heap", "stack"] {
             assert_eq!(grants(&state, domain.name(), part), [own], "{part}");
         }
     }
     let picture = mullion::picture::paint(
         &state.validate().unwrap(),
-        &mullion::picture::Options::default(),
+        &mullion::picture::PaintOptions::default(),
     );
     assert!(picture.contains(">one that faults (ended)<"));
 

@@ -73,7 +73,7 @@ fn several_threads_call_one_domain_at_once() {
         for thread in 0..4u32 {
             let (sum, domain) = (sum.clone(), domain.clone());
             scope.spawn(move || {
-                use mullion::Within;
+                use mullion::DomainMemory;
                 for round in 0..200 {
                     let list = domain.copy_in(&[thread; 100]).unwrap();
                     let total = sum.call(list.ptr(), list.len()).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::domain;
 use mullion::zerocopy::{FromBytes, Immutable, IntoBytes};
-use mullion::{Error, Ptr, Within};
+use mullion::{DomainMemory, Error, Ptr};
 
 /// `struct point` of the extension.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]

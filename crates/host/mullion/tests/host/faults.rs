@@ -1,7 +1,7 @@
 //! What a domain does wrong, as its host sees it; and what comes after.
 
 use crate::{IMAGE, domain, fault, imports};
-use mullion::{Attempt, Cause, Error, Limits, Within};
+use mullion::{Attempt, Cause, DomainMemory, Error, Limits};
 use std::time::Duration;
 
 #[test]

@@ -1,7 +1,7 @@
 //! One test for each limit, which exceeds it.
 
 use crate::{IMAGE, fault, imports};
-use mullion::{CallLimits, Caller, Cause, Domain, Error, Imports, Limits, Ptr, Within};
+use mullion::{CallLimits, Caller, Cause, Domain, DomainMemory, Error, Imports, Limits, Ptr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The figures of domains, as a host reads them.
 
 use crate::{IMAGE, domain, fault, imports};
-use mullion::{Clock, FaultKind, LimitKind, Limits, Within};
+use mullion::{Clock, DomainMemory, FaultKind, LimitKind, Limits};
 use std::time::Duration;
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a host does wrong: typed errors, at once.
 
 use crate::{IMAGE, domain, imports};
-use mullion::{Caller, Domain, Error, Ptr, Within};
+use mullion::{Caller, Domain, DomainMemory, Error, Ptr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 

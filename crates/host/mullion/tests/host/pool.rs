@@ -2,7 +2,7 @@
 
 use crate::support;
 use crate::{IMAGE, imports};
-use mullion::{Domain, Error, Image, Imports, Limits, Live, Pool, PoolLimits, Ptr, Within};
+use mullion::{Domain, DomainMemory, Error, Image, Imports, Limits, Live, Pool, PoolLimits, Ptr};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

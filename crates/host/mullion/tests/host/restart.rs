@@ -1,7 +1,7 @@
 //! Restart in place: what is fresh, what stays good, what is stale.
 
 use crate::support;
-use mullion::{Callback, Caller, Domain, Error, Image, Imports, Limits, Mount, Ptr, Within};
+use mullion::{Callback, Caller, Domain, DomainMemory, Error, Image, Imports, Limits, Mount, Ptr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

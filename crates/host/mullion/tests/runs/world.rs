@@ -4,8 +4,8 @@ use crate::IMAGE;
 use crate::model::{self, CELLS, Domain as Expected, INSTEAD, Model, Outcome};
 use crate::step::{DOMAINS, PAGES, Step, THREADS};
 use mullion::{
-    Buffer, CallLimits, Callee, Caller, Canceller, Cause, Domain, Error, Host, Imports, Permission,
-    Ptr, Shared, Within,
+    Buffer, CallLimits, Callee, Caller, Canceller, Cause, Domain, DomainMemory, Error, Host,
+    Imports, Permission, Ptr, Shared,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};

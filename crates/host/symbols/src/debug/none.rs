@@ -1,7 +1,7 @@
 //! No debug information: this is compiled without what reads it.
 
 use crate::elf::Elf;
-use crate::{Location, Signature, Symbols, Unknown};
+use crate::{DebugSignature, Location, Symbols, Unknown};
 
 /// There is none of it.
 pub(crate) enum Debug {}
@@ -25,7 +25,7 @@ impl Symbols {
         Vec::new()
     }
 
-    pub(crate) fn signature_of(&mut self, _: u64) -> Result<Signature, Unknown> {
+    pub(crate) fn signature_of(&mut self, _: u64) -> Result<DebugSignature, Unknown> {
         Err(Unknown::NotRead)
     }
 }

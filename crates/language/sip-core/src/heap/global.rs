@@ -69,7 +69,8 @@ unsafe impl GlobalAlloc for ProcessHeaps {
         }
         // Outside of any process the block waits for the end of its own.
         if let Some(heap) = here::heap() {
-            // SAFETY: the trait's promise, handed on.
+            // SAFETY: the trait's caller gives a block that is in use, with its layout; it is of the region, and so of
+            // a heap.
             unsafe { heap.release(block, layout) };
         }
     }
@@ -77,7 +78,8 @@ unsafe impl GlobalAlloc for ProcessHeaps {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         let in_region = region::unit_of(block).is_some();
         if !in_region && here::heap().is_none() {
-            // SAFETY: the trait's promise, handed on.
+            // SAFETY: the trait's caller gives a block that is in use, with its layout; outside of the region it is
+            // `System`'s.
             return unsafe { System.realloc(block, layout, bytes) };
         }
         // SAFETY: `bytes` and the alignment make a layout, says the trait.

@@ -6,6 +6,8 @@
 //!       teardown functions -> hooks -> heap -> number dies -> children are ended -> parent is told
 //! ```
 
+mod child;
+mod ending;
 mod exit;
 mod life;
 mod limits;
@@ -16,6 +18,8 @@ mod rights;
 pub(crate) mod spawn;
 pub(crate) mod tree;
 
+pub use child::Child;
+pub(crate) use ending::{end_as, end_asked, end_now, exit};
 pub use exit::{Cause, Exit, Message};
 pub use life::Life;
 pub(crate) use life::{life, lives, living};
@@ -24,6 +28,6 @@ pub use numbered::Unfinished;
 pub(crate) use numbered::{kill_numbered, own_rights, wait_numbered};
 pub(crate) use record::{PLACES, Process, place, reserve};
 pub use rights::Rights;
-pub use spawn::{Child, First, Home, Options, SpawnError};
-pub(crate) use spawn::{begin, bury, end_as, end_asked, exit, spawn};
+pub use spawn::{First, Home, Options, SpawnError};
+pub(crate) use spawn::{begin, spawn};
 pub(crate) use tree::{Tree, rights_of};

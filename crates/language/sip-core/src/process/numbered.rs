@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::child::Child;
+use super::ending::end;
 use super::exit::Exit;
 use super::rights::Rights;
-use super::spawn::{Child, end};
 use super::tree::{self, Tree};
 use crate::critical::as_host;
 use crate::current;

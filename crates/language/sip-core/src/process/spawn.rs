@@ -1,27 +1,26 @@
-//! From a program to a process, and its end.
+//! From a program to a process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use thiserror::Error;
 
-use super::exit::{Cause, Exit};
+use super::child::Child;
+use super::ending::bury;
+use super::exit::Cause;
 use super::limits::Limits;
 use super::panic;
 use super::record::{self, Process};
 use super::rights::Rights;
 use super::tree::{self, Begin};
-use crate::critical::as_host;
 use crate::current;
 use crate::decide;
 use crate::hooks;
-use crate::owners::{self, Owner};
+use crate::owners::Owner;
 use crate::refused::Refused;
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
 use crate::thread::stacks::{Stack, ThreadError};
 use crate::thread::worker::{self, Request, Worker};
-use crate::wait::{self, Waiter};
 
 /// On which worker a process lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,7 +47,7 @@ pub enum SpawnError {
     #[error("no memory for a stack")]
     NoStack,
     /// Whoever decides about the host's processes refuses.
-    #[error("whoever decides about this host's processes refuses")]
+    #[error("the decider of this host's processes refuses")]
     Refused,
     /// The caller is no process's thread, and its OS thread has not the power of the host.
     #[error("the caller is in no process, and has not the power of the host")]
@@ -137,7 +136,7 @@ pub(crate) fn spawn<F: First>(
         node.first = Some(Box::new(first));
         drop(tree);
         home.ask(Request::Start(index));
-        return Ok(Child { owner });
+        return Ok(Child::new(owner));
     }
     let stack = match home.stack_for(owner) {
         Ok(stack) => stack,
@@ -150,7 +149,7 @@ pub(crate) fn spawn<F: First>(
     drop(tree);
     open(home, process, &options.limits);
     run_main(home, process, fiber(first, stack, owner));
-    Ok(Child { owner })
+    Ok(Child::new(owner))
 }
 
 // Where the next process without a wish lives.
@@ -198,185 +197,6 @@ fn run_main(home: &'static Worker, process: &'static Process, fiber: NewFiber) {
         Err(fiber) => {
             home.take_back(process.owner(), fiber.into_stack());
             bury(process, Cause::Memory.into());
-        }
-    }
-}
-
-/// On the home worker: the end that was asked for.
-pub(crate) fn end_asked(home: &Worker, index: u32) {
-    let doomed = |process: &&Process| process.alive.get() && process.is_doomed();
-    if let Some(process) = record::place(index).filter(doomed) {
-        home.end(process, Cause::Killed.into());
-    }
-}
-
-/// On the home worker, when the last thread has stopped: everything else of the process goes.
-pub(crate) fn bury(process: &'static Process, exit: Exit) {
-    let owner = process.owner();
-    owners::tear_down(owner);
-    hooks::process_ended(owner);
-    decide::end(owner);
-    process.heap.close();
-    process.close();
-    let mut tree = tree::lock();
-    let index = owner.index();
-    for child in tree.children(index) {
-        orphan(&mut tree, child);
-    }
-    let node = tree.node(index);
-    let looking = node.looking.take();
-    let waiting = std::mem::take(&mut node.waiting);
-    if node.detached {
-        tree.remove(index);
-    } else {
-        node.exit = Some(exit);
-    }
-    drop(tree);
-    looking.into_iter().chain(waiting).for_each(wait::unpark);
-}
-
-/// A child whose parent has ended: it ends too, and nobody asks how.
-fn orphan(tree: &mut tree::Tree, index: u32) {
-    let node = tree.node(index);
-    if node.exit.is_some() {
-        return tree.remove(index);
-    }
-    node.detached = true;
-    tree.adopt(index);
-    end(index);
-}
-
-fn home_of(process: &Process) -> Option<&'static Worker> {
-    worker::all().get(usize::from(process.home()))
-}
-
-/// Has a living process ended. The caller holds the tree.
-pub(super) fn end(index: u32) {
-    let Some(process) = record::place(index) else {
-        return;
-    };
-    process.doom();
-    if let Some(home) = home_of(process) {
-        home.ask(Request::End(index));
-        if here::worker().is_none_or(|here| here.index() != home.index()) {
-            home.interrupt();
-        }
-    }
-}
-
-/// Ends the calling process with a status. Nothing of it runs again, and nothing is dropped.
-///
-/// # Panics
-/// In no process.
-pub(crate) fn exit(status: u8) -> ! {
-    demand_process();
-    here::die(Cause::Exited(status))
-}
-
-/// Ends the calling process as something that it stands for has ended.
-///
-/// # Panics
-/// In no process.
-pub(crate) fn end_as(exit: Exit) -> ! {
-    demand_process();
-    if let Some(worker) = here::worker() {
-        worker.set_message(exit.message);
-    }
-    here::die(exit.cause)
-}
-
-/// An end that was asked for in no process is a mistake of one thread, and not the program's end.
-fn demand_process() {
-    assert!(
-        here::running().is_some(),
-        "the caller is in no process, which alone could end"
-    );
-}
-
-/// A process's child. Dropping it lets the child live on, with nobody to ask how it ended.
-#[derive(Debug)]
-#[must_use]
-pub struct Child {
-    owner: Owner,
-}
-
-impl Child {
-    /// The process.
-    pub fn owner(&self) -> Owner {
-        self.owner
-    }
-
-    /// Ends it. It may run on for a moment, until its worker has got the message.
-    pub fn kill(&self) {
-        let _host = as_host();
-        let mut tree = tree::lock();
-        if tree.of(self.owner).is_some_and(|node| node.exit.is_none()) {
-            end(self.owner.index());
-        }
-    }
-
-    /// How it ended, if it has.
-    pub fn try_wait(&self) -> Option<Exit> {
-        self.look(None)
-    }
-
-    /// Waits for its end. Any number of threads may.
-    pub fn wait(&self) -> Exit {
-        loop {
-            match self.ended(true) {
-                Some(exit) => return exit,
-                None => wait::park(),
-            }
-        }
-    }
-
-    /// [`Child::wait`], but not beyond `deadline`.
-    pub fn wait_until(&self, deadline: Instant) -> Option<Exit> {
-        loop {
-            let waits = Instant::now() < deadline;
-            match self.ended(waits) {
-                None if waits => wait::park_until(deadline),
-                found => return found,
-            }
-        }
-    }
-
-    /// How it ended, if it has; else whether the calling thread waits for it from now on.
-    fn ended(&self, waits: bool) -> Option<Exit> {
-        let me = wait::current();
-        let _host = as_host();
-        let mut tree = tree::lock();
-        let node = tree.of(self.owner)?;
-        if node.exit.is_none() {
-            node.waiting.retain(|waiter| *waiter != me);
-            node.waiting.extend(waits.then_some(me));
-        }
-        node.exit
-    }
-
-    /// How it ended, if it has; else `waiter` is woken when it does, in the place of who was to be before.
-    pub fn look(&self, waiter: Option<Waiter>) -> Option<Exit> {
-        let _host = as_host();
-        let mut tree = tree::lock();
-        let node = tree.of(self.owner)?;
-        if node.exit.is_none() && waiter.is_some() {
-            node.looking = waiter;
-        }
-        node.exit
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        let _host = as_host();
-        let mut tree = tree::lock();
-        if let Some(node) = tree.of(self.owner) {
-            node.detached = true;
-            node.looking = None;
-            node.waiting.clear();
-            if node.exit.is_some() {
-                tree.remove(self.owner.index());
-            }
         }
     }
 }

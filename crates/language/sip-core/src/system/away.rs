@@ -56,7 +56,7 @@ pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> isize 
 #[cfg(miri)]
 pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> isize {
     let [first, second, third, fourth, fifth, _] = arguments;
-    // SAFETY: by the caller.
+    // SAFETY: the caller answers for what the system call does with these arguments.
     let said = unsafe { libc::syscall(number, first, second as i32, third as u32, fourth, fifth) };
     match said {
         0.. => said as isize,

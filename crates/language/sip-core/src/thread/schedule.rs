@@ -1,30 +1,21 @@
-//! How a worker goes from one thread to the next.
+//! The scheduler, on each worker's own stack: inbox, timers, ends, sleep.
 //!
-//! ```text
-//!   thread --suspend, switch--> the next thread that is ready
-//!                    |  nobody is, or something else is to be done
-//!                    v
-//!                  scheduler, on the worker's own stack: inbox, timers, ends, sleep
-//! ```
-//! A thread that waits goes on with the next one by itself. While it decides, no thread runs (`here::thread`), so
-//! that no signal ends it half-way; the scheduler does what may take longer, or allocates.
+//! A thread that waits goes on with the next one by itself ([`super::suspend`]). It goes on with the scheduler if no
+//! thread is ready, or something else is to be done.
 
 use std::convert::Infallible;
-use std::ptr;
+use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::inbox::Bed;
 use super::slot::{State, Thread};
-use super::stacks::{Stack, ThreadError};
-use super::worker::{Request, Worker};
+use super::worker::{self, Request, Worker};
 use super::{here, signals, switch};
-use crate::critical;
-use crate::decide;
 use crate::hooks;
-use crate::owners::Owner;
-use crate::process::{self, Cause, Exit, Message, Process};
+use crate::process::{self, Cause, Exit, Message};
 use crate::system;
 
 /// How long a worker looks for work before it sleeps: about as long as waking it would take.
@@ -36,107 +27,38 @@ const PATIENCE: Duration = Duration::from_micros(2);
 const SLICE: u64 = 125_000;
 /// And one that has been away for less with nobody.
 const AT_ONCE: u64 = 5_000;
-/// Clocks are read every so many switches while timers run.
-const CLOCK_EVERY: u64 = 64;
 
-// On threads' stacks.
-impl Worker {
-    /// Suspends the running thread, whose state says for what, and goes on with the next.
-    // Inlined, so that each place that waits has a jump of its own, which a processor learns to predict: one jump
-    // for all costs two wrong guesses there and back.
-    #[inline(always)]
-    pub(super) fn suspend(&'static self, thread: &'static Thread) {
-        here::suspend();
-        let next = if self.is_asked() { None } else { self.next() };
-        let to = match next {
-            Some(next) if ptr::eq(next, thread) => return,
-            Some(next) => next.fiber.top(),
-            None => self.top.get(),
-        };
-        // SAFETY: the running thread's top is kept in its place until somebody takes it from the queue. What is gone
-        // on with is a thread that was suspended, and taken from the queue just now; or the scheduler, which has
-        // switched to the first of the threads that ran since.
-        unsafe { switch::switch(thread.fiber.suspended(), to) };
+/// Starts `count` workers, each on a core of its own as far as there are so many. They run when this returns: what an OS
+/// thread asks of the system as it starts, a sandbox that is closed then need not let through.
+pub(crate) fn start(count: usize) -> io::Result<()> {
+    let workers = (0..count)
+        .map(|index| Worker::new(index as u16))
+        .collect::<io::Result<Box<[Worker]>>>()?;
+    let workers = worker::publish(workers);
+    let cores = system::cores();
+    let (starting, started) = channel();
+    for worker in workers {
+        let core = cores
+            .get(usize::from(worker.index()) % cores.len().max(1))
+            .copied();
+        let starting = starting.clone();
+        std::thread::Builder::new()
+            .name(format!("sip-{}", worker.index()))
+            .spawn(move || {
+                // A scheduler that fails has processes that nobody would run any more.
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core, starting)));
+                std::process::abort();
+            })?;
     }
-
-    /// The running thread never runs again, and its process ends if there is a cause.
-    pub(super) fn leave_for_good(&self, thread: &'static Thread, cause: Option<Cause>) -> ! {
-        self.fate.set(Some((thread, cause)));
-        // SAFETY: a thread runs, so the scheduler is suspended.
-        unsafe { switch::jump(self.top.get()) }
-    }
-
-    /// The same for a signal handler that has interrupted the thread: where it is to return to, and the stack
-    /// pointer there.
-    pub(super) fn abandon(&self, thread: &'static Thread, cause: Cause) -> (usize, usize) {
-        self.fate.set(Some((thread, Some(cause))));
-        // SAFETY: as above; the handler returns to what this gives.
-        unsafe { switch::registers(self.top.get()) }
-    }
-
-    /// Runs something small on the scheduler's stack, which has room.
-    ///
-    /// # Safety
-    /// A thread of this worker runs, and calls this.
-    #[inline]
-    pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
-        // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
-        unsafe { switch::call_on(self.top.get(), body) };
-    }
+    drop(starting);
+    // Nobody says anything: each lets go of its end.
+    let _ = started.recv();
+    Ok(())
 }
 
-// For processes' threads that run on it.
-impl Worker {
-    pub(crate) fn park_until(&'static self, thread: &'static Thread, deadline: Instant) {
-        let host = critical::as_host();
-        self.timers.add(deadline, thread.slot.get());
-        thread.deadline.set(Some(deadline));
-        drop(host);
-        self.park(thread);
-        let _host = critical::as_host();
-        self.forget_deadline(thread);
-    }
-}
-
-// Everywhere on the worker.
-impl Worker {
-    /// Whether the scheduler has something to do.
-    #[inline]
-    fn is_asked(&self) -> bool {
-        !self.inbox.is_empty() || self.is_time()
-    }
-
-    /// Whether it is time to read the clock, and to look for events.
-    #[inline]
-    fn is_time(&self) -> bool {
-        let switches = self.switches.load(Ordering::Relaxed);
-        if !switches.is_multiple_of(CLOCK_EVERY) {
-            return false;
-        }
-        self.run.rewind();
-        !self.timers.is_empty() || self.events().is_some()
-    }
-
-    /// The next thread, as the one that runs; `None` if there is none, or an entry that is for the scheduler.
-    #[inline]
-    fn next(&self) -> Option<&'static Thread> {
-        let thread = self.run.first()?;
-        if thread.state.get() != State::Ready {
-            return None;
-        }
-        self.run.pop();
-        thread.state.set(State::Running);
-        let switches = self.switches.load(Ordering::Relaxed);
-        self.switches.store(switches + 1, Ordering::Relaxed);
-        here::enter(thread);
-        Some(thread)
-    }
-}
-
-// The scheduler.
 impl Worker {
     /// Lets go of `starting` when it has asked the system for everything that only a thread that starts asks for.
-    pub(super) fn main(&'static self, core: Option<usize>, starting: Sender<Infallible>) {
+    fn main(&'static self, core: Option<usize>, starting: Sender<Infallible>) {
         if let Some(core) = core {
             system::pin(core);
             self.processor.set(core as u32 + 1);
@@ -347,71 +269,12 @@ impl Worker {
             Some(cause) => {
                 process::panic::settle();
                 let message = self.message.replace(Message::EMPTY);
-                self.end(process, Exit { cause, message });
+                process::end_now(self, process, Exit { cause, message });
             }
             None if process.main.get() == thread.slot.get() + 1 => {
-                self.end(process, Cause::Returned.into());
+                process::end_now(self, process, Cause::Returned.into());
             }
-            None => {
-                self.part(process, thread);
-                self.vacate(thread);
-                self.release(thread);
-            }
+            None => self.end_thread(process, thread),
         }
-    }
-
-    /// Ends a process of this worker: its threads here, the rest in [`process::bury`].
-    pub(crate) fn end(&self, process: &'static Process, exit: Exit) {
-        while let Some(thread) = self.numbered(process.threads.get()) {
-            self.part(process, thread);
-            self.forget_deadline(thread);
-            let ready = thread.state.get() == State::Ready;
-            self.vacate(thread);
-            if ready {
-                thread.state.set(State::Gone);
-            } else {
-                self.release(thread);
-            }
-        }
-        process::bury(process, exit);
-    }
-
-    /// Takes the coroutine from a place. Waiters that name its thread wake nobody from now on.
-    fn vacate(&self, thread: &Thread) {
-        thread.renew(self.index());
-        let process = thread.process.take();
-        thread.heap.set(None);
-        if let Some(stack) = thread.fiber.empty() {
-            match process {
-                Some(process) => self.take_back(process.owner(), stack),
-                None => self.stacks.give(stack),
-            }
-        }
-    }
-
-    /// A stack that is to be a thread's of the process.
-    #[inline]
-    pub(crate) fn stack_for(&self, process: Owner) -> Result<Stack, ThreadError> {
-        let stack = self.stacks.take().map_err(|_| ThreadError::NoStack)?;
-        let (start, bytes) = stack.range();
-        if let Err(refused) = decide::give(process, start, bytes) {
-            self.stacks.give(stack);
-            return Err(refused.into());
-        }
-        Ok(stack)
-    }
-
-    /// A stack of the process's is nobody's again.
-    #[inline]
-    pub(crate) fn take_back(&self, process: Owner, stack: Stack) {
-        let (start, bytes) = stack.range();
-        decide::take_back(process, start, bytes);
-        self.stacks.give(stack);
-    }
-
-    /// The place is free for another thread.
-    fn release(&self, thread: &Thread) {
-        thread.state.set(State::Free);
-        thread.next.set(self.free.replace(thread.slot.get() + 1));
     }
 }

@@ -9,10 +9,9 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 
 use super::calls::Registers;
-use super::worker::Worker;
+use super::worker::INTERRUPT;
 use super::{calls, here, watch};
 use crate::process::Cause;
 
@@ -27,8 +26,6 @@ const FAULTS: [i32; 6] = [
     libc::SIGTRAP,
     libc::SIGABRT,
 ];
-/// Ignored by default, and unused by nearly everybody, so a stray one does no harm.
-const INTERRUPT: i32 = libc::SIGURG;
 
 /// What the program did about each signal before. The host's copy of this crate has the handlers.
 static BEFORE: OnceLock<Vec<(i32, libc::sigaction)>> = OnceLock::new();
@@ -75,21 +72,6 @@ pub(super) fn prepare_thread() {
 pub(super) fn os_thread() -> i32 {
     // SAFETY: takes nothing, changes nothing.
     unsafe { libc::gettid() }
-}
-
-impl Worker {
-    /// Has the thread that runs looked at, if it is of an ended process.
-    pub(crate) fn interrupt(&self) {
-        interrupt(self.os_thread.load(Ordering::Relaxed));
-    }
-}
-
-/// Has a worker's OS thread look whether what it runs is to end.
-fn interrupt(os_thread: i32) {
-    if os_thread != 0 {
-        // SAFETY: a signal that is handled or ignored.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), os_thread, INTERRUPT) };
-    }
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {

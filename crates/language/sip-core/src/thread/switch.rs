@@ -75,7 +75,7 @@ pub(super) fn keep<T, U>(one: &T, other: &U) {
 /// As for [`switch`]. Nothing on the calling stack is dropped.
 #[inline(always)]
 pub(super) unsafe fn jump(to: usize) -> ! {
-    // SAFETY: by the caller.
+    // SAFETY: `to` is the top of a stack that nobody else goes on with; what is on the calling one is given up.
     unsafe { asm!("mov rsp, {}", "pop rax", "jmp rax", in(reg) to, options(noreturn)) }
 }
 

@@ -3,14 +3,11 @@
 use std::cell::Cell;
 use std::io;
 use std::ops::Deref;
-use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::calls::Wait;
-use super::fiber::NewFiber;
 use super::inbox::{Bed, Inbox, Link, Links};
 use super::run_queue::RunQueue;
 use super::slot::{State, THREADS, Thread};
@@ -18,10 +15,14 @@ use super::stacks::Stacks;
 use super::switch;
 use super::timers::Timers;
 use crate::heap::{Heap, Pool};
-use crate::process::{self, Cause, Message, Process};
+use crate::process::{Cause, Message, place};
 use crate::system;
 use crate::table::Table;
-use crate::wait::Waiter;
+use crate::waiter::Waiter;
+
+/// Has a worker look whether what it runs is to end. Ignored by default, and unused by nearly everybody, so a stray one
+/// does no harm.
+pub(super) const INTERRUPT: i32 = libc::SIGURG;
 
 /// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through `here::worker`, which
 /// only its own OS thread gets.
@@ -59,7 +60,7 @@ pub struct Worker {
     pub(super) timers: Timers,
     /// The first free place of `threads`, and the first that was never used; slot + 1, 0 for none.
     pub(super) free: Cell<u32>,
-    unused: Cell<u32>,
+    pub(super) unused: Cell<u32>,
     /// The top of the scheduler's stack, while a thread runs.
     pub(super) top: Cell<usize>,
     /// The thread that has run for the last time, and why its process is to end, if it is.
@@ -98,39 +99,17 @@ impl<T> Deref for Line<T> {
     }
 }
 
-// SAFETY: see the struct's text.
+// SAFETY: `inbox` to `threads` are atomic or tables of what is. `here::worker` gives the rest to the worker's own OS
+// thread alone.
 unsafe impl Sync for Worker {}
 // SAFETY: a worker is made by one OS thread before any other knows it.
 unsafe impl Send for Worker {}
 
 __state!(OnceLock<Box<[Worker]>> = OnceLock::new());
 
-/// Starts `count` workers, each on a core of its own as far as there are so many. They run when this returns: what an OS
-/// thread asks of the system as it starts, a sandbox that is closed then need not let through.
-pub(crate) fn start(count: usize) -> io::Result<()> {
-    let workers = (0..count)
-        .map(|index| Worker::new(index as u16))
-        .collect::<io::Result<Box<[Worker]>>>()?;
-    let workers = state().get_or_init(|| workers);
-    let cores = system::cores();
-    let (starting, started) = channel();
-    for worker in workers {
-        let core = cores
-            .get(usize::from(worker.index) % cores.len().max(1))
-            .copied();
-        let starting = starting.clone();
-        std::thread::Builder::new()
-            .name(format!("sip-{}", worker.index))
-            .spawn(move || {
-                // A scheduler that fails has processes that nobody would run any more.
-                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core, starting)));
-                std::process::abort();
-            })?;
-    }
-    drop(starting);
-    // Nobody says anything: each lets go of its end.
-    let _ = started.recv();
-    Ok(())
+/// Has every OS thread find these workers from now on, or gives those that are found already.
+pub(super) fn publish(workers: Box<[Worker]>) -> &'static [Worker] {
+    state().get_or_init(|| workers)
 }
 
 /// All of them; none before the start.
@@ -175,8 +154,8 @@ impl Links for Worker {
     fn link(&self, entry: u32) -> Option<&Link> {
         match Request::from_entry(entry)? {
             Request::Unpark(slot) => Some(&self.threads.get(slot as usize)?.link),
-            Request::Start(place) => Some(&process::place(place)?.start_link),
-            Request::End(place) => Some(&process::place(place)?.end_link),
+            Request::Start(number) => Some(&place(number)?.start_link),
+            Request::End(number) => Some(&place(number)?.end_link),
             Request::Survey => Some(&self.survey_link),
         }
     }
@@ -184,7 +163,7 @@ impl Links for Worker {
 
 // For every OS thread.
 impl Worker {
-    fn new(index: u16) -> io::Result<Worker> {
+    pub(super) fn new(index: u16) -> io::Result<Worker> {
         Ok(Worker {
             index,
             inbox: Inbox::default(),
@@ -295,6 +274,15 @@ impl Worker {
         }
     }
 
+    /// Has the thread that runs looked at, if it is of an ended process.
+    pub(crate) fn interrupt(&self) {
+        let os_thread = self.os_thread.load(Ordering::Relaxed);
+        if os_thread != 0 {
+            // SAFETY: a signal that is handled or ignored.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), os_thread, INTERRUPT) };
+        }
+    }
+
     /// An interruption has found a process that waits. For the signal handler.
     pub(super) fn count(&self, wait: Wait) {
         let waits = &self.waits[wait as usize];
@@ -333,22 +321,10 @@ impl Worker {
 
     /// Who is ended in the middle leaves at most an entry in the queue for a thread that is not ready.
     #[inline]
-    fn make_ready(&self, thread: &'static Thread) {
+    pub(super) fn make_ready(&self, thread: &'static Thread) {
         self.run.push(thread);
         compiler_fence(Ordering::SeqCst);
         thread.state.set(State::Ready);
-    }
-
-    /// Waits until the running thread is woken.
-    // Inlined, for the reason that `channel::endpoint` gives.
-    #[inline(always)]
-    pub(crate) fn park(&'static self, thread: &'static Thread) {
-        if thread.token.get() {
-            thread.token.set(false);
-        } else {
-            thread.state.set(State::Parked);
-            self.suspend(thread);
-        }
     }
 
     pub(super) fn forget_deadline(&self, thread: &Thread) {
@@ -357,89 +333,35 @@ impl Worker {
         }
     }
 
-    /// Lets the others run first.
+    /// The running thread never runs again, and its process ends if there is a cause.
+    pub(super) fn leave_for_good(&self, thread: &'static Thread, cause: Option<Cause>) -> ! {
+        self.fate.set(Some((thread, cause)));
+        // SAFETY: a thread runs, so the scheduler is suspended.
+        unsafe { switch::jump(self.top.get()) }
+    }
+
+    /// The same for a signal handler that has interrupted the thread: where it is to return to, and the stack
+    /// pointer there.
+    pub(super) fn abandon(&self, thread: &'static Thread, cause: Cause) -> (usize, usize) {
+        self.fate.set(Some((thread, Some(cause))));
+        // SAFETY: the thread that was interrupted ran, so the scheduler is suspended. The handler goes on with what this gives
+        // and with nothing else, so it does once.
+        unsafe { switch::registers(self.top.get()) }
+    }
+
+    /// Runs something small on the scheduler's stack, which has room.
+    ///
+    /// # Safety
+    /// A thread of this worker runs, and calls this.
     #[inline]
-    pub(crate) fn yield_now(&'static self, thread: &'static Thread) {
-        self.make_ready(thread);
-        self.suspend(thread);
-        switch::keep(self, thread);
+    pub(crate) unsafe fn on_scheduler_stack(&self, body: extern "sysv64" fn()) {
+        // SAFETY: the scheduler is suspended, and nobody goes on with it meanwhile.
+        unsafe { switch::call_on(self.top.get(), body) };
     }
 
     /// The last words of the running process.
     pub(crate) fn set_message(&self, message: Message) {
         self.message.set(message);
-    }
-
-    /// A new thread for a process of this worker, ready to run. The caller is in a critical piece, or is the
-    /// scheduler, and allocates as the host.
-    #[inline]
-    pub(crate) fn add(
-        &self,
-        process: &'static Process,
-        fiber: NewFiber,
-    ) -> Result<&'static Thread, NewFiber> {
-        let Some(thread) = self.free_place() else {
-            return Err(fiber);
-        };
-        thread.renew(self.index);
-        thread.token.set(false);
-        thread.deadline.set(None);
-        thread.locals.set(std::ptr::null_mut());
-        thread.process.set(Some(process));
-        thread.heap.set(Some(&process.heap));
-        thread.fiber.fill(fiber);
-        self.join(process, thread);
-        self.make_ready(thread);
-        Ok(thread)
-    }
-
-    #[inline]
-    fn free_place(&self) -> Option<&'static Thread> {
-        let free = self.free.get();
-        if free != 0 {
-            let thread = self.threads.get(free as usize - 1)?;
-            self.free.set(thread.next.get());
-            return Some(thread);
-        }
-        let slot = self.unused.get();
-        let thread = self.threads.get(slot as usize)?;
-        self.unused.set(slot + 1);
-        thread.slot.set(slot);
-        Some(thread)
-    }
-
-    fn join(&self, process: &Process, thread: &Thread) {
-        let number = thread.slot.get() + 1;
-        let next = process.threads.replace(number);
-        thread.next.set(next);
-        thread.previous.set(0);
-        if let Some(next) = self.numbered(next) {
-            next.previous.set(number);
-        }
-        process.count_thread(1);
-    }
-
-    pub(super) fn part(&self, process: &Process, thread: &Thread) {
-        let (previous, next) = (thread.previous.get(), thread.next.get());
-        match self.numbered(previous) {
-            Some(previous) => previous.next.set(next),
-            None => process.threads.set(next),
-        }
-        if let Some(next) = self.numbered(next) {
-            next.previous.set(previous);
-        }
-        process.count_thread(-1);
-    }
-
-    /// Shows where the stacks of a process of this worker are: first address and bytes.
-    pub(crate) fn each_stack(&self, process: &Process, mut show: impl FnMut(usize, usize)) {
-        let mut thread = self.numbered(process.threads.get());
-        while let Some(current) = thread {
-            if let Some((start, bytes)) = current.fiber.range() {
-                show(start, bytes);
-            }
-            thread = self.numbered(current.next.get());
-        }
     }
 
     pub(super) fn numbered(&self, number: u32) -> Option<&'static Thread> {

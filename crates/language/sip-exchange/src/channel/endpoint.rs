@@ -113,7 +113,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
         M: Message<Contract = C, From = S, Next = End>,
         S: Sends<SIDE>,
     {
-        // SAFETY: as for `send`.
+        // SAFETY: the types say that the contract has the message here; the endpoint has its place alone.
         unsafe { Self::push(self.place_mut(), M::NUMBER, 0, payload) }
     }
 
@@ -394,7 +394,7 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
         // As in `take`.
         let _critical =
             <M::Payload as Handles>::HOLDS.then(|| CORE.critical_moving::<M::Payload>());
-        // SAFETY: as in `take`.
+        // SAFETY: the next message carries `M::Payload`, and its word was seen by `demand`.
         unsafe { endpoint.pull() }
     }
 

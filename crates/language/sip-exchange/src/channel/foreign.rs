@@ -178,7 +178,7 @@ impl Foreign {
     #[inline]
     pub unsafe fn show(&mut self, number: u16) {
         let ring = self.contract().rings[self.side().peer().index()];
-        // SAFETY: by the caller.
+        // SAFETY: the payload of this message lies in the slot, and the bridge has this side's place alone.
         unsafe { self.place_mut().show(ring, number) };
         super::line::order();
         self.place().wake_peer();

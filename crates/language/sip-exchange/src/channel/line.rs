@@ -219,7 +219,7 @@ mod tests {
             let slot = count as usize % 2;
             let number = self.words[slot].find(count)?;
             assert_eq!(number, 5);
-            // SAFETY: as above.
+            // SAFETY: loom's cell fails the test if anybody writes it meanwhile.
             Some(self.payloads[slot].with(|payload| unsafe { *payload }))
         }
 

@@ -43,10 +43,10 @@ use super::line::{self, Line, Open, Word};
 #[repr(C)]
 pub struct Hook {
     /// Looks for messages and ends, on both sides. Any thread may call it, inside a critical piece.
-    // SAFETY: for the caller, as above.
+    // SAFETY: whoever calls it passes the address of this hook, and has not called `forget`.
     pub pump: unsafe fn(*const Hook),
     /// The channel is no more, and the hook is not called again.
-    // SAFETY: for the caller, as above.
+    // SAFETY: whoever calls it passes the address of this hook, once.
     pub forget: unsafe fn(*const Hook),
 }
 

@@ -167,7 +167,7 @@ mod tests {
         }
 
         fn read(&self) -> u32 {
-            // SAFETY: as above.
+            // SAFETY: loom's cell fails the test if anybody writes it meanwhile.
             self.bytes.with(|bytes| unsafe { *bytes })
         }
 

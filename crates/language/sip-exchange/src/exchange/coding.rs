@@ -308,7 +308,7 @@ unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
         // SAFETY: every x86-64 has it.
         unsafe { _mm_sfence() };
     }
-    // SAFETY: by the caller.
+    // SAFETY: `to` has room for `bytes.len()` bytes, of which `done` are written, and is no part of `bytes`.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr().add(done), to.add(done), bytes.len() - done);
     }

@@ -221,7 +221,7 @@ impl Commons {
     /// It was the caller's alone, and is on no list.
     pub(super) unsafe fn drop_block(&self, region: Region, id: Id) -> Dropped {
         let record = region.record(id);
-        // SAFETY: by the caller.
+        // SAFETY: the block is the caller's alone, so nobody else writes its record.
         let (lent, to) = unsafe { ((*record).holder.is_lent(), (*record).count as u16) };
         match (lent, to) {
             (true, NOBODY) => self.give_back(id),

@@ -65,7 +65,7 @@ pub(super) unsafe fn map(
 /// They are mapped by [`map`], and the caller's alone: nobody uses them while, or after, they have no rights.
 #[must_use]
 pub(super) unsafe fn set(at: NonNull<u8>, bytes: usize, rights: Rights) -> bool {
-    // SAFETY: by the caller.
+    // SAFETY: the pages are a mapping of `map`'s, which the caller has alone, and nobody relies on the rights that go.
     unsafe { libc::mprotect(at.as_ptr().cast(), bytes, rights.bits()) == 0 }
 }
 

@@ -376,7 +376,7 @@ pub(super) unsafe fn scan<T: Handles>(
     visitor: &mut dyn Visitor,
 ) {
     for index in 0..count {
-        // SAFETY: by the caller.
+        // SAFETY: there are `count` values, and `index` is less.
         unsafe { (*values.cast::<T>().as_ptr().add(index)).visit(visitor) };
     }
 }

@@ -224,7 +224,7 @@ impl<T> Structure<T> {
     /// As for [`Structure::field`]. The structure is never laid out in itself, so it is behind a handle.
     #[must_use]
     pub const unsafe fn recursive<F, D: Exchange>(self, name: &str, at: *const F) -> Self {
-        // SAFETY: by the caller.
+        // SAFETY: `at` points to the field of the place that `structure` was given; `D` describes the same type.
         unsafe { self.described::<F>(name, at, D::DIGEST, false, true) }
     }
 

@@ -22,7 +22,7 @@ impl Work {
     /// # Safety
     /// The block is the caller's, and on no walk's list.
     pub(crate) unsafe fn push(&mut self, region: Region, id: Id, scan: Scan, count: usize) {
-        // SAFETY: by the caller.
+        // SAFETY: the block is the caller's alone and on no list, so nobody else uses its record.
         unsafe {
             let record = region.record(id);
             (*record).work = self.0;
@@ -187,7 +187,7 @@ impl Discard {
     /// # Safety
     /// So it is, and on no list.
     pub(crate) unsafe fn free(&mut self, id: Id) {
-        // SAFETY: by the caller.
+        // SAFETY: the block is the caller's alone, has no handles in it, and is on no list.
         unsafe { self.worker.give(id) };
     }
 }

@@ -236,7 +236,7 @@ impl Worker {
         let Some(commons) = commons::get() else {
             return false;
         };
-        // SAFETY: by the caller.
+        // SAFETY: the block is the caller's alone, and on no list, as `give` demands.
         match unsafe { commons.drop_block(self.region, id) } {
             Dropped::Kept => false,
             Dropped::Gone => {
@@ -385,7 +385,7 @@ impl Store {
     /// # Safety
     /// They are linked by their records and on no other list.
     unsafe fn give(&mut self, region: Region, top: Id, last: Id, count: usize) {
-        // SAFETY: by the caller.
+        // SAFETY: `last` is of the chain, which is on no other list, so nobody else uses its record.
         unsafe { (*region.record(last)).next = self.free.top };
         self.free = Stack {
             top,

@@ -35,12 +35,12 @@ fn calls(_: ()) {
     let table = black_box(kernel());
     let digest = byte::Contract::INFO.digest.0;
     let mut contract = 0;
-    // SAFETY: as above.
+    // SAFETY: the digest has 32 bytes, and the place of the answer is this thread's.
     let found = unsafe { (table.contract)(digest.as_ptr(), &mut contract) };
     assert_eq!(found, 0);
     let channel = || {
         let (mut client, mut server) = (0, 0);
-        // SAFETY: as above.
+        // SAFETY: both places are this thread's.
         let made = unsafe { (table.create_channel)(contract, &mut client, &mut server) };
         assert_eq!(made, 0);
         (client, server)
@@ -60,7 +60,7 @@ fn calls(_: ()) {
     let (client, server) = channel();
     let move_one = |from, to, message| {
         let (mut number, mut byte, mut length) = (0, 7u8, 0);
-        // SAFETY: as above.
+        // SAFETY: a message of one byte is read from `byte` and written to it; all places are this thread's.
         unsafe {
             (table.send)(from, message, &byte, 1);
             (table.receive)(to, NOW, &mut number, &mut byte, 1, &mut length)
@@ -83,7 +83,7 @@ fn calls(_: ()) {
         200,
         |times| {
             for _ in 0..times {
-                // SAFETY: as above.
+                // SAFETY: the name is as long as is said.
                 unsafe {
                     assert_eq!((table.bind)(NAME.as_ptr(), NAME.len(), contract), 0);
                     assert_eq!((table.unbind)(NAME.as_ptr(), NAME.len()), 0);
@@ -94,13 +94,13 @@ fn calls(_: ()) {
     measure(of("statistics by number"), BATCHES, 1_000, |times| {
         let mut statistics = MaybeUninit::uninit();
         for _ in 0..times {
-            // SAFETY: as above.
+            // SAFETY: the place has room for the structure and is this thread's.
             assert_eq!(unsafe { (table.statistics)(0, statistics.as_mut_ptr()) }, 0);
         }
         black_box(statistics);
     });
     let (name, mut program) = ("by-number", 0);
-    // SAFETY: as above.
+    // SAFETY: the name is as long as is said, and the place is this thread's.
     let found = unsafe { (table.program)(name.as_ptr(), name.len(), &mut program) };
     assert_eq!(found, 0);
     measure(
@@ -111,7 +111,7 @@ fn calls(_: ()) {
             let mut children = [0; 64];
             let mut end = MaybeUninit::uninit();
             let children = &mut children[..times as usize];
-            // SAFETY: as above.
+            // SAFETY: the places of the numbers and of the end are this thread's, and the program takes no argument.
             unsafe {
                 for child in &mut *children {
                     assert_eq!(

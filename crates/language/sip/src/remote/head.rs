@@ -103,7 +103,7 @@ mod tests {
         }
 
         fn read(&self) -> u32 {
-            // SAFETY: as above.
+            // SAFETY: loom's cell fails the test if anybody writes it meanwhile.
             self.arena.with(|arena| unsafe { *arena })
         }
 

@@ -196,7 +196,7 @@ mod tests {
             };
             shared.ask(1);
             other.join().expect("the other");
-            // SAFETY: as above.
+            // SAFETY: loom's cell fails the test if anybody writes it meanwhile.
             assert_eq!(shared.done.with(|done| unsafe { *done }), 2);
         });
     }

@@ -2,7 +2,7 @@
 
 use super::map::{Map, Region, START_STACK_BYTES};
 
-use crate::event::{Event, Request, Span, Target};
+use crate::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};
 use mullion_supervisor::{DomainId, Level, Permission, WORD_BYTES as WORD};
 
 /// The program.
@@ -12,29 +12,32 @@ const PROGRAM: u32 = 1;
 const FIRST_START_THREAD: u32 = 1_000_000;
 
 /// Hands the events of the start to `emit`. Thread 0 runs at their end, in the program's domain.
-pub(super) fn boot<E>(map: &Map, emit: &mut impl FnMut(Event) -> Result<(), E>) -> Result<(), E> {
-    let everything = Span {
+pub(super) fn boot<E>(
+    map: &Map,
+    emit: &mut impl FnMut(TraceEvent) -> Result<(), E>,
+) -> Result<(), E> {
+    let everything = TraceSpan {
         address: 0,
         bytes: 1 << map.address_bits(),
     };
-    emit(Event::Supervisor(Request::Subdivide {
+    emit(TraceEvent::Supervisor(TraceRequest::Subdivide {
         child: PROGRAM,
         span: everything,
         permission: Permission::ReadWrite,
     }))?;
     for ((start, end), thread) in map.threads().zip(0..) {
-        emit(Event::Supervisor(Request::CreateThread {
+        emit(TraceEvent::Supervisor(TraceRequest::CreateThread {
             thread,
             domain: PROGRAM,
             stack: span(start, end),
         }))?;
     }
-    emit(Event::Switch { thread: 0 })?;
+    emit(TraceEvent::Switch { thread: 0 })?;
     for (domain, regions) in (PROGRAM..).zip(map.domains()) {
         match domain {
             PROGRAM => {
                 for region in regions {
-                    emit(Event::Supervisor(Request::Mprot {
+                    emit(TraceEvent::Supervisor(TraceRequest::Mprot {
                         span: span(region.start, region.end),
                         permission: region.permission,
                     }))?;
@@ -54,12 +57,12 @@ pub(super) fn boot<E>(map: &Map, emit: &mut impl FnMut(Event) -> Result<(), E>) 
 fn make<E>(
     domain: u32,
     regions: &[Region],
-    emit: &mut impl FnMut(Event) -> Result<(), E>,
+    emit: &mut impl FnMut(TraceEvent) -> Result<(), E>,
 ) -> Result<(), E> {
     for (index, region) in regions.iter().enumerate() {
         let (span, permission) = (span(region.start, region.end), region.permission);
         if index == 0 {
-            emit(Event::Supervisor(Request::Subdivide {
+            emit(TraceEvent::Supervisor(TraceRequest::Subdivide {
                 child: domain,
                 span,
                 permission,
@@ -67,7 +70,10 @@ fn make<E>(
             continue;
         }
         emit(export(domain, span, permission))?;
-        emit(Event::Supervisor(Request::Chown { to: domain, span }))?;
+        emit(TraceEvent::Supervisor(TraceRequest::Chown {
+            to: domain,
+            span,
+        }))?;
     }
     Ok(())
 }
@@ -76,34 +82,41 @@ fn make<E>(
 fn start<E>(
     map: &Map,
     domain: u32,
-    emit: &mut impl FnMut(Event) -> Result<(), E>,
+    emit: &mut impl FnMut(TraceEvent) -> Result<(), E>,
 ) -> Result<(), E> {
     let base = map.start_stack(domain);
     let stack = span(base, base + START_STACK_BYTES);
     let thread = FIRST_START_THREAD + domain;
     emit(export(domain, stack, Permission::ReadWrite))?;
-    emit(Event::Supervisor(Request::CreateThread {
+    emit(TraceEvent::Supervisor(TraceRequest::CreateThread {
         thread,
         domain,
         stack,
     }))?;
-    emit(Event::Switch { thread })?;
+    emit(TraceEvent::Switch { thread })?;
     open(map, domain, emit)?;
-    emit(Event::Switch { thread: 0 })?;
-    emit(Event::Supervisor(Request::EndThread { thread }))?;
+    emit(TraceEvent::Switch { thread: 0 })?;
+    emit(TraceEvent::Supervisor(TraceRequest::EndThread { thread }))?;
     emit(export(domain, stack, Permission::None))
 }
 
 /// The running domain places its gates, for itself and for everybody, and shares what the map says.
-fn open<E>(map: &Map, domain: u32, emit: &mut impl FnMut(Event) -> Result<(), E>) -> Result<(), E> {
+fn open<E>(
+    map: &Map,
+    domain: u32,
+    emit: &mut impl FnMut(TraceEvent) -> Result<(), E>,
+) -> Result<(), E> {
     let permission = Permission::SwitchGate {
         to: DomainId::new(domain),
     };
     for (function, _) in map.gates().filter(|(_, into)| *into == domain) {
         let span = span(function, function + WORD);
-        emit(Event::Supervisor(Request::Mprot { span, permission }))?;
-        emit(Event::Supervisor(Request::MprotExport {
-            to: Target::Group(0),
+        emit(TraceEvent::Supervisor(TraceRequest::Mprot {
+            span,
+            permission,
+        }))?;
+        emit(TraceEvent::Supervisor(TraceRequest::MprotExport {
+            to: TraceTarget::Group(0),
             span,
             permission,
             export: Level::Full,
@@ -116,17 +129,17 @@ fn open<E>(map: &Map, domain: u32, emit: &mut impl FnMut(Event) -> Result<(), E>
     Ok(())
 }
 
-fn export(to: u32, span: Span, permission: Permission) -> Event {
-    Event::Supervisor(Request::MprotExport {
-        to: Target::Domain(to),
+fn export(to: u32, span: TraceSpan, permission: Permission) -> TraceEvent {
+    TraceEvent::Supervisor(TraceRequest::MprotExport {
+        to: TraceTarget::Domain(to),
         span,
         permission,
         export: Level::Full,
     })
 }
 
-fn span(start: u64, end: u64) -> Span {
-    Span {
+fn span(start: u64, end: u64) -> TraceSpan {
+    TraceSpan {
         address: start,
         bytes: end - start,
     }

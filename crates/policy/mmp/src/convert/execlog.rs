@@ -16,7 +16,7 @@
 
 use super::follower::{Follower, Kind};
 use super::{Stop, decimal, hexadecimal, shown};
-use crate::event::Event;
+use crate::event::TraceEvent;
 
 /// The longest instruction of an x86 processor.
 const LONGEST: u64 = 15;
@@ -30,21 +30,21 @@ struct Held {
 }
 
 /// What was read of a file.
-pub(super) struct Reader {
+pub(super) struct TraceReader {
     access_bytes: u32,
     held: Option<Held>,
 }
 
-impl Reader {
+impl TraceReader {
     pub(super) fn new(access_bytes: u32) -> Self {
-        Reader {
+        TraceReader {
             access_bytes,
             held: None,
         }
     }
 
     /// Takes one line.
-    pub(super) fn line<E, S: FnMut(Event) -> Result<(), E>>(
+    pub(super) fn line<E, S: FnMut(TraceEvent) -> Result<(), E>>(
         &mut self,
         line: &[u8],
         follower: &mut Follower<'_, S>,
@@ -65,7 +65,7 @@ impl Reader {
     }
 
     /// Takes the last instruction.
-    pub(super) fn finish<E, S: FnMut(Event) -> Result<(), E>>(
+    pub(super) fn finish<E, S: FnMut(TraceEvent) -> Result<(), E>>(
         &mut self,
         follower: &mut Follower<'_, S>,
     ) -> Result<(), Stop<E>> {
@@ -75,7 +75,7 @@ impl Reader {
         }
     }
 
-    fn take<E, S: FnMut(Event) -> Result<(), E>>(
+    fn take<E, S: FnMut(TraceEvent) -> Result<(), E>>(
         &self,
         held: &Held,
         next: Option<u64>,

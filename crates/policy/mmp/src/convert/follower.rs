@@ -11,7 +11,7 @@
 use super::map::Map;
 use super::{Stop, Summary};
 
-use crate::event::{Event, MAX_ACCESS_BYTES, MAX_FETCH_BYTES, Request, Span};
+use crate::event::{MAX_ACCESS_BYTES, MAX_FETCH_BYTES, TraceEvent, TraceRequest, TraceSpan};
 use mullion_supervisor::{Permission, WORD_BYTES as WORD};
 use std::collections::HashSet;
 
@@ -87,7 +87,7 @@ pub(super) struct Follower<'a, S> {
     summary: Summary,
 }
 
-impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
+impl<'a, E, S: FnMut(TraceEvent) -> Result<(), E>> Follower<'a, S> {
     pub(super) fn new(map: &'a Map, sink: S) -> Self {
         Follower {
             map,
@@ -103,7 +103,7 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
     }
 
     /// Hands an event on.
-    pub(super) fn emit(&mut self, event: Event) -> Result<(), E> {
+    pub(super) fn emit(&mut self, event: TraceEvent) -> Result<(), E> {
         self.summary.events += 1;
         (self.sink)(event)
     }
@@ -173,11 +173,11 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
             let part = (bytes - done).min(MAX_ACCESS_BYTES);
             let address = address + u64::from(done);
             let event = match kind {
-                Kind::Load => Event::Load {
+                Kind::Load => TraceEvent::Load {
                     address,
                     bytes: part,
                 },
-                Kind::Store => Event::Store {
+                Kind::Store => TraceEvent::Store {
                     address,
                     bytes: part,
                 },
@@ -213,7 +213,7 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
         }
         self.flush().map_err(Stop::Sink)?;
         self.running = next;
-        self.emit(Event::Switch { thread: processor })
+        self.emit(TraceEvent::Switch { thread: processor })
             .map_err(Stop::Sink)
     }
 
@@ -263,7 +263,7 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
     fn call(&mut self, target: u64, candidate: Candidate) -> Result<(), Stop<E>> {
         self.summary.calls += 1;
         self.flush().map_err(Stop::Sink)?;
-        let event = Event::Call {
+        let event = TraceEvent::Call {
             target,
             return_address: candidate.return_address,
             stack: candidate.slot,
@@ -282,16 +282,18 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
             )));
         }
         if self.returns.insert(word) {
-            let request = Request::Mprot {
-                span: Span {
+            let request = TraceRequest::Mprot {
+                span: TraceSpan {
                     address: word,
                     bytes: WORD,
                 },
                 permission: Permission::ReturnGate,
             };
-            self.emit(Event::Supervisor(request)).map_err(Stop::Sink)?;
+            self.emit(TraceEvent::Supervisor(request))
+                .map_err(Stop::Sink)?;
         }
-        self.emit(Event::Return { at, target }).map_err(Stop::Sink)
+        self.emit(TraceEvent::Return { at, target })
+            .map_err(Stop::Sink)
     }
 
     fn flush(&mut self) -> Result<(), E> {
@@ -299,7 +301,7 @@ impl<'a, E, S: FnMut(Event) -> Result<(), E>> Follower<'a, S> {
         if line.bytes == 0 {
             return Ok(());
         }
-        self.emit(Event::Fetch {
+        self.emit(TraceEvent::Fetch {
             address: line.address,
             bytes: line.bytes,
             instructions: line.instructions,

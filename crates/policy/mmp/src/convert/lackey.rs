@@ -10,10 +10,10 @@
 
 use super::follower::{Follower, Kind};
 use super::{Stop, decimal, hexadecimal, shown};
-use crate::event::Event;
+use crate::event::TraceEvent;
 
 /// Takes one line.
-pub(super) fn line<E, S: FnMut(Event) -> Result<(), E>>(
+pub(super) fn line<E, S: FnMut(TraceEvent) -> Result<(), E>>(
     line: &[u8],
     follower: &mut Follower<'_, S>,
 ) -> Result<(), Stop<E>> {

@@ -18,7 +18,7 @@ pub(super) const START_STACK_BYTES: u64 = 4096;
 
 /// Why a map is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MapError {
+pub enum SymbolMapError {
     /// Not TOML, an unknown key, or a value of the wrong kind.
     #[error("the map cannot be read: {0}")]
     Syntax(String),
@@ -27,8 +27,8 @@ pub enum MapError {
     Wrong(String),
 }
 
-fn wrong(text: impl Into<String>) -> MapError {
-    MapError::Wrong(text.into())
+fn wrong(text: impl Into<String>) -> SymbolMapError {
+    SymbolMapError::Wrong(text.into())
 }
 
 /// As it is written.
@@ -134,9 +134,9 @@ pub struct Map {
 
 impl Map {
     /// Reads TOML.
-    pub fn from_toml(text: &str) -> Result<Map, MapError> {
+    pub fn from_toml(text: &str) -> Result<Map, SymbolMapError> {
         let written: Written =
-            toml::from_str(text).map_err(|error| MapError::Syntax(error.to_string()))?;
+            toml::from_str(text).map_err(|error| SymbolMapError::Syntax(error.to_string()))?;
         Checker::new(&written)?.check(&written)
     }
 
@@ -185,7 +185,7 @@ struct Checker {
 }
 
 impl Checker {
-    fn new(written: &Written) -> Result<Checker, MapError> {
+    fn new(written: &Written) -> Result<Checker, SymbolMapError> {
         if !(24..=56).contains(&written.address_bits) {
             return Err(wrong("address-bits can be from 24 to 56"));
         }
@@ -225,7 +225,7 @@ impl Checker {
         })
     }
 
-    fn check(mut self, written: &Written) -> Result<Map, MapError> {
+    fn check(mut self, written: &Written) -> Result<Map, SymbolMapError> {
         let mut domains = Vec::new();
         for (domain, number) in written.domain.iter().zip(1..) {
             let mut regions = Vec::new();
@@ -311,7 +311,7 @@ impl Checker {
         })
     }
 
-    fn number(&self, name: &str) -> Result<u32, MapError> {
+    fn number(&self, name: &str) -> Result<u32, SymbolMapError> {
         let found = self.numbers.get(name).copied();
         found.ok_or_else(|| wrong(format!("no domain is called `{name}`")))
     }
@@ -322,7 +322,7 @@ impl Checker {
         start: u64,
         end: u64,
         permission: WrittenPermission,
-    ) -> Result<Region, MapError> {
+    ) -> Result<Region, SymbolMapError> {
         if start >= end || end > self.end {
             return Err(wrong(format!(
                 "{start:#x}..{end:#x} of {whose} is empty, or reaches beyond {:#x}",
@@ -348,7 +348,7 @@ impl Checker {
     }
 
     /// The one domain that owns all of some bytes.
-    fn owner(&self, start: u64, end: u64) -> Result<u32, MapError> {
+    fn owner(&self, start: u64, end: u64) -> Result<u32, SymbolMapError> {
         let mut meeting = self
             .owned
             .iter()

@@ -17,9 +17,9 @@ mod lackey;
 mod lines;
 mod map;
 
-pub use map::{Map, MapError};
+pub use map::{Map, SymbolMapError};
 
-use crate::event::Event;
+use crate::event::TraceEvent;
 use follower::Follower;
 use lines::Lines;
 use std::io::BufRead;
@@ -27,7 +27,7 @@ use thiserror::Error;
 
 /// Who wrote the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum TraceSource {
     /// `valgrind --tool=lackey --trace-mem=yes`.
     Lackey,
     /// QEMU's plugin `execlog`, for x86-64 guests.
@@ -90,10 +90,10 @@ impl<E> Stop<E> {
 
 /// Reads a trace to its end and hands its events, in order, to `sink`.
 pub fn convert<E>(
-    source: Source,
+    source: TraceSource,
     input: impl BufRead,
     map: &Map,
-    sink: impl FnMut(Event) -> Result<(), E>,
+    sink: impl FnMut(TraceEvent) -> Result<(), E>,
 ) -> Result<Summary, ConvertError<E>> {
     let mut lines = Lines::new(input);
     let mut follower = Follower::new(map, sink);
@@ -104,7 +104,7 @@ pub fn convert<E>(
         }
     };
     boot::boot(map, &mut |event| follower.emit(event)).map_err(ConvertError::Sink)?;
-    let mut execlog = execlog::Reader::new(map.access_bytes());
+    let mut execlog = execlog::TraceReader::new(map.access_bytes());
     loop {
         let number = lines.number() + 1;
         let line = match lines.next() {
@@ -122,13 +122,13 @@ pub fn convert<E>(
             }
         };
         match source {
-            Source::Lackey => lackey::line(line, &mut follower),
-            Source::Qemu => execlog.line(line, &mut follower),
+            TraceSource::Lackey => lackey::line(line, &mut follower),
+            TraceSource::Qemu => execlog.line(line, &mut follower),
         }
         .map_err(at(number))?;
     }
     let last = lines.number();
-    if source == Source::Qemu {
+    if source == TraceSource::Qemu {
         execlog.finish(&mut follower).map_err(at(last))?;
     }
     let summary = follower.finish().map_err(ConvertError::Sink)?;

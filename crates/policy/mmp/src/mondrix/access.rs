@@ -9,7 +9,7 @@ pub const WORD: u64 = 4;
 /// What one access wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Access {
+pub enum MachineAccess {
     /// A load.
     Read,
     /// A store.
@@ -18,12 +18,12 @@ pub enum Access {
     Execute,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for MachineAccess {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Execute => "execute",
+            MachineAccess::Read => "read",
+            MachineAccess::Write => "write",
+            MachineAccess::Execute => "execute",
         })
     }
 }
@@ -67,11 +67,11 @@ impl Perm {
     }
 
     /// Whether this permission is enough for the access.
-    pub const fn allows(self, access: Access) -> bool {
+    pub const fn allows(self, access: MachineAccess) -> bool {
         match access {
-            Access::Read => !matches!(self, Perm::None),
-            Access::Write => matches!(self, Perm::ReadWrite),
-            Access::Execute => matches!(self, Perm::ExecuteRead),
+            MachineAccess::Read => !matches!(self, Perm::None),
+            MachineAccess::Write => matches!(self, Perm::ReadWrite),
+            MachineAccess::Execute => matches!(self, Perm::ExecuteRead),
         }
     }
 }

@@ -6,12 +6,12 @@
 
 use crate::access::{Perm, WORD};
 use crate::config::{Config, ConfigError};
-use crate::gates::{Gate, GateTable};
+use crate::gates::{GateEntry, GateTable};
 use crate::stack::StackTable;
 use crate::table::memory::{TableMemory, Traffic};
 use crate::table::multilevel::{MultiLevel, Runs, Vector};
 use crate::table::sorted::SortedTable;
-use crate::table::{Block, Format, Root, Table, Walk};
+use crate::table::{Format, MemoryBlock, PermissionTable, Root, Walk};
 use mullion_supervisor::{
     DomainId, Mechanism, Permission, Range, Recorder, StackRegisters, ThreadId,
 };
@@ -41,7 +41,7 @@ pub enum Stale {
 /// All tables, as the supervisor's mechanism.
 #[derive(Debug)]
 pub struct Bottom {
-    format: Box<dyn Table>,
+    format: Box<dyn PermissionTable>,
     memory: TableMemory,
     address_bits: u32,
     granularity: u64,
@@ -175,24 +175,29 @@ impl Bottom {
     }
 
     /// What the hardware finds for an address; an unknown domain has nothing anywhere.
-    pub fn look_up(&self, domain: u32, address: u64, walk: &mut Walk) -> Block {
+    pub fn look_up(&self, domain: u32, address: u64, walk: &mut Walk) -> MemoryBlock {
         match self.domains.get(domain as usize) {
             Some(Some(tables)) => self
                 .format
                 .look_up(&self.memory, tables.root, address, walk),
-            _ => Block::uniform(0, self.address_bits, Perm::None),
+            _ => MemoryBlock::uniform(0, self.address_bits, Perm::None),
         }
     }
 
     /// What the hardware finds in the running thread's stack write table.
-    pub fn look_up_stack(&self, address: u64, walk: &mut Walk) -> Option<Block> {
+    pub fn look_up_stack(&self, address: u64, walk: &mut Walk) -> Option<MemoryBlock> {
         let (thread, _) = self.registers?;
         let table = self.stacks.get(&thread.get())?;
         Some(table.look_up(&self.memory, address, walk))
     }
 
     /// All gates that a domain has on the line of an address.
-    pub fn gates_on_line(&self, domain: u32, address: u64, walk: &mut Walk) -> Vec<(u64, Gate)> {
+    pub fn gates_on_line(
+        &self,
+        domain: u32,
+        address: u64,
+        walk: &mut Walk,
+    ) -> Vec<(u64, GateEntry)> {
         match self.domains.get(domain as usize) {
             Some(Some(tables)) => tables.gates.walk(&self.memory, address, walk),
             _ => Vec::new(),
@@ -304,10 +309,10 @@ impl Bottom {
             return;
         };
         let gate = match permission {
-            Permission::SwitchGate { to } => Gate::Switch {
+            Permission::SwitchGate { to } => GateEntry::Switch {
                 to: to.get() as u16,
             },
-            Permission::ReturnGate => Gate::Return,
+            Permission::ReturnGate => GateEntry::Return,
             _ => {
                 for address in tables.gates.in_range(bytes) {
                     tables.gates.remove(&mut self.memory, address);

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::gates::GlbCounts;
-use crate::machine::Refusal;
-use crate::plb::Counts;
+use crate::machine::MachineRefusal;
+use crate::plb::PlbCounts;
 use crate::table::memory::Traffic;
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ pub struct Crossings {
 
 /// What a run measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct Measurement {
     /// Events of the trace.
     pub events: u64,
     /// Where the cycles went.
@@ -73,7 +73,7 @@ pub struct Report {
     /// Cross-domain calls.
     pub crossings: Crossings,
     /// The protection lookaside buffer.
-    pub plb: Counts,
+    pub plb: PlbCounts,
     /// The gate lookaside buffer.
     pub glb: GlbCounts,
     /// Level-one instruction cache: accesses, misses.
@@ -97,12 +97,12 @@ pub struct Report {
     /// Calls that were refused.
     pub refused_calls: u64,
     /// The first of them, in full.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<MachineRefusal>,
     /// The machine.
     pub config: Config,
 }
 
-impl Report {
+impl Measurement {
     /// Slowdown over the machine without protection (Table 5, "Cyc"), as a fraction.
     pub fn slowdown(&self) -> Option<f64> {
         let plain = self.plain_cycles?;

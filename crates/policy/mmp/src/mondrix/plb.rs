@@ -9,8 +9,8 @@
 //! one entry matches an address, and a small direct-mapped *guess* of where it is can be checked against
 //! the entry's own tag and gives exactly what a search gives, sooner.
 
-use crate::access::{Access, Perm};
-use crate::table::Block;
+use crate::access::{MachineAccess, Perm};
+use crate::table::MemoryBlock;
 use std::ops::Range;
 
 /// The domain number of the stack write table's entries: of the running thread, whatever its domain.
@@ -46,11 +46,15 @@ impl Entry {
         stamp: 0,
     };
 
-    fn new(domain: u32, block: Block) -> Entry {
+    fn new(domain: u32, block: MemoryBlock) -> Entry {
         let mut allowed = [0; 3];
         for part in 0..1 << block.parts_log2 {
             let perm = Perm::from_bits(block.perms >> (2 * part));
-            let accesses = [Access::Read, Access::Write, Access::Execute];
+            let accesses = [
+                MachineAccess::Read,
+                MachineAccess::Write,
+                MachineAccess::Execute,
+            ];
             for (bits, access) in allowed.iter_mut().zip(accesses) {
                 *bits |= u32::from(perm.allows(access)) << part;
             }
@@ -66,18 +70,18 @@ impl Entry {
     }
 
     #[inline]
-    fn answer(&self, address: u64, end: u64, access: Access) -> Answer {
+    fn answer(&self, address: u64, end: u64, access: MachineAccess) -> PlbAnswer {
         let block_end = self.base + (1 << self.size_log2);
         let last = end.min(block_end) - 1;
         let first_part = (address - self.base) >> self.part_log2;
         let last_part = (last - self.base) >> self.part_log2;
         let bits = match access {
-            Access::Read => self.allowed[0],
-            Access::Write => self.allowed[1],
-            Access::Execute => self.allowed[2],
+            MachineAccess::Read => self.allowed[0],
+            MachineAccess::Write => self.allowed[1],
+            MachineAccess::Execute => self.allowed[2],
         };
         let wanted = (2u64 << (last_part - first_part)) - 1;
-        Answer {
+        PlbAnswer {
             allowed: u64::from(bits >> first_part) & wanted == wanted,
             end: block_end,
         }
@@ -97,7 +101,7 @@ impl Entry {
 
 /// What was done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counts {
+pub struct PlbCounts {
     /// Look-ups: one for each instruction and each data access, one more where an access leaves a block.
     pub lookups: u64,
     /// Look-ups that found no entry.
@@ -114,12 +118,12 @@ pub struct Plb {
     entries: Vec<Entry>,
     guesses: Vec<u16>,
     clock: u64,
-    counts: Counts,
+    counts: PlbCounts,
 }
 
 /// A found entry's answer for the bytes of it that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct PlbAnswer {
     /// All of them are allowed.
     pub allowed: bool,
     /// The address behind the block.
@@ -133,12 +137,12 @@ impl Plb {
             entries: vec![Entry::VACANT; entries.clamp(1, 1 << 15) as usize],
             guesses: vec![0; GUESSES],
             clock: 0,
-            counts: Counts::default(),
+            counts: PlbCounts::default(),
         }
     }
 
     /// The counters.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PlbCounts {
         self.counts
     }
 
@@ -161,8 +165,8 @@ impl Plb {
         domain: u32,
         address: u64,
         end: u64,
-        access: Access,
-    ) -> Option<Answer> {
+        access: MachineAccess,
+    ) -> Option<PlbAnswer> {
         self.counts.lookups += 1;
         self.clock += 1;
         let slot = guess_slot(domain, address);
@@ -197,11 +201,11 @@ impl Plb {
     pub fn refill(
         &mut self,
         domain: u32,
-        block: Block,
+        block: MemoryBlock,
         address: u64,
         end: u64,
-        access: Access,
-    ) -> Answer {
+        access: MachineAccess,
+    ) -> PlbAnswer {
         let entry = Entry::new(domain, block);
         let block_range = block.base..block.base + (1 << block.size_log2);
         for other in &mut self.entries {
@@ -256,7 +260,7 @@ fn guess_slot(domain: u32, address: u64) -> usize {
 
 /// What a block says of the bytes from `address` to before `end`, as far as it reaches: what a buffer
 /// would, without one.
-pub fn answer(block: Block, address: u64, end: u64, access: Access) -> Answer {
+pub fn answer(block: MemoryBlock, address: u64, end: u64, access: MachineAccess) -> PlbAnswer {
     Entry::new(0, block).answer(address, end, access)
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 /// Obviously right: a list of blocks, the most recently used in front.
 #[derive(Default)]
 struct Naive {
-    entries: Vec<(u32, Block)>,
+    entries: Vec<(u32, MemoryBlock)>,
     capacity: usize,
 }
 
@@ -20,7 +20,7 @@ impl Naive {
         Some(entry.1.perm_at(address))
     }
 
-    fn refill(&mut self, domain: u32, block: Block) {
+    fn refill(&mut self, domain: u32, block: MemoryBlock) {
         self.flush(domain, block.base..block.base + (1 << block.size_log2));
         self.entries.insert(0, (domain, block));
         self.entries.truncate(self.capacity);
@@ -51,11 +51,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A block that depends on domain and address only, so that refills agree.
-fn block_of(domain: u32, address: u64) -> Block {
+fn block_of(domain: u32, address: u64) -> MemoryBlock {
     let size_log2 = [6, 6, 7, 9, 12][(address >> 12) as usize % 5];
     let base = address >> size_log2 << size_log2;
     let perms = (base + u64::from(domain)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
-    Block {
+    MemoryBlock {
         base,
         size_log2,
         parts_log2: 4,
@@ -75,7 +75,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::LookUp(domain, address) => {
-                    for access in [Access::Read, Access::Write, Access::Execute] {
+                    for access in [MachineAccess::Read, MachineAccess::Write, MachineAccess::Execute] {
                         let expected = naive.look_up(domain, address);
                         let found = plb.look_up(domain, address, address + 1, access);
                         prop_assert_eq!(
@@ -106,9 +106,9 @@ proptest! {
 
     #[test]
     fn an_access_over_words_needs_them_all(address in 0u64..64, bytes in 1u64..17, perms: u32) {
-        let block = Block { base: 0, size_log2: 6, parts_log2: 4, perms: u64::from(perms) };
+        let block = MemoryBlock { base: 0, size_log2: 6, parts_log2: 4, perms: u64::from(perms) };
         let end = address + bytes;
-        for access in [Access::Read, Access::Write, Access::Execute] {
+        for access in [MachineAccess::Read, MachineAccess::Write, MachineAccess::Execute] {
             let expected = (address..end.min(64)).all(|byte| block.perm_at(byte).allows(access));
             prop_assert_eq!(answer(block, address, end, access).allowed, expected);
         }

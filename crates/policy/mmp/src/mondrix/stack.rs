@@ -6,7 +6,7 @@
 
 use crate::access::Perm;
 use crate::table::memory::TableMemory;
-use crate::table::{Block, Walk};
+use crate::table::{MemoryBlock, Walk};
 use std::ops::Range;
 
 /// Bits, and so words of stack, in a word of the table.
@@ -65,7 +65,7 @@ impl StackTable {
     }
 
     /// What the hardware finds for an address inside the stack: read-write words and read-only ones.
-    pub fn look_up(&self, memory: &TableMemory, address: u64, walk: &mut Walk) -> Block {
+    pub fn look_up(&self, memory: &TableMemory, address: u64, walk: &mut Walk) -> MemoryBlock {
         let base = address >> SPAN_LOG2 << SPAN_LOG2;
         let at = self.word(base);
         walk.load(at);
@@ -78,7 +78,7 @@ impl StackTable {
             };
             perm.bits() << (2 * part)
         });
-        Block {
+        MemoryBlock {
             base,
             size_log2: SPAN_LOG2,
             parts_log2: PARTS.ilog2(),

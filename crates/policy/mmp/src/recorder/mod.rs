@@ -2,13 +2,13 @@
 //!
 //! A supervisor keeps its decisions in an [audit log](mullion_supervisor::AuditLog). The recorder writes those that
 //! were carried out, in their order, so that the machine comes to the same domains, groups, owners and permissions
-//! ([`Recorder::decision`]). Domains and groups keep their numbers.
+//! ([`TraceRecorder::decision`]). Domains and groups keep their numbers.
 //!
 //! A trace says who calls by the thread that runs, and a log names the caller itself. So each domain that calls is
 //! given a thread, with the domain's number and a small stack of its own at the end of the address space, and each
 //! change of the caller is a switch of threads. A log does not hold calls and returns, fetches, loads and stores.
 
-use crate::event::{Event, Request, Span, Target};
+use crate::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};
 use mullion_supervisor::{
     Call, Decision, DomainId, Level, Permission, Range, Reply, Subject, WORD_BYTES,
 };
@@ -29,7 +29,7 @@ const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
 
 /// Why a decision is not written. `E` is what the sink says.
 #[derive(Debug, Error)]
-pub enum RecordError<E> {
+pub enum TraceRecordError<E> {
     /// Beyond what recorded traces can hold.
     #[error("decision {number} is about {range}: a trace holds memory below {STACKS:#x}")]
     Beyond {
@@ -59,7 +59,7 @@ pub enum RecordError<E> {
 
 /// Hands on the events of one decision after another.
 #[derive(Debug)]
-pub struct Recorder<S> {
+pub struct TraceRecorder<S> {
     sink: S,
     running: DomainId,
     /// Domains that have a thread.
@@ -67,10 +67,10 @@ pub struct Recorder<S> {
     refused: u64,
 }
 
-impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
+impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
     /// Begins with a supervisor that has made no domain.
     pub fn new(sink: S) -> Self {
-        Recorder {
+        TraceRecorder {
             sink,
             running: DomainId::SUPERVISOR,
             threads: BTreeSet::new(),
@@ -84,7 +84,7 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
     }
 
     /// Writes one decision.
-    pub fn decision(&mut self, decision: &Decision) -> Result<(), RecordError<E>> {
+    pub fn decision(&mut self, decision: &Decision) -> Result<(), TraceRecordError<E>> {
         let Ok(reply) = decision.outcome else {
             self.refused += 1;
             return Ok(());
@@ -92,13 +92,13 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
         let number = decision.number;
         let request = request(decision, reply)?;
         if u64::from(decision.caller.get()) >= MAX_DOMAINS {
-            return Err(RecordError::TooManyDomains { number });
+            return Err(TraceRecordError::TooManyDomains { number });
         }
-        self.run(decision.caller).map_err(RecordError::Sink)?;
+        self.run(decision.caller).map_err(TraceRecordError::Sink)?;
         if let Call::PdFree { target } = decision.call {
-            self.end(target).map_err(RecordError::Sink)?;
+            self.end(target).map_err(TraceRecordError::Sink)?;
         }
-        self.ask(request).map_err(RecordError::Sink)
+        self.ask(request).map_err(TraceRecordError::Sink)
     }
 
     /// Makes a domain the one that runs.
@@ -108,7 +108,7 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
         }
         // Before the first thread the supervisor's own domain runs, and makes itself one to come back to.
         if self.threads.insert(DomainId::SUPERVISOR) {
-            self.ask(Request::Mprot {
+            self.ask(TraceRequest::Mprot {
                 span: stack(DomainId::SUPERVISOR),
                 permission: Permission::ReadWrite,
             })?;
@@ -117,8 +117,8 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
         if self.threads.insert(domain) {
             // The root is above every domain, so it may make a thread for it.
             self.switch(DomainId::SUPERVISOR)?;
-            self.ask(Request::MprotExport {
-                to: Target::Domain(domain.get()),
+            self.ask(TraceRequest::MprotExport {
+                to: TraceTarget::Domain(domain.get()),
                 span: stack(domain),
                 permission: Permission::ReadWrite,
                 export: Level::None,
@@ -133,7 +133,7 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
         if domain == self.running || !self.threads.remove(&domain) {
             return Ok(());
         }
-        self.ask(Request::EndThread {
+        self.ask(TraceRequest::EndThread {
             thread: domain.get(),
         })
     }
@@ -143,30 +143,30 @@ impl<E, S: FnMut(Event) -> Result<(), E>> Recorder<S> {
             return Ok(());
         }
         self.running = domain;
-        (self.sink)(Event::Switch {
+        (self.sink)(TraceEvent::Switch {
             thread: domain.get(),
         })
     }
 
     fn thread(&mut self, domain: DomainId) -> Result<(), E> {
-        self.ask(Request::CreateThread {
+        self.ask(TraceRequest::CreateThread {
             thread: domain.get(),
             domain: domain.get(),
             stack: stack(domain),
         })
     }
 
-    fn ask(&mut self, request: Request) -> Result<(), E> {
-        (self.sink)(Event::Supervisor(request))
+    fn ask(&mut self, request: TraceRequest) -> Result<(), E> {
+        (self.sink)(TraceEvent::Supervisor(request))
     }
 }
 
 /// The call as the trace has it.
-fn request<E>(decision: &Decision, reply: Reply) -> Result<Request, RecordError<E>> {
+fn request<E>(decision: &Decision, reply: Reply) -> Result<TraceRequest, TraceRecordError<E>> {
     let number = decision.number;
     let span = |range| span(number, range);
     Ok(match (decision.call, reply) {
-        (Call::Mprot { range, permission }, _) => Request::Mprot {
+        (Call::Mprot { range, permission }, _) => TraceRequest::Mprot {
             span: span(range)?,
             permission,
         },
@@ -178,49 +178,53 @@ fn request<E>(decision: &Decision, reply: Reply) -> Result<Request, RecordError<
                 export,
             },
             _,
-        ) => Request::MprotExport {
+        ) => TraceRequest::MprotExport {
             to: match target {
-                Subject::Domain(domain) => Target::Domain(domain.get()),
-                Subject::Group(group) => Target::Group(group.get()),
+                Subject::Domain(domain) => TraceTarget::Domain(domain.get()),
+                Subject::Group(group) => TraceTarget::Group(group.get()),
             },
             span: span(range)?,
             permission,
             export,
         },
-        (Call::PdSubdivide { range, permission }, Reply::Domain(child)) => Request::Subdivide {
-            child: child.get(),
-            span: span(range)?,
-            permission,
-        },
-        (Call::PdFree { target }, _) => Request::FreeDomain {
+        (Call::PdSubdivide { range, permission }, Reply::Domain(child)) => {
+            TraceRequest::Subdivide {
+                child: child.get(),
+                span: span(range)?,
+                permission,
+            }
+        }
+        (Call::PdFree { target }, _) => TraceRequest::FreeDomain {
             domain: target.get(),
         },
-        (Call::PermFree { range }, _) => Request::PermFree { span: span(range)? },
-        (Call::Chown { range, target }, _) => Request::Chown {
+        (Call::PermFree { range }, _) => TraceRequest::PermFree { span: span(range)? },
+        (Call::Chown { range, target }, _) => TraceRequest::Chown {
             to: target.get(),
             span: span(range)?,
         },
-        (Call::GroupCreate, Reply::Group(group)) => Request::CreateGroup { group: group.get() },
-        (Call::GroupFree { group }, _) => Request::FreeGroup { group: group.get() },
-        (Call::GroupJoin { group }, _) => Request::JoinGroup { group: group.get() },
-        (Call::GroupLeave { group }, _) => Request::LeaveGroup { group: group.get() },
-        (call, _) => return Err(RecordError::Unknown { number, call }),
+        (Call::GroupCreate, Reply::Group(group)) => {
+            TraceRequest::CreateGroup { group: group.get() }
+        }
+        (Call::GroupFree { group }, _) => TraceRequest::FreeGroup { group: group.get() },
+        (Call::GroupJoin { group }, _) => TraceRequest::JoinGroup { group: group.get() },
+        (Call::GroupLeave { group }, _) => TraceRequest::LeaveGroup { group: group.get() },
+        (call, _) => return Err(TraceRecordError::Unknown { number, call }),
     })
 }
 
-fn span<E>(number: u64, range: Range) -> Result<Span, RecordError<E>> {
+fn span<E>(number: u64, range: Range) -> Result<TraceSpan, TraceRecordError<E>> {
     match range.end() <= STACKS / WORD_BYTES {
-        true => Ok(Span {
+        true => Ok(TraceSpan {
             address: range.start() * WORD_BYTES,
             bytes: (range.end() - range.start()) * WORD_BYTES,
         }),
-        false => Err(RecordError::Beyond { number, range }),
+        false => Err(TraceRecordError::Beyond { number, range }),
     }
 }
 
 /// The stack of a domain's thread.
-fn stack(domain: DomainId) -> Span {
-    Span {
+fn stack(domain: DomainId) -> TraceSpan {
+    TraceSpan {
         address: STACKS + u64::from(domain.get()) * STACK_BYTES,
         bytes: STACK_BYTES,
     }

@@ -4,7 +4,7 @@ mod paper;
 
 pub use paper::{PAPER, PaperRow};
 
-use crate::measurement::{Report, ratio};
+use crate::measurement::{Measurement, ratio};
 use std::fmt::{self, Write};
 
 /// What the tables say where something was not measured.
@@ -48,7 +48,7 @@ pub fn layout(out: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]
     writeln!(out)
 }
 
-impl Report {
+impl Measurement {
     /// The tables as text, this run's row first, the paper's rows below, marked as such.
     pub fn render(&self, name: &str) -> Result<String, fmt::Error> {
         let mut out = String::new();

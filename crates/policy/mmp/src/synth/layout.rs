@@ -9,7 +9,7 @@
 //!
 //! The odd distances keep domains from lying in the same sets of the level-two cache.
 
-use crate::event::Span;
+use crate::event::TraceSpan;
 
 /// The kernel's domain number.
 pub(super) const KERNEL: u32 = 1;
@@ -66,8 +66,8 @@ pub(super) fn data(domain: u32) -> u64 {
 }
 
 /// The stack on which a module starts.
-pub(super) fn start_stack(domain: u32) -> Span {
-    Span {
+pub(super) fn start_stack(domain: u32) -> TraceSpan {
+    TraceSpan {
         address: module(domain) + 0x0030_0000,
         bytes: STACK_BYTES,
     }
@@ -78,8 +78,8 @@ fn module(domain: u32) -> u64 {
 }
 
 /// A thread's stack.
-pub(super) fn stack(thread: u32) -> Span {
-    Span {
+pub(super) fn stack(thread: u32) -> TraceSpan {
+    TraceSpan {
         address: STACKS + u64::from(thread) * STACK_BYTES,
         bytes: STACK_BYTES,
     }
@@ -97,8 +97,8 @@ pub(super) fn return_of(function: u64) -> u64 {
 }
 
 /// The group's object of this number.
-pub(super) fn shared(number: u64) -> Span {
-    Span {
+pub(super) fn shared(number: u64) -> TraceSpan {
+    TraceSpan {
         address: SHARED + number * SHARED_STEP,
         bytes: SHARED_BYTES,
     }

@@ -16,7 +16,7 @@ mod parameters;
 mod program;
 mod random;
 
-use crate::event::Event;
+use crate::event::TraceEvent;
 
 pub use parameters::{ParamError, Params};
 
@@ -27,7 +27,7 @@ pub const ADDRESS_BITS: u32 = 32;
 /// fails.
 pub fn generate<E>(
     params: &Params,
-    mut sink: impl FnMut(Event) -> Result<(), E>,
+    mut sink: impl FnMut(TraceEvent) -> Result<(), E>,
 ) -> Result<(), Failure<E>> {
     params.check().map_err(Failure::Params)?;
     let mut program = program::Program::new(params);
@@ -55,7 +55,7 @@ pub enum Failure<E> {
 }
 
 /// The events as a list, for tests and small experiments.
-pub fn events(params: &Params) -> Result<Vec<Event>, ParamError> {
+pub fn events(params: &Params) -> Result<Vec<TraceEvent>, ParamError> {
     let mut events = Vec::new();
     let result = generate(params, |event| {
         events.push(event);

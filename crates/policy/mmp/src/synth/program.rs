@@ -3,7 +3,7 @@
 use super::Params;
 use super::layout::{self, ALLOCATE, EXPORTS, FREE, FUNCTION_BYTES, KERNEL};
 use super::random::Random;
-use crate::event::{Event, Request, Span, Target};
+use crate::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};
 use mullion_supervisor::{Level, Permission};
 use std::collections::HashMap;
 
@@ -37,14 +37,14 @@ struct Frame {
     /// What the caller takes back when this returns.
     lent: Vec<Lent>,
     /// Memory that the caller lets this frame work on.
-    buffer: Option<Span>,
+    buffer: Option<TraceSpan>,
 }
 
 /// What was given for the length of a call.
 #[derive(Clone, Debug)]
 enum Lent {
-    Buffer { to: u32, span: Span },
-    Stack(Span),
+    Buffer { to: u32, span: TraceSpan },
+    Stack(TraceSpan),
 }
 
 #[derive(Clone, Debug)]
@@ -57,12 +57,12 @@ struct SimThread {
 pub(super) struct Program {
     params: Params,
     random: Random,
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
     threads: Vec<SimThread>,
     running: usize,
     until_switch: u64,
     /// Live objects of each domain.
-    objects: HashMap<u32, Vec<Span>>,
+    objects: HashMap<u32, Vec<TraceSpan>>,
     /// Places in the heap that are free again, by size; and the first that never was used.
     free: HashMap<u64, Vec<u64>>,
     heap: u64,
@@ -103,15 +103,15 @@ impl Program {
         &self.params
     }
 
-    pub(super) fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: TraceEvent) {
         self.events.push(event);
     }
 
-    pub(super) fn ask(&mut self, request: Request) {
-        self.events.push(Event::Supervisor(request));
+    pub(super) fn ask(&mut self, request: TraceRequest) {
+        self.events.push(TraceEvent::Supervisor(request));
     }
 
-    pub(super) fn take_events(&mut self) -> Vec<Event> {
+    pub(super) fn take_events(&mut self) -> Vec<TraceEvent> {
         std::mem::take(&mut self.events)
     }
 
@@ -183,7 +183,7 @@ impl Program {
         let home = function.map_or(pc & !(FUNCTION_BYTES - 1), |function| function);
         let limit = layout::return_of(home);
         let start = if pc + bytes > limit { home + 4 } else { pc };
-        self.push(Event::Fetch {
+        self.push(TraceEvent::Fetch {
             address: start,
             bytes: bytes as u32,
             instructions: instructions as u32,
@@ -245,8 +245,8 @@ impl Program {
     fn data(&mut self, address: u64, store: bool) {
         let bytes = 4;
         self.push(match store {
-            true => Event::Store { address, bytes },
-            false => Event::Load { address, bytes },
+            true => TraceEvent::Store { address, bytes },
+            false => TraceEvent::Load { address, bytes },
         });
     }
 
@@ -291,7 +291,7 @@ impl Program {
             (frame.pc, frame.sp)
         };
         let call_bytes = 5;
-        self.push(Event::Fetch {
+        self.push(TraceEvent::Fetch {
             address: pc & !3,
             bytes: call_bytes,
             instructions: 1,
@@ -299,7 +299,7 @@ impl Program {
         let return_address = (pc & !3) + u64::from(call_bytes);
         let stack = sp - 4;
         self.data(stack, true);
-        self.push(Event::Call {
+        self.push(TraceEvent::Call {
             target: function,
             return_address,
             stack,
@@ -326,28 +326,28 @@ impl Program {
             return;
         };
         let at = layout::return_of(function);
-        self.push(Event::Fetch {
+        self.push(TraceEvent::Fetch {
             address: at,
             bytes: 1,
             instructions: 1,
         });
         self.data(frame.sp + FRAME_BYTES, false);
-        self.push(Event::Return {
+        self.push(TraceEvent::Return {
             at,
             target: frame.return_address,
         });
         for lent in frame.lent {
             match lent {
                 Lent::Buffer { to, span } => {
-                    self.ask(Request::MprotExport {
-                        to: Target::Domain(to),
+                    self.ask(TraceRequest::MprotExport {
+                        to: TraceTarget::Domain(to),
                         span,
                         permission: Permission::None,
                         export: Level::None,
                     });
                     self.give_back(span);
                 }
-                Lent::Stack(span) => self.ask(Request::StackGrant {
+                Lent::Stack(span) => self.ask(TraceRequest::StackGrant {
                     span,
                     writable: false,
                 }),
@@ -367,7 +367,7 @@ impl Program {
         };
         self.enter(KERNEL, ALLOCATE);
         self.straight_line(20);
-        self.ask(Request::PermAlloc { span });
+        self.ask(TraceRequest::PermAlloc { span });
         self.leave();
         self.objects.entry(domain).or_default().push(span);
     }
@@ -383,7 +383,7 @@ impl Program {
         let span = objects.swap_remove(chosen);
         self.enter(KERNEL, FREE);
         self.straight_line(20);
-        self.ask(Request::PermFree { span });
+        self.ask(TraceRequest::PermFree { span });
         self.leave();
         self.give_back(span);
     }
@@ -397,8 +397,8 @@ impl Program {
             return;
         };
         let to = KERNEL + 1 + self.random.below(u64::from(self.params.modules)) as u32;
-        self.ask(Request::MprotExport {
-            to: Target::Domain(to),
+        self.ask(TraceRequest::MprotExport {
+            to: TraceTarget::Domain(to),
             span,
             permission: Permission::ReadWrite,
             export: Level::None,
@@ -419,11 +419,11 @@ impl Program {
             let frame = self.frame();
             (frame.domain, frame.sp)
         };
-        let span = Span {
+        let span = TraceSpan {
             address: sp + 16,
             bytes: 32,
         };
-        self.ask(Request::StackGrant {
+        self.ask(TraceRequest::StackGrant {
             span,
             writable: true,
         });
@@ -438,19 +438,19 @@ impl Program {
     fn switch(&mut self) {
         self.until_switch = self.params.switch_period;
         if self.params.idle > 0 {
-            self.push(Event::Idle {
+            self.push(TraceEvent::Idle {
                 cycles: self.params.idle,
             });
         }
         if self.threads.len() > 1 {
             self.running = (self.running + 1) % self.threads.len();
             let thread = self.running as u32;
-            self.push(Event::Switch { thread });
+            self.push(TraceEvent::Switch { thread });
         }
     }
 
     /// A free place in the heap; none if it is full.
-    fn place(&mut self, bytes: u64) -> Option<Span> {
+    fn place(&mut self, bytes: u64) -> Option<TraceSpan> {
         let old = self.free.get_mut(&bytes).and_then(Vec::pop);
         let address = match old {
             Some(address) => address,
@@ -461,10 +461,10 @@ impl Program {
             }
             None => return None,
         };
-        Some(Span { address, bytes })
+        Some(TraceSpan { address, bytes })
     }
 
-    fn give_back(&mut self, span: Span) {
+    fn give_back(&mut self, span: TraceSpan) {
         self.free.entry(span.bytes).or_default().push(span.address);
     }
 }

@@ -3,7 +3,9 @@
 //! The low three bits of the first byte are the kind, the high five a small operand. Numbers are
 //! little-endian base 128; differences are zigzag-coded first. Differences restart with each block.
 
-use super::event::{Event, MAX_ACCESS_BYTES, MAX_FETCH_BYTES, Request, Span, Target};
+use super::event::{
+    MAX_ACCESS_BYTES, MAX_FETCH_BYTES, TraceEvent, TraceRequest, TraceSpan, TraceTarget,
+};
 use mullion_supervisor::{DomainId, Level, Permission};
 
 const FETCH: u8 = 0;
@@ -27,9 +29,9 @@ pub(super) struct Context {
 }
 
 /// Appends an event.
-pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &Event) {
+pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &TraceEvent) {
     match *event {
-        Event::Fetch {
+        TraceEvent::Fetch {
             address,
             bytes,
             instructions,
@@ -47,9 +49,9 @@ pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &Event) {
             number(out, u64::from(bytes));
             context.next = address + u64::from(bytes);
         }
-        Event::Load { address, bytes } => data(out, context, LOAD, address, bytes),
-        Event::Store { address, bytes } => data(out, context, STORE, address, bytes),
-        Event::Call {
+        TraceEvent::Load { address, bytes } => data(out, context, LOAD, address, bytes),
+        TraceEvent::Store { address, bytes } => data(out, context, STORE, address, bytes),
+        TraceEvent::Call {
             target,
             return_address,
             stack,
@@ -60,21 +62,21 @@ pub(super) fn encode(out: &mut Vec<u8>, context: &mut Context, event: &Event) {
             difference(out, &mut context.next, target);
             difference(out, &mut context.stack, stack);
         }
-        Event::Return { at, target } => {
+        TraceEvent::Return { at, target } => {
             out.push(RETURN);
             let mut next = context.next;
             difference(out, &mut next, at);
             difference(out, &mut context.next, target);
         }
-        Event::Switch { thread } => {
+        TraceEvent::Switch { thread } => {
             out.push(SWITCH);
             number(out, u64::from(thread));
         }
-        Event::Idle { cycles } => {
+        TraceEvent::Idle { cycles } => {
             out.push(IDLE);
             number(out, cycles);
         }
-        Event::Supervisor(request) => supervisor(out, &request),
+        TraceEvent::Supervisor(request) => supervisor(out, &request),
     }
 }
 
@@ -92,28 +94,28 @@ fn data(out: &mut Vec<u8>, context: &mut Context, kind: u8, address: u64, bytes:
     difference(out, &mut context.data, address);
 }
 
-fn supervisor(out: &mut Vec<u8>, request: &Request) {
+fn supervisor(out: &mut Vec<u8>, request: &TraceRequest) {
     out.push(SUPERVISOR | request_kind(request) << 3);
     match *request {
-        Request::Mprot { span, permission } => {
+        TraceRequest::Mprot { span, permission } => {
             put_span(out, span);
             put_permission(out, permission);
         }
-        Request::MprotExport {
+        TraceRequest::MprotExport {
             to,
             span,
             permission,
             export,
         } => {
             match to {
-                Target::Domain(domain) => number(out, u64::from(domain) << 1),
-                Target::Group(group) => number(out, u64::from(group) << 1 | 1),
+                TraceTarget::Domain(domain) => number(out, u64::from(domain) << 1),
+                TraceTarget::Group(group) => number(out, u64::from(group) << 1 | 1),
             }
             put_span(out, span);
             put_permission(out, permission);
             out.push(export as u8);
         }
-        Request::Subdivide {
+        TraceRequest::Subdivide {
             child,
             span,
             permission,
@@ -122,18 +124,18 @@ fn supervisor(out: &mut Vec<u8>, request: &Request) {
             put_span(out, span);
             put_permission(out, permission);
         }
-        Request::PermAlloc { span } | Request::PermFree { span } => put_span(out, span),
-        Request::Chown { to, span } => {
+        TraceRequest::PermAlloc { span } | TraceRequest::PermFree { span } => put_span(out, span),
+        TraceRequest::Chown { to, span } => {
             number(out, u64::from(to));
             put_span(out, span);
         }
-        Request::FreeDomain { domain: one }
-        | Request::CreateGroup { group: one }
-        | Request::FreeGroup { group: one }
-        | Request::JoinGroup { group: one }
-        | Request::LeaveGroup { group: one }
-        | Request::EndThread { thread: one } => number(out, u64::from(one)),
-        Request::CreateThread {
+        TraceRequest::FreeDomain { domain: one }
+        | TraceRequest::CreateGroup { group: one }
+        | TraceRequest::FreeGroup { group: one }
+        | TraceRequest::JoinGroup { group: one }
+        | TraceRequest::LeaveGroup { group: one }
+        | TraceRequest::EndThread { thread: one } => number(out, u64::from(one)),
+        TraceRequest::CreateThread {
             thread,
             domain,
             stack,
@@ -142,7 +144,7 @@ fn supervisor(out: &mut Vec<u8>, request: &Request) {
             number(out, u64::from(domain));
             put_span(out, stack);
         }
-        Request::StackGrant { span, writable } => {
+        TraceRequest::StackGrant { span, writable } => {
             put_span(out, span);
             out.push(u8::from(writable));
         }
@@ -150,26 +152,26 @@ fn supervisor(out: &mut Vec<u8>, request: &Request) {
 }
 
 /// The number of a request in the file.
-const fn request_kind(request: &Request) -> u8 {
+const fn request_kind(request: &TraceRequest) -> u8 {
     match request {
-        Request::Mprot { .. } => 0,
-        Request::MprotExport { .. } => 1,
-        Request::Subdivide { .. } => 2,
-        Request::FreeDomain { .. } => 3,
-        Request::PermAlloc { .. } => 4,
-        Request::PermFree { .. } => 5,
-        Request::Chown { .. } => 6,
-        Request::CreateGroup { .. } => 7,
-        Request::FreeGroup { .. } => 8,
-        Request::JoinGroup { .. } => 9,
-        Request::LeaveGroup { .. } => 10,
-        Request::CreateThread { .. } => 11,
-        Request::EndThread { .. } => 12,
-        Request::StackGrant { .. } => 13,
+        TraceRequest::Mprot { .. } => 0,
+        TraceRequest::MprotExport { .. } => 1,
+        TraceRequest::Subdivide { .. } => 2,
+        TraceRequest::FreeDomain { .. } => 3,
+        TraceRequest::PermAlloc { .. } => 4,
+        TraceRequest::PermFree { .. } => 5,
+        TraceRequest::Chown { .. } => 6,
+        TraceRequest::CreateGroup { .. } => 7,
+        TraceRequest::FreeGroup { .. } => 8,
+        TraceRequest::JoinGroup { .. } => 9,
+        TraceRequest::LeaveGroup { .. } => 10,
+        TraceRequest::CreateThread { .. } => 11,
+        TraceRequest::EndThread { .. } => 12,
+        TraceRequest::StackGrant { .. } => 13,
     }
 }
 
-fn put_span(out: &mut Vec<u8>, span: Span) {
+fn put_span(out: &mut Vec<u8>, span: TraceSpan) {
     number(out, span.address);
     number(out, span.bytes);
 }
@@ -232,25 +234,25 @@ impl<'a> Decoder<'a> {
 
     /// The next event. Only to be asked for while there should be one.
     #[inline]
-    pub(super) fn event(&mut self) -> Result<Event, What> {
+    pub(super) fn event(&mut self) -> Result<TraceEvent, What> {
         let head = self.byte()?;
         let operand = head >> 3;
         match head & 7 {
             FETCH => self.fetch(operand),
             LOAD => {
                 let (address, bytes) = self.data(operand)?;
-                Ok(Event::Load { address, bytes })
+                Ok(TraceEvent::Load { address, bytes })
             }
             STORE => {
                 let (address, bytes) = self.data(operand)?;
-                Ok(Event::Store { address, bytes })
+                Ok(TraceEvent::Store { address, bytes })
             }
             other => self.rare(other, operand),
         }
     }
 
     #[inline]
-    fn fetch(&mut self, operand: u8) -> Result<Event, What> {
+    fn fetch(&mut self, operand: u8) -> Result<TraceEvent, What> {
         let instructions = match operand {
             0 => self.number32()?,
             small => u32::from(small),
@@ -261,7 +263,7 @@ impl<'a> Decoder<'a> {
             return Err("a straight line of impossible length");
         }
         self.context.next = self.inside(address, bytes)?;
-        Ok(Event::Fetch {
+        Ok(TraceEvent::Fetch {
             address,
             bytes,
             instructions,
@@ -285,7 +287,7 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline(never)]
-    fn rare(&mut self, kind: u8, operand: u8) -> Result<Event, What> {
+    fn rare(&mut self, kind: u8, operand: u8) -> Result<TraceEvent, What> {
         if kind != SUPERVISOR && operand != 0 {
             return Err("an operand where none belongs");
         }
@@ -299,7 +301,7 @@ impl<'a> Decoder<'a> {
                 self.inside(stack, 0)?;
                 self.context.next = target;
                 self.context.stack = stack;
-                Ok(Event::Call {
+                Ok(TraceEvent::Call {
                     target,
                     return_address,
                     stack,
@@ -311,65 +313,65 @@ impl<'a> Decoder<'a> {
                 self.inside(at, 1)?;
                 self.inside(target, 1)?;
                 self.context.next = target;
-                Ok(Event::Return { at, target })
+                Ok(TraceEvent::Return { at, target })
             }
-            SWITCH => Ok(Event::Switch {
+            SWITCH => Ok(TraceEvent::Switch {
                 thread: self.number32()?,
             }),
-            IDLE => Ok(Event::Idle {
+            IDLE => Ok(TraceEvent::Idle {
                 cycles: self.number()?,
             }),
-            _ => Ok(Event::Supervisor(self.request(operand)?)),
+            _ => Ok(TraceEvent::Supervisor(self.request(operand)?)),
         }
     }
 
-    fn request(&mut self, kind: u8) -> Result<Request, What> {
+    fn request(&mut self, kind: u8) -> Result<TraceRequest, What> {
         Ok(match kind {
-            0 => Request::Mprot {
+            0 => TraceRequest::Mprot {
                 span: self.span()?,
                 permission: self.permission()?,
             },
-            1 => Request::MprotExport {
+            1 => TraceRequest::MprotExport {
                 to: self.target()?,
                 span: self.span()?,
                 permission: self.permission()?,
                 export: self.level()?,
             },
-            2 => Request::Subdivide {
+            2 => TraceRequest::Subdivide {
                 child: self.number32()?,
                 span: self.span()?,
                 permission: self.permission()?,
             },
-            3 => Request::FreeDomain {
+            3 => TraceRequest::FreeDomain {
                 domain: self.number32()?,
             },
-            4 => Request::PermAlloc { span: self.span()? },
-            5 => Request::PermFree { span: self.span()? },
-            6 => Request::Chown {
+            4 => TraceRequest::PermAlloc { span: self.span()? },
+            5 => TraceRequest::PermFree { span: self.span()? },
+            6 => TraceRequest::Chown {
                 to: self.number32()?,
                 span: self.span()?,
             },
-            7 => Request::CreateGroup {
+            7 => TraceRequest::CreateGroup {
                 group: self.number32()?,
             },
-            8 => Request::FreeGroup {
+            8 => TraceRequest::FreeGroup {
                 group: self.number32()?,
             },
-            9 => Request::JoinGroup {
+            9 => TraceRequest::JoinGroup {
                 group: self.number32()?,
             },
-            10 => Request::LeaveGroup {
+            10 => TraceRequest::LeaveGroup {
                 group: self.number32()?,
             },
-            11 => Request::CreateThread {
+            11 => TraceRequest::CreateThread {
                 thread: self.number32()?,
                 domain: self.number32()?,
                 stack: self.span()?,
             },
-            12 => Request::EndThread {
+            12 => TraceRequest::EndThread {
                 thread: self.number32()?,
             },
-            13 => Request::StackGrant {
+            13 => TraceRequest::StackGrant {
                 span: self.span()?,
                 writable: match self.byte()? {
                     0 => false,
@@ -381,12 +383,12 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    fn target(&mut self) -> Result<Target, What> {
+    fn target(&mut self) -> Result<TraceTarget, What> {
         let coded = self.number()?;
         let number = u32::try_from(coded >> 1).map_err(|_| "a number of more than 32 bits")?;
         Ok(match coded & 1 {
-            0 => Target::Domain(number),
-            _ => Target::Group(number),
+            0 => TraceTarget::Domain(number),
+            _ => TraceTarget::Group(number),
         })
     }
 
@@ -399,8 +401,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    fn span(&mut self) -> Result<Span, What> {
-        Ok(Span {
+    fn span(&mut self) -> Result<TraceSpan, What> {
+        Ok(TraceSpan {
             address: self.number()?,
             bytes: self.number()?,
         })

@@ -19,7 +19,7 @@ pub const MAX_GATE_WORDS: u64 = 4096;
 
 /// A range of bytes in a call to the supervisor: as claimed, not yet aligned or known to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TraceSpan {
     /// The first address.
     pub address: u64,
     /// How many bytes.
@@ -28,7 +28,7 @@ pub struct Span {
 
 /// One thing that the processor did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum TraceEvent {
     /// Instructions in a straight line.
     Fetch {
         /// Address of the first one.
@@ -79,12 +79,12 @@ pub enum Event {
         cycles: u64,
     },
     /// The current domain calls the supervisor.
-    Supervisor(Request),
+    Supervisor(TraceRequest),
 }
 
 /// Who is given a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum TraceTarget {
     /// One domain.
     Domain(u32),
     /// All members of a group.
@@ -93,20 +93,20 @@ pub enum Target {
 
 /// A call to the supervisor (Mondrix, Table 1 and sections 3.3 to 3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum TraceRequest {
     /// Set permissions for the caller.
     Mprot {
         /// Where.
-        span: Span,
+        span: TraceSpan,
         /// What it wants to hold.
         permission: Permission,
     },
     /// Set permissions for another domain, or for all members of a group.
     MprotExport {
         /// For whom.
-        to: Target,
+        to: TraceTarget,
         /// Where.
-        span: Span,
+        span: TraceSpan,
         /// What it is to hold.
         permission: Permission,
         /// Up to which level it may pass that on.
@@ -117,7 +117,7 @@ pub enum Request {
         /// The number by which the trace will call it.
         child: u32,
         /// The memory.
-        span: Span,
+        span: TraceSpan,
         /// What it is to hold on it.
         permission: Permission,
     },
@@ -129,19 +129,19 @@ pub enum Request {
     /// The caller is an allocator and gives memory to the domain that called it.
     PermAlloc {
         /// Where.
-        span: Span,
+        span: TraceSpan,
     },
     /// The caller takes memory back from everybody.
     PermFree {
         /// Where.
-        span: Span,
+        span: TraceSpan,
     },
     /// Give memory that the caller owns to another domain.
     Chown {
         /// The new owner.
         to: u32,
         /// Where.
-        span: Span,
+        span: TraceSpan,
     },
     /// Create a group.
     CreateGroup {
@@ -170,7 +170,7 @@ pub enum Request {
         /// The domain in which it begins.
         domain: u32,
         /// Its stack, at most [`MAX_STACK_BYTES`].
-        stack: Span,
+        stack: TraceSpan,
     },
     /// A thread that does not run ends.
     EndThread {
@@ -181,30 +181,30 @@ pub enum Request {
     /// takes that back.
     StackGrant {
         /// Where.
-        span: Span,
+        span: TraceSpan,
         /// Writable from now on, or not.
         writable: bool,
     },
 }
 
-impl Request {
+impl TraceRequest {
     /// The name of the call, as the paper has it where it does.
     pub const fn name(&self) -> &'static str {
         match self {
-            Request::Mprot { .. } => "mprot",
-            Request::MprotExport { .. } => "mprot_export",
-            Request::Subdivide { .. } => "pd_subdivide",
-            Request::FreeDomain { .. } => "pd_free",
-            Request::PermAlloc { .. } => "perm_alloc",
-            Request::PermFree { .. } => "perm_free",
-            Request::Chown { .. } => "chown",
-            Request::CreateGroup { .. } => "group_create",
-            Request::FreeGroup { .. } => "group_free",
-            Request::JoinGroup { .. } => "group_join",
-            Request::LeaveGroup { .. } => "group_leave",
-            Request::CreateThread { .. } => "thread_create",
-            Request::EndThread { .. } => "thread_end",
-            Request::StackGrant { .. } => "stack_grant",
+            TraceRequest::Mprot { .. } => "mprot",
+            TraceRequest::MprotExport { .. } => "mprot_export",
+            TraceRequest::Subdivide { .. } => "pd_subdivide",
+            TraceRequest::FreeDomain { .. } => "pd_free",
+            TraceRequest::PermAlloc { .. } => "perm_alloc",
+            TraceRequest::PermFree { .. } => "perm_free",
+            TraceRequest::Chown { .. } => "chown",
+            TraceRequest::CreateGroup { .. } => "group_create",
+            TraceRequest::FreeGroup { .. } => "group_free",
+            TraceRequest::JoinGroup { .. } => "group_join",
+            TraceRequest::LeaveGroup { .. } => "group_leave",
+            TraceRequest::CreateThread { .. } => "thread_create",
+            TraceRequest::EndThread { .. } => "thread_end",
+            TraceRequest::StackGrant { .. } => "stack_grant",
         }
     }
 }

@@ -10,8 +10,8 @@ pub mod event;
 mod reader;
 mod writer;
 
-pub use reader::{Block, Events, Reader};
-pub use writer::Writer;
+pub use reader::{MemoryBlock, TraceEvents, TraceReader};
+pub use writer::TraceWriter;
 
 use thiserror::Error;
 

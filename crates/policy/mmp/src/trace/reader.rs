@@ -1,7 +1,7 @@
 //! Reading a trace, block by block.
 
 use super::codec::Decoder;
-use super::event::Event;
+use super::event::TraceEvent;
 use super::{
     BLOCK_MARK, END_MARK, Header, MAGIC, MAX_BLOCK_BYTES, MAX_NOTE_BYTES, TraceError, VERSION,
 };
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 
 /// Reads a trace from anything that gives bytes.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TraceReader<R> {
     input: R,
     header: Header,
     payload: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Reader<R> {
 
 /// The events of one block, whose checksum is right.
 #[derive(Debug)]
-pub struct Block<'a> {
+pub struct MemoryBlock<'a> {
     payload: &'a [u8],
     /// Where its events begin in the file.
     at: u64,
@@ -31,7 +31,7 @@ pub struct Block<'a> {
     events: u32,
 }
 
-impl<'a> Block<'a> {
+impl<'a> MemoryBlock<'a> {
     /// How many events the block says it has.
     pub fn len(&self) -> u32 {
         self.events
@@ -43,8 +43,8 @@ impl<'a> Block<'a> {
     }
 
     /// The events, in order; after an error nothing more.
-    pub fn events(&self) -> Events<'a> {
-        Events {
+    pub fn events(&self) -> TraceEvents<'a> {
+        TraceEvents {
             decoder: Decoder::new(self.payload, self.address_bits),
             block: self.number,
             at: self.at,
@@ -56,7 +56,7 @@ impl<'a> Block<'a> {
 
 /// The events of a block, one after another.
 #[derive(Debug)]
-pub struct Events<'a> {
+pub struct TraceEvents<'a> {
     decoder: Decoder<'a>,
     block: u64,
     /// Where the block's events begin in the file.
@@ -65,8 +65,8 @@ pub struct Events<'a> {
     bytes: usize,
 }
 
-impl Iterator for Events<'_> {
-    type Item = Result<Event, TraceError>;
+impl Iterator for TraceEvents<'_> {
+    type Item = Result<TraceEvent, TraceError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -83,7 +83,7 @@ impl Iterator for Events<'_> {
     }
 }
 
-impl Events<'_> {
+impl TraceEvents<'_> {
     /// The byte of the file at which the next event begins.
     #[inline]
     pub fn position(&self) -> u64 {
@@ -101,10 +101,10 @@ impl Events<'_> {
     }
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> TraceReader<R> {
     /// Reads the header.
     pub fn new(input: R) -> Result<Self, TraceError> {
-        let mut reader = Reader {
+        let mut reader = TraceReader {
             input,
             header: Header {
                 address_bits: 0,
@@ -131,7 +131,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next block, or nothing when the end has been read and found right.
-    pub fn next_block(&mut self) -> Result<Option<Block<'_>>, TraceError> {
+    pub fn next_block(&mut self) -> Result<Option<MemoryBlock<'_>>, TraceError> {
         if self.ended {
             return Ok(None);
         }
@@ -165,7 +165,7 @@ impl<R: Read> Reader<R> {
         let number = self.blocks;
         self.blocks += 1;
         self.events += u64::from(events);
-        Ok(Some(Block {
+        Ok(Some(MemoryBlock {
             payload: &self.payload,
             at: begin + 16,
             address_bits: self.header.address_bits,

@@ -1,7 +1,7 @@
 //! Writing a trace.
 
 use super::codec::{self, Context};
-use super::event::Event;
+use super::event::TraceEvent;
 use super::{BLOCK_MARK, END_MARK, Header, MAGIC, MAX_NOTE_BYTES, VERSION};
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use std::io::{self, Write};
 /// limit.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Writes a trace to anything that takes bytes. [`Writer::finish`] writes the end, without which the trace
+/// Writes a trace to anything that takes bytes. [`TraceWriter::finish`] writes the end, without which the trace
 /// counts as cut off.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct TraceWriter<W> {
     out: W,
     payload: Vec<u8>,
     context: Context,
@@ -21,7 +21,7 @@ pub struct Writer<W> {
     events: u64,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TraceWriter<W> {
     /// Begins a trace. A note beyond [`MAX_NOTE_BYTES`] is cut.
     pub fn new(mut out: W, header: &Header) -> io::Result<Self> {
         let mut end = header.note.len().min(MAX_NOTE_BYTES);
@@ -37,7 +37,7 @@ impl<W: Write> Writer<W> {
         let sum = crc32fast::hash(&bytes);
         bytes.extend(sum.to_le_bytes());
         out.write_all(&bytes)?;
-        Ok(Writer {
+        Ok(TraceWriter {
             out,
             payload: Vec::with_capacity(BLOCK_BYTES + 256),
             context: Context::default(),
@@ -48,7 +48,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Appends an event.
-    pub fn write(&mut self, event: &Event) -> io::Result<()> {
+    pub fn write(&mut self, event: &TraceEvent) -> io::Result<()> {
         codec::encode(&mut self.payload, &mut self.context, event);
         self.in_block += 1;
         if self.payload.len() >= BLOCK_BYTES {

@@ -1,7 +1,9 @@
 //! A second implementation of "is it allowed?": no tables, no buffers, no caches. The supervisor writes to
 //! a recorder, and every word of every access is looked up there.
 
-use mullion_mmp::event::{Event, MAX_GATE_WORDS, MAX_STACK_BYTES, Request, Span, Target};
+use mullion_mmp::event::{
+    MAX_GATE_WORDS, MAX_STACK_BYTES, TraceEvent, TraceRequest, TraceSpan, TraceTarget,
+};
 use mullion_supervisor::{
     CallStack, DomainId, Error, Family, GroupId, Order, Permission, Range, Recorder, Subject,
     Supervisor, Thread,
@@ -64,26 +66,26 @@ impl Naive {
         }
     }
 
-    pub(crate) fn step(&mut self, event: &Event) {
+    pub(crate) fn step(&mut self, event: &TraceEvent) {
         match *event {
-            Event::Fetch { address, bytes, .. } => self.access(address, bytes, Kind::Fetch),
-            Event::Load { address, bytes } => self.access(address, bytes, Kind::Load),
-            Event::Store { address, bytes } => self.access(address, bytes, Kind::Store),
-            Event::Call {
+            TraceEvent::Fetch { address, bytes, .. } => self.access(address, bytes, Kind::Fetch),
+            TraceEvent::Load { address, bytes } => self.access(address, bytes, Kind::Load),
+            TraceEvent::Store { address, bytes } => self.access(address, bytes, Kind::Store),
+            TraceEvent::Call {
                 target,
                 return_address,
                 stack,
             } => self.call(target, return_address, stack),
-            Event::Return { at, target } => self.back(at, target),
-            Event::Switch { thread } => {
+            TraceEvent::Return { at, target } => self.back(at, target),
+            TraceEvent::Switch { thread } => {
                 if self.threads.contains_key(&thread) {
                     self.running = Some(thread);
                 } else {
                     self.refused_calls += 1;
                 }
             }
-            Event::Idle { .. } => {}
-            Event::Supervisor(request) => {
+            TraceEvent::Idle { .. } => {}
+            TraceEvent::Supervisor(request) => {
                 if self.ask(&request).is_err() {
                     self.refused_calls += 1;
                 }
@@ -149,33 +151,35 @@ impl Naive {
         self.refused_calls += u64::from(returned.is_err());
     }
 
-    fn ask(&mut self, request: &Request) -> Result<(), Why> {
+    fn ask(&mut self, request: &TraceRequest) -> Result<(), Why> {
         let previous = self
             .running
             .and_then(|thread| self.threads[&thread].previous());
         let caller = At(self.domain(), previous);
         let supervisor = &mut self.supervisor;
         match *request {
-            Request::Mprot { span, permission } => {
+            TraceRequest::Mprot { span, permission } => {
                 let permission = gate(&self.domains, permission, span)?;
                 supervisor.mprot(&caller, range(span)?, permission)?;
             }
-            Request::MprotExport {
+            TraceRequest::MprotExport {
                 to,
                 span,
                 permission,
                 export,
             } => {
                 let to: Subject = match to {
-                    Target::Domain(domain) => {
+                    TraceTarget::Domain(domain) => {
                         (*self.domains.get(&domain).ok_or(Why::Trace)?).into()
                     }
-                    Target::Group(group) => (*self.groups.get(&group).ok_or(Why::Trace)?).into(),
+                    TraceTarget::Group(group) => {
+                        (*self.groups.get(&group).ok_or(Why::Trace)?).into()
+                    }
                 };
                 let permission = gate(&self.domains, permission, span)?;
                 supervisor.mprot_export_up_to(&caller, to, range(span)?, permission, export)?;
             }
-            Request::Subdivide {
+            TraceRequest::Subdivide {
                 child,
                 span,
                 permission,
@@ -187,35 +191,35 @@ impl Naive {
                 let new = supervisor.pd_subdivide(&caller, range(span)?, permission)?;
                 self.domains.insert(child, new);
             }
-            Request::FreeDomain { domain } => {
+            TraceRequest::FreeDomain { domain } => {
                 let domain = *self.domains.get(&domain).ok_or(Why::Trace)?;
                 supervisor.pd_free(&caller, domain)?;
             }
-            Request::PermAlloc { span } => supervisor.perm_alloc(&caller, range(span)?)?,
-            Request::PermFree { span } => supervisor.perm_free(&caller, range(span)?)?,
-            Request::Chown { to, span } => {
+            TraceRequest::PermAlloc { span } => supervisor.perm_alloc(&caller, range(span)?)?,
+            TraceRequest::PermFree { span } => supervisor.perm_free(&caller, range(span)?)?,
+            TraceRequest::Chown { to, span } => {
                 let to = *self.domains.get(&to).ok_or(Why::Trace)?;
                 supervisor.chown(&caller, range(span)?, to)?;
             }
-            Request::CreateGroup { group } => {
+            TraceRequest::CreateGroup { group } => {
                 if self.groups.contains_key(&group) {
                     return Err(Why::Trace);
                 }
                 self.groups.insert(group, supervisor.group_create(&caller)?);
             }
-            Request::FreeGroup { group } => {
+            TraceRequest::FreeGroup { group } => {
                 let group = *self.groups.get(&group).ok_or(Why::Trace)?;
                 supervisor.group_free(&caller, group)?;
             }
-            Request::JoinGroup { group } => {
+            TraceRequest::JoinGroup { group } => {
                 let group = *self.groups.get(&group).ok_or(Why::Trace)?;
                 supervisor.group_join(&caller, group)?;
             }
-            Request::LeaveGroup { group } => {
+            TraceRequest::LeaveGroup { group } => {
                 let group = *self.groups.get(&group).ok_or(Why::Trace)?;
                 supervisor.group_leave(&caller, group)?;
             }
-            Request::CreateThread {
+            TraceRequest::CreateThread {
                 thread,
                 domain,
                 stack,
@@ -231,14 +235,14 @@ impl Naive {
                 let new = supervisor.thread_create(&domain, range(stack)?)?;
                 self.threads.insert(thread, new);
             }
-            Request::EndThread { thread } => {
+            TraceRequest::EndThread { thread } => {
                 if self.running == Some(thread) {
                     return Err(Why::Trace);
                 }
                 let ended = self.threads.remove(&thread).ok_or(Why::Trace)?;
                 supervisor.thread_end(ended);
             }
-            Request::StackGrant { span, writable } => {
+            TraceRequest::StackGrant { span, writable } => {
                 let running = self.running.ok_or(Why::Trace)?;
                 let thread = self.threads.get_mut(&running).ok_or(Why::Trace)?;
                 supervisor.stack_grant(thread, range(span)?, writable)?;
@@ -255,14 +259,14 @@ enum Kind {
     Store,
 }
 
-fn range(span: Span) -> Result<Range, Error> {
+fn range(span: TraceSpan) -> Result<Range, Error> {
     Range::bytes(span.address, span.bytes).map_err(Error::Range)
 }
 
 fn gate(
     domains: &BTreeMap<u32, DomainId>,
     permission: Permission,
-    span: Span,
+    span: TraceSpan,
 ) -> Result<Permission, Why> {
     let is_gate = matches!(
         permission,

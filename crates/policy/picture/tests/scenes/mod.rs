@@ -1,7 +1,8 @@
 //! The paper's figures as the states of real supervisors.
 
 use mullion_picture::{
-    Access, Address, Domain, Export, Grant, Group, Label, Region, Space, State, VERSION,
+    AccessKind, ByteAddress, DrawnDomain, DrawnGrant, DrawnGroup, ExportLevel, Label, Region,
+    Space, SupervisorState, VERSION,
 };
 use mullion_supervisor::{
     DomainId, Error, GroupId, Level, Permission, Range, Recorder, Supervisor,
@@ -16,7 +17,7 @@ fn bytes(address: u64, bytes: u64) -> Range {
 }
 
 /// Each picture's file name and state.
-pub(crate) fn figures() -> Vec<(&'static str, State)> {
+pub(crate) fn figures() -> Vec<(&'static str, SupervisorState)> {
     let (before, after) = figure_5().expect("the owner may");
     vec![
         ("figure-1", figure_1().expect("the owner may")),
@@ -28,7 +29,7 @@ pub(crate) fn figures() -> Vec<(&'static str, State)> {
 }
 
 /// Several domains in one address space, each with permissions of its own.
-fn figure_1() -> Result<State> {
+fn figure_1() -> Result<SupervisorState> {
     let mut s = Supervisor::new(bytes(0, 0x10000), Recorder::new());
     let kernel = s.pd_subdivide(&ROOT, bytes(0, 0x10000), Permission::None)?;
     let sections = [
@@ -50,7 +51,7 @@ fn figure_1() -> Result<State> {
     s.mprot_export(&kernel, disk, bytes(0x9000, 0x1000), Permission::ReadWrite)?;
     s.mprot_export(&kernel, network, bytes(0xb020, 0x20), Permission::ReadWrite)?;
     s.mprot_export(&kernel, network, bytes(0xc000, 0x600), Permission::Read)?;
-    Ok(State::from(&s.snapshot())
+    Ok(SupervisorState::from(&s.snapshot())
         .title("Figure 1: four domains in one address space")
         .name(kernel, "kernel")
         .name(disk, "disk")
@@ -59,7 +60,7 @@ fn figure_1() -> Result<State> {
 }
 
 /// Domain 1 grants two regions to a group, which domain 3 has joined.
-fn figure_4() -> Result<State> {
+fn figure_4() -> Result<SupervisorState> {
     let mut s = Supervisor::new(bytes(0, 0x4000), Recorder::new());
     let one = s.pd_subdivide(&ROOT, bytes(0, 0x4000), Permission::None)?;
     let two = s.pd_subdivide(&one, bytes(0x3000, 0x800), Permission::ReadWrite)?;
@@ -70,7 +71,7 @@ fn figure_4() -> Result<State> {
         s.mprot_export(&one, group, range, Permission::Read)?;
     }
     s.group_join(&three, group)?;
-    Ok(State::from(&s.snapshot())
+    Ok(SupervisorState::from(&s.snapshot())
         .title("Figure 4: a group protection domain")
         .name(one, "PD 1")
         .name(two, "PD 2")
@@ -79,12 +80,12 @@ fn figure_4() -> Result<State> {
 }
 
 /// A kernel that has all memory subdivides, and loads a module into the new domain.
-fn figure_5() -> Result<(State, State)> {
+fn figure_5() -> Result<(SupervisorState, SupervisorState)> {
     let mut s = Supervisor::new(bytes(0, 0x20000), Recorder::new());
     let kernel = s.pd_subdivide(&ROOT, bytes(0, 0x20000), Permission::ReadWrite)?;
     s.mprot(&kernel, bytes(0, 0x6000), Permission::ExecuteRead)?;
     s.mprot(&kernel, bytes(0x6000, 0x2000), Permission::Read)?;
-    let before = State::from(&s.snapshot())
+    let before = SupervisorState::from(&s.snapshot())
         .title("Figure 5, before: the kernel owns everything")
         .name(kernel, "kernel")
         .label(bytes(0, 0x6000), "kernel code")
@@ -105,7 +106,7 @@ fn figure_5() -> Result<(State, State)> {
         bytes(0x18000, 0x1000),
         Permission::ReadWrite,
     )?;
-    let after = State::from(&s.snapshot())
+    let after = SupervisorState::from(&s.snapshot())
         .title("Figure 5, after: a module in a domain of its own")
         .name(kernel, "kernel")
         .name(module, "module")
@@ -121,7 +122,7 @@ fn figure_5() -> Result<(State, State)> {
 }
 
 /// The domains of the paper's Table 2, as they might stand in a running kernel.
-fn front() -> Result<State> {
+fn front() -> Result<SupervisorState> {
     let mut s = Supervisor::new(bytes(0, 0x80000), Recorder::new());
     let kernel = s.pd_subdivide(&ROOT, bytes(0x1000, 0x7f000), Permission::None)?;
     s.mprot_export(
@@ -188,7 +189,7 @@ fn front() -> Result<State> {
         Permission::ReadWrite,
     )?;
     s.mprot_export(&kernel, ne, bytes(0x70200, 0x600), Permission::Read)?;
-    let mut state = State::from(&s.snapshot())
+    let mut state = SupervisorState::from(&s.snapshot())
         .title("A kernel and its modules, each behind its own wall")
         .name(kernel, "kernel")
         .name(inodes, "inodes")
@@ -207,8 +208,8 @@ fn front() -> Result<State> {
 }
 
 /// Many domains and many regions: what a picture must stay legible for.
-pub(crate) fn crowd(domain_count: u64, grants: u64) -> State {
-    let made = || -> Result<State> {
+pub(crate) fn crowd(domain_count: u64, grants: u64) -> SupervisorState {
+    let made = || -> Result<SupervisorState> {
         let private = 0x1000 * domain_count;
         let shared = 0x40 * grants;
         let mut s = Supervisor::new(bytes(0, 0x10000 + private + shared), Recorder::new());
@@ -259,14 +260,14 @@ pub(crate) fn crowd(domain_count: u64, grants: u64) -> State {
                 permission,
             )?;
         }
-        Ok(State::from(&s.snapshot()).title(&format!("{domain_count} domains")))
+        Ok(SupervisorState::from(&s.snapshot()).title(&format!("{domain_count} domains")))
     };
     made().expect("the owner may")
 }
 
 /// An allocator's slab: a thousand objects of one size, each given to the same domain.
-pub(crate) fn slab() -> State {
-    let made = || -> Result<State> {
+pub(crate) fn slab() -> SupervisorState {
+    let made = || -> Result<SupervisorState> {
         let mut s = Supervisor::new(bytes(0, 0x40000), Recorder::new());
         let kernel = s.pd_subdivide(&ROOT, s.space(), Permission::ReadWrite)?;
         let driver = s.pd_subdivide(&kernel, bytes(0x2000, 0x1000), Permission::ExecuteRead)?;
@@ -275,7 +276,7 @@ pub(crate) fn slab() -> State {
             s.mprot_export(&kernel, driver, bytes(base, 0x20), Permission::ReadWrite)?;
             s.mprot_export(&kernel, driver, bytes(base + 0x40, 0x10), Permission::Read)?;
         }
-        let state = State::from(&s.snapshot()).title("A slab of a thousand objects");
+        let state = SupervisorState::from(&s.snapshot()).title("A slab of a thousand objects");
         Ok(state
             .name(kernel, "kernel")
             .name(driver, "driver")
@@ -286,17 +287,17 @@ pub(crate) fn slab() -> State {
 
 /// A server of so many domains, each with a window of so many regions, which no two have alike. A tenth of each
 /// window is shared with the next domain, and another with a group of every seventh.
-pub(crate) fn server(domains: u32, regions: u32) -> State {
+pub(crate) fn server(domains: u32, regions: u32) -> SupervisorState {
     let space = |start: u64, bytes: u64| {
-        let [start, end] = [start, start + bytes].map(|at| Address(at.into()));
+        let [start, end] = [start, start + bytes].map(|at| ByteAddress(at.into()));
         Space { start, end }
     };
-    let grant = |domain, group, access| Grant {
+    let grant = |domain, group, access| DrawnGrant {
         domain,
         group,
         access,
         to: None,
-        export: Export::None,
+        export: ExportLevel::None,
     };
     let window = u64::from(regions) * 0x10000;
     let mut seed: u64 = 0x2545_f491_4f6c_dd1d;
@@ -315,11 +316,15 @@ pub(crate) fn server(domains: u32, regions: u32) -> State {
                 true => base + window,
                 false => base + u64::from(number + 1) * 0x10000 - (seed & 0xff00),
             };
-            let access = [Access::ExecuteRead, Access::Read, Access::ReadWrite];
+            let access = [
+                AccessKind::ExecuteRead,
+                AccessKind::Read,
+                AccessKind::ReadWrite,
+            ];
             let mut grants = vec![grant(Some(domain), None, access[number as usize % 3])];
             match number % 10 {
-                3 => grants.push(grant(Some(domain % domains + 1), None, Access::Read)),
-                7 => grants.push(grant(None, Some(1 + domain % 7), Access::Read)),
+                3 => grants.push(grant(Some(domain % domains + 1), None, AccessKind::Read)),
+                7 => grants.push(grant(None, Some(1 + domain % 7), AccessKind::Read)),
                 _ => {}
             }
             let Space { start, end } = space(at, end - at);
@@ -332,13 +337,13 @@ pub(crate) fn server(domains: u32, regions: u32) -> State {
             at = base + u64::from(number + 1) * 0x10000 - (seed & 0xff00);
         }
     }
-    let group = |id: u32| Group {
+    let group = |id: u32| DrawnGroup {
         id,
         creator: 1,
         members: (1..=domains).filter(|one| 1 + one % 7 == id).collect(),
         name: String::new(),
     };
-    let domain = |id: u32| Domain {
+    let domain = |id: u32| DrawnDomain {
         id,
         parent: (id > 0).then_some(0),
         name: match id {
@@ -347,7 +352,7 @@ pub(crate) fn server(domains: u32, regions: u32) -> State {
         },
         ended: id == 3,
     };
-    State {
+    SupervisorState {
         mullion_state: VERSION,
         title: format!("A server of {domains} domains"),
         space: space(0, window * u64::from(domains)),

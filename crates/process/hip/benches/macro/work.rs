@@ -77,7 +77,8 @@ fn put<const CHECKED: bool, T: Copy>(values: &mut [T], index: usize, value: T) {
     if CHECKED {
         values[index] = value;
     } else {
-        // SAFETY: as in `at`.
+        // SAFETY: the checked variant, which every round runs on the same data, has stayed within the array with these
+        // indices.
         unsafe { *values.get_unchecked_mut(index) = value };
     }
 }
@@ -112,7 +113,8 @@ impl Device {
         if CHECKED {
             &self.0[begin..end]
         } else {
-            // SAFETY: as in `at`.
+            // SAFETY: the checked variant, which every round runs on the same data, has stayed within the device with
+            // these blocks.
             unsafe { self.0.get_unchecked(begin..end) }
         }
     }

@@ -37,7 +37,7 @@ fn everything_that_can_be_said_is_heard() {
     assert_eq!(
         all.domain_of("disk"),
         DomainConfig {
-            kind: Kind::Process,
+            kind: DomainKind::Process,
             heap: Some(ExchangeHeap::Own)
         }
     );

@@ -26,7 +26,7 @@ fn channel(client: Option<&str>, server: Option<&str>, to_server: u32) -> Channe
 
 #[test]
 fn every_process_domain_and_contract_is_there_once() {
-    let view = View {
+    let view = RunView {
         processes: vec![
             process("a<b", "main"),
             process("b", "other"),
@@ -37,7 +37,7 @@ fn every_process_domain_and_contract_is_there_once() {
             channel(Some("a<b"), Some("b"), 6),
             channel(Some("c"), None, 1),
         ],
-        ..View::default()
+        ..RunView::default()
     };
     let picture = svg(&view);
     let document = roxmltree::Document::parse(&picture).expect("well formed");
@@ -69,7 +69,7 @@ fn every_process_domain_and_contract_is_there_once() {
 }
 
 /// Names that mean something to Graphviz, unless they are quoted.
-fn awkward() -> View {
+fn awkward() -> RunView {
     let names = ["a\" -> b [", "\\N\\", "<b>c</b>", "d;}"];
     let processes: Vec<_> = names
         .iter()
@@ -146,7 +146,7 @@ fn graphviz_lays_it_out() {
 
 #[test]
 fn nothing_is_a_picture_too() {
-    assert!(roxmltree::Document::parse(&svg(&View::default())).is_ok());
+    assert!(roxmltree::Document::parse(&svg(&RunView::default())).is_ok());
 }
 
 /// A rectangle: left, top, right, bottom.
@@ -292,16 +292,16 @@ fn faults(picture: &str) -> Vec<String> {
 }
 
 /// Everybody talks to everybody.
-fn all_to_all(processes: Vec<ProcessView>) -> View {
+fn all_to_all(processes: Vec<ProcessView>) -> RunView {
     let names: Vec<String> = processes.iter().map(|one| one.name.clone()).collect();
     let channels = names.iter().flat_map(|client| {
         let servers = names.iter();
         servers.map(move |server| channel(Some(client.as_str()), Some(server.as_str()), 7))
     });
-    View {
+    RunView {
         channels: channels.collect(),
         processes,
-        ..View::default()
+        ..RunView::default()
     }
 }
 
@@ -351,7 +351,7 @@ fn a_host_of_two_domains_can_be_looked_at() {
         process("sockets", "storage"),
     ];
     processes[1].state = "waiting".into();
-    let view = View {
+    let view = RunView {
         channels: vec![
             ask("mullion::socket", "web", "sockets", 412),
             ask("http::parse", "web", "parser (untrusted)", 409),
@@ -361,7 +361,7 @@ fn a_host_of_two_domains_can_be_looked_at() {
             channel(Some("web"), None, 1),
         ],
         processes,
-        ..View::default()
+        ..RunView::default()
     };
     let picture = svg(&view);
     assert_eq!(faults(&picture), Vec::<String>::new());
@@ -399,10 +399,10 @@ fn nor_in_any_other_graph() {
                 ..channel(client.as_deref(), server.as_deref(), random(1 << 32) as u32)
             }
         });
-        let view = View {
+        let view = RunView {
             channels: channels.collect(),
             processes,
-            ..View::default()
+            ..RunView::default()
         };
         let picture = svg(&view);
         assert_eq!(faults(&picture), Vec::<String>::new(), "{picture}");

@@ -11,7 +11,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela, SectionHeader, Sym
 use object::{LittleEndian, Pod};
 use thiserror::Error;
 
-pub use super::imports::Imports;
+pub use super::imports::LibraryImports;
 
 type Header = tag::FileHeader64<LittleEndian>;
 type Segment = tag::ProgramHeader64<LittleEndian>;
@@ -88,7 +88,7 @@ pub enum ElfError {
     NoEntry(&'static str),
     /// Functions of the system that no SIP gets.
     #[error("refers to what no SIP gets of the system: {0}")]
-    Imports(Imports),
+    Imports(LibraryImports),
     /// It exports more than what a host calls: another library, or the system's, could take its place.
     #[error("exports {0}; a SIP exports nothing but its entry")]
     Export(String),
@@ -380,7 +380,7 @@ impl<'a> Elf<'a> {
             .filter(|section| section.sh_addr(LITTLE) == start)
             .ok_or(ElfError::Damaged("its exported symbols"))?;
         let symbols: &[tag::Sym64<LittleEndian>] = self.table(start, section.sh_size(LITTLE))?;
-        let (mut found, mut imports) = (false, Imports::default());
+        let (mut found, mut imports) = (false, LibraryImports::default());
         for symbol in symbols {
             if symbol.st_type() == tag::STT_GNU_IFUNC {
                 return Err(ElfError::Relocation(tag::R_X86_64_IRELATIVE.0));

@@ -44,12 +44,12 @@ const ALLOWED: &[&str] = &[
 
 /// Functions of the system to which a library refers, and which no SIP gets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Imports {
+pub struct LibraryImports {
     /// By what to use instead.
     refused: BTreeMap<&'static str, Vec<String>>,
 }
 
-impl Imports {
+impl LibraryImports {
     /// Notes a name that a library refers to, if it is none that a SIP gets.
     pub(super) fn add(&mut self, name: &str) {
         if !ALLOWED.contains(&name) {
@@ -68,7 +68,7 @@ impl Imports {
     }
 }
 
-impl fmt::Display for Imports {
+impl fmt::Display for LibraryImports {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (instead, names)) in self.refused.iter().enumerate() {
             let between = if place == 0 { "" } else { "; " };

@@ -195,7 +195,7 @@ impl<'a> Scene<'a> {
     /// The body behind it.
     pub fn others_body(&self) -> u64 {
         let gate = self.others_gate();
-        // SAFETY: as in `slot`.
+        // SAFETY: a gate's bytes 7 to 10 are a distance (docs/word-form.md), and the host may read code.
         let distance = unsafe { ((gate + 7) as *const i32).read_unaligned() };
         (gate + 11).wrapping_add_signed(distance.into())
     }
@@ -229,19 +229,19 @@ pub extern "C" fn fill(to: *mut u8, bytes: usize) -> u64 {
 }
 
 pub extern "C" fn sum(from: *const u8, bytes: usize) -> u64 {
-    // SAFETY: as above.
+    // SAFETY: its policy has seen that the module may read there; without a wall it is a victim.
     (0..bytes)
         .map(|at| u64::from(unsafe { from.add(at).read() }))
         .sum()
 }
 
 pub extern "C" fn length_of(text: *const libc::c_char) -> u64 {
-    // SAFETY: as above.
+    // SAFETY: its policy has seen that the module may read the text to its end; without a wall it is a victim.
     unsafe { libc::strlen(text) as u64 | 1 }
 }
 
 pub extern "C" fn copy(to: *mut u8, from: *const u8, bytes: usize) -> u64 {
-    // SAFETY: as above.
+    // SAFETY: its policy has seen that the module may read and write there; without a wall it is a victim.
     unsafe {
         to.copy_from(from, bytes);
         u64::from(to.cast::<u32>().read_unaligned())

@@ -141,7 +141,7 @@ fn line() -> u64 {
 fn revoked_inside(host: &Host, modules: &Modules<'_>) {
     let domain = with(scene::policy(), host, modules);
     let place = line();
-    // SAFETY: as above.
+    // SAFETY: the cells are leaked for this test, and nobody minds what is written there.
     unsafe { host.grant(&domain, place as usize, 64, true) }.expect("a grant");
     assert_eq!(call(&domain, "loses_and_writes", place), 0);
     refused(&domain, FaultKind::Access, Some(place));
@@ -154,7 +154,7 @@ fn not_at_the_end(host: &Host, modules: &Modules<'_>) {
         modules,
     );
     let place = line();
-    // SAFETY: as above.
+    // SAFETY: the cells are leaked for this test, and nobody minds what is written there.
     unsafe { host.grant(&domain, place as usize, 64, false) }.expect("a grant");
     assert_eq!(call(&domain, "loses", place), 1);
     assert_eq!(call(&domain, "keeps", place), 0);
@@ -166,7 +166,7 @@ fn hammered(host: &Host, modules: &Modules<'_>) {
     let domain = with(scene::policy(), host, modules);
     let cells = cells();
     let place = at(cells);
-    // SAFETY: as above.
+    // SAFETY: the cells are leaked for this test, and nobody minds what is written there.
     unsafe { host.grant(&domain, place as usize, 8, true) }.expect("a grant");
     let hammers = function::<Fn3>(&domain, "hammers");
     let thread = std::thread::spawn(move || hammers(place, 0, 0));

@@ -3,7 +3,7 @@
 use super::Run;
 use super::plan::{CACHES, GLB, GRANULARITY, PLB, Plan};
 use crate::commands::model::chart::{Chart, Series};
-use mullion_mmp::measurement::Report;
+use mullion_mmp::measurement::Measurement;
 use mullion_mmp::table::Format;
 
 /// What is drawn of a run.
@@ -11,10 +11,15 @@ struct Drawn {
     file: String,
     title: &'static str,
     unit: &'static str,
-    value: fn(&Report) -> f64,
+    value: fn(&Measurement) -> f64,
 }
 
-fn drawn(file: &str, title: &'static str, unit: &'static str, value: fn(&Report) -> f64) -> Drawn {
+fn drawn(
+    file: &str,
+    title: &'static str,
+    unit: &'static str,
+    value: fn(&Measurement) -> f64,
+) -> Drawn {
     Drawn {
         file: file.to_owned(),
         title,
@@ -23,7 +28,7 @@ fn drawn(file: &str, title: &'static str, unit: &'static str, value: fn(&Report)
     }
 }
 
-fn slowdown(report: &Report) -> f64 {
+fn slowdown(report: &Measurement) -> f64 {
     report.slowdown().unwrap_or_default() * 100.0
 }
 

@@ -9,7 +9,7 @@ use crate::output::{file, outln, print};
 use crate::units;
 use anyhow::Context;
 use mullion_mmp::config::Config;
-use mullion_mmp::measurement::Report;
+use mullion_mmp::measurement::Measurement;
 use mullion_mmp::table::Format;
 use plan::Plan;
 use std::num::NonZero;
@@ -65,7 +65,7 @@ pub(super) struct Args {
 /// One machine and what it did.
 struct Run {
     config: Config,
-    report: Report,
+    report: Measurement,
 }
 
 impl Args {

@@ -2,14 +2,14 @@
 //!
 //! It holds gates, and all gates of a line or none: that a line is here says that every gate on it is known.
 
-use super::Gate;
+use super::GateEntry;
 
 /// All gates of one line for one domain.
 #[derive(Clone, Debug)]
 struct LineGates {
     domain: u32,
     line: u64,
-    gates: Vec<(u64, Gate)>,
+    gates: Vec<(u64, GateEntry)>,
 }
 
 /// What was done so far.
@@ -63,7 +63,7 @@ impl Glb {
     }
 
     /// Brings a line's gates in. A line with more gates than the buffer has entries stays outside.
-    pub fn refill(&mut self, domain: u32, address: u64, gates: Vec<(u64, Gate)>) {
+    pub fn refill(&mut self, domain: u32, address: u64, gates: Vec<(u64, GateEntry)>) {
         if gates.len() > self.capacity {
             return;
         }
@@ -86,7 +86,7 @@ impl Glb {
     }
 
     /// The gate at an address, if its line is here.
-    pub fn gate(&self, domain: u32, address: u64) -> Option<Gate> {
+    pub fn gate(&self, domain: u32, address: u64) -> Option<GateEntry> {
         let line = address >> self.line_log2;
         let entry = self
             .lines

@@ -9,7 +9,7 @@ pub use table::GateTable;
 
 /// What lies under an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum GateEntry {
     /// A call to here enters the domain.
     Switch {
         /// The domain's number.

@@ -6,7 +6,7 @@
 //! gates of an instruction cache line, or finds that there are none and that the line's "gate present" bit may
 //! be cleared (section 2.2).
 
-use super::Gate;
+use super::GateEntry;
 use crate::table::Walk;
 use crate::table::memory::TableMemory;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct GateTable {
     wide: bool,
     line_log2: u32,
     /// The supervisor's own record, which is not hardware's and not counted.
-    gates: BTreeMap<u64, Gate>,
+    gates: BTreeMap<u64, GateEntry>,
 }
 
 /// Slots of a new table, base-two logarithm.
@@ -69,7 +69,7 @@ impl GateTable {
     }
 
     /// Adds or replaces a gate.
-    pub fn insert(&mut self, memory: &mut TableMemory, address: u64, gate: Gate) {
+    pub fn insert(&mut self, memory: &mut TableMemory, address: u64, gate: GateEntry) {
         let old = self.gates.insert(address, gate);
         if old == Some(gate) {
             return;
@@ -119,7 +119,12 @@ impl GateTable {
     }
 
     /// All gates on the line of an address, as the hardware finds them, with the loads it makes.
-    pub fn walk(&self, memory: &TableMemory, address: u64, walk: &mut Walk) -> Vec<(u64, Gate)> {
+    pub fn walk(
+        &self,
+        memory: &TableMemory,
+        address: u64,
+        walk: &mut Walk,
+    ) -> Vec<(u64, GateEntry)> {
         let line = address >> self.line_log2;
         let mut found = Vec::new();
         let mut slot = self.home(address);
@@ -188,10 +193,10 @@ impl GateTable {
         (kind, low | high << 32)
     }
 
-    fn write(&self, memory: &mut TableMemory, word: u32, address: u64, gate: Gate) {
+    fn write(&self, memory: &mut TableMemory, word: u32, address: u64, gate: GateEntry) {
         let kind = match gate {
-            Gate::Switch { to } => USED | u32::from(to),
-            Gate::Return => USED | 1 << 31,
+            GateEntry::Switch { to } => USED | u32::from(to),
+            GateEntry::Return => USED | 1 << 31,
         };
         self.write_raw(memory, word, address, kind);
     }
@@ -209,10 +214,10 @@ const fn entry_words_log2(wide: bool) -> u32 {
     if wide { 2 } else { 1 }
 }
 
-const fn decode(kind: u32) -> Gate {
+const fn decode(kind: u32) -> GateEntry {
     if kind >> 31 == 1 {
-        Gate::Return
+        GateEntry::Return
     } else {
-        Gate::Switch { to: kind as u16 }
+        GateEntry::Switch { to: kind as u16 }
     }
 }

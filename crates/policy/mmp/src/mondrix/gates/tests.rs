@@ -17,7 +17,7 @@ proptest! {
         let high = if wide { 1 << 36 } else { 0 };
         for (word, kind, add) in steps {
             let address = high + word * 4;
-            let gate = if kind == 0 { Gate::Return } else { Gate::Switch { to: kind } };
+            let gate = if kind == 0 { GateEntry::Return } else { GateEntry::Switch { to: kind } };
             if add {
                 table.insert(&mut memory, address, gate);
                 map.insert(address, gate);
@@ -62,11 +62,11 @@ proptest! {
                 Some(index) => {
                     let entry = naive.remove(index);
                     naive.insert(0, entry);
-                    prop_assert_eq!(glb.gate(domain, address), Some(Gate::Return));
+                    prop_assert_eq!(glb.gate(domain, address), Some(GateEntry::Return));
                     prop_assert_eq!(glb.gate(domain, address + 63), None);
                 }
                 None => {
-                    let on_line = (0..gates as u64).map(|gate| (address + 4 * gate, Gate::Return));
+                    let on_line = (0..gates as u64).map(|gate| (address + 4 * gate, GateEntry::Return));
                     glb.refill(domain, address, on_line.collect());
                     if gates <= capacity as usize {
                         naive.insert(0, (domain, line, gates));

@@ -1,17 +1,18 @@
 //! Whether an access is allowed, and what it costs to find out.
 
-use super::{Machine, Refused};
-use crate::access::{Access, Perm, WORD};
-use crate::plb::{self, Answer, STACK};
+use super::{Machine, RefusedAccess};
+use crate::access::{MachineAccess, Perm, WORD};
+use crate::plb::{self, PlbAnswer, STACK};
 use crate::table::Walk;
 
 impl Machine {
     /// Checks the instructions of a straight line, all at once: each is a look-up.
     #[inline]
     pub(super) fn check_fetch(&mut self, address: u64, end: u64, instructions: u64) {
-        let (blocks, allowed) = self.check_blocks(self.domain, address, end, Access::Execute);
+        let (blocks, allowed) =
+            self.check_blocks(self.domain, address, end, MachineAccess::Execute);
         if !allowed {
-            self.refuse(self.domain, address, end, Access::Execute);
+            self.refuse(self.domain, address, end, MachineAccess::Execute);
         }
         let more = instructions.saturating_sub(blocks);
         if self.config.plb.entries > 0 {
@@ -27,7 +28,7 @@ impl Machine {
     /// Checks a load or store. The stack registers answer for the stack, in parallel with the buffer
     /// (Mondrix, section 2.3); a permission table is never asked about an address in the stack.
     #[inline]
-    pub(super) fn check_data(&mut self, address: u64, end: u64, access: Access) {
+    pub(super) fn check_data(&mut self, address: u64, end: u64, access: MachineAccess) {
         if end <= self.stack.limit || address >= self.stack.base {
             if !self.check_blocks(self.domain, address, end, access).1 {
                 self.refuse(self.domain, address, end, access);
@@ -38,19 +39,19 @@ impl Machine {
     }
 
     /// An access of which at least one byte lies in the stack: its parts below, in and above the stack.
-    fn check_stack(&mut self, address: u64, end: u64, access: Access) {
+    fn check_stack(&mut self, address: u64, end: u64, access: MachineAccess) {
         let stack = self.stack;
         self.plb.count_more(1);
         let open_end = match access {
-            Access::Write => stack.frame,
-            Access::Read | Access::Execute => stack.base,
+            MachineAccess::Write => stack.frame,
+            MachineAccess::Read | MachineAccess::Execute => stack.base,
         };
         if address >= stack.limit && end <= open_end {
             return;
         }
         let earlier = match access {
-            Access::Write => address.max(stack.frame)..end.min(stack.base),
-            Access::Read | Access::Execute => 0..0,
+            MachineAccess::Write => address.max(stack.frame)..end.min(stack.base),
+            MachineAccess::Read | MachineAccess::Execute => 0..0,
         };
         let parts = [
             (self.domain, address..end.min(stack.limit)),
@@ -69,7 +70,13 @@ impl Machine {
 
     /// Looks all bytes up, block by block: how many blocks that took, and whether all are allowed.
     #[inline]
-    fn check_blocks(&mut self, domain: u32, address: u64, end: u64, access: Access) -> (u64, bool) {
+    fn check_blocks(
+        &mut self,
+        domain: u32,
+        address: u64,
+        end: u64,
+        access: MachineAccess,
+    ) -> (u64, bool) {
         let mut at = address;
         let mut blocks = 0;
         let mut allowed = true;
@@ -94,7 +101,7 @@ impl Machine {
 
     /// A miss: the hardware walks the table and keeps the block that it finds.
     #[inline(never)]
-    fn refill(&mut self, domain: u32, address: u64, end: u64, access: Access) -> Answer {
+    fn refill(&mut self, domain: u32, address: u64, end: u64, access: MachineAccess) -> PlbAnswer {
         let mut walk = std::mem::take(&mut self.walk);
         walk.clear();
         let block = match domain {
@@ -114,7 +121,7 @@ impl Machine {
         }
         self.walk = walk;
         let Some(block) = block else {
-            return Answer {
+            return PlbAnswer {
                 allowed: false,
                 end,
             };
@@ -128,7 +135,7 @@ impl Machine {
 
     /// Notes the first word that is not allowed.
     #[cold]
-    fn refuse(&mut self, domain: u32, address: u64, end: u64, access: Access) {
+    fn refuse(&mut self, domain: u32, address: u64, end: u64, access: MachineAccess) {
         let mut at = address;
         let mut held = Perm::None;
         while at < end {
@@ -140,7 +147,7 @@ impl Machine {
         }
         let running = mullion_supervisor::DomainId::new(self.domain);
         let policy = self.supervisor.permission(running, at / WORD);
-        self.note(Refused::Access {
+        self.note(RefusedAccess::Access {
             address: at,
             wanted: access,
             held,

@@ -1,8 +1,8 @@
 //! Gates, cross-domain calls and returns, and switches between threads.
 
-use super::{Machine, Refused, StackWindow};
+use super::{Machine, RefusedAccess, StackWindow};
 use crate::access::WORD;
-use crate::gates::Gate;
+use crate::gates::GateEntry;
 use mullion_supervisor::{DomainId, Error as PolicyError};
 
 impl Machine {
@@ -31,7 +31,7 @@ impl Machine {
     }
 
     /// The gate in the word of an address, as the hardware sees it.
-    fn gate_at(&mut self, address: u64) -> Option<Gate> {
+    fn gate_at(&mut self, address: u64) -> Option<GateEntry> {
         if self.domain == 0
             || self
                 .caches
@@ -61,7 +61,7 @@ impl Machine {
         if let Some(plain) = &mut self.plain {
             self.plain_stalls += plain.fetch(target);
         }
-        let Some(Gate::Switch { to }) = self.gate_at(target) else {
+        let Some(GateEntry::Switch { to }) = self.gate_at(target) else {
             return;
         };
         let Some(thread) = self.thread.and_then(|thread| self.threads.get_mut(&thread)) else {
@@ -70,7 +70,7 @@ impl Machine {
         let depth = thread.policy.calls().len() as u64;
         if depth >= u64::from(self.config.crossing.depth) {
             let reason = format!("the cross-domain call stack is full at {depth} calls");
-            return self.note(Refused::Crossing { reason });
+            return self.note(RefusedAccess::Crossing { reason });
         }
         let place = thread.call_stack;
         let entered = self.supervisor.thread_call(
@@ -91,7 +91,7 @@ impl Machine {
             Ok(domain) => {
                 let traced = |domain| self.numbers.traced_domain(domain);
                 let (table, policy) = (traced(DomainId::new(u32::from(to))), traced(domain));
-                self.note(Refused::Crossing {
+                self.note(RefusedAccess::Crossing {
                     reason: format!(
                         "the gate table leads to domain {table}, the supervisor to domain {policy}"
                     ),
@@ -103,7 +103,7 @@ impl Machine {
 
     /// A return instruction. Through a return gate the thread goes back to the domain that called.
     pub(super) fn back(&mut self, at: u64, target: u64) {
-        if self.gate_at(at) != Some(Gate::Return) {
+        if self.gate_at(at) != Some(GateEntry::Return) {
             return;
         }
         let Some(thread) = self.thread.and_then(|thread| self.threads.get_mut(&thread)) else {
@@ -129,7 +129,7 @@ impl Machine {
     pub(super) fn switch(&mut self, to: u32) {
         let Some(next) = self.threads.get(&to) else {
             let reason = format!("there is no thread {to}");
-            return self.note(Refused::Call {
+            return self.note(RefusedAccess::Call {
                 name: "thread_switch",
                 reason,
             });
@@ -177,6 +177,6 @@ impl Machine {
 
     fn refuse_crossing(&mut self, error: PolicyError) {
         let reason = self.numbers.traced_error(error).to_string();
-        self.note(Refused::Crossing { reason });
+        self.note(RefusedAccess::Crossing { reason });
     }
 }

@@ -15,13 +15,13 @@ mod numbers;
 mod refusal;
 mod request;
 
-use crate::access::Access;
+use crate::access::MachineAccess;
 use crate::bottom::Bottom;
 use crate::cache::Hierarchy;
 use crate::config::{Config, ConfigError};
-use crate::event::Event;
+use crate::event::TraceEvent;
 use crate::gates::Glb;
-use crate::measurement::{Crossings, Cycles, Report};
+use crate::measurement::{Crossings, Cycles, Measurement};
 use crate::plb::Plb;
 use crate::table::Walk;
 use mullion_supervisor::{DomainId, Family, Order, Range, Supervisor, Thread};
@@ -29,7 +29,7 @@ use numbers::Numbers;
 use std::collections::HashMap;
 use thiserror::Error;
 
-pub use refusal::{Refusal, Refused};
+pub use refusal::{MachineRefusal, RefusedAccess};
 
 /// The most domains: a gate names its destination with 16 bits (Mondrix, Figure 3).
 const MAX_DOMAINS: u32 = 1 << 16;
@@ -102,7 +102,7 @@ pub struct Machine {
     refused_accesses: u64,
     refused_calls: u64,
     supervisor_calls: u64,
-    refusals: Vec<Refusal>,
+    refusals: Vec<MachineRefusal>,
 }
 
 /// The stack registers as byte addresses.
@@ -159,22 +159,22 @@ impl Machine {
 
     /// Runs one event of a file, which begins at this byte: a refusal says so.
     #[inline]
-    pub fn step_at(&mut self, byte: u64, event: &Event) -> Result<(), MachineError> {
+    pub fn step_at(&mut self, byte: u64, event: &TraceEvent) -> Result<(), MachineError> {
         self.byte = Some(byte);
         self.step(event)
     }
 
     /// Runs one event.
     #[inline]
-    pub fn step(&mut self, event: &Event) -> Result<(), MachineError> {
+    pub fn step(&mut self, event: &TraceEvent) -> Result<(), MachineError> {
         match *event {
-            Event::Fetch {
+            TraceEvent::Fetch {
                 address,
                 bytes,
                 instructions,
             } => self.fetch(address, bytes, instructions),
-            Event::Load { address, bytes } => self.data(address, bytes, Access::Read),
-            Event::Store { address, bytes } => self.data(address, bytes, Access::Write),
+            TraceEvent::Load { address, bytes } => self.data(address, bytes, MachineAccess::Read),
+            TraceEvent::Store { address, bytes } => self.data(address, bytes, MachineAccess::Write),
             _ => self.step_rare(event)?,
         }
         self.event += 1;
@@ -182,18 +182,20 @@ impl Machine {
     }
 
     #[inline(never)]
-    fn step_rare(&mut self, event: &Event) -> Result<(), MachineError> {
+    fn step_rare(&mut self, event: &TraceEvent) -> Result<(), MachineError> {
         match *event {
-            Event::Call {
+            TraceEvent::Call {
                 target,
                 return_address,
                 stack,
             } => self.call(target, return_address, stack),
-            Event::Return { at, target } => self.back(at, target),
-            Event::Switch { thread } => self.switch(thread),
-            Event::Idle { cycles } => self.cycles.idle = self.cycles.idle.saturating_add(cycles),
-            Event::Supervisor(request) => self.request(&request)?,
-            Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } => {}
+            TraceEvent::Return { at, target } => self.back(at, target),
+            TraceEvent::Switch { thread } => self.switch(thread),
+            TraceEvent::Idle { cycles } => {
+                self.cycles.idle = self.cycles.idle.saturating_add(cycles)
+            }
+            TraceEvent::Supervisor(request) => self.request(&request)?,
+            TraceEvent::Fetch { .. } | TraceEvent::Load { .. } | TraceEvent::Store { .. } => {}
         }
         Ok(())
     }
@@ -221,7 +223,7 @@ impl Machine {
     }
 
     #[inline]
-    fn data(&mut self, address: u64, bytes: u32, access: Access) {
+    fn data(&mut self, address: u64, bytes: u32, access: MachineAccess) {
         let bytes = u64::from(bytes);
         self.cycles.stalls += self.caches.data_bytes(address, bytes);
         if let Some(plain) = &mut self.plain {
@@ -237,13 +239,13 @@ impl Machine {
         (1 << self.address_bits) + 4 * u64::from(word)
     }
 
-    fn note(&mut self, what: Refused) {
+    fn note(&mut self, what: RefusedAccess) {
         match what {
-            Refused::Access { .. } => self.refused_accesses += 1,
-            Refused::Crossing { .. } | Refused::Call { .. } => self.refused_calls += 1,
+            RefusedAccess::Access { .. } => self.refused_accesses += 1,
+            RefusedAccess::Crossing { .. } | RefusedAccess::Call { .. } => self.refused_calls += 1,
         }
         if self.refusals.len() < self.config.report.refusals as usize {
-            self.refusals.push(Refusal {
+            self.refusals.push(MachineRefusal {
                 event: self.event,
                 byte: self.byte,
                 domain: self.numbers.traced_domain(DomainId::new(self.domain)),
@@ -279,10 +281,10 @@ impl Machine {
     }
 
     /// What was measured so far.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> Measurement {
         let bottom = self.supervisor.mechanism();
         let lines = |cache: &crate::cache::Cache| [cache.accesses(), cache.misses()];
-        Report {
+        Measurement {
             events: self.event,
             cycles: self.cycles,
             plain_cycles: self.plain.as_ref().map(|_| {

@@ -1,6 +1,6 @@
 //! What a machine refuses, and how it is told.
 
-use crate::access::{Access, Perm};
+use crate::access::{MachineAccess, Perm};
 use mullion_supervisor::Permission;
 use serde::Serialize;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 /// Something that was not allowed. Domains, groups and threads have the numbers that the trace gave them, here
 /// and in the reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct MachineRefusal {
     /// Which event, counted from 0.
     pub event: u64,
     /// The byte of the file at which the event begins, if it came from a file.
@@ -18,19 +18,19 @@ pub struct Refusal {
     /// The thread that ran.
     pub thread: Option<u32>,
     /// What it was.
-    pub what: Refused,
+    pub what: RefusedAccess,
 }
 
 /// What was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Refused {
+pub enum RefusedAccess {
     /// An access to memory.
     Access {
         /// The first address that is not allowed.
         address: u64,
         /// What was wanted.
-        wanted: Access,
+        wanted: MachineAccess,
         /// What the tables say.
         held: Perm,
         /// What the supervisor says, where tables coarser than words say less or more.
@@ -53,7 +53,7 @@ pub enum Refused {
     },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for MachineRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "event {}", self.event)?;
         if let Some(byte) = self.byte {
@@ -64,7 +64,7 @@ impl fmt::Display for Refusal {
             write!(out, ", thread {thread}")?;
         }
         match &self.what {
-            Refused::Access {
+            RefusedAccess::Access {
                 address,
                 wanted,
                 held,
@@ -80,8 +80,8 @@ impl fmt::Display for Refusal {
                     Ok(())
                 }
             }
-            Refused::Crossing { reason } => write!(out, ": {reason}"),
-            Refused::Call { name, reason } => write!(out, ": {name}: {reason}"),
+            RefusedAccess::Crossing { reason } => write!(out, ": {reason}"),
+            RefusedAccess::Call { name, reason } => write!(out, ": {name}: {reason}"),
         }
     }
 }

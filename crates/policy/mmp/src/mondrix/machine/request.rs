@@ -1,8 +1,8 @@
 //! Calls to the supervisor, and what its bottom half does to the hardware.
 
-use super::{MAX_DOMAINS, Machine, MachineError, Refused, RunningThread};
+use super::{MAX_DOMAINS, Machine, MachineError, RefusedAccess, RunningThread};
 use crate::bottom::Stale;
-use crate::event::{MAX_GATE_WORDS, MAX_STACK_BYTES, Request, Span, Target};
+use crate::event::{MAX_GATE_WORDS, MAX_STACK_BYTES, TraceRequest, TraceSpan, TraceTarget};
 use crate::plb::STACK;
 use mullion_supervisor::{
     CallStack, DomainId, Error as PolicyError, GroupId, Level, Permission, Range, Subject,
@@ -64,7 +64,7 @@ impl CallStack for Caller {
 
 impl Machine {
     /// Makes a call on behalf of the running domain. A refused call is noted and costs the top half.
-    pub(super) fn request(&mut self, request: &Request) -> Result<(), MachineError> {
+    pub(super) fn request(&mut self, request: &TraceRequest) -> Result<(), MachineError> {
         self.supervisor_calls += 1;
         self.cycles.top += self.config.supervisor.top_cycles_per_call;
         if let Err(why) = self.ask(request) {
@@ -72,7 +72,7 @@ impl Machine {
                 Why::Policy(error) => self.numbers.traced_error(error).to_string(),
                 other => other.to_string(),
             };
-            self.note(Refused::Call {
+            self.note(RefusedAccess::Call {
                 name: request.name(),
                 reason,
             });
@@ -106,20 +106,20 @@ impl Machine {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<(), Why> {
+    fn ask(&mut self, request: &TraceRequest) -> Result<(), Why> {
         let caller = self.caller();
         match *request {
-            Request::Mprot { span, permission } => {
+            TraceRequest::Mprot { span, permission } => {
                 let permission = self.permission(permission, span)?;
                 self.supervisor.mprot(&caller, range(span)?, permission)?;
             }
-            Request::MprotExport {
+            TraceRequest::MprotExport {
                 to,
                 span,
                 permission,
                 export,
             } => self.export(&caller, to, span, permission, export)?,
-            Request::Subdivide {
+            TraceRequest::Subdivide {
                 child,
                 span,
                 permission,
@@ -133,42 +133,44 @@ impl Machine {
                     .pd_subdivide(&caller, range(span)?, permission)?;
                 self.numbers.add_domain(child, new);
             }
-            Request::FreeDomain { domain } => {
+            TraceRequest::FreeDomain { domain } => {
                 let target = self.domain_of(domain)?;
                 self.supervisor.pd_free(&caller, target)?;
             }
-            Request::PermAlloc { span } => self.supervisor.perm_alloc(&caller, range(span)?)?,
-            Request::PermFree { span } => self.supervisor.perm_free(&caller, range(span)?)?,
-            Request::Chown { to, span } => {
+            TraceRequest::PermAlloc { span } => {
+                self.supervisor.perm_alloc(&caller, range(span)?)?
+            }
+            TraceRequest::PermFree { span } => self.supervisor.perm_free(&caller, range(span)?)?,
+            TraceRequest::Chown { to, span } => {
                 let to = self.domain_of(to)?;
                 self.supervisor.chown(&caller, range(span)?, to)?;
             }
-            Request::CreateGroup { group } => {
+            TraceRequest::CreateGroup { group } => {
                 if self.numbers.group(group).is_some() {
                     return Err(Why::Taken("group", group));
                 }
                 let new = self.supervisor.group_create(&caller)?;
                 self.numbers.add_group(group, new);
             }
-            Request::FreeGroup { group } => {
+            TraceRequest::FreeGroup { group } => {
                 let group = self.group_of(group)?;
                 self.supervisor.group_free(&caller, group)?;
             }
-            Request::JoinGroup { group } => {
+            TraceRequest::JoinGroup { group } => {
                 let group = self.group_of(group)?;
                 self.supervisor.group_join(&caller, group)?;
             }
-            Request::LeaveGroup { group } => {
+            TraceRequest::LeaveGroup { group } => {
                 let group = self.group_of(group)?;
                 self.supervisor.group_leave(&caller, group)?;
             }
-            Request::CreateThread {
+            TraceRequest::CreateThread {
                 thread,
                 domain,
                 stack,
             } => self.create_thread(&caller, thread, domain, stack)?,
-            Request::EndThread { thread } => self.end_thread(thread)?,
-            Request::StackGrant { span, writable } => self.stack_grant(span, writable)?,
+            TraceRequest::EndThread { thread } => self.end_thread(thread)?,
+            TraceRequest::StackGrant { span, writable } => self.stack_grant(span, writable)?,
         }
         Ok(())
     }
@@ -176,14 +178,14 @@ impl Machine {
     fn export(
         &mut self,
         caller: &Caller,
-        to: Target,
-        span: Span,
+        to: TraceTarget,
+        span: TraceSpan,
         permission: Permission,
         export: Level,
     ) -> Result<(), Why> {
         let target = match to {
-            Target::Domain(domain) => Subject::Domain(self.domain_of(domain)?),
-            Target::Group(group) => Subject::Group(self.group_of(group)?),
+            TraceTarget::Domain(domain) => Subject::Domain(self.domain_of(domain)?),
+            TraceTarget::Group(group) => Subject::Group(self.group_of(group)?),
         };
         let permission = self.permission(permission, span)?;
         self.supervisor
@@ -196,7 +198,7 @@ impl Machine {
         caller: &Caller,
         thread: u32,
         domain: u32,
-        stack: Span,
+        stack: TraceSpan,
     ) -> Result<(), Why> {
         if self.threads.contains_key(&thread) {
             return Err(Why::Taken("thread", thread));
@@ -235,7 +237,7 @@ impl Machine {
         Ok(())
     }
 
-    fn stack_grant(&mut self, span: Span, writable: bool) -> Result<(), Why> {
+    fn stack_grant(&mut self, span: TraceSpan, writable: bool) -> Result<(), Why> {
         let thread = self.thread.and_then(|thread| self.threads.get_mut(&thread));
         let Some(thread) = thread else {
             return Err(Why::Unknown("running thread", 0));
@@ -257,7 +259,7 @@ impl Machine {
     }
 
     /// The permission with the trace's domain numbers replaced by the supervisor's.
-    fn permission(&self, permission: Permission, span: Span) -> Result<Permission, Why> {
+    fn permission(&self, permission: Permission, span: TraceSpan) -> Result<Permission, Why> {
         let gate = matches!(
             permission,
             Permission::SwitchGate { .. } | Permission::ReturnGate
@@ -324,6 +326,6 @@ impl Machine {
     }
 }
 
-fn range(span: Span) -> Result<Range, PolicyError> {
+fn range(span: TraceSpan) -> Result<Range, PolicyError> {
     Range::bytes(span.address, span.bytes).map_err(PolicyError::Range)
 }

@@ -65,7 +65,7 @@ impl std::str::FromStr for Format {
 
 /// What one loaded entry says: an aligned power-of-two range cut into equal sub-blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct MemoryBlock {
     /// First address; a multiple of the size.
     pub base: u64,
     /// Base-two logarithm of the size in bytes.
@@ -76,10 +76,10 @@ pub struct Block {
     pub perms: u64,
 }
 
-impl Block {
+impl MemoryBlock {
     /// A block with one permission throughout.
-    pub const fn uniform(base: u64, size_log2: u32, perm: Perm) -> Block {
-        Block {
+    pub const fn uniform(base: u64, size_log2: u32, perm: Perm) -> MemoryBlock {
+        MemoryBlock {
             base,
             size_log2,
             parts_log2: 0,
@@ -123,7 +123,7 @@ impl Walk {
 }
 
 /// A table format: where one domain's table begins is a [`Root`], everything else is in the memory.
-pub trait Table: std::fmt::Debug {
+pub trait PermissionTable: std::fmt::Debug {
     /// An empty table: no permission anywhere.
     fn create(&self, memory: &mut TableMemory) -> Root;
 
@@ -143,7 +143,13 @@ pub trait Table: std::fmt::Debug {
     }
 
     /// What the hardware finds for an address, and which words it loads for it.
-    fn look_up(&self, memory: &TableMemory, root: Root, address: u64, walk: &mut Walk) -> Block;
+    fn look_up(
+        &self,
+        memory: &TableMemory,
+        root: Root,
+        address: u64,
+        walk: &mut Walk,
+    ) -> MemoryBlock;
 }
 
 /// The registers that describe a domain's table to the hardware.

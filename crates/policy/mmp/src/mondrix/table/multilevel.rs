@@ -4,7 +4,7 @@
 use super::encoding::{Content, Encoding, ONES, parts};
 use super::geometry::{Geometry, GeometryError};
 use super::memory::TableMemory;
-use super::{Block, Root, Table, Walk};
+use super::{MemoryBlock, PermissionTable, Root, Walk};
 use crate::access::Perm;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -293,7 +293,7 @@ impl<E: Encoding> MultiLevel<E> {
     }
 }
 
-impl<E: Encoding> Table for MultiLevel<E> {
+impl<E: Encoding> PermissionTable for MultiLevel<E> {
     fn create(&self, memory: &mut TableMemory) -> Root {
         Root {
             at: memory.allocate(self.geometry.index_bits[0]),
@@ -320,7 +320,13 @@ impl<E: Encoding> Table for MultiLevel<E> {
         self.share_level(memory, 0, &tables, 0, &range);
     }
 
-    fn look_up(&self, memory: &TableMemory, root: Root, address: u64, walk: &mut Walk) -> Block {
+    fn look_up(
+        &self,
+        memory: &TableMemory,
+        root: Root,
+        address: u64,
+        walk: &mut Walk,
+    ) -> MemoryBlock {
         let mut table = root.at;
         let mut level = 0;
         loop {
@@ -340,7 +346,7 @@ impl<E: Encoding> Table for MultiLevel<E> {
                 }
                 Content::Perms(perms) => perms,
             };
-            return Block {
+            return MemoryBlock {
                 base: address >> span_log2 << span_log2,
                 size_log2: span_log2,
                 parts_log2: E::PARTS_LOG2,

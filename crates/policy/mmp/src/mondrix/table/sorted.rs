@@ -11,7 +11,7 @@
 
 use super::geometry::{Geometry, GeometryError};
 use super::memory::TableMemory;
-use super::{Block, Root, Table, Walk, largest_block};
+use super::{MemoryBlock, PermissionTable, Root, Walk, largest_block};
 use crate::access::Perm;
 use std::ops::Range;
 
@@ -154,7 +154,7 @@ impl SortedTable {
     }
 }
 
-impl Table for SortedTable {
+impl PermissionTable for SortedTable {
     fn create(&self, memory: &mut TableMemory) -> Root {
         let root = Root {
             at: memory.allocate(FIRST_CAPACITY_LOG2),
@@ -176,7 +176,13 @@ impl Table for SortedTable {
         }
     }
 
-    fn look_up(&self, memory: &TableMemory, root: Root, address: u64, walk: &mut Walk) -> Block {
+    fn look_up(
+        &self,
+        memory: &TableMemory,
+        root: Root,
+        address: u64,
+        walk: &mut Walk,
+    ) -> MemoryBlock {
         let found = self.find(memory, root, address, |word| walk.load(word));
         if root.count == 1 {
             walk.load(root.at);
@@ -188,7 +194,7 @@ impl Table for SortedTable {
             1 << self.address_bits
         };
         let (base, size_log2) = largest_block(&(start..end), address, self.address_bits);
-        Block::uniform(base, size_log2, perm)
+        MemoryBlock::uniform(base, size_log2, perm)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::value::sealed::Sealed;
 use zerocopy::IntoBytes;
 
 /// A domain whose memory is used: a [`Domain`], or a [`Caller`](crate::Caller) in a host function.
-pub trait Within: Sealed {
+pub trait DomainMemory: Sealed {
     #[doc(hidden)]
     fn access(&self) -> Result<Access<'_>, Error>;
 
@@ -36,7 +36,7 @@ pub trait Within: Sealed {
     /// A copy of `data` in the domain.
     ///
     /// # Errors
-    /// As [`Within::alloc`].
+    /// As [`DomainMemory::alloc`].
     fn copy_in<T: Data>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
         let access = self.access()?;
         let buffer = Buffer::new(&access, data.len() as u64)?;
@@ -57,7 +57,7 @@ pub trait Within: Sealed {
     /// [`Buffer::len`] counts. Zeros inside end the string early, as C has it.
     ///
     /// # Errors
-    /// As [`Within::alloc`].
+    /// As [`DomainMemory::alloc`].
     fn string_in(&self, text: &str) -> Result<Buffer<u8>, Error> {
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
@@ -66,7 +66,7 @@ pub trait Within: Sealed {
 }
 
 impl Sealed for Domain {}
-impl Within for Domain {
+impl DomainMemory for Domain {
     #[inline]
     fn outside(&self) -> Option<&Domain> {
         Some(self)
