@@ -35,12 +35,12 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It decides who may touch which memory. A fault in it grants what no owner granted.",
     },
     Trusted {
-        folder: "crates/loading/service",
-        reason: "It takes requests from strangers. A fault in it answers one client with another's module.",
+        folder: "crates/loading/modules",
+        reason: "It does what owners of modules ask. A fault in it answers one client with another's module.",
     },
     Trusted {
         folder: "crates/window/system",
-        reason: "It answers a program's calls of the system. A fault in it opens a file that was not granted.",
+        reason: "It does what a program was granted of the system, one operation at a time. A fault in it opens a file that was not granted.",
     },
     Trusted {
         folder: "crates/loading/loader",
@@ -72,39 +72,83 @@ pub const TRUSTED: &[Trusted] = &[
     },
 ];
 
-/// Crates beside trusted ones that are not trusted, and why they cannot harm.
-pub const BESIDE: &[Trusted] = &[
-    Trusted {
+/// A crate beside trusted ones that is not trusted.
+#[derive(Debug)]
+pub struct Beside {
+    /// Its folder, from the top of the tree.
+    pub folder: &'static str,
+    /// Why a fault in it cannot harm.
+    pub reason: &'static str,
+    /// The packages that it may be built from, if the reason rests on that.
+    pub built_from: Option<&'static [&'static str]>,
+    /// Whether it has no standard library, if the reason rests on that.
+    pub bare: bool,
+}
+
+/// Crates beside trusted ones that are not trusted, and why they cannot harm. All forbid `unsafe`.
+pub const BESIDE: &[Beside] = &[
+    Beside {
+        folder: "crates/window/calls",
+        reason: "It says what a program's calls of the system mean. It has no dependency and no standard library, so it \
+            reaches only what [`system`](../crates/window/system/src/lib.rs) does for it. `system` checks each operation \
+            against the grants: names, access, kinds of files, clocks. So a fault does at worst what the program could ask for.",
+        built_from: Some(&[]),
+        bare: true,
+    },
+    Beside {
+        folder: "crates/loading/service",
+        reason: "Sockets, frames, queues and bounds. A request is good for the exchange that it was signed for, and an answer \
+            is sealed for it ([`modules`](../crates/loading/modules/src/lib.rs)). It has neither the run time nor the loader, \
+            so it can enter and load nothing itself. A fault serves late, unfairly or not at all.",
+        built_from: Some(&[
+            "mullion-decide",
+            "mullion-modules",
+            "rustix",
+            "serde",
+            "serde_json",
+            "thiserror",
+        ]),
+        bare: false,
+    },
+    Beside {
         folder: "crates/loading/trust",
         reason: "Keys in files, grants and answers in words. The decision judges anew what it writes: a grant counts by its signature and \
             the policy. Its words come after the decision. They get references that they cannot write through, and the rest of the \
             request's budget, and give texts ([`Words`](../crates/loading/decide/src/words.rs)). Whoever keeps a secret key by it \
             trusts it with that key.",
+        built_from: None,
+        bare: false,
     },
-    Trusted {
+    Beside {
         folder: "crates/window/metrics",
         reason: "It turns figures that it is given into text.",
+        built_from: None,
+        bare: false,
     },
-    Trusted {
+    Beside {
         folder: "crates/policy/picture",
         reason: "It paints a copy of the supervisor's records.",
+        built_from: None,
+        bare: false,
     },
-    Trusted {
+    Beside {
         folder: "crates/host/symbols",
         reason: "It reads debug information for reports, with a budget. What it says decides nothing.",
+        built_from: None,
+        bare: false,
     },
 ];
 
 /// The crates that are trusted, with their lines of code, the largest first.
 #[must_use]
 pub fn counted() -> Vec<(&'static Trusted, usize)> {
-    count(TRUSTED)
+    count(TRUSTED, |trusted| trusted.folder)
 }
 
-fn count(crates: &'static [Trusted]) -> Vec<(&'static Trusted, usize)> {
-    let count = |trusted: &'static Trusted| {
-        let source = tree::root().join(trusted.folder).join("src");
-        (trusted, lines::count(&source))
+fn count<T>(crates: &'static [T], folder: fn(&T) -> &str) -> Vec<(&'static T, usize)> {
+    let count = |one: &'static T| {
+        let source = tree::root().join(folder(one)).join("src");
+        (one, lines::count(&source))
     };
     let mut counted: Vec<_> = crates.iter().map(count).collect();
     counted.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
@@ -134,14 +178,15 @@ holds it against the tree: a crate may differ by one line in twenty before the p
     writeln!(page, "| together | {total} | |").expect("text grows");
     page.push_str(
         "
-These crates stand beside trusted ones, forbid `unsafe` code, and are not trusted:
+These crates stand beside trusted ones, forbid `unsafe` code, and are not trusted. Where the reason says what a crate is
+built from, a test holds that, too.
 
 | crate | lines | why it cannot harm |
 | --- | --- | --- |
 ",
     );
-    for (beside, lines) in count(BESIDE) {
-        let Trusted { folder, reason } = beside;
+    for (beside, lines) in count(BESIDE, |beside| beside.folder) {
+        let Beside { folder, reason, .. } = beside;
         writeln!(page, "| `{folder}` | {lines} | {reason} |").expect("text grows");
     }
     page.push_str(

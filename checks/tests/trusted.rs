@@ -1,6 +1,7 @@
 //! The page of trusted lines is near the truth.
 
-use mullion_checks::{tree::root, trusted::counted};
+use mullion_checks::tree::{files, root, top};
+use mullion_checks::trusted::{BESIDE, counted};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -42,4 +43,35 @@ fn it_has_the_crates_that_architecture_calls_trusted() {
         .iter()
         .filter_map(|(trusted, _)| trusted.folder.rsplit('/').next());
     assert_eq!(names, folders.collect());
+}
+
+#[test]
+fn what_stands_beside_is_as_its_reason_says() {
+    for beside in BESIDE {
+        let folder = root().join(beside.folder);
+        let text = fs::read_to_string(top(&folder)).expect("text");
+        let says = |attribute: &str| text.lines().any(|line| line == attribute);
+        assert!(says("#![forbid(unsafe_code)]"), "{}", beside.folder);
+        if beside.bare {
+            assert!(says("#![no_std]"), "{}", beside.folder);
+            for file in files(&folder.join("src"), "rs") {
+                let text = fs::read_to_string(&file).expect("text");
+                let brings = text.contains("extern crate std") || text.contains("std::");
+                assert!(!brings, "{} names the standard library", file.display());
+            }
+        }
+        let Some(built_from) = beside.built_from else {
+            continue;
+        };
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("text");
+        let manifest: toml::Table = manifest.parse().expect("cargo reads it too");
+        let kinds = ["dependencies", "build-dependencies"];
+        let tables = kinds
+            .iter()
+            .filter_map(|kind| manifest.get(*kind)?.as_table());
+        for name in tables.flat_map(|table| table.keys()) {
+            let may = built_from.contains(&name.as_str());
+            assert!(may, "{} is built from {name}, too", beside.folder);
+        }
+    }
 }

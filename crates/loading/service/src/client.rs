@@ -2,9 +2,9 @@
 
 use crate::address::{Address, Stream};
 use crate::settings::Settings;
-use crate::wire::{self, Answer, List, Operation, Status, WireError};
 use mullion_decide::SecretKey;
 use mullion_decide::challenge::{Challenge, Frame, ProtocolError, Request, VERSION};
+use mullion_modules::wire::{self, Answer, List, Operation, Status, WireError};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};

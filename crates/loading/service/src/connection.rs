@@ -3,9 +3,10 @@
 
 use crate::address::Stream;
 use crate::settings::Settings;
-use crate::wire::{self, Status};
-use mullion_decide::challenge::{Frame, ProtocolError, Session, body_length};
-use std::io::{self, Read as _, Write as _};
+use mullion_decide::challenge::{Frame, ProtocolError, body_length};
+use mullion_modules::wire::Status;
+use mullion_modules::{Exchange, Line, Sealed};
+use std::io::{self, Read as _};
 use std::time::Instant;
 
 /// Bytes that are read at a time, and how often in a row: then others have
@@ -14,14 +15,12 @@ const PIECE: usize = 64 << 10;
 const PIECES: usize = 2;
 
 pub(crate) struct Connection {
-    stream: Stream,
+    line: Line<Stream>,
     /// With a worker, while one has it.
-    session: Option<Session>,
+    exchange: Option<Exchange>,
     /// Whether the client has said hello: before, nothing else is listened to.
     greeted: bool,
     input: Vec<u8>,
-    output: Vec<u8>,
-    sent: usize,
     /// Bytes of the frame that a worker has.
     working_on: usize,
     /// Whether a key has been proven here that is no stranger's.
@@ -44,14 +43,12 @@ pub(crate) enum Close {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: Stream, session: Session, now: Instant) -> Self {
+    pub(crate) fn new(line: Line<Stream>, exchange: Exchange, now: Instant) -> Self {
         Connection {
-            stream,
-            session: Some(session),
+            line,
+            exchange: Some(exchange),
             greeted: false,
             input: Vec::new(),
-            output: Vec::new(),
-            sent: 0,
             working_on: 0,
             known: false,
             since: now,
@@ -60,15 +57,15 @@ impl Connection {
     }
 
     pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
+        self.line.socket()
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.session.is_none()
+        self.exchange.is_none()
     }
 
     pub(crate) fn wants_to_send(&self) -> bool {
-        self.sent < self.output.len()
+        self.line.wants_to_send()
     }
 
     pub(crate) fn wants_to_receive(&self) -> bool {
@@ -99,14 +96,14 @@ impl Connection {
         Some(self.since + patience)
     }
 
-    /// Reads what has come: a whole frame and its session for a worker, or
+    /// Reads what has come: a whole frame and its exchange for a worker, or
     /// nothing yet. `room` bytes more of large frames may be held.
     pub(crate) fn receive(
         &mut self,
         settings: &Settings,
         room: usize,
         now: Instant,
-    ) -> Result<Option<(Session, Vec<u8>)>, Close> {
+    ) -> Result<Option<(Exchange, Vec<u8>)>, Close> {
         let mut piece = [0; PIECE];
         let before = self.held();
         for _ in 0..PIECES {
@@ -114,7 +111,7 @@ impl Connection {
             if frame.is_some() {
                 return Ok(frame);
             }
-            let count = match self.stream.read(&mut piece) {
+            let count = match self.line.socket_mut().read(&mut piece) {
                 Ok(0) => return Err(self.ended()),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -134,11 +131,11 @@ impl Connection {
     }
 
     /// The bytes of the next whole frame, if it is there; a worker makes sense of them.
-    pub(crate) fn next(&mut self, now: Instant) -> Result<Option<(Session, Vec<u8>)>, Close> {
+    pub(crate) fn next(&mut self, now: Instant) -> Result<Option<(Exchange, Vec<u8>)>, Close> {
         let Some(length) = Frame::length(&self.input).map_err(Close::Protocol)? else {
             return Ok(None);
         };
-        let Some(session) = self.session.take() else {
+        let Some(exchange) = self.exchange.take() else {
             return Ok(None);
         };
         let rest = self.input.split_off(length);
@@ -146,7 +143,7 @@ impl Connection {
         self.working_on = length;
         self.greeted = true;
         self.since = now;
-        Ok(Some((session, frame)))
+        Ok(Some((exchange, frame)))
     }
 
     /// What can be said of a frame by its head, before its body is waited for.
@@ -169,8 +166,8 @@ impl Connection {
     }
 
     fn ended(&self) -> Close {
-        match &self.session {
-            Some(session) => match session.end(self.input.len()) {
+        match &self.exchange {
+            Some(exchange) => match exchange.end(self.input.len()) {
                 Ok(()) => Close::Gone,
                 Err(error) => Close::Protocol(error),
             },
@@ -178,51 +175,38 @@ impl Connection {
         }
     }
 
-    /// Takes the session back, and the answer to send.
-    pub(crate) fn answer(&mut self, session: Session, frame: &Frame, now: Instant) {
-        self.session = Some(session);
+    /// Takes the exchange back, and the answer to send; whether both are this client's.
+    pub(crate) fn answer(&mut self, exchange: Exchange, sealed: Sealed, now: Instant) -> bool {
+        self.exchange = Some(exchange);
         self.working_on = 0;
-        self.queue(frame, now);
-    }
-
-    fn queue(&mut self, frame: &Frame, now: Instant) {
-        self.output = frame.encode();
-        self.sent = 0;
         self.since = now;
+        self.line.take(sealed).is_ok()
     }
 
     /// Tells the client why it is left, and leaves when that has been sent or
     /// its time is up.
     pub(crate) fn close(&mut self, why: &Close, now: Instant) {
-        let (status, text) = match why {
+        match why {
             Close::Gone => return,
-            Close::Protocol(error) => (Status::NotUnderstood, error.to_string()),
-            Close::Busy(text) => (Status::Busy, (*text).to_owned()),
-        };
-        let body = wire::encode(&serde_json::json!({ "error": text }), &[]);
+            Close::Protocol(error) => {
+                self.line
+                    .farewell(Status::NotUnderstood, &error.to_string());
+            }
+            Close::Busy(text) => self.line.farewell(Status::Busy, text),
+        }
         self.input = Vec::new();
         self.closing = true;
-        let farewell = Frame::Answer {
-            counter: 0,
-            status: status as u8,
-            body,
-        };
-        self.queue(&farewell, now);
+        self.since = now;
     }
 
     /// Sends what can be sent; whether the connection goes on.
     pub(crate) fn send(&mut self, now: Instant) -> bool {
-        while self.wants_to_send() {
-            match self.stream.write(&self.output[self.sent..]) {
-                Ok(0) => return false,
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return false,
-            }
+        if self.line.send().is_err() {
+            return false;
         }
-        self.output = Vec::new();
-        self.sent = 0;
+        if self.wants_to_send() {
+            return true;
+        }
         self.since = now;
         !self.closing
     }

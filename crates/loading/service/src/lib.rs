@@ -7,7 +7,7 @@
 //!               workers ---- a few threads: signatures, Authoriser::admit;
 //!                 |          those with credentials first, strangers in turn
 //!                 |
-//!               Modules ---- domains by number, each with an owner and a thread
+//!               Modules ---- domains by number, each with an owner and a thread (mullion-modules)
 //! ```
 //!
 //! One thread waits for all connections; none of them can make it wait. What
@@ -15,21 +15,21 @@
 //! at a time, so that the queue is no longer than there are connections. Code
 //! that was loaded runs on a thread of its own, of which there are no more than
 //! there may be modules. A host's own `Authoriser` and `Imports` go in, so any process can be a loader.
+//!
+//! None of this is trusted. Requests and answers are values of [`mullion_modules`]: a request is good for the exchange
+//! that it was signed for, and an answer can be sent to its own client alone. So a fault here can serve late, unfairly
+//! or not at all; it can load nothing, call nothing, and show nobody what is another's.
 #![forbid(unsafe_code)]
 
 mod address;
 mod client;
 mod connection;
-mod modules;
-mod rules;
 mod server;
 mod settings;
-pub mod wire;
 mod workers;
 
 pub use address::{Address, ListenError, Listener};
 pub use client::{Client, ClientError, Progress};
-pub use modules::{Figures, Gauge, ImportsFor, Observer};
-pub use rules::Rules;
+pub use mullion_modules::{Figures, Gauge, ImportsFor, Observer, Rules, wire};
 pub use server::{Server, Stopper};
 pub use settings::Settings;

@@ -2,12 +2,11 @@
 
 use crate::address::Listener;
 use crate::connection::{Close, Connection};
-use crate::modules::{Gauge, ImportsFor, Modules, Observer};
-use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::workers::{Done, Job, Standing, Workers};
-use mullion_decide::challenge::{Challenge, Event, Frame, Session};
-use mullion_loader::Authoriser;
+use mullion_modules::{
+    Authoriser, Exchange, Gauge, Heard, ImportsFor, Modules, Observer, Room, Rules,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::HashMap;
 use std::io::{self, Read as _, Write as _};
@@ -67,9 +66,15 @@ impl Server {
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
+        let room = Room {
+            modules: settings.modules,
+            modules_of_one: settings.modules_of_one,
+            memory: settings.memory,
+            limits: settings.limits.clone(),
+        };
         Ok(Server {
             listeners,
-            modules: Arc::new(Modules::new(rules.clone(), imports, settings.clone())),
+            modules: Arc::new(Modules::new(rules.clone(), imports, room)),
             settings,
             woken,
             stopper: Stopper {
@@ -83,16 +88,14 @@ impl Server {
     /// Has `observer` told what becomes of modules, from the modules' threads. The first one stays.
     #[must_use]
     pub fn observed_by(self, observer: Observer) -> Self {
-        let _the_first_stays = self.modules.observer.set(observer);
+        self.modules.observed_by(observer);
         self
     }
 
     /// What its modules have done.
     #[must_use]
     pub fn gauge(&self) -> Gauge {
-        Gauge {
-            modules: self.modules.clone(),
-        }
+        Gauge::of(self.modules.clone())
     }
 
     /// What stops it.
@@ -244,11 +247,11 @@ impl Loop {
                     return;
                 }
             };
-            let Ok(challenge) = Challenge::fresh(self.server.settings.lifetime) else {
+            let lifetime = self.server.settings.lifetime;
+            let Ok((line, exchange)) = Exchange::begin(stream, lifetime, now - self.start) else {
                 return;
             };
-            let session = Session::new(challenge, now - self.start);
-            let mut connection = Connection::new(stream, session, now);
+            let mut connection = Connection::new(line, exchange, now);
             if self.connections.len() >= self.server.settings.connections && !self.evict() {
                 connection.close(&Close::Busy("too many clients at once; try again"), now);
                 connection.send(now);
@@ -299,20 +302,20 @@ impl Loop {
     fn go_on(
         &mut self,
         id: u64,
-        received: Result<Option<(Session, Vec<u8>)>, Close>,
+        received: Result<Option<(Exchange, Vec<u8>)>, Close>,
         now: Instant,
     ) {
         let time = now - self.start;
         match received {
             Ok(None) => {}
-            Ok(Some((session, frame))) if session.announced().is_none() => {
-                self.greet(id, session, frame, now);
+            Ok(Some((exchange, frame))) if exchange.announced().is_none() => {
+                self.greet(id, exchange, frame, now);
             }
-            Ok(Some((session, frame))) => {
-                let standing = self.standing(&session, &frame);
+            Ok(Some((exchange, frame))) => {
+                let standing = self.standing(&exchange, &frame);
                 let job = Job {
                     connection: id,
-                    session,
+                    exchange,
                     frame,
                     time,
                 };
@@ -325,10 +328,10 @@ impl Loop {
     /// In which queue a request goes. A key that is only announced may be another's, and to find
     /// out costs what it costs to hash the request: so a large one waits with the strangers until
     /// the key has been proven.
-    fn standing(&self, session: &Session, frame: &[u8]) -> Standing {
+    fn standing(&self, exchange: &Exchange, frame: &[u8]) -> Standing {
         let small = frame.len() <= Settings::SMALL;
-        let proven = session.proven().is_some() || small;
-        let key = session.announced().filter(|_| proven);
+        let proven = exchange.proven().is_some() || small;
+        let key = exchange.announced().filter(|_| proven);
         match key.is_some_and(|key| self.server.modules.knows(key)) {
             true => Standing::Known,
             false if small => Standing::Stranger,
@@ -337,23 +340,17 @@ impl Loop {
     }
 
     /// Answers a hello, which costs nothing.
-    fn greet(&mut self, id: u64, mut session: Session, frame: Vec<u8>, now: Instant) {
-        let event = Frame::of(frame).and_then(|frame| session.receive(frame, now - self.start));
-        let answer = event.map(|event| match event {
-            Event::Send(frame) => Some(frame),
-            Event::Asked { .. } => None,
-        });
-        match answer {
-            Ok(Some(frame)) => self.finish(
-                Done {
+    fn greet(&mut self, id: u64, exchange: Exchange, frame: Vec<u8>, now: Instant) {
+        match exchange.receive(frame, now - self.start, |_| {}) {
+            Ok(Heard::Greeting(exchange, sealed)) => {
+                let done = Done {
                     connection: id,
-                    session,
-                    answer: Ok(frame),
-                },
-                now,
-            ),
-            // A session that has not begun asks for nothing.
-            Ok(None) => self.leave(id, &Close::Gone, now),
+                    answered: Ok((exchange, sealed)),
+                };
+                self.finish(done, now);
+            }
+            // A client that has not said hello asks for nothing.
+            Ok(Heard::Asked(_)) => self.leave(id, &Close::Gone, now),
             Err(error) => self.leave(id, &Close::Protocol(error), now),
         }
     }
@@ -374,13 +371,13 @@ impl Loop {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        match done.answer {
+        match done.answered {
             Err(error) => self.leave(id, &Close::Protocol(error), now),
-            Ok(frame) => {
-                let proven = done.session.proven();
+            Ok((exchange, sealed)) => {
+                let proven = exchange.proven();
                 connection.known = proven.is_some_and(|key| self.server.modules.knows(key));
-                connection.answer(done.session, &frame, now);
-                if !connection.send(now) {
+                let goes_on = connection.answer(exchange, sealed, now) && connection.send(now);
+                if !goes_on {
                     self.connections.remove(&id);
                 } else if connection.wants_to_receive() {
                     // The next request may have come already.

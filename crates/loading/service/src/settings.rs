@@ -1,6 +1,6 @@
 //! What clients may take of the loader.
 
-use mullion_runtime::Limits;
+use mullion_modules::Limits;
 use std::time::Duration;
 
 /// Bounds, all of them: who is over one is refused or disconnected, nobody waits.

@@ -11,9 +11,7 @@
 //! first attempts of others, which take less than a millisecond each, and for one heavy request. After
 //! [`IN_A_ROW`] first attempts one heavy request has its turn. Each connection has one request in the queues at most.
 
-use crate::modules::{Heavy, Modules};
-use crate::wire::{self, Status};
-use mullion_decide::challenge::{Event, Frame, ProtocolError, Session};
+use mullion_modules::{Answered, Exchange, Heard, Heavy, Modules};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,10 +28,10 @@ enum Work {
     Heavy(Heavy),
 }
 
-/// A whole frame, with the session of the connection that it came by.
+/// A whole frame, with the exchange of the connection that it came by.
 pub(crate) struct Job {
     pub(crate) connection: u64,
-    pub(crate) session: Session,
+    pub(crate) exchange: Exchange,
     pub(crate) frame: Vec<u8>,
     /// When it was whole, by the server's clock.
     pub(crate) time: Duration,
@@ -42,9 +40,8 @@ pub(crate) struct Job {
 /// What became of it.
 pub(crate) struct Done {
     pub(crate) connection: u64,
-    pub(crate) session: Session,
     /// What to send; an error ends the connection.
-    pub(crate) answer: Result<Frame, ProtocolError>,
+    pub(crate) answered: Answered,
 }
 
 /// Whose a job is.
@@ -248,75 +245,26 @@ impl Worker {
     fn request(&self, job: Job) -> Option<Heavy> {
         let Job {
             connection,
-            mut session,
+            exchange,
             frame,
             time,
         } = job;
-        let event = Frame::of(frame).and_then(|frame| session.receive(frame, time));
-        let answer = match event {
-            Ok(Event::Asked { key, request }) => {
-                let reply = Reply {
-                    connection,
-                    session: Some(session),
-                    counter: request.counter,
-                    done: self.done.clone(),
-                    wake: self.wake.clone(),
-                };
-                return self
-                    .modules
-                    .answer(key, request.operation, request.body, reply);
-            }
-            Ok(Event::Send(frame)) => Ok(frame),
+        let (done, wake) = (self.done.clone(), self.wake.clone());
+        let back = move |answered| {
+            // Fails only when the loader has stopped.
+            let _nobody_waits = done.send(Done {
+                connection,
+                answered,
+            });
+            wake();
+        };
+        let answered = match exchange.receive(frame, time, back.clone()) {
+            Ok(Heard::Asked(asked)) => return self.modules.answer(asked),
+            Ok(Heard::Greeting(exchange, sealed)) => Ok((exchange, sealed)),
             Err(error) => Err(error),
         };
-        let _nobody_waits = self.done.send(Done {
-            connection,
-            session,
-            answer,
-        });
-        (self.wake)();
+        back(answered);
         None
-    }
-}
-
-/// Answers one request, from any thread. Dropped without an answer, it says
-/// that the loader failed: nobody waits for ever.
-pub(crate) struct Reply {
-    connection: u64,
-    session: Option<Session>,
-    counter: u64,
-    done: Sender<Done>,
-    wake: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl Reply {
-    pub(crate) fn send(mut self, answer: &wire::Answer) {
-        self.give(answer);
-    }
-
-    fn give(&mut self, answer: &wire::Answer) {
-        let Some(session) = self.session.take() else {
-            return;
-        };
-        let frame = Frame::Answer {
-            counter: self.counter,
-            status: answer.status as u8,
-            body: wire::encode(&answer.object, &answer.bytes),
-        };
-        // Fails only when the loader has stopped.
-        let _nobody_waits = self.done.send(Done {
-            connection: self.connection,
-            session,
-            answer: Ok(frame),
-        });
-        (self.wake)();
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        let text = "the loader failed, or stops";
-        self.give(&wire::Answer::not(Status::Refused, text));
     }
 }
 

@@ -1,58 +1,54 @@
 //! The system interface that a program extension may be granted.
 //!
-//! A program in a domain asks for system calls through one import,
-//! `__mullion_system`, with Linux' numbers and structures (docs/window.md). What
-//! is answered stands in one table ([`table`]): each row names the call, the
-//! grant that it needs, and why it may be granted. What has no row is answered
-//! `ENOSYS`. By default a program has its three streams, memory in its own
-//! window, random numbers and its own end; nothing else.
+//! ```text
+//!   the program -- __mullion_system --> System  -- what was called --> crates/window/calls: numbers of calls, names,
+//!                                          ^                               |  descriptors, structures; not trusted
+//!                                          |    one operation at a time    |
+//!                     memory, streams,  Caller <---------------------------'
+//!                  directories, clocks     checks each against what was granted
+//! ```
+//!
+//! `crates/window/calls` says what each call of a program means. It is built from nothing, without the standard
+//! library, so all it reaches is what a [`mullion_calls::Program`] does for it. Here that is done, and whatever comes
+//! from there is checked: each name is resolved by the kernel so that it cannot lead out of its directory
+//! (`openat2` with `RESOLVE_BENEATH`), what is for reading only is not changed, what is neither file nor
+//! directory is not opened, and clocks are a grant.
 //!
 //! Nothing here dereferences a pointer of the domain: each is a
 //! [`Claimed`](mullion_runtime::Claimed) that the domain's memory checks, and data
-//! is copied. The domain never sees a descriptor of its host: its descriptors
-//! are numbers in a table of its own, and its paths lead into the directories
-//! that were granted, resolved by the kernel so that they cannot lead out
-//! (`openat2` with `RESOLVE_BENEATH`).
+//! is copied. The domain never sees a descriptor of its host.
 #![forbid(unsafe_code)]
 
-mod answer;
-mod call;
-mod descriptor;
+mod caller;
+mod clock;
+mod directories;
 mod files;
 mod grants;
 mod memory;
 mod mount;
-mod names;
-mod process;
+mod open;
 mod stat;
-mod state;
+mod stop;
 mod streams;
-pub mod table;
-mod time;
 
+pub use caller::System;
 pub use grants::Grants;
 pub use mount::{Mount, MountError};
-pub use streams::{Receiver, Stream, Streams};
+pub use mullion_calls::{Stream, table};
+pub use streams::{Receiver, Streams};
 
-use answer::Stop;
-use call::Call;
-use mullion_runtime::{End, GateCall, HostFunction};
-use rustix::io::Errno;
-use state::State;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The system interface of one domain.
-pub struct System {
-    grants: Grants,
-    state: Mutex<State>,
-}
+use caller::Caller;
+use mullion_calls::{State, Stop};
+use mullion_runtime::{End, Error, GateCall, HostFunction};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
 
 impl System {
     /// A system interface with these grants.
     #[must_use]
     pub fn new(grants: Grants) -> Self {
         Self {
-            state: Mutex::new(State::new(&grants)),
+            state: Mutex::new(first_state(&grants)),
             grants,
         }
     }
@@ -74,24 +70,30 @@ impl System {
     /// domain that is restarted.
     pub fn reset(&self) {
         // The old state's descriptors are closed when the lock is free again.
-        let _old = std::mem::replace(&mut *self.state(), State::new(&self.grants));
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let _old = std::mem::replace(&mut *self.state(), first_state(&self.grants));
     }
 
     fn answer(&self, caller: &mut GateCall<'_>) -> Result<u64, End> {
-        let call = Call::new(&self.grants, &self.state, caller);
-        let result = match table::row_of(call.number()) {
-            None => Err(Stop::Error(Errno::NOSYS)),
-            Some(row) if !row.grant.is_given(&self.grants) => Err(Stop::Error(Errno::PERM)),
-            Some(row) => (row.function)(&call),
+        let caller = Caller {
+            system: self,
+            caller,
+            end: Cell::new(None),
         };
-        match result {
+        match mullion_calls::answer(&caller) {
             Ok(value) => Ok(value),
-            Err(Stop::Error(error)) => Ok((-i64::from(error.raw_os_error())) as u64),
-            Err(Stop::End(end)) => Err(end),
+            Err(Stop::Error(error)) => Ok((-i64::from(error.0)) as u64),
+            Err(Stop::Exit(status)) => Err(End::Exit(status)),
+            Err(Stop::Raised(signal)) => Err(End::Raised(signal)),
+            Err(Stop::Ended) => Err(caller
+                .end
+                .take()
+                .unwrap_or_else(|| End::Refused(Box::new(Error::Ended)))),
         }
     }
+}
+
+/// What a program with these begins with.
+fn first_state(grants: &Grants) -> State {
+    let directories = grants.mounts.iter().map(|mount| mount.guest());
+    State::new(open::streams(&grants.streams), directories)
 }

@@ -1,20 +1,33 @@
-//! Granted directories, and how a path of the program's leads into one.
+//! Granted directories, and what may be done with names in one.
 //!
-//! A path is made absolute and its `.` and `..` are taken out by their names;
-//! the longest mount that is a prefix of it is chosen; the rest is left to the
-//! kernel, which resolves it beneath the mount's descriptor and refuses whatever
-//! would lead out: `..`, absolute links, links of /proc, and places where the host
+//! A name is a path beneath the directory. The kernel resolves it beneath the mount's descriptor and refuses whatever
+//! would lead out: `..`, absolute paths and links, links of /proc, and places where the host
 //! has mounted something else (`RESOLVE_NO_XDEV`). So a race with somebody who
 //! changes the tree at the same time cannot be lost, and a grant of `/` is one of
 //! files, not of what the kernel shows in /proc, /sys and /dev. A directory in
 //! which something else is mounted can be granted beside it.
 
-use crate::stat;
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use crate::open::Open;
+use crate::stat::{self, quiet_length, timestamps};
+use crate::stop::told;
+use mullion_calls::{Moment, STAT, Stop};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
+/// What a program may ask of `open`; the rest is ignored (O_LARGEFILE, O_CLOEXEC) or refused (O_TMPFILE).
+const OPEN_FLAGS: OFlags = OFlags::ACCMODE
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::TRUNC)
+    .union(OFlags::APPEND)
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::SYNC)
+    .union(OFlags::DSYNC);
+/// Bits that a program may set of a file's mode.
+const MODE: u32 = 0o777;
 
 /// A directory of the host under a path of the program's.
 #[derive(Debug)]
@@ -89,7 +102,7 @@ impl Mount {
         Ok(Self {
             root,
             host: canonical,
-            guest: absolute("/", guest),
+            guest: guest.to_owned(),
             read_only,
         })
     }
@@ -123,91 +136,268 @@ impl Mount {
         }
     }
 
+    /// The program's path of it, as it was granted.
+    pub(crate) fn guest(&self) -> &str {
+        &self.guest
+    }
+
     /// Whether nothing may be changed in it.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Opens `rest`, a path beneath the mount.
-    pub(crate) fn open(&self, rest: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-        let rest = if rest.is_empty() { "." } else { rest };
+    /// Refuses what would change it, if it is for reading only.
+    fn writable(&self) -> Result<(), Errno> {
+        match self.read_only {
+            true => Err(Errno::ROFS),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens what is beneath: no other function here follows a name.
+    fn beneath(&self, name: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let name = if name.is_empty() { "." } else { name };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-        rustix::fs::openat2(&self.root, rest, flags | OFlags::CLOEXEC, mode, resolve)
+        rustix::fs::openat2(&self.root, name, flags | OFlags::CLOEXEC, mode, resolve)
             // What would lead out is, to the program, not there.
-            .map_err(|error| {
-                if error == Errno::XDEV {
-                    Errno::NOENT
-                } else {
-                    error
-                }
+            .map_err(|error| match error {
+                Errno::XDEV => Errno::NOENT,
+                error => error,
             })
     }
 
-    /// The part of `path` beneath this mount, if it is beneath it.
-    fn beneath<'a>(&self, path: &'a str) -> Option<&'a str> {
-        if self.guest == "/" {
-            return path.strip_prefix('/');
+    /// The directory that holds a name, and its last part, which leads nowhere else. The mount
+    /// itself has none.
+    fn parent<'a>(&self, name: &'a str) -> Result<(OwnedFd, &'a str), Errno> {
+        let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
+        if matches!(last, "" | "." | "..") {
+            return Err(Errno::BUSY);
         }
-        let rest = path.strip_prefix(self.guest.as_str())?;
-        match rest.strip_prefix('/') {
-            Some(rest) => Some(rest),
-            None => rest.is_empty().then_some(""),
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        Ok((self.beneath(directory, flags, Mode::empty())?, last))
+    }
+
+    /// Opens what a program may open. A look at it by its name goes first, since opening a pipe
+    /// or a device can have effects; who puts one in its place meanwhile is not the program.
+    fn open_content(&self, name: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let follow = flags.intersection(OFlags::NOFOLLOW);
+        match self.beneath(name, OFlags::PATH | follow, Mode::empty()) {
+            Ok(found) if !is_link(&found)? => drop(stat::permitted(&found)?),
+            // Not there, or a link that is not to be followed: for the kernel to say.
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
         }
+        // Not to wait for the other end of what turns out to be a pipe after all.
+        self.beneath(name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)
+    }
+
+    /// open, with Linux' flags.
+    pub(crate) fn open(&self, name: &str, flags: u32, mode: u32) -> Result<Open, Errno> {
+        const TEMPORARY: u32 = 0o20_000_000;
+        if flags & TEMPORARY != 0 {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let flags = OFlags::from_bits_retain(flags).intersection(OPEN_FLAGS);
+        let creates = flags.contains(OFlags::CREATE);
+        let writes = !flags.intersection(OFlags::ACCMODE).is_empty();
+        if writes || creates || flags.contains(OFlags::TRUNC) {
+            self.writable()?;
+        }
+        let mode = if creates { mode & MODE } else { 0 };
+        let descriptor = self.open_content(name, flags, Mode::from_raw_mode(mode))?;
+        Open::of(descriptor, self.read_only)
+    }
+
+    /// Whether a directory has this name.
+    pub(crate) fn is_directory(&self, name: &str) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        self.beneath(name, flags, Mode::empty()).map(drop)
+    }
+
+    /// stat, or lstat.
+    pub(crate) fn stat(&self, name: &str, follow: bool) -> Result<[u8; STAT], Errno> {
+        let link = if follow {
+            OFlags::empty()
+        } else {
+            OFlags::NOFOLLOW
+        };
+        let found = self.beneath(name, OFlags::PATH | link, Mode::empty())?;
+        Ok(stat::bytes(&rustix::fs::fstat(found)?))
+    }
+
+    /// access, with Linux' bits.
+    pub(crate) fn access(&self, name: &str, wanted: u32) -> Result<(), Errno> {
+        let bits = Access::from_bits(wanted);
+        if wanted & Access::WRITE_OK.bits() != 0 {
+            self.writable()?;
+        }
+        let wanted = bits.ok_or(Errno::INVAL)?;
+        let found = self.beneath(name, OFlags::PATH, Mode::empty())?;
+        rustix::fs::access(link_of(&found), wanted)
+    }
+
+    /// mkdir.
+    pub(crate) fn make_directory(&self, name: &str, mode: u32) -> Result<(), Errno> {
+        self.writable()?;
+        if name.is_empty() {
+            return Err(Errno::EXIST);
+        }
+        let (parent, last) = self.parent(name)?;
+        rustix::fs::mkdirat(parent, last, Mode::from_raw_mode(mode & MODE))
+    }
+
+    /// unlink, or rmdir.
+    pub(crate) fn remove(&self, name: &str, directory: bool) -> Result<(), Errno> {
+        self.writable()?;
+        let (parent, last) = self.parent(name)?;
+        let flags = match directory {
+            true => AtFlags::REMOVEDIR,
+            false => AtFlags::empty(),
+        };
+        rustix::fs::unlinkat(parent, last, flags)
+    }
+
+    /// rename, to a name in another mount or in this one.
+    pub(crate) fn rename(&self, from: &str, other: &Mount, to: &str) -> Result<(), Errno> {
+        self.writable()?;
+        other.writable()?;
+        let (from, from_last) = self.parent(from)?;
+        let (to, to_last) = other.parent(to)?;
+        rustix::fs::renameat(from, from_last, to, to_last)
+    }
+
+    /// readlink.
+    pub(crate) fn read_link(&self, name: &str) -> Result<Vec<u8>, Errno> {
+        let (parent, last) = self.parent(name).map_err(|_| Errno::INVAL)?;
+        Ok(rustix::fs::readlinkat(parent, last, Vec::new())?.into_bytes())
+    }
+
+    /// truncate.
+    pub(crate) fn set_length(&self, name: &str, length: u64) -> Result<(), Stop> {
+        self.writable().map_err(told)?;
+        let file = self.open_content(name, OFlags::WRONLY, Mode::empty());
+        quiet_length(&file.map_err(told)?, length)
+    }
+
+    /// chmod.
+    pub(crate) fn set_mode(&self, name: &str, mode: u32) -> Result<(), Errno> {
+        self.writable()?;
+        let found = self.beneath(name, OFlags::PATH, Mode::empty())?;
+        stat::permitted(&found)?;
+        rustix::fs::chmod(link_of(&found), Mode::from_raw_mode(mode & MODE))
+    }
+
+    /// utimensat, without following a link.
+    pub(crate) fn set_times(&self, name: &str, times: [Moment; 2]) -> Result<(), Errno> {
+        self.writable()?;
+        let (parent, last) = self.parent(name)?;
+        rustix::fs::utimensat(parent, last, &timestamps(times), AtFlags::SYMLINK_NOFOLLOW)
     }
 }
 
-/// `path`, seen from `directory`, without `.`, `..` and empty parts.
-pub(crate) fn absolute(directory: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let start = if path.starts_with('/') { "" } else { directory };
-    for part in start.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
+/// A path of our own descriptor: what was resolved is what is asked about.
+fn link_of(found: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", found.as_raw_fd())
 }
 
-/// The mount that an absolute path leads into, and the path beneath it.
-pub(crate) fn find<'a, 'b>(
-    mounts: &'a [Arc<Mount>],
-    path: &'b str,
-) -> Result<(&'a Mount, &'b str), Errno> {
-    mounts
-        .iter()
-        .filter_map(|mount| Some((&**mount, mount.beneath(path)?)))
-        .max_by_key(|(mount, _)| mount.guest.len())
-        .ok_or(Errno::NOENT)
+fn is_link(found: &OwnedFd) -> Result<bool, Errno> {
+    let mode = rustix::fs::fstat(found)?.st_mode;
+    Ok(FileType::from_raw_mode(mode) == FileType::Symlink)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
+    /// A granted directory in one that was not, with a file in each.
+    fn granted(read_only: bool) -> (tempfile::TempDir, Mount) {
+        let outer = tempfile::tempdir().expect("a directory");
+        fs::create_dir(outer.path().join("in")).expect("made");
+        fs::write(outer.path().join("secret"), "s").expect("written");
+        fs::write(outer.path().join("in/file"), "f").expect("written");
+        std::os::unix::fs::symlink("../secret", outer.path().join("in/link")).expect("made");
+        let mount = Mount::new(&outer.path().join("in"), "/", read_only).expect("granted");
+        (outer, mount)
+    }
+
+    /// The caller is not trusted: whatever it says, no name leads out.
     #[test]
-    fn paths_are_made_absolute_by_their_names() {
-        assert_eq!(absolute("/a/b", "c/./d"), "/a/b/c/d");
-        assert_eq!(absolute("/a/b", "../../../x"), "/x");
-        assert_eq!(absolute("/a", "/b//c/"), "/b/c");
-        assert_eq!(absolute("/", "."), "/");
+    fn no_name_leads_out_whoever_says_it() {
+        let (outer, mount) = granted(false);
+        let secret = outer.path().join("secret");
+        let absolute = secret.to_str().expect("text");
+        for name in [
+            "..",
+            "../secret",
+            "x/../../secret",
+            absolute,
+            "link",
+            "/../secret",
+            ".",
+        ] {
+            for flags in [0, 1, 2, 0o1101, 0o100] {
+                let opened = mount.open(name, flags, 0o666);
+                let is_itself = name == "." && flags == 0;
+                assert!(opened.is_err() || is_itself, "{name} {flags:o}");
+            }
+            let times = [(1, 0), (1, 0)];
+            assert!(mount.set_length(name, 0).is_err(), "{name}");
+            assert!(mount.make_directory(name, 0o777).is_err(), "{name}");
+            assert!(mount.remove(name, true).is_err(), "{name}");
+            if name != "link" {
+                assert!(mount.remove(name, false).is_err(), "{name}");
+                assert!(mount.set_times(name, times).is_err(), "{name}");
+                assert!(mount.rename(name, &mount, "taken").is_err(), "{name}");
+                assert!(mount.rename("file", &mount, name).is_err(), "{name}");
+                assert!(mount.read_link(name).is_err(), "{name}");
+            }
+            if name != "." {
+                assert!(mount.stat(name, true).is_err(), "{name}");
+                assert!(mount.access(name, 0).is_err(), "{name}");
+                assert!(mount.set_mode(name, 0o600).is_err(), "{name}");
+                assert!(mount.is_directory(name).is_err(), "{name}");
+            }
+        }
+        assert_eq!(fs::read(&secret).expect("there"), b"s");
+        let outside = fs::metadata(outer.path()).expect("there");
+        assert!(
+            outside
+                .modified()
+                .expect("a time")
+                .elapsed()
+                .expect("past")
+                .as_secs()
+                < 3600
+        );
+        mount.open("file", 2, 0).expect("what is granted is");
     }
 
     #[test]
-    fn the_longest_mount_is_chosen_and_neighbours_are_not_taken_for_it() {
-        let here = std::env::temp_dir();
-        let mount = |guest: &str| Arc::new(Mount::new(&here, guest, true).expect("a directory"));
-        let mounts = [mount("/data"), mount("/data/deep")];
-        let found = |path| find(&mounts, path).map(|(mount, rest)| (mount.guest.clone(), rest));
-        assert_eq!(found("/data/x"), Ok(("/data".to_owned(), "x")));
-        assert_eq!(
-            found("/data/deep/x/y"),
-            Ok(("/data/deep".to_owned(), "x/y"))
-        );
-        assert_eq!(found("/data"), Ok(("/data".to_owned(), "")));
-        assert_eq!(found("/database"), Err(Errno::NOENT));
-        assert_eq!(found("/"), Err(Errno::NOENT));
+    fn what_is_for_reading_only_is_not_changed() {
+        let (outer, mount) = granted(true);
+        for flags in [1, 2, 0o100, 0o1000] {
+            assert_eq!(mount.open("file", flags, 0o666).err(), Some(Errno::ROFS));
+        }
+        let times = [(1, 0), (1, 0)];
+        assert!(mount.set_length("file", 0).is_err());
+        assert_eq!(mount.make_directory("new", 0o777), Err(Errno::ROFS));
+        assert_eq!(mount.remove("file", false), Err(Errno::ROFS));
+        assert_eq!(mount.set_mode("file", 0), Err(Errno::ROFS));
+        assert_eq!(mount.set_times("file", times), Err(Errno::ROFS));
+        assert_eq!(mount.access("file", 2), Err(Errno::ROFS));
+        let (_other, writable) = granted(false);
+        assert_eq!(mount.rename("file", &writable, "new"), Err(Errno::ROFS));
+        assert_eq!(writable.rename("file", &mount, "new"), Err(Errno::ROFS));
+        let file = mount.open("file", 0, 0).expect("to be read");
+        assert!(matches!(
+            file,
+            Open::File {
+                read_only: true,
+                ..
+            }
+        ));
+        assert_eq!(fs::read(outer.path().join("in/file")).expect("there"), b"f");
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! `struct stat` as x86-64 Linux lays it out: 144 bytes; and which kinds of files are a program's.
 
+use crate::stop::of_io;
+use mullion_calls::{Moment, STAT, Stop};
+use mullion_runtime::quietly;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
-
-/// Length of the structure.
-pub(crate) const LENGTH: usize = 144;
 
 /// The structure's bytes. Device, owner and group are the host's affair and stay 0;
 /// the file's number is kept, because programs compare it.
-pub(crate) fn bytes(stat: &Stat) -> [u8; LENGTH] {
-    let mut bytes = [0; LENGTH];
+pub(crate) fn bytes(stat: &Stat) -> [u8; STAT] {
+    let mut bytes = [0; STAT];
     let mut put = |at: usize, field: &[u8]| {
         if let Some(place) = bytes.get_mut(at..at + field.len()) {
             place.copy_from_slice(field);
@@ -47,4 +47,19 @@ pub(crate) fn permitted(found: &OwnedFd) -> Result<FileType, Errno> {
 pub(crate) fn is_of_processes(found: &OwnedFd) -> Result<bool, Errno> {
     const PROC: u64 = 0x9fa0;
     Ok(rustix::fs::fstatfs(found)?.f_type as u64 == PROC)
+}
+
+/// ftruncate, for which more than the host's own files may have is an error and no signal.
+pub(crate) fn quiet_length(file: &OwnedFd, length: u64) -> Result<(), Stop> {
+    quietly(|| Ok(rustix::fs::ftruncate(file, length)?)).map_err(of_io)
+}
+
+/// Of the last access, and of the last change.
+pub(crate) fn timestamps(times: [Moment; 2]) -> Timestamps {
+    let [last_access, last_modification] =
+        times.map(|(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec });
+    Timestamps {
+        last_access,
+        last_modification,
+    }
 }

@@ -1,20 +1,10 @@
 //! Where a program's standard input, output and error are.
 
+use mullion_calls::Stream;
 use mullion_runtime::End;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
-
-/// One of the three streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// Descriptor 0.
-    Input,
-    /// Descriptor 1.
-    Output,
-    /// Descriptor 2.
-    Error,
-}
 
 /// What takes the bytes that a program writes to its output and error. It may
 /// end the invocation, for instance when there are too many.

@@ -7,16 +7,17 @@
 //! A module that faults stays, and takes calls again when it has been restarted;
 //! faults and restarts are in the policy's log.
 
+use crate::exchange::{Asked, Reply};
 use crate::rules::Rules;
-use crate::settings::Settings;
 use crate::wire::{self, Answer, Operation, Status, WireError};
-use crate::workers::Reply;
 use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::Work;
 use mullion_decide::{PublicKey, event};
-use mullion_loader::{Admitted, Asked, Imports, Instance, LoadError, Loaded, NotAdmitted, Start};
+use mullion_loader::{
+    Admitted, Asked as ToLoad, Imports, Instance, LoadError, Loaded, NotAdmitted, Start,
+};
 use mullion_runtime::{
-    Access, Arguments, CallError, Claimed, Counts, DomainNumber, Entry, Meter, PAGE,
+    Access, Arguments, CallError, Claimed, Counts, DomainNumber, Entry, Limits, Meter, PAGE,
 };
 use mullion_verifier::ImageKind;
 use serde_json::{Value, json};
@@ -36,14 +37,28 @@ pub type Observer = Box<dyn Fn(u64, &str) + Send + Sync>;
 /// Keys that were given leave to load, of which so many are remembered.
 const ADMITTED: usize = 4096;
 
-pub(crate) struct Modules {
+/// What modules may take up.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Modules of all owners.
+    pub modules: usize,
+    /// Modules of one owner.
+    pub modules_of_one: usize,
+    /// Bytes of memory that all modules may use together: as their limits say, and what their images take.
+    pub memory: u64,
+    /// What a domain gets at most; type and credentials may say less.
+    pub limits: Limits,
+}
+
+/// All modules of a loader.
+pub struct Modules {
     rules: Rules,
     imports: ImportsFor,
-    settings: Settings,
+    room: Room,
     table: Mutex<Table>,
     /// Who has been given leave: no strangers any more.
     admitted: Mutex<BTreeSet<PublicKey>>,
-    pub(crate) observer: OnceLock<Observer>,
+    observer: OnceLock<Observer>,
 }
 
 #[derive(Default)]
@@ -88,13 +103,19 @@ pub struct Figures {
     pub counts: Counts,
 }
 
-/// Tells what the modules of a [`Server`](crate::Server) have done, from any thread, and when it has stopped.
+/// Tells what the modules of a loader have done, from any thread, and when it has stopped.
 #[derive(Clone)]
 pub struct Gauge {
-    pub(crate) modules: Arc<Modules>,
+    modules: Arc<Modules>,
 }
 
 impl Gauge {
+    /// Of these.
+    #[must_use]
+    pub fn of(modules: Arc<Modules>) -> Self {
+        Gauge { modules }
+    }
+
     /// Of the modules that are loaded now, by number. It waits for no call.
     #[must_use]
     pub fn read(&self) -> Vec<Figures> {
@@ -148,26 +169,34 @@ enum Failure {
 }
 
 /// A stranger's request to load something, which takes more work than a first attempt has.
-pub(crate) struct Heavy {
+pub struct Heavy {
     key: Proven,
     content: Vec<u8>,
     reply: Reply,
 }
 
 impl Modules {
-    pub(crate) fn new(rules: Rules, imports: ImportsFor, settings: Settings) -> Self {
+    /// None yet.
+    #[must_use]
+    pub fn new(rules: Rules, imports: ImportsFor, room: Room) -> Self {
         Modules {
             rules,
             imports,
-            settings,
+            room,
             table: Mutex::default(),
             admitted: Mutex::default(),
             observer: OnceLock::new(),
         }
     }
 
+    /// Has `observer` told what becomes of modules, from the modules' threads. The first one stays.
+    pub fn observed_by(&self, observer: Observer) {
+        let _the_first_stays = self.observer.set(observer);
+    }
+
     /// Whether this key is no stranger's: policy or credentials name it, or it has been given leave.
-    pub(crate) fn knows(&self, key: &PublicKey) -> bool {
+    #[must_use]
+    pub fn knows(&self, key: &PublicKey) -> bool {
         self.rules.now().knows(key) || self.admitted().contains(key)
     }
 
@@ -185,13 +214,13 @@ impl Modules {
 
     /// Does what the owner of `key` asks, and sees to the reply. Of a stranger's request to load this is the first
     /// attempt: if it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
-    pub(crate) fn answer(
-        self: &Arc<Self>,
-        key: Proven,
-        operation: u8,
-        content: Vec<u8>,
-        reply: Reply,
-    ) -> Option<Heavy> {
+    pub fn answer(self: &Arc<Self>, asked: Asked) -> Option<Heavy> {
+        let Asked {
+            key,
+            operation,
+            body: content,
+            reply,
+        } = asked;
         let result = match Operation::from_number(operation) {
             None => {
                 let text = format!("there is no operation {operation}");
@@ -238,7 +267,7 @@ impl Modules {
     }
 
     /// Loads what a stranger asks for, with all the work that it may cause.
-    pub(crate) fn load(self: &Arc<Self>, heavy: Heavy) {
+    pub fn load(self: &Arc<Self>, heavy: Heavy) {
         let Heavy {
             key,
             content,
@@ -285,7 +314,7 @@ impl Modules {
     ) -> Result<(String, Admitted), Failure> {
         let (load, image) = self.asked(key, content)?;
         let rules = self.rules.now();
-        let admitted = rules.admit_within(image, &asked(&[key], &load)?, work)?;
+        let admitted = rules.admit_within(image, &to_load(&[key], &load)?, work)?;
         self.admitted_to(key, load, admitted)
     }
 
@@ -299,7 +328,7 @@ impl Modules {
         let mut attempt = || {
             let (load, image) = self.asked(key, content)?;
             let rules = self.rules.now();
-            let admitted = rules.try_to_admit(image, &asked(&[key], &load)?, work);
+            let admitted = rules.try_to_admit(image, &to_load(&[key], &load)?, work);
             Ok(admitted.map(|admitted| self.admitted_to(key, load, admitted?)))
         };
         attempt().unwrap_or_else(|failure| Some(Err(failure)))
@@ -415,7 +444,7 @@ impl Modules {
         asks: Sender<(Ask, Reply)>,
     ) -> Result<Module, Failure> {
         let loaded = Loaded::new(admitted)?;
-        let limits = self.settings.limits.clone();
+        let limits = self.room.limits.clone();
         let instance = loaded.instantiate(&(self.imports)(number), limits)?;
         start(&instance, &name)?;
         Ok(Module {
@@ -445,7 +474,7 @@ impl Modules {
 
     /// What a module takes up: known, and compared with the limits, before its image is laid out.
     fn place(&self, owner: Proven, admitted: &Admitted) -> Result<Place, Failure> {
-        let most = self.settings.limits.memory;
+        let most = self.room.limits.memory;
         let image = admitted.occupied();
         if image > most {
             return Err(Failure::TooLarge { image, most });
@@ -458,7 +487,7 @@ impl Modules {
 
     fn reserve(&self, place: Place) -> Result<u64, Failure> {
         let mut table = self.table();
-        room(&table, &self.settings, place.owner, place.memory)?;
+        room(&table, &self.room, place.owner, place.memory)?;
         table.last += 1;
         let number = table.last;
         table.starting.insert(number, place);
@@ -466,7 +495,7 @@ impl Modules {
     }
 
     fn has_room(&self, key: Proven) -> Result<(), Failure> {
-        room(&self.table(), &self.settings, key, 0)
+        room(&self.table(), &self.room, key, 0)
     }
 
     fn unload(&self, key: Proven, content: &[u8]) -> Result<Answer, Failure> {
@@ -589,20 +618,20 @@ fn said(result: Result<Answer, Failure>) -> Answer {
 }
 
 /// Whether one more module of `key` finds room.
-fn room(table: &Table, settings: &Settings, key: Proven, memory: u64) -> Result<(), Failure> {
+fn room(table: &Table, most: &Room, key: Proven, memory: u64) -> Result<(), Failure> {
     let modules = table.modules.values().map(|module| &module.place);
     let all = modules.chain(table.starting.values());
     let own = all.clone().filter(|place| place.owner == key).count();
     let used: u64 = all.map(|place| place.memory).sum();
-    if table.modules.len() + table.starting.len() >= settings.modules {
+    if table.modules.len() + table.starting.len() >= most.modules {
         return Err(Failure::Full("it has as many modules as it may"));
     }
-    if own >= settings.modules_of_one {
+    if own >= most.modules_of_one {
         return Err(Failure::Full(
             "you have as many modules as one may; unload one",
         ));
     }
-    if used.saturating_add(memory) > settings.memory {
+    if used.saturating_add(memory) > most.memory {
         return Err(Failure::Full(
             "its modules have all the memory that it may give",
         ));
@@ -611,16 +640,16 @@ fn room(table: &Table, settings: &Settings, key: Proven, memory: u64) -> Result<
 }
 
 /// What is asked of the rules.
-fn asked<'a>(requesters: &'a [Proven], load: &'a wire::Load) -> Result<Asked<'a>, Failure> {
+fn to_load<'a>(requesters: &'a [Proven], load: &'a wire::Load) -> Result<ToLoad<'a>, Failure> {
     let attributes = load.attributes.iter();
     let attributes = attributes.map(|(name, value)| (name.clone(), value.clone().into_bytes()));
-    Ok(Asked {
+    Ok(ToLoad {
         requesters,
         record: load.record.as_deref(),
         credentials: &load.credentials,
         limits: load.limits()?,
         attributes: attributes.collect(),
-        ..Asked::default()
+        ..ToLoad::default()
     })
 }
 

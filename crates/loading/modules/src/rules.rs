@@ -3,14 +3,16 @@
 use mullion_loader::Authoriser;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The authoriser that a [`crate::Server`] asks about each load. It may be replaced while the
-/// server runs: requests that are being decided keep the one that they began with, and what is
+/// The authoriser that a loader asks about each load. It may be replaced while the
+/// loader runs: requests that are being decided keep the one that they began with, and what is
 /// loaded stays loaded.
 #[derive(Clone)]
 pub struct Rules(Arc<RwLock<Arc<Authoriser>>>);
 
 impl Rules {
-    pub(crate) fn new(authoriser: Authoriser) -> Self {
+    /// Asks this one.
+    #[must_use]
+    pub fn new(authoriser: Authoriser) -> Self {
         Rules(Arc::new(RwLock::new(Arc::new(authoriser))))
     }
 

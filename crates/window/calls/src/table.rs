@@ -1,11 +1,10 @@
 //! The allow-list: every system call that is answered, with the grant that it
 //! needs and the reason why it may be given. What is not here is `ENOSYS`.
 
-use crate::answer::Answer;
 use crate::call::Call;
-use crate::grants::Grants;
+use crate::errno::Answer;
+use crate::program::Program;
 use crate::{files, memory, names, process, time};
-use std::sync::LazyLock;
 
 /// What a program must have been granted to make a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +18,11 @@ pub enum Grant {
 }
 
 impl Grant {
-    pub(crate) fn is_given(self, grants: &Grants) -> bool {
+    pub(crate) fn is_given(self, program: &dyn Program) -> bool {
         match self {
             Grant::Always => true,
-            Grant::Clock => grants.clock,
-            Grant::Directory => !grants.mounts.is_empty(),
+            Grant::Clock => program.has_clocks(),
+            Grant::Directory => program.has_directories(),
         }
     }
 }
@@ -38,14 +37,14 @@ pub struct Row {
     pub grant: Grant,
     /// Why it may be given to a program that has the grant.
     pub reason: &'static str,
-    pub(crate) function: for<'a, 'b, 'c> fn(&'a Call<'b, 'c>) -> Answer,
+    pub(crate) function: fn(&Call<'_>) -> Answer,
 }
 
 const fn row(
     number: u16,
     name: &'static str,
     grant: Grant,
-    function: for<'a, 'b, 'c> fn(&'a Call<'b, 'c>) -> Answer,
+    function: fn(&Call<'_>) -> Answer,
     reason: &'static str,
 ) -> Row {
     Row {
@@ -151,19 +150,17 @@ pub const TABLE: &[Row] = &[
 /// The row of a number.
 #[must_use]
 pub fn row_of(number: u64) -> Option<&'static Row> {
-    static BY_NUMBER: LazyLock<Vec<Option<&'static Row>>> = LazyLock::new(|| {
-        let mut list = vec![None; 512];
-        for row in TABLE {
-            if let Some(place) = list.get_mut(usize::from(row.number)) {
-                *place = Some(row);
-            }
+    /// One more than each number's place in the table.
+    static BY_NUMBER: [u8; 512] = {
+        let (mut list, mut index) = ([0; 512], 0);
+        while index < TABLE.len() {
+            list[TABLE[index].number as usize] = index as u8 + 1;
+            index += 1;
         }
         list
-    });
-    BY_NUMBER
-        .get(usize::try_from(number).ok()?)
-        .copied()
-        .flatten()
+    };
+    let place = BY_NUMBER.get(usize::try_from(number).ok()?)?;
+    TABLE.get(usize::from(*place).checked_sub(1)?)
 }
 
 #[cfg(test)]

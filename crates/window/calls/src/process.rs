@@ -1,17 +1,12 @@
 //! The program itself: its end, its identity, signals that it sends itself,
 //! random numbers. There is one thread, and nobody else to be seen.
 
-use crate::answer::{Answer, Stop};
 use crate::call::Call;
-use mullion_runtime::{Claimed, End, Error, MAX_STACKS};
-use rustix::io::Errno;
-use rustix::rand::GetRandomFlags;
+use crate::errno::{Answer, Errno, Stop};
+use alloc::vec;
 
 /// The number of the program and of its first thread.
 const SELF: u64 = 1;
-/// The numbers by which its C library knows its threads (`__mullion_extension_start.c`): that of the first,
-/// and one for each data stack.
-const THREADS: std::ops::RangeInclusive<i32> = SELF as i32..=MAX_STACKS as i32 + 1;
 /// "nobody", as the identity of everything.
 const NOBODY: u64 = 65534;
 const SIG_IGN: u64 = 1;
@@ -20,54 +15,65 @@ const SIGSTOP: i32 = 19;
 /// Signals that do nothing by default: CHLD, CONT, URG, WINCH.
 const HARMLESS: [i32; 4] = [17, 18, 23, 28];
 
-pub(crate) fn exit(call: &Call<'_, '_>) -> Answer {
-    Err(Stop::End(End::Exit(call.int(0) & 0xff)))
+pub(crate) fn exit(call: &Call<'_>) -> Answer {
+    Err(Stop::Exit(call.int(0) & 0xff))
 }
 
-pub(crate) fn own_number(_: &Call<'_, '_>) -> Answer {
+pub(crate) fn own_number(_: &Call<'_>) -> Answer {
     Ok(SELF)
 }
 
-pub(crate) fn no_parent(_: &Call<'_, '_>) -> Answer {
+pub(crate) fn no_parent(_: &Call<'_>) -> Answer {
     Ok(0)
 }
 
-pub(crate) fn nobody(_: &Call<'_, '_>) -> Answer {
+pub(crate) fn nobody(_: &Call<'_>) -> Answer {
     Ok(NOBODY)
 }
 
-pub(crate) fn nothing(_: &Call<'_, '_>) -> Answer {
+pub(crate) fn nothing(_: &Call<'_>) -> Answer {
     Ok(0)
 }
 
 /// kill(process, signal).
-pub(crate) fn kill(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn kill(call: &Call<'_>) -> Answer {
     raise(call, call.int(0) == SELF as i32, call.int(1))
 }
 
 /// tkill(thread, signal).
-pub(crate) fn tkill(call: &Call<'_, '_>) -> Answer {
-    raise(call, THREADS.contains(&call.int(0)), call.int(1))
+pub(crate) fn tkill(call: &Call<'_>) -> Answer {
+    raise(call, is_thread(call, call.int(0)), call.int(1))
 }
 
 /// tgkill(process, thread, signal).
-pub(crate) fn tgkill(call: &Call<'_, '_>) -> Answer {
-    raise(call, THREADS.contains(&call.int(1)), call.int(2))
+pub(crate) fn tgkill(call: &Call<'_>) -> Answer {
+    raise(call, is_thread(call, call.int(1)), call.int(2))
 }
 
-fn raise(call: &Call<'_, '_>, is_self: bool, signal: i32) -> Answer {
+/// The numbers by which its C library knows its threads (`__mullion_extension_start.c`): that of the first,
+/// and one for each data stack.
+fn is_thread(call: &Call<'_>, number: i32) -> bool {
+    let stacks = call.program().most_stacks();
+    u64::try_from(number).is_ok_and(|number| (SELF..=SELF + stacks).contains(&number))
+}
+
+fn raise(call: &Call<'_>, is_self: bool, signal: i32) -> Answer {
     match signal {
         _ if !is_self => Err(Errno::SRCH.into()),
         0 => Ok(0),
-        1..=64 if HARMLESS.contains(&signal) || call.state().ignored >> signal & 1 != 0 => Ok(0),
-        1..=64 => Err(Stop::End(End::Raised(signal))),
+        1..=64 if HARMLESS.contains(&signal) || ignores(call, signal)? => Ok(0),
+        1..=64 => Err(Stop::Raised(signal)),
         _ => Err(Errno::INVAL.into()),
     }
 }
 
+fn ignores(call: &Call<'_>, signal: i32) -> Result<bool, Errno> {
+    call.state(|state| state.ignored >> signal & 1 != 0)
+}
+
 /// No signal is ever delivered, so default and ignoring are what happens; a
 /// handler would never run, and the program is told so.
-pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn rt_sigaction(call: &Call<'_>) -> Answer {
     let signal = call.int(0);
     if !(1..=64).contains(&signal) {
         return Err(Errno::INVAL.into());
@@ -81,23 +87,24 @@ pub(crate) fn rt_sigaction(call: &Call<'_, '_>) -> Answer {
         Some(handler) if handler > SIG_IGN => return Err(Errno::NOSYS.into()),
         _ => {}
     }
-    let before = call.state().ignored >> signal & 1;
+    let before = ignores(call, signal)?;
     if call.argument(2) != 0 {
         let mut action = [0; 32];
-        action[0] = before as u8;
-        call.write(call.pointer(2), &action)?;
+        action[0] = u8::from(before);
+        call.write(call.argument(2), &action)?;
     }
     if let Some(handler) = wanted {
-        let mut state = call.state();
-        state.ignored &= !(1 << signal);
-        state.ignored |= u128::from(handler) << signal;
+        call.state(|state| {
+            state.ignored &= !(1 << signal);
+            state.ignored |= u128::from(handler) << signal;
+        })?;
     }
     Ok(0)
 }
 
-pub(crate) fn rt_sigprocmask(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn rt_sigprocmask(call: &Call<'_>) -> Answer {
     if call.argument(2) != 0 {
-        call.write(call.pointer(2), &[0; 8])?;
+        call.write(call.argument(2), &[0; 8])?;
     }
     Ok(0)
 }
@@ -105,35 +112,26 @@ pub(crate) fn rt_sigprocmask(call: &Call<'_, '_>) -> Answer {
 /// Nobody sleeps here, so nobody is to be woken: who waits looks again, and lets
 /// other threads of the host run meanwhile. In a domain that has ended nobody waits: the lock may be
 /// held by the very call that ended it.
-pub(crate) fn futex(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn futex(call: &Call<'_>) -> Answer {
     const FUTEX_WAKE: i32 = 1;
     const COMMAND: i32 = 127;
     match call.int(1) & COMMAND {
         FUTEX_WAKE => Ok(0),
-        _ if call.has_ended() => Err(Stop::End(End::Refused(Box::new(Error::Ended)))),
         _ => {
-            std::thread::yield_now();
+            call.program().wait_a_moment()?;
             Err(Errno::AGAIN.into())
         }
     }
 }
 
-pub(crate) fn getrandom(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn getrandom(call: &Call<'_>) -> Answer {
     let mut bytes = vec![0; call.argument(1).min(1 << 20) as usize];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        filled += call.retry(|| {
-            Ok(rustix::rand::getrandom(
-                &mut *rest,
-                GetRandomFlags::empty(),
-            )?)
-        })?;
-    }
-    call.write(call.pointer(0), &bytes)?;
+    call.program().random(&mut bytes)?;
+    call.write(call.argument(0), &bytes)?;
     Ok(bytes.len() as u64)
 }
 
-pub(crate) fn uname(call: &Call<'_, '_>) -> Answer {
+pub(crate) fn uname(call: &Call<'_>) -> Answer {
     const FIELD: u64 = 65;
     for (index, text) in ["Linux", "mullion", "0", "0", "x86_64", ""]
         .iter()
@@ -144,7 +142,7 @@ pub(crate) fn uname(call: &Call<'_, '_>) -> Answer {
             start.copy_from_slice(text.as_bytes());
         }
         let at = call.argument(0).wrapping_add(FIELD * index as u64);
-        call.write(Claimed(at), &field)?;
+        call.write(at, &field)?;
     }
     Ok(0)
 }

@@ -1,0 +1,205 @@
+//! Calls on open descriptors.
+
+use crate::call::Call;
+use crate::descriptor::Open;
+use crate::errno::{Answer, Errno, Stop};
+use crate::handle::Handle;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Most pieces of one readv or writev, as Linux has it.
+const MOST_PIECES: u64 = 1024;
+
+fn open(call: &Call<'_>) -> Result<Open, Stop> {
+    named(call, call.int(0))
+}
+
+fn handle(call: &Call<'_>) -> Result<Handle, Stop> {
+    Ok(open(call)?.handle)
+}
+
+/// What the descriptor of this number stands for.
+pub(crate) fn named(call: &Call<'_>, number: i32) -> Result<Open, Stop> {
+    Ok(call.state(|state| state.descriptors.get(number))??)
+}
+
+/// The program's path of the directory that a descriptor stands for.
+pub(crate) fn directory(call: &Call<'_>, number: i32) -> Result<Arc<str>, Stop> {
+    named(call, number)?
+        .directory
+        .ok_or_else(|| Errno::NOTDIR.into())
+}
+
+/// Gives what is open the lowest free number from `least` on.
+pub(crate) fn add(call: &Call<'_>, open: Open, least: usize) -> Answer {
+    Ok(call.state(|state| state.descriptors.add(open, least))??)
+}
+
+fn single(call: &Call<'_>, positioned: bool, write: bool) -> Answer {
+    let position = positioned.then(|| call.argument(3) as i64);
+    if position.is_some_and(|position| position < 0) {
+        return Err(Errno::INVAL.into());
+    }
+    let handle = handle(call)?;
+    if call.argument(2) == 0 {
+        return Ok(0);
+    }
+    let place = (call.argument(1), call.argument(2));
+    call.program().transfer(&handle, place, write, position)
+}
+
+pub(crate) fn read(call: &Call<'_>) -> Answer {
+    single(call, false, false)
+}
+
+pub(crate) fn write(call: &Call<'_>) -> Answer {
+    single(call, false, true)
+}
+
+pub(crate) fn pread64(call: &Call<'_>) -> Answer {
+    single(call, true, false)
+}
+
+pub(crate) fn pwrite64(call: &Call<'_>) -> Answer {
+    single(call, true, true)
+}
+
+fn vector(call: &Call<'_>, write: bool) -> Answer {
+    let handle = handle(call)?;
+    let count = call.argument(2);
+    if count > MOST_PIECES {
+        return Err(Errno::INVAL.into());
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    let is_stream = call.program().as_stream(&handle).is_some();
+    let mut done: u64 = 0;
+    for [at, length] in call.records(1, count as usize)? {
+        if length == 0 {
+            continue;
+        }
+        let moved = match call.program().transfer(&handle, (at, length), write, None) {
+            Ok(moved) => moved,
+            // What has been moved is moved; the error comes with the next call.
+            Err(_) if done > 0 => break,
+            Err(stop) => return Err(stop),
+        };
+        done += moved;
+        // What came short ends the call, and so does what a stream gave, as in `transfer`.
+        let enough = moved < length || (!write && is_stream);
+        if enough || call.is_out_of_time() {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+pub(crate) fn readv(call: &Call<'_>) -> Answer {
+    vector(call, false)
+}
+
+pub(crate) fn writev(call: &Call<'_>) -> Answer {
+    vector(call, true)
+}
+
+pub(crate) fn close(call: &Call<'_>) -> Answer {
+    let closed = call.state(|state| state.descriptors.close(call.int(0)))?;
+    // The host's descriptor closes with its last user, when the state is free again.
+    drop(closed?);
+    Ok(0)
+}
+
+pub(crate) fn lseek(call: &Call<'_>) -> Answer {
+    let offset = call.argument(1) as i64;
+    call.program().seek(&handle(call)?, offset, call.int(2))
+}
+
+pub(crate) fn fstat(call: &Call<'_>) -> Answer {
+    let stat = call.program().stat_open(&handle(call)?)?;
+    call.write(call.argument(1), &stat)?;
+    Ok(0)
+}
+
+/// Terminal questions: a stream may be one, and have a size.
+pub(crate) fn ioctl(call: &Call<'_>) -> Answer {
+    const TIOCGWINSZ: u64 = 0x5413;
+    let handle = handle(call)?;
+    if call.argument(1) != TIOCGWINSZ {
+        return Err(Errno::NOTTY.into());
+    }
+    let mut bytes = [0; 8];
+    let size = call.program().window_size(&handle)?;
+    for (place, value) in bytes.chunks_exact_mut(2).zip(size) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    call.write(call.argument(2), &bytes)?;
+    Ok(0)
+}
+
+pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
+    const DUPLICATE: [i32; 2] = [0, 1030];
+    const GET_FLAGS: i32 = 3;
+    // Close-on-exec, its setting, and the setting of status flags: there is no exec.
+    const NOTHING: [i32; 3] = [1, 2, 4];
+    let open = open(call)?;
+    match call.int(1) {
+        command if DUPLICATE.contains(&command) => {
+            let least = usize::try_from(call.int(2)).map_err(|_| Errno::INVAL)?;
+            add(call, open, least)
+        }
+        GET_FLAGS => Ok(u64::from(call.program().flags(&open.handle)?)),
+        command if NOTHING.contains(&command) => Ok(0),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+pub(crate) fn dup(call: &Call<'_>) -> Answer {
+    add(call, open(call)?, 0)
+}
+
+pub(crate) fn dup2(call: &Call<'_>) -> Answer {
+    let open = open(call)?;
+    Ok(call.state(|state| state.descriptors.replace(call.int(1), open))??)
+}
+
+pub(crate) fn dup3(call: &Call<'_>) -> Answer {
+    if call.int(0) == call.int(1) {
+        return Err(Errno::INVAL.into());
+    }
+    dup2(call)
+}
+
+pub(crate) fn ftruncate(call: &Call<'_>) -> Answer {
+    let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
+    call.program().set_open_length(&handle(call)?, length)?;
+    Ok(0)
+}
+
+pub(crate) fn fsync(call: &Call<'_>) -> Answer {
+    call.program().sync(&handle(call)?)?;
+    Ok(0)
+}
+
+/// Entries of a directory, as many as fit: inode, position, length, type, name.
+pub(crate) fn getdents64(call: &Call<'_>) -> Answer {
+    const MOST: u64 = 1 << 16;
+    let open = open(call)?;
+    if open.directory.is_none() {
+        return Err(Errno::NOTDIR.into());
+    }
+    let room = call.argument(2).min(MOST) as usize;
+    let mut bytes = Vec::new();
+    call.program().entries(&open.handle, room, &mut |entry| {
+        let length = (19 + entry.name.len()).next_multiple_of(8);
+        let end = bytes.len() + length;
+        bytes.extend(entry.inode.to_le_bytes());
+        bytes.extend(entry.next.to_le_bytes());
+        bytes.extend((length as u16).to_le_bytes());
+        bytes.push(entry.kind);
+        bytes.extend(entry.name);
+        bytes.resize(end, 0);
+    })?;
+    call.write(call.argument(1), &bytes)?;
+    Ok(bytes.len() as u64)
+}

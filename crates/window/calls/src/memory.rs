@@ -1,0 +1,124 @@
+//! Memory of the program's own: brk, mmap, munmap, mremap, mprotect, madvise.
+//! All within its window, up to its limit, and never executable.
+
+use crate::call::Call;
+use crate::errno::{Answer, Errno, Stop};
+use crate::program::Access;
+use alloc::vec;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+const PROT_READ: u64 = 1;
+const PROT_WRITE: u64 = 2;
+const PROT_EXEC: u64 = 4;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+const MREMAP_MAYMOVE: u64 = 1;
+const MADV_DONTNEED: i32 = 4;
+/// Bytes copied at a time when a mapping moves.
+const PIECE: usize = 1 << 20;
+
+pub(crate) fn brk(call: &Call<'_>) -> Answer {
+    Ok(call.program().set_heap_end(call.argument(0)))
+}
+
+fn access(protection: u64) -> Result<Access, Stop> {
+    if protection & PROT_EXEC != 0 {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(match protection & (PROT_READ | PROT_WRITE) {
+        0 => Access::None,
+        PROT_READ => Access::Read,
+        _ => Access::ReadWrite,
+    })
+}
+
+pub(crate) fn mmap(call: &Call<'_>) -> Answer {
+    let flags = call.argument(3);
+    if flags & MAP_ANONYMOUS == 0 {
+        return Err(Errno::NODEV.into());
+    }
+    if call.argument(1) == 0 {
+        return Err(Errno::INVAL.into());
+    }
+    // An address without MAP_FIXED is a hint, and hints may be ignored.
+    let at = (flags & MAP_FIXED != 0).then(|| call.argument(0));
+    let access = access(call.argument(2))?;
+    call.program().map(at, call.argument(1), access)
+}
+
+pub(crate) fn munmap(call: &Call<'_>) -> Answer {
+    call.program().unmap(call.argument(0), call.argument(1))?;
+    Ok(0)
+}
+
+pub(crate) fn mprotect(call: &Call<'_>) -> Answer {
+    if call.argument(1) == 0 {
+        return Ok(0);
+    }
+    let access = access(call.argument(2))?;
+    call.program()
+        .protect(call.argument(0), call.argument(1), access)?;
+    Ok(0)
+}
+
+pub(crate) fn madvise(call: &Call<'_>) -> Answer {
+    if call.int(2) == MADV_DONTNEED && call.argument(1) != 0 {
+        call.program().discard(call.argument(0), call.argument(1))?;
+    }
+    // All other advice may be ignored.
+    Ok(0)
+}
+
+pub(crate) fn mremap(call: &Call<'_>) -> Answer {
+    let old = call.argument(0);
+    let pages = |length: u64| {
+        let rounded = length.checked_next_multiple_of(PAGE);
+        rounded.filter(|length| *length > 0).ok_or(Errno::INVAL)
+    };
+    let (from, to) = (pages(call.argument(1))?, pages(call.argument(2))?);
+    if call.argument(3) & !MREMAP_MAYMOVE != 0 {
+        return Err(Errno::INVAL.into());
+    }
+    let memory = call.program();
+    let access = memory.mapped_as(old, from)?;
+    if to <= from {
+        if to < from {
+            memory.unmap(old.wrapping_add(to), from - to)?;
+        }
+        return Ok(old);
+    }
+    if call.argument(3) & MREMAP_MAYMOVE == 0 {
+        return Err(Errno::NOMEM.into());
+    }
+    let new = memory.map(None, to, Access::ReadWrite)?;
+    let moved = || -> Result<(), Stop> {
+        copy(call, old, new, from)?;
+        if access != Access::ReadWrite {
+            memory.protect(new, to, access)?;
+        }
+        // The image's pages are refused here.
+        memory.unmap(old, from)
+    };
+    if let Err(stop) = moved() {
+        memory.unmap(new, to)?;
+        return Err(stop);
+    }
+    Ok(new)
+}
+
+fn copy(call: &Call<'_>, from: u64, to: u64, length: u64) -> Result<(), Stop> {
+    let mut bytes = vec![0; PIECE.min(length as usize)];
+    let mut done = 0;
+    while done < length {
+        let step = (PIECE as u64).min(length - done) as usize;
+        let Some(bytes) = bytes.get_mut(..step) else {
+            return Err(Errno::FAULT.into());
+        };
+        call.program().read(from + done, bytes)?;
+        call.write(to + done, bytes)?;
+        done += step as u64;
+    }
+    Ok(())
+}

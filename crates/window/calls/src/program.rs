@@ -1,0 +1,211 @@
+//! What the calls are answered with: a program, as the trusted half shows it.
+//!
+//! Each function is checked behind these traits, whatever is said here: nothing of what it does depends on this crate
+//! having looked at anything before.
+
+use crate::errno::Stop;
+use crate::handle::Handle;
+use crate::state::State;
+use alloc::vec::Vec;
+
+/// Bytes of `struct stat`.
+pub const STAT: usize = 144;
+
+/// Seconds, and nanoseconds of the next one.
+pub type Moment = (i64, i64);
+
+/// One of the three streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Descriptor 0.
+    Input,
+    /// Descriptor 1.
+    Output,
+    /// Descriptor 2.
+    Error,
+}
+
+/// What may be done with pages. There are none to be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// They are read.
+    Read,
+    /// They are read and written.
+    ReadWrite,
+}
+
+/// A name in one of the granted directories, by its number in [`State::new`].
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Which directory.
+    pub directory: usize,
+    /// The path beneath it; empty: the directory itself.
+    pub name: &'a str,
+}
+
+/// An entry of a directory.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// Its file's number.
+    pub inode: u64,
+    /// Where the next one is.
+    pub next: u64,
+    /// As Linux has it: 4 a directory, 8 a file, 10 a link, 0 something else.
+    pub kind: u8,
+    /// Its name, and a zero byte.
+    pub name: &'a [u8],
+}
+
+/// A program that has made a call.
+pub trait Program: Memory + Files + Directories + Clocks {
+    /// Linux' number of the call.
+    fn number(&self) -> u64;
+
+    /// The arguments.
+    fn arguments(&self) -> [u64; 6];
+
+    /// How many data stacks a program has at most.
+    fn most_stacks(&self) -> u64;
+
+    /// Has `change` change the program's state, while nobody else does.
+    fn with_state(&self, change: &mut dyn FnMut(&mut State));
+
+    /// Fills `bytes` with random ones.
+    fn random(&self, bytes: &mut [u8]) -> Result<(), Stop>;
+
+    /// Lets other threads run; an error, if another call has ended the program.
+    fn wait_a_moment(&self) -> Result<(), Stop>;
+
+    /// Whether the program's time is up: what goes on for long ends early then.
+    fn is_out_of_time(&self) -> bool;
+}
+
+/// The program's own memory, by its addresses.
+pub trait Memory {
+    /// Copies out of it.
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Stop>;
+
+    /// Copies a text out of it that ends with a zero byte; `None`: it is longer than `most`.
+    fn read_string(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, Stop>;
+
+    /// Copies into it.
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Stop>;
+
+    /// Moves the heap's end if that can be; where it is then.
+    fn set_heap_end(&self, end: u64) -> u64;
+
+    /// Maps fresh pages, here or anywhere.
+    fn map(&self, at: Option<u64>, length: u64, access: Access) -> Result<u64, Stop>;
+
+    /// Unmaps pages.
+    fn unmap(&self, at: u64, length: u64) -> Result<(), Stop>;
+
+    /// Changes what may be done with pages.
+    fn protect(&self, at: u64, length: u64, access: Access) -> Result<(), Stop>;
+
+    /// Makes pages zero.
+    fn discard(&self, at: u64, length: u64) -> Result<(), Stop>;
+
+    /// What may be done with all of these pages.
+    fn mapped_as(&self, at: u64, length: u64) -> Result<Access, Stop>;
+}
+
+/// What the program has open.
+pub trait Files {
+    /// The stream that it is, if it is one: to read from it may be to wait.
+    fn as_stream(&self, handle: &Handle) -> Option<Stream>;
+
+    /// Moves bytes between it and the program's memory, from or to a position or where it is.
+    fn transfer(
+        &self,
+        handle: &Handle,
+        memory: (u64, u64),
+        write: bool,
+        position: Option<i64>,
+    ) -> Result<u64, Stop>;
+
+    /// Goes to a place: from the beginning (0), from where it is (1), from the end (2).
+    fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<u64, Stop>;
+
+    /// `fstat`.
+    fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], Stop>;
+
+    /// Rows, columns and their dots, if it is a terminal.
+    fn window_size(&self, handle: &Handle) -> Result<[u16; 4], Stop>;
+
+    /// How it is open.
+    fn flags(&self, handle: &Handle) -> Result<u32, Stop>;
+
+    /// Gives a file this length.
+    fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), Stop>;
+
+    /// Gives a file these times: of the last access, and of the last change.
+    fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), Stop>;
+
+    /// Waits until it is on the disk.
+    fn sync(&self, handle: &Handle) -> Result<(), Stop>;
+
+    /// Entries of a directory, as many as fit into `room` bytes.
+    fn entries(
+        &self,
+        handle: &Handle,
+        room: usize,
+        each: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<(), Stop>;
+}
+
+/// The directories that were granted.
+pub trait Directories {
+    /// Whether there are any.
+    fn has_directories(&self) -> bool;
+
+    /// open, with Linux' flags; whether it is a directory.
+    fn open(&self, place: Place<'_>, flags: u32, mode: u32) -> Result<(Handle, bool), Stop>;
+
+    /// That a directory has this name.
+    fn is_directory(&self, place: Place<'_>) -> Result<(), Stop>;
+
+    /// stat, or lstat.
+    fn stat(&self, place: Place<'_>, follow: bool) -> Result<[u8; STAT], Stop>;
+
+    /// access.
+    fn access(&self, place: Place<'_>, wanted: u32) -> Result<(), Stop>;
+
+    /// mkdir.
+    fn make_directory(&self, place: Place<'_>, mode: u32) -> Result<(), Stop>;
+
+    /// unlink, or rmdir.
+    fn remove(&self, place: Place<'_>, directory: bool) -> Result<(), Stop>;
+
+    /// rename.
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(), Stop>;
+
+    /// readlink.
+    fn read_link(&self, place: Place<'_>) -> Result<Vec<u8>, Stop>;
+
+    /// truncate.
+    fn set_length(&self, place: Place<'_>, length: u64) -> Result<(), Stop>;
+
+    /// chmod.
+    fn set_mode(&self, place: Place<'_>, mode: u32) -> Result<(), Stop>;
+
+    /// utimensat, without following a link.
+    fn set_times(&self, place: Place<'_>, times: [Moment; 2]) -> Result<(), Stop>;
+}
+
+/// The clocks.
+pub trait Clocks {
+    /// Whether they were granted.
+    fn has_clocks(&self) -> bool;
+
+    /// What the clock of this number shows, as Linux numbers them.
+    fn now(&self, clock: i32) -> Result<Moment, Stop>;
+
+    /// How fine it is.
+    fn resolution(&self, clock: i32) -> Result<Moment, Stop>;
+
+    /// Sleeps, until the program's own time is up.
+    fn sleep(&self, moment: Moment) -> Result<(), Stop>;
+}

@@ -1,0 +1,35 @@
+//! What changes while the program runs.
+
+use crate::descriptor::Descriptors;
+use crate::handle::Handle;
+use crate::path::absolute;
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What changes while the program runs.
+pub struct State {
+    pub(crate) descriptors: Descriptors,
+    /// The program's paths of what it was granted.
+    pub(crate) directories: Vec<String>,
+    /// The working directory, a path of the program's.
+    pub(crate) working: String,
+    /// Bits that new files and directories do not get.
+    pub(crate) umask: u32,
+    /// Signals that the program ignores: bit `n` for signal `n`.
+    pub(crate) ignored: u128,
+}
+
+impl State {
+    /// A program's that has these streams, and was granted directories of these paths.
+    #[must_use]
+    pub fn new<'a>(streams: [Handle; 3], directories: impl Iterator<Item = &'a str>) -> Self {
+        Self {
+            descriptors: Descriptors::new(streams),
+            directories: directories.map(|path| absolute("/", path)).collect(),
+            working: "/".to_owned(),
+            umask: 0o022,
+            ignored: 0,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A program in a domain during one of its calls.
+
+use crate::grants::Grants;
+use crate::stop::told;
+use mullion_calls::{Program, State, Stop};
+use mullion_runtime::{End, Error, GateCall, MAX_STACKS};
+use rustix::io::Errno;
+use rustix::rand::GetRandomFlags;
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The system interface of one domain.
+pub struct System {
+    pub(crate) grants: Grants,
+    pub(crate) state: Mutex<State>,
+}
+
+impl System {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A program that has made a call.
+pub(crate) struct Caller<'a, 'b> {
+    pub(crate) system: &'a System,
+    pub(crate) caller: &'a GateCall<'b>,
+    /// Why it ends, if it does.
+    pub(crate) end: Cell<Option<End>>,
+}
+
+impl Program for Caller<'_, '_> {
+    fn number(&self) -> u64 {
+        self.caller.number()
+    }
+
+    fn arguments(&self) -> [u64; 6] {
+        self.caller.integers()
+    }
+
+    fn most_stacks(&self) -> u64 {
+        u64::from(MAX_STACKS)
+    }
+
+    fn with_state(&self, change: &mut dyn FnMut(&mut State)) {
+        change(&mut self.system.state());
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> Result<(), Stop> {
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            filled += self.retry(|| {
+                rustix::rand::getrandom(&mut *rest, GetRandomFlags::empty()).map_err(told)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// In a domain that has ended nobody waits: what is waited for may be up to the very call that ended it.
+    fn wait_a_moment(&self) -> Result<(), Stop> {
+        if self.caller.has_ended() {
+            return Err(self.ends(End::Refused(Box::new(Error::Ended))));
+        }
+        std::thread::yield_now();
+        Ok(())
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.caller.is_out_of_time()
+    }
+}
+
+impl Caller<'_, '_> {
+    /// Keeps why the program ends.
+    pub(crate) fn ends(&self, end: End) -> Stop {
+        self.end.set(Some(end));
+        Stop::Ended
+    }
+
+    /// Repeats what a signal interrupted, unless the program's time is up.
+    pub(crate) fn retry<T>(&self, mut action: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+        let interrupted = told(Errno::INTR);
+        loop {
+            match action() {
+                Err(stop) if stop == interrupted && !self.is_out_of_time() => {}
+                other => return other,
+            }
+        }
+    }
+}
