@@ -14,13 +14,16 @@
 //! up. The tree's kinds of nodes are matched one by one without a rest: a kind that is not listed does not compile
 //! here.
 //!
-//! Nothing here runs a program or reads a file.
+//! Rust is judged by rustc itself ([`rust`]).
+//!
+//! Nothing here runs a program, and files are only read to show lines of refusals.
 #![forbid(unsafe_code)]
 
 mod declare;
 mod express;
 mod initial;
 mod refusal;
+pub mod rust;
 mod scope;
 mod state;
 mod tokens;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use draft::Draft;
 use mullion_judge::Refusal;
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{Elastic, Memory, Rule};
+use mullion_trust::elastic::{Base, Elastic, Memory, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -100,7 +100,8 @@ impl Office {
                 "checked": checked().forbids(*rule),
             }))
         });
-        let always = Rule::ALL.iter().filter(|rule| !rule.is_optional());
+        let of_c = |rule: &&Rule| !rule.is_optional() && rule.of().has(Base::C);
+        let always = Rule::ALL.iter().filter(of_c);
         json!({
             "types": self.types,
             "rules": rules.collect::<Vec<_>>(),

@@ -34,6 +34,8 @@ pub(super) struct Arguments {
     pub(super) keep: Option<PathBuf>,
     /// Whether our help was asked for.
     pub(super) help: bool,
+    /// What is different for a crate of an elastic language.
+    pub(super) elastic: Option<super::elastic::Elastic>,
 }
 
 /// Options of rustc whose value is the next argument.
@@ -107,6 +109,7 @@ impl Arguments {
             },
             keep: None,
             help: false,
+            elastic: None,
         };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {

@@ -116,7 +116,7 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, DriverE
         let functions = functions(objects)?;
         let text = fs::read_to_string(script).map_err(|cause| DriverError::io(script, cause))?;
         let names: Vec<&str> = listed(&text)
-            .filter(|name| functions.contains(*name))
+            .filter(|name| functions.contains(*name) && super::elastic::exports(name))
             .collect();
         if let Some(name) = names.iter().find(|name| name.len() > LONGEST_EXPORT) {
             return Err(DriverError::Refused {

@@ -18,6 +18,7 @@
 
 mod arguments;
 mod cargo;
+pub mod elastic;
 mod impossible;
 mod library;
 mod link;

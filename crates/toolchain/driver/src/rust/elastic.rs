@@ -1,0 +1,133 @@
+//! What `mullion compile` needs for elastic Rust: a rustc with a judge in it, and a library without `std`.
+//!
+//! ```text
+//! CACHE/rust/KEY/elastic-read-write-call/     core, alloc and what they are made of
+//! CACHE/rust/judge-KEY/judge                  the judge, made of the compiler's own libraries (rustc-dev)
+//! ```
+//!
+//! The judge is rustc for the crate that it judges: what it looks at is what it makes code of. Its sources are those
+//! of the crate `mullion-judge`; here they are only compiled.
+
+use super::arguments::Arguments;
+use super::library::Library;
+use super::toolchain::Toolchain;
+use super::{RELEASE, wrapper};
+use crate::sysroot::{entries, lock};
+use crate::{DriverError, tools};
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is different for a crate of an elastic language.
+#[derive(Clone, Debug, Default)]
+pub struct Elastic {
+    /// rustc with a judge in it; otherwise the toolchain's own.
+    pub compiler: Option<PathBuf>,
+    /// The functions that the image exports, and no others.
+    pub exports: Vec<String>,
+}
+
+/// Names the exports to the linker; without it all are.
+pub(super) const EXPORTS: &str = "MULLION_RUST_EXPORTS";
+
+/// Whether the image is to export a function.
+pub(super) fn exports(name: &str) -> bool {
+    let Ok(listed) = std::env::var(EXPORTS) else {
+        return true;
+    };
+    listed.split(',').any(|listed| listed == name)
+}
+
+/// Compiles a crate of an elastic language; the compiler's exit status.
+///
+/// # Errors
+/// As of [`super::rustc`].
+pub fn rustc(elastic: Elastic, arguments: &[OsString]) -> Result<u8, DriverError> {
+    let mut arguments = Arguments::parse(arguments)?;
+    arguments.elastic = Some(elastic);
+    wrapper::compile(&Toolchain::find()?, &arguments)
+}
+
+impl Elastic {
+    /// A library without `std`, and without what it brings: names of it do not resolve.
+    pub(super) fn sysroot(&self, library: &Library) -> Result<PathBuf, DriverError> {
+        let whole = library.sysroot();
+        let place = whole.parent().unwrap_or(whole);
+        let mut name = OsString::from("elastic-");
+        name.push(whole.file_name().unwrap_or_default());
+        let small = place.join(name);
+        if small.is_dir() {
+            return Ok(small);
+        }
+        let _guard = lock(place)?;
+        if small.is_dir() {
+            return Ok(small);
+        }
+        let inner = Path::new("lib/rustlib").join(super::TARGET).join("lib");
+        let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+        let to = work.path().join(&inner);
+        fs::create_dir_all(&to).map_err(|cause| DriverError::io(&to, cause))?;
+        for file in entries(&whole.join(inner))? {
+            let name = file.file_name().unwrap_or_default();
+            let text = name.to_string_lossy();
+            let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
+            if parts.iter().any(|part| text.starts_with(part)) {
+                fs::hard_link(&file, to.join(name)).map_err(|cause| DriverError::io(&file, cause))?;
+            }
+        }
+        tools::publish(work, &small)?;
+        Ok(small)
+    }
+}
+
+/// A rustc with a judge in it, made of these files (names and texts) when first asked for.
+///
+/// # Errors
+/// The toolchain has no `rustc-dev`; the message says how to get it.
+pub fn judge(sources: &[(&str, &str)]) -> Result<PathBuf, DriverError> {
+    let toolchain = Toolchain::find()?;
+    let mut hash = DefaultHasher::new();
+    sources.hash(&mut hash);
+    toolchain.version()?.hash(&mut hash);
+    toolchain.rustc().hash(&mut hash);
+    let cache = mullion_fetch::cache_directory()?.join("rust");
+    fs::create_dir_all(&cache).map_err(|cause| DriverError::io(&cache, cause))?;
+    let place = cache.join(format!("judge-{:016x}", hash.finish()));
+    let judge = place.join("judge");
+    if !toolchain.has_its_own_libraries() {
+        return Err(DriverError::NoRustDev { release: RELEASE });
+    }
+    if judge.is_file() {
+        return Ok(judge);
+    }
+    let _guard = lock(&cache)?;
+    if judge.is_file() {
+        return Ok(judge);
+    }
+    let work = tempfile::tempdir_in(&cache).map_err(|cause| DriverError::io(&cache, cause))?;
+    for (name, text) in sources {
+        let file = work.path().join(name);
+        fs::write(&file, text).map_err(|cause| DriverError::io(&file, cause))?;
+    }
+    let libraries = toolchain.libraries();
+    let (mut native, mut found) = (OsString::from("-Lnative="), OsString::from("-Clink-arg=-Wl,-rpath,"));
+    native.push(&libraries);
+    found.push(&libraries);
+    let mut command = Command::new(toolchain.rustc());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO") || text.starts_with("RUST") {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .current_dir(work.path())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["--edition=2024", "--crate-name=judge", "-Copt-level=1", "main.rs", "-o", "judge"])
+        .args([native, found]);
+    tools::step(&mut command)?;
+    tools::publish(work, &place)?;
+    Ok(judge)
+}
