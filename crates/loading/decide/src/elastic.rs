@@ -311,7 +311,7 @@ impl Elastic {
         // Reading a union is unsafe.
         rule == Rule::Unions
             || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
-            || (rule == Rule::Recursion && self.bounds_loops())
+            || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
     }
 
     /// Whether loops are counted: then each way back in the text, and each call, must be seen.

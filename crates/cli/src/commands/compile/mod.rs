@@ -259,7 +259,10 @@ impl Args {
         Ok(match program.judge(elastic, self.check)? {
             Err(refusals) => Err(tell(module_type, &refusals)),
             Ok(_) if self.check => Ok(Built::default()),
-            Ok(judged) => Ok(program.link(elastic, &judged)?),
+            Ok(judged) => match program.link(elastic, &judged, &module_type.imports)? {
+                Ok(built) => Ok(built),
+                Err(refusal) => Err(tell(module_type, &[refusal])),
+            },
         })
     }
 

@@ -7,6 +7,7 @@
 //! ```
 
 use super::program::{Built, environment};
+use super::stack;
 use super::step::{self, Outcome};
 use crate::output::sayln;
 use anyhow::{Context as _, bail};
@@ -114,7 +115,12 @@ impl Crate<'_> {
     }
 
     /// Joins what was judged with its environment; gives the image.
-    pub(super) fn link(&self, elastic: &Elastic, judged: &Judged) -> anyhow::Result<Built> {
+    pub(super) fn link(
+        &self,
+        elastic: &Elastic,
+        judged: &Judged,
+        imports: &[String],
+    ) -> anyhow::Result<Result<Built, Refusal>> {
         if !judged.environment {
             bail!("the type has no environment, so nothing declares entry points or calls them");
         }
@@ -135,7 +141,39 @@ impl Crate<'_> {
         }
         let mut built = self.built(elastic, judged, &text)?;
         built.image = Some(std::fs::read(&image)?);
-        Ok(built)
+        if let Some(bound) = elastic.stack {
+            let found = stack::bound_of_text(&self.texts()?, elastic, imports);
+            let construct = match found {
+                Ok(bytes) if bytes <= bound => {
+                    built.stack = Some(bytes);
+                    return Ok(Ok(built));
+                }
+                Ok(bytes) => format!("{bytes} bytes, where {bound} may be"),
+                Err(construct) => construct,
+            };
+            return Ok(Err(Refusal::nowhere(Rule::Stack, construct)));
+        }
+        Ok(Ok(built))
+    }
+
+    /// The assembler text of everything that is linked but the C library.
+    fn texts(&self) -> anyhow::Result<Vec<String>> {
+        let mut files = rustc::texts(self.protection)?;
+        for name in ["environment", "program", "glue"] {
+            let kept = std::fs::read_dir(self.text_of(name))?;
+            for file in kept {
+                let path = file?.path();
+                if path.to_string_lossy().ends_with(".gcc.s") {
+                    files.push(path);
+                }
+            }
+        }
+        let text = |file: PathBuf| std::fs::read_to_string(&file).with_context(|| file.display().to_string());
+        files.into_iter().map(text).collect()
+    }
+
+    fn text_of(&self, name: &str) -> PathBuf {
+        self.scratch.join(format!("text-{name}"))
     }
 
     /// What is recorded of it: the digest is of the environment, the glue and the program's files.
@@ -175,6 +213,11 @@ impl Crate<'_> {
         words.push(format!("--crate-type={kind}").into());
         if check {
             words.push("--emit=metadata".into());
+        } else {
+            // Frames are read from the text.
+            let mut keep = OsString::from("--mullion-keep=");
+            keep.push(self.text_of(name));
+            words.push(keep);
         }
         words.push("-L".into());
         let mut place = OsString::from("dependency=");

@@ -82,6 +82,24 @@ impl Elastic {
     }
 }
 
+/// The assembler text of the library without `std`, as rustc has written it.
+///
+/// # Errors
+/// As of [`super::rustc`].
+pub fn texts(protection: &str) -> Result<Vec<PathBuf>, DriverError> {
+    let option = OsString::from(format!("--mullion-protection={protection}"));
+    let options = Arguments::parse(&[option])?.options;
+    let library = Library::prepare(&Toolchain::find()?, &options)?;
+    let common = library.sysroot().with_file_name("common");
+    let mut found = entries(&common)?;
+    found.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let parts = ["core-", "alloc-", "compiler_builtins-"];
+        name.ends_with(".s") && parts.iter().any(|part| name.starts_with(part))
+    });
+    Ok(found)
+}
+
 /// A rustc with a judge in it, made of these files (names and texts) when first asked for.
 ///
 /// # Errors
