@@ -32,7 +32,10 @@ pub fn told(elastic: &Elastic, root: &Path) -> String {
         let _ = writeln!(text, "{kind}\t{value}");
     };
     say("root", &root.display().to_string());
-    for rule in Rule::ALL.iter().filter(|rule| rule.is_optional() && elastic.forbids(**rule)) {
+    for rule in Rule::ALL
+        .iter()
+        .filter(|rule| rule.is_optional() && elastic.forbids(**rule))
+    {
         say("forbid", rule.name());
     }
     if let Some(loops) = elastic.loops {
@@ -41,7 +44,11 @@ pub fn told(elastic: &Elastic, root: &Path) -> String {
     if let Some(depth) = elastic.loop_depth {
         say("loop-depth", &depth.to_string());
     }
-    for name in elastic.environment.iter().flat_map(|environment| &environment.public) {
+    for name in elastic
+        .environment
+        .iter()
+        .flat_map(|environment| &environment.public)
+    {
         say("public", name);
     }
     for name in &elastic.entries {
@@ -102,7 +109,12 @@ impl Answer {
                         false => Some(place(&mut shown, file, line, column, length)?),
                     };
                     let note = (!note.is_empty()).then(|| (*note).to_owned());
-                    answer.refusals.push(Refusal { rule: *rule, construct: (*construct).to_owned(), place, note });
+                    answer.refusals.push(Refusal {
+                        rule: *rule,
+                        construct: (*construct).to_owned(),
+                        place,
+                        note,
+                    });
                 }
                 ["whole"] => answer.whole = true,
                 ["loops", count] => answer.loops = count.parse().ok()?,
@@ -127,14 +139,20 @@ fn place<'a>(
     length: &str,
 ) -> Option<Place> {
     // The judge has looked at no file outside the program's directory.
-    let text = shown.entry(file).or_insert_with(|| std::fs::read_to_string(file).unwrap_or_default());
+    let text = shown
+        .entry(file)
+        .or_insert_with(|| std::fs::read_to_string(file).unwrap_or_default());
     let line: usize = line.parse().ok()?;
     Some(Place {
         file: file.to_owned(),
         line,
         column: column.parse().ok()?,
         length: length.parse().ok()?,
-        shown: text.lines().nth(line.checked_sub(1)?).unwrap_or_default().to_owned(),
+        shown: text
+            .lines()
+            .nth(line.checked_sub(1)?)
+            .unwrap_or_default()
+            .to_owned(),
         expanded: None,
     })
 }
@@ -153,11 +171,18 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
          fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {\n    \
          unsafe extern \"C\" { safe fn abort() -> !; }\n    abort()\n}\n",
     );
-    let around = |name: &Option<String>| name.as_ref().map(|name| format!("    environment::{name}();\n"));
+    let around = |name: &Option<String>| {
+        name.as_ref()
+            .map(|name| format!("    environment::{name}();\n"))
+    };
     let (before, after) = (around(&elastic.before), around(&elastic.after));
     for entry in entries {
-        let parameters: Vec<String> =
-            entry.parameters.iter().enumerate().map(|(at, ty)| format!("a{at}: {ty}")).collect();
+        let parameters: Vec<String> = entry
+            .parameters
+            .iter()
+            .enumerate()
+            .map(|(at, ty)| format!("a{at}: {ty}"))
+            .collect();
         let arguments: Vec<String> = (0..parameters.len()).map(|at| format!("a{at}")).collect();
         // Writing to a string cannot fail.
         let _ = write!(

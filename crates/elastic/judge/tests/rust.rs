@@ -29,7 +29,10 @@ static TOOLS: LazyLock<Option<Tools>> = LazyLock::new(|| {
     let usual = home.map(|home| home.join("toolchains/1.99.1-x86_64-unknown-linux-gnu"));
     let toolchain = named.or(usual).unwrap_or_default();
     let libraries = toolchain.join("lib/rustlib/x86_64-unknown-linux-gnu/lib");
-    let files = std::fs::read_dir(&libraries).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(&libraries)
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut names = files.map(|file| file.file_name().to_string_lossy().into_owned());
     if !names.any(|name| name.starts_with("librustc_middle-")) {
         assert!(
@@ -43,17 +46,32 @@ static TOOLS: LazyLock<Option<Tools>> = LazyLock::new(|| {
     for (name, text) in SOURCES {
         std::fs::write(directory.path().join(name), text).expect("room");
     }
-    let tools = Tools { compiler: toolchain.join("bin/rustc"), directory };
+    let tools = Tools {
+        compiler: toolchain.join("bin/rustc"),
+        directory,
+    };
     let lib = toolchain.join("lib");
     let mut judge = Command::new(&tools.compiler);
     judge.current_dir(tools.at("")).env("RUSTC_BOOTSTRAP", "1");
-    judge.args(["--edition=2024", "--crate-name=judge", "-Dwarnings", "main.rs", "-o", "judge"]);
+    judge.args([
+        "--edition=2024",
+        "--crate-name=judge",
+        "-Dwarnings",
+        "main.rs",
+        "-o",
+        "judge",
+    ]);
     judge.arg(format!("-Lnative={}", lib.display()));
     judge.arg(format!("-Clink-arg=-Wl,-rpath,{}", lib.display()));
     must(&mut judge);
     let mut environment = Command::new(&tools.compiler);
     environment.current_dir(tools.at(""));
-    environment.args(["--edition=2024", "--crate-name=environment", "--crate-type=rlib", "-Cpanic=abort"]);
+    environment.args([
+        "--edition=2024",
+        "--crate-name=environment",
+        "--crate-type=rlib",
+        "-Cpanic=abort",
+    ]);
     must(environment.arg(here().join("environment.rs")));
     Some(tools)
 });
@@ -77,7 +95,11 @@ impl Tools {
         let directory = self.at(name);
         std::fs::create_dir(&directory).expect("room");
         let mut parts = text.split("//-- ");
-        std::fs::write(directory.join("program.rs"), parts.next().unwrap_or_default()).expect("room");
+        std::fs::write(
+            directory.join("program.rs"),
+            parts.next().unwrap_or_default(),
+        )
+        .expect("room");
         for part in parts {
             let (file, text) = part.split_once('\n').expect("a file");
             let file = directory.join(file.trim());
@@ -89,28 +111,56 @@ impl Tools {
         let said = told(found.elastic.as_ref().expect("a table"), &root);
         std::fs::write(directory.join("told"), said).expect("room");
         let mut judge = Command::new(self.at("judge"));
-        judge.current_dir(&directory).env_remove("RUSTC_BOOTSTRAP").env("MULLION_JUDGE", &directory);
-        judge.arg("--edition=2024").arg(format!("--crate-name=case_{}", name.replace('-', "_")));
-        judge.args(["--crate-type=rlib", "-Awarnings", "-Coverflow-checks=on", "-Cpanic=abort"]);
-        judge.arg(format!("--sysroot={}", self.compiler.parent().and_then(Path::parent).expect("bin").display()));
-        judge.arg(format!("--extern=environment={}", self.at("libenvironment.rlib").display()));
-        judge.args(["program.rs", "-o"]).arg(self.at(&format!("libcase_{}.rlib", name.replace('-', "_"))));
+        judge
+            .current_dir(&directory)
+            .env_remove("RUSTC_BOOTSTRAP")
+            .env("MULLION_JUDGE", &directory);
+        judge
+            .arg("--edition=2024")
+            .arg(format!("--crate-name=case_{}", name.replace('-', "_")));
+        judge.args([
+            "--crate-type=rlib",
+            "-Awarnings",
+            "-Coverflow-checks=on",
+            "-Cpanic=abort",
+        ]);
+        judge.arg(format!(
+            "--sysroot={}",
+            self.compiler
+                .parent()
+                .and_then(Path::parent)
+                .expect("bin")
+                .display()
+        ));
+        judge.arg(format!(
+            "--extern=environment={}",
+            self.at("libenvironment.rlib").display()
+        ));
+        judge
+            .args(["program.rs", "-o"])
+            .arg(self.at(&format!("libcase_{}.rlib", name.replace('-', "_"))));
         let output = judge.output().expect("it starts");
         let answer = std::fs::read_to_string(directory.join("answer")).unwrap_or_default();
         let answer = Answer::read(&answer).unwrap_or_default();
-        (output.status.success(), answer, String::from_utf8_lossy(&output.stderr).into_owned())
+        (
+            output.status.success(),
+            answer,
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     }
 }
 
 fn module_type(table: &str) -> ModuleType {
     let environment = here().join("environment.rs");
-    let digest = mullion_decide::Sha256Digest::of(&std::fs::read(&environment).expect("it is there"));
+    let digest =
+        mullion_decide::Sha256Digest::of(&std::fs::read(&environment).expect("it is there"));
     let text = format!(
         "version = 1\nid = \"tested\"\nlanguage = \"rust\"\nprotection = \"read-write-call\"\nmechanism = [\"window\"]\n\
          [elastic]\n{table}\n[elastic.environment]\nfile = {:?}\nsha256 = \"{digest}\"\n{PUBLIC}\n",
         environment.display().to_string()
     );
-    ModuleType::parse(&text, Path::new("tested.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    ModuleType::parse(&text, Path::new("tested.toml"))
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// The cases of a file. Each begins with `//== NAME WORDS... | TABLE; TABLE`.
@@ -147,20 +197,33 @@ fn each_program_is_refused_by_its_rule_at_its_place() {
             found.push("types -".to_owned());
         }
         let expected = words[1..].join(" ");
-        let place = found.iter().find(|found| found.split(' ').next() == Some(rule));
+        let place = found
+            .iter()
+            .find(|found| found.split(' ').next() == Some(rule));
         let table = table.replace('\n', ";");
         let bar = if table.is_empty() { "" } else { " |" };
-        blessed.push_str(&format!("//== {name} {}{bar}{table}\n{text}", place.unwrap_or(&expected)));
+        blessed.push_str(&format!(
+            "//== {name} {}{bar}{table}\n{text}",
+            place.unwrap_or(&expected)
+        ));
         if !found.contains(&expected) {
-            wrong.push(format!("{name}: expected {expected}, found {found:?}\n{said}"));
+            wrong.push(format!(
+                "{name}: expected {expected}, found {found:?}\n{said}"
+            ));
         }
     }
     if std::env::var_os("MULLION_BLESS").is_some() {
         std::fs::write(here().join("refused.txt"), blessed).expect("room");
     }
-    let names: std::collections::BTreeSet<&str> = cases.iter().map(|(words, ..)| words[0].as_str()).collect();
+    let names: std::collections::BTreeSet<&str> =
+        cases.iter().map(|(words, ..)| words[0].as_str()).collect();
     assert_eq!(names.len(), cases.len(), "a name is there twice");
-    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -170,16 +233,28 @@ fn each_program_is_accepted_and_runs() {
     for (words, table, text) in cases("accepted.txt") {
         let name = format!("a-{}", words[0]);
         let (done, answer, said) = tools.judge(&name, &table, &text);
-        let told: Vec<_> = answer.refusals.iter().map(|refusal| refusal.render("tested", false)).collect();
+        let told: Vec<_> = answer
+            .refusals
+            .iter()
+            .map(|refusal| refusal.render("tested", false))
+            .collect();
         if !done || !answer.whole || !told.is_empty() {
             wrong.push(format!("{name}: {}{said}", told.join("\n")));
             continue;
         }
         let own = format!("case_{}", name.replace('-', "_"));
         uses.push_str(&format!("extern crate {own};\n"));
-        checks.push_str(&format!("    told({:?}, {own}::answer(), {});\n", words[0], words[1]));
+        checks.push_str(&format!(
+            "    told({:?}, {own}::answer(), {});\n",
+            words[0], words[1]
+        ));
     }
-    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     // One program runs them all.
     let text = format!(
         "{uses}fn told(name: &str, found: u32, expected: u32) {{\n    \
@@ -188,9 +263,67 @@ fn each_program_is_accepted_and_runs() {
     );
     std::fs::write(tools.at("all.rs"), text).expect("room");
     let mut all = Command::new(&tools.compiler);
-    all.current_dir(tools.at("")).args(["--edition=2024", "-Cpanic=abort", "-L.", "all.rs"]);
+    all.current_dir(tools.at(""))
+        .args(["--edition=2024", "-Cpanic=abort", "-L.", "all.rs"]);
     must(&mut all);
     let output = Command::new(tools.at("all")).output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
+/// What no elastic Rust has, or the table of the test takes away.
+const PIECES: [&str; 14] = [
+    "unsafe {}",
+    "unsafe",
+    "unsafe fn x() {}",
+    "unsafe impl Send for X {}",
+    "extern \"C\" {}",
+    "unsafe extern \"C\" {}",
+    "extern crate core;",
+    "#[unsafe(no_mangle)]",
+    "core::arch::asm!(\"nop\")",
+    "include!(\"x\")",
+    "async {}",
+    "loop {}",
+    "1.5",
+    "static X: u32 = 0;",
+];
+
+/// A forbidden piece lands somewhere in an accepted program: whatever that becomes, it does not pass.
+#[test]
+fn a_forbidden_piece_anywhere_is_refused() {
+    let Some(tools) = &*TOOLS else { return };
+    let table = "forbid = [\"loops\", \"floating-point\", \"statics\"]";
+    // Where a piece would be text, or nobody's, it may pass.
+    let bare = |text: &&str| {
+        !["//", "\"", "macro_rules", "cfg", "static"]
+            .iter()
+            .any(|part| text.contains(part))
+    };
+    let cases = cases("accepted.txt");
+    let texts: Vec<&str> = cases
+        .iter()
+        .map(|(_, _, text)| text.as_str())
+        .filter(bare)
+        .collect();
+    let mut seed = 1u32;
+    let mut next = move |below: usize| {
+        seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
+        (seed >> 8) as usize % below
+    };
+    for round in 0..100 {
+        let text = texts[next(texts.len())];
+        let ends: Vec<usize> = text
+            .match_indices([' ', '(', ')', '{', '}', ';', ','])
+            .map(|(at, _)| at)
+            .collect();
+        let at = ends[next(ends.len())];
+        let piece = PIECES[next(PIECES.len())];
+        let mutant = format!("{} {piece} {}", &text[..at], &text[at..]);
+        let (done, answer, _) = tools.judge(&format!("m-{round}"), table, &mutant);
+        assert!(
+            !done || !answer.refusals.is_empty(),
+            "this passed:\n{mutant}"
+        );
+    }
 }

@@ -382,8 +382,7 @@ pub(crate) fn read(
         Language::Rust => Base::Rust,
         _ => {
             let problem = format!("there is no elastic language for `{language}`");
-            let hint =
-                "language = \"c\" or \"rust\"; without the table [elastic] a type's language is not judged";
+            let hint = "language = \"c\" or \"rust\"; without the table [elastic] a type's language is not judged";
             return Err(document.error(Some(span), problem, hint));
         }
     };
@@ -394,7 +393,11 @@ pub(crate) fn read(
     }
     if let (Base::Rust, Some(memory)) = (base, &table.memory) {
         let problem = "the memory of Rust is checked by its own rules";
-        return Err(document.error(Some(memory.span()), problem, "leave `memory` out of a type of Rust"));
+        return Err(document.error(
+            Some(memory.span()),
+            problem,
+            "leave `memory` out of a type of Rust",
+        ));
     }
     let memory = match (base, table.memory) {
         (Base::Rust, _) => Memory::Checked,

@@ -11,12 +11,12 @@
 //! clang's own back end can be told to keep general registers free since release 23 alone. Its intermediate form is
 //! read by later releases, so an older clang does with the back end that rustc brings.
 
+use crate::DriverError;
 use crate::arguments::{Arguments, Task};
 use crate::compiler::{Language, compile};
 use crate::rust::{self, Toolchain};
 use crate::sysroot::Sysroot;
 use crate::tools;
-use crate::DriverError;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -67,17 +67,29 @@ pub fn clang(language: Language, arguments: &[OsString]) -> Result<u8, DriverErr
     let mut code: Vec<OsString> = CODE.iter().map(OsString::from).collect();
     code.extend(headers(language, &parsed, &sysroot));
     let says = |option: &str| parsed.forwarded.iter().any(|word| word == option);
-    if ["-E", "-M", "-MM", "-fsyntax-only"].iter().any(|option| says(option)) {
+    if ["-E", "-M", "-MM", "-fsyntax-only"]
+        .iter()
+        .any(|option| says(option))
+    {
         return front.run(&parsed.forwarded, &code);
     }
-    if let Some(option) = ["-emit-llvm", "-flto", "-x"].iter().find(|option| says(option)) {
+    if let Some(option) = ["-emit-llvm", "-flto", "-x"]
+        .iter()
+        .find(|option| says(option))
+    {
         return Err(DriverError::Refused {
             option: option.into(),
             reason: "mullion clang makes objects and images, each source by its name's end",
         });
     }
-    let scratch = tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
-    let step = Step { front: &front, parsed: &parsed, code: &code, scratch: scratch.path() };
+    let scratch =
+        tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
+    let step = Step {
+        front: &front,
+        parsed: &parsed,
+        code: &code,
+        scratch: scratch.path(),
+    };
     let mut line = Vec::new();
     let (object, text) = (says("-c"), says("-S"));
     for (at, word) in parsed.forwarded.iter().enumerate() {
@@ -102,8 +114,12 @@ pub fn clang(language: Language, arguments: &[OsString]) -> Result<u8, DriverErr
         return Ok(0);
     }
     // The linker's line is gcc's: what only clang knows was about compiling.
-    line.retain(|word| !word.as_encoded_bytes().starts_with(b"-W") || word.as_encoded_bytes().starts_with(b"-Wl,"));
-    let own = arguments.iter().filter(|word| word.as_encoded_bytes().starts_with(b"--mullion-"));
+    line.retain(|word| {
+        !word.as_encoded_bytes().starts_with(b"-W") || word.as_encoded_bytes().starts_with(b"-Wl,")
+    });
+    let own = arguments
+        .iter()
+        .filter(|word| word.as_encoded_bytes().starts_with(b"--mullion-"));
     line.extend(own.cloned());
     compile(language, &Arguments::parse(&line)?).map(|compiled| compiled.code)
 }
@@ -111,34 +127,41 @@ pub fn clang(language: Language, arguments: &[OsString]) -> Result<u8, DriverErr
 /// The machine's clang, and the back end.
 struct Front {
     clang: OsString,
+    mode: &'static str,
     llc: PathBuf,
 }
 
 impl Front {
     fn find(language: Language) -> Result<Self, DriverError> {
-        let usual = match language {
-            Language::C => "clang",
-            Language::Cxx => "clang++",
+        let named = std::env::var_os("MULLION_CLANG").filter(|name| !name.is_empty());
+        let clang = named.unwrap_or_else(|| "clang".into());
+        let mode = match language {
+            Language::C => "--driver-mode=gcc",
+            Language::Cxx => "--driver-mode=g++",
         };
-        let named = std::env::var_os("MULLION_CLANG").filter(|name| !name.is_empty() && language == Language::C);
-        let clang = named.unwrap_or_else(|| usual.into());
         let llc = Toolchain::find()?.llc();
         if !llc.is_file() {
-            return Err(DriverError::NoLlc { release: rust::RELEASE });
+            return Err(DriverError::NoLlc {
+                release: rust::RELEASE,
+            });
         }
-        Ok(Self { clang, llc })
+        Ok(Self { clang, mode, llc })
     }
 
     fn run(&self, arguments: &[OsString], more: &[OsString]) -> Result<u8, DriverError> {
         let mut command = Command::new(&self.clang);
-        command.args(arguments).args(more);
+        command.arg(self.mode).args(arguments).args(more);
         status(&mut command)
     }
 }
 
 fn status(command: &mut Command) -> Result<u8, DriverError> {
-    let status = command.status().map_err(|cause| tools::cannot_start(command, cause))?;
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let status = command
+        .status()
+        .map_err(|cause| tools::cannot_start(command, cause))?;
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
@@ -151,7 +174,12 @@ struct Step<'a> {
 
 impl Step<'_> {
     /// Compiles a source; gives its object (or its text before rewriting), or clang's exit status.
-    fn source(&self, at: usize, source: &Path, text_only: bool) -> Result<Result<PathBuf, u8>, DriverError> {
+    fn source(
+        &self,
+        at: usize,
+        source: &Path,
+        text_only: bool,
+    ) -> Result<Result<PathBuf, u8>, DriverError> {
         // Two sources may have one name.
         let place = self.scratch.join(at.to_string());
         fs::create_dir(&place).map_err(|cause| DriverError::io(&place, cause))?;
@@ -159,9 +187,14 @@ impl Step<'_> {
         let file = |end: &str| place.join(stem).with_extension(end);
         let (form, text, object) = (file("bc"), file("s"), file("o"));
         let mut clang = Command::new(&self.front.clang);
+        clang.arg(self.front.mode);
         let mut words = self.parsed.forwarded.iter();
         while let Some(word) = words.next() {
-            let other = self.parsed.inputs.iter().any(|input| input == Path::new(word));
+            let other = self
+                .parsed
+                .inputs
+                .iter()
+                .any(|input| input == Path::new(word));
             match word.to_str() {
                 Some("-c" | "-S") => {}
                 Some("-o") => drop(words.next()),
@@ -169,12 +202,22 @@ impl Step<'_> {
                 _ => drop(clang.arg(word)),
             }
         }
-        clang.args(self.code).args(["-emit-llvm", "-c"]).arg(source).arg("-o").arg(&form);
+        clang
+            .args(self.code)
+            .args(["-emit-llvm", "-c"])
+            .arg(source)
+            .arg("-o")
+            .arg(&form);
         let code = status(&mut clang)?;
         if code != 0 {
             return Ok(Err(code));
         }
-        let level = self.parsed.forwarded.iter().rev().find_map(|word| word.to_str()?.strip_prefix("-O"));
+        let level = self
+            .parsed
+            .forwarded
+            .iter()
+            .rev()
+            .find_map(|word| word.to_str()?.strip_prefix("-O"));
         let level = match level {
             None | Some("0") => "-O0",
             Some("1" | "g") => "-O1",
@@ -228,6 +271,10 @@ mod tests {
     #[test]
     fn sources_are_known_by_the_ends_of_their_names() {
         assert!(is_source(Path::new("a/b.c")) && is_source(Path::new("b.cpp")));
-        assert!(!is_source(Path::new("b.o")) && !is_source(Path::new("c")) && !is_source(Path::new("b.s")));
+        assert!(
+            !is_source(Path::new("b.o"))
+                && !is_source(Path::new("c"))
+                && !is_source(Path::new("b.s"))
+        );
     }
 }

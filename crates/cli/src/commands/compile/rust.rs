@@ -66,7 +66,11 @@ impl Crate<'_> {
         std::fs::write(self.scratch.join("told"), told(elastic, root))?;
         let mut words: Vec<OsString> = vec!["judge-rust".into(), compiler.into()];
         words.extend(self.of_crate("program", "rlib", check));
-        words.extend([file.clone().into(), "-o".into(), self.output("program", check).into()]);
+        words.extend([
+            file.clone().into(),
+            "-o".into(),
+            self.output("program", check).into(),
+        ]);
         if environment {
             words.push(self.external("environment", check));
         }
@@ -76,13 +80,17 @@ impl Crate<'_> {
         let mut answer = answer.unwrap_or_default();
         match outcome {
             Outcome::Done if !answer.refusals.is_empty() => Ok(Err(answer.refusals)),
-            Outcome::Done if answer.whole => Ok(Ok(Judged { answer, environment })),
+            Outcome::Done if answer.whole => Ok(Ok(Judged {
+                answer,
+                environment,
+            })),
             Outcome::Done => bail!("the judge did not judge"),
             Outcome::Failed(said) => {
                 sayln!("{}", about(&said, root, &file));
-                answer
-                    .refusals
-                    .push(Refusal::nowhere(Rule::Types, "a program that rustc refuses"));
+                answer.refusals.push(Refusal::nowhere(
+                    Rule::Types,
+                    "a program that rustc refuses",
+                ));
                 Ok(Err(answer.refusals))
             }
             Outcome::Lost(refusal) => Ok(Err(vec![refusal])),
@@ -94,7 +102,11 @@ impl Crate<'_> {
         let empty = self.scratch.join("empty.rs");
         std::fs::write(&empty, "#![no_std]\n")?;
         let mut words = self.of_crate("empty", "rlib", false);
-        words.extend([empty.into(), "-o".into(), self.output("empty", false).into()]);
+        words.extend([
+            empty.into(),
+            "-o".into(),
+            self.output("empty", false).into(),
+        ]);
         match rustc::rustc(rustc::Elastic::default(), &words)? {
             0 => Ok(()),
             _ => bail!("rustc does not compile an empty crate"),
@@ -104,7 +116,11 @@ impl Crate<'_> {
     fn environment(&self, path: &Path, check: bool) -> anyhow::Result<()> {
         let mut words: Vec<OsString> = vec!["rustc".into(), OsString::new()];
         words.extend(self.of_crate("environment", "rlib", check));
-        words.extend([path.into(), "-o".into(), self.output("environment", check).into()]);
+        words.extend([
+            path.into(),
+            "-o".into(),
+            self.output("environment", check).into(),
+        ]);
         match step::run(self.scratch, &words)? {
             Outcome::Done => Ok(()),
             Outcome::Failed(said) => bail!("the environment {}: {said}", path.display()),
@@ -168,7 +184,9 @@ impl Crate<'_> {
                 }
             }
         }
-        let text = |file: PathBuf| std::fs::read_to_string(&file).with_context(|| file.display().to_string());
+        let text = |file: PathBuf| {
+            std::fs::read_to_string(&file).with_context(|| file.display().to_string())
+        };
         files.into_iter().map(text).collect()
     }
 
@@ -295,7 +313,10 @@ mod tests {
             file.display()
         );
         let told = about(&said, &root, &file);
-        assert!(told.contains("own") && !told.contains("root:x") && !told.contains("1 | root"), "{told}");
+        assert!(
+            told.contains("own") && !told.contains("root:x") && !told.contains("1 | root"),
+            "{told}"
+        );
         assert!(!told.contains("shadow"), "{told}");
     }
 }

@@ -63,7 +63,12 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    fn bound(&self, elastic: &'a Elastic, judged: &Judged, imports: &[String]) -> Result<u64, String> {
+    fn bound(
+        &self,
+        elastic: &'a Elastic,
+        judged: &Judged,
+        imports: &[String],
+    ) -> Result<u64, String> {
         let mut deepest = 0;
         for entry in &elastic.entries {
             let (mut path, mut known) = (Vec::new(), BTreeMap::new());
@@ -79,7 +84,9 @@ impl<'a> Graph<'a> {
         let mut at: Option<&'a str> = None;
         let mut functions = BTreeSet::new();
         for line in text.lines() {
-            if let Some(label) = line.strip_suffix(':').or_else(|| line.split_once(":\t").map(|(label, _)| label))
+            if let Some(label) = line
+                .strip_suffix(':')
+                .or_else(|| line.split_once(":\t").map(|(label, _)| label))
                 && functions.contains(label)
             {
                 at = Some(label);
@@ -87,7 +94,9 @@ impl<'a> Graph<'a> {
                 self.frames.insert(label, 8);
                 continue;
             }
-            let Some(rest) = line.strip_prefix('\t') else { continue };
+            let Some(rest) = line.strip_prefix('\t') else {
+                continue;
+            };
             let (word, operands) = rest.split_once('\t').unwrap_or((rest, ""));
             match word {
                 ".type" => {
@@ -103,7 +112,9 @@ impl<'a> Graph<'a> {
                 }
                 _ => {}
             }
-            let Some(function) = at.filter(|_| !word.starts_with('.')) else { continue };
+            let Some(function) = at.filter(|_| !word.starts_with('.')) else {
+                continue;
+            };
             if let Some(to) = target(word, operands) {
                 match to.starts_with('*') {
                     true if word.starts_with("call") => {
@@ -181,7 +192,8 @@ impl<'a> Graph<'a> {
         }
         if let Some(why) = self.unknown.get(name) {
             let listed = elastic.known_stack.get(name).copied();
-            return listed.ok_or_else(|| format!("`{name}`, {why}; the type can say it in `known-stack`"));
+            return listed
+                .ok_or_else(|| format!("`{name}`, {why}; the type can say it in `known-stack`"));
         }
         let Some(frame) = self.frames.get(name) else {
             let listed = elastic.known_stack.get(name).copied();
@@ -209,14 +221,24 @@ impl<'a> Graph<'a> {
 /// Where an instruction goes beyond its function.
 fn target<'a>(word: &str, operands: &'a str) -> Option<&'a str> {
     let goes = word.starts_with("call") || word.starts_with('j');
-    let to = operands.split(['@', '\t', ' ', '#']).next().unwrap_or_default();
+    let to = operands
+        .split(['@', '\t', ' ', '#'])
+        .next()
+        .unwrap_or_default();
     (goes && !to.starts_with(".L") && !to.is_empty()).then_some(to)
 }
 
 /// Bytes that an instruction takes of the stack; `None`: nobody knows.
 fn taken(word: &str, operands: &str) -> Option<u64> {
-    let operands = operands.split(['\t', '#']).next().unwrap_or_default().trim_end();
-    let number = |text: &str| text.strip_prefix('$').and_then(|text| text.parse::<i64>().ok());
+    let operands = operands
+        .split(['\t', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_end();
+    let number = |text: &str| {
+        text.strip_prefix('$')
+            .and_then(|text| text.parse::<i64>().ok())
+    };
     match word {
         _ if word.starts_with("push") => Some(8),
         "subq" | "addq" | "andq" if operands.ends_with(", %rsp") => {
@@ -230,7 +252,11 @@ fn taken(word: &str, operands: &str) -> Option<u64> {
         }
         "leaq" if operands.ends_with(", %rsp") => {
             let (offset, base) = operands.strip_suffix(", %rsp")?.split_once('(')?;
-            let offset: i64 = if offset.is_empty() { 0 } else { offset.parse().ok()? };
+            let offset: i64 = if offset.is_empty() {
+                0
+            } else {
+                offset.parse().ok()?
+            };
             match base {
                 "%rsp)" => Some(offset.min(0).unsigned_abs()),
                 "%rbp)" => Some(0),
@@ -238,7 +264,12 @@ fn taken(word: &str, operands: &str) -> Option<u64> {
             }
         }
         "movq" if operands == "%rbp, %rsp" => Some(0),
-        _ if operands.ends_with(", %rsp") && !word.starts_with("cmp") && !word.starts_with("test") => None,
+        _ if operands.ends_with(", %rsp")
+            && !word.starts_with("cmp")
+            && !word.starts_with("test") =>
+        {
+            None
+        }
         _ => Some(0),
     }
 }
@@ -260,7 +291,8 @@ mod tests {
         bound_of_text(&[text.to_owned()], &elastic, &["host".to_owned()])
     }
 
-    const LEAF: &str = "\t.type\tleaf,@function\nleaf:\n\tsubq\t$24, %rsp\n\taddq\t$24, %rsp\n\tretq\n";
+    const LEAF: &str =
+        "\t.type\tleaf,@function\nleaf:\n\tsubq\t$24, %rsp\n\taddq\t$24, %rsp\n\tretq\n";
 
     #[test]
     fn frames_along_the_deepest_way_are_added_up() {

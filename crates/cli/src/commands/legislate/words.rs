@@ -207,8 +207,7 @@ mod tests {
     #[test]
     fn every_optional_rule_has_its_words() {
         for rule in Rule::ALL {
-            let wanted =
-                rule.is_optional() && rule.of().has(Base::C) && *rule != Rule::LoopDepth;
+            let wanted = rule.is_optional() && rule.of().has(Base::C) && *rule != Rule::LoopDepth;
             assert_eq!(of(*rule).is_some(), wanted, "{rule}");
         }
     }

@@ -74,7 +74,8 @@ impl Elastic {
             let text = name.to_string_lossy();
             let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
             if parts.iter().any(|part| text.starts_with(part)) {
-                fs::hard_link(&file, to.join(name)).map_err(|cause| DriverError::io(&file, cause))?;
+                fs::hard_link(&file, to.join(name))
+                    .map_err(|cause| DriverError::io(&file, cause))?;
             }
         }
         tools::publish(work, &small)?;
@@ -130,7 +131,10 @@ pub fn judge(sources: &[(&str, &str)]) -> Result<PathBuf, DriverError> {
         fs::write(&file, text).map_err(|cause| DriverError::io(&file, cause))?;
     }
     let libraries = toolchain.libraries();
-    let (mut native, mut found) = (OsString::from("-Lnative="), OsString::from("-Clink-arg=-Wl,-rpath,"));
+    let (mut native, mut found) = (
+        OsString::from("-Lnative="),
+        OsString::from("-Clink-arg=-Wl,-rpath,"),
+    );
     native.push(&libraries);
     found.push(&libraries);
     let mut command = Command::new(toolchain.rustc());
@@ -143,7 +147,14 @@ pub fn judge(sources: &[(&str, &str)]) -> Result<PathBuf, DriverError> {
     command
         .current_dir(work.path())
         .env("RUSTC_BOOTSTRAP", "1")
-        .args(["--edition=2024", "--crate-name=judge", "-Copt-level=1", "main.rs", "-o", "judge"])
+        .args([
+            "--edition=2024",
+            "--crate-name=judge",
+            "-Copt-level=1",
+            "main.rs",
+            "-o",
+            "judge",
+        ])
         .args([native, found]);
     tools::step(&mut command)?;
     tools::publish(work, &place)?;

@@ -65,7 +65,9 @@ impl Toolchain {
 
     /// Whether programs can be made of the compiler's own libraries (`rustc-dev`).
     pub(super) fn has_its_own_libraries(&self) -> bool {
-        let place = self.libraries().join("rustlib/x86_64-unknown-linux-gnu/lib");
+        let place = self
+            .libraries()
+            .join("rustlib/x86_64-unknown-linux-gnu/lib");
         let files = crate::sysroot::entries(&place).unwrap_or_default();
         files.iter().any(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
