@@ -11,15 +11,34 @@ use rustc_span::Symbol;
 pub fn names(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
     let mut found = Vec::new();
     for listed in told.locked.iter().chain(&told.read_only) {
-        let (name, member) = listed.split_once('.').map_or((listed.as_str(), None), |(name, member)| (name, Some(member)));
-        let adts = environment(tcx).flat_map(|root| tcx.module_children(root.as_def_id())).filter_map(|child| match child.res {
-            Res::Def(DefKind::Struct | DefKind::Enum, id) if child.ident.name.as_str() == name => Some(tcx.adt_def(id)),
-            _ => None,
-        });
-        let has = |adt: ty::AdtDef<'_>| member.is_none_or(|member| adt.all_fields().any(|field| field.name.as_str() == member));
+        let (name, member) = listed
+            .split_once('.')
+            .map_or((listed.as_str(), None), |(name, member)| {
+                (name, Some(member))
+            });
+        let adts = environment(tcx)
+            .flat_map(|root| tcx.module_children(root.as_def_id()))
+            .filter_map(|child| match child.res {
+                Res::Def(DefKind::Struct | DefKind::Enum, id)
+                    if child.ident.name.as_str() == name =>
+                {
+                    Some(tcx.adt_def(id))
+                }
+                _ => None,
+            });
+        let has = |adt: ty::AdtDef<'_>| {
+            member.is_none_or(|member| adt.all_fields().any(|field| field.name.as_str() == member))
+        };
         if !adts.into_iter().any(has) {
-            let construct = format!("`{listed}`, which the environment does not have; the type's author must mend it");
-            found.push(Refusal { place: None, rule: "entry-point", construct, note: String::new() });
+            let construct = format!(
+                "`{listed}`, which the environment does not have; the type's author must mend it"
+            );
+            found.push(Refusal {
+                place: None,
+                rule: "entry-point",
+                construct,
+                note: String::new(),
+            });
         }
     }
     found
@@ -27,30 +46,52 @@ pub fn names(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
 
 fn environment(tcx: TyCtxt<'_>) -> impl Iterator<Item = rustc_hir::def_id::CrateNum> {
     let name = Symbol::intern("environment");
-    tcx.crates(()).iter().copied().filter(move |number| tcx.crate_name(*number) == name)
+    tcx.crates(())
+        .iter()
+        .copied()
+        .filter(move |number| tcx.crate_name(*number) == name)
 }
 
 /// What is wrong with them, and for each one `name`, its parameters' types and its result's, between tabs.
 pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> (Vec<Refusal>, Vec<String>) {
     let (mut found, mut glue) = (Vec::new(), Vec::new());
-    let nowhere = |construct| Refusal { place: None, rule: "entry-point", construct, note: String::new() };
+    let nowhere = |construct| Refusal {
+        place: None,
+        rule: "entry-point",
+        construct,
+        note: String::new(),
+    };
     let declared = declared(tcx);
     for name in &told.entries {
-        let Some(wanted) = declared.iter().find(|id| tcx.item_name(**id).as_str() == name) else {
-            found.push(nowhere(format!("`{name}`, which the environment does not declare; its author must mend it")));
+        let Some(wanted) = declared
+            .iter()
+            .find(|id| tcx.item_name(**id).as_str() == name)
+        else {
+            found.push(nowhere(format!(
+                "`{name}`, which the environment does not declare; its author must mend it"
+            )));
             continue;
         };
         let children = tcx.module_children_local(rustc_hir::def_id::CRATE_DEF_ID);
         let defined = children.iter().find_map(|child| match child.res {
-            Res::Def(DefKind::Fn, id) if child.ident.name.as_str() == name && id.is_local() => Some(id),
+            Res::Def(DefKind::Fn, id) if child.ident.name.as_str() == name && id.is_local() => {
+                Some(id)
+            }
             _ => None,
         });
         let Some(defined) = defined else {
-            found.push(nowhere(format!("`{name}` is not defined at the crate's root")));
+            found.push(nowhere(format!(
+                "`{name}` is not defined at the crate's root"
+            )));
             continue;
         };
         if !tcx.visibility(defined).is_public() {
-            found.push(refusal(tcx, "entry-point", format!("`{name}` is not `pub`"), tcx.def_span(defined)));
+            found.push(refusal(
+                tcx,
+                "entry-point",
+                format!("`{name}` is not `pub`"),
+                tcx.def_span(defined),
+            ));
             continue;
         }
         let erased = |id: DefId| {
@@ -60,11 +101,23 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> (Vec<Refusal>, Vec<String>) {
         let (theirs, ours) = (erased(*wanted), erased(defined));
         let generic = tcx.generics_of(defined).requires_monomorphization(tcx);
         if generic || theirs.inputs_and_output != ours.inputs_and_output {
-            let construct = format!("`{name}` is to be `fn{}`", shown(theirs.inputs(), theirs.output()));
-            found.push(refusal(tcx, "entry-point", construct, tcx.def_span(defined)));
+            let construct = format!(
+                "`{name}` is to be `fn{}`",
+                shown(theirs.inputs(), theirs.output())
+            );
+            found.push(refusal(
+                tcx,
+                "entry-point",
+                construct,
+                tcx.def_span(defined),
+            ));
             continue;
         }
-        let types: Option<Vec<String>> = theirs.inputs_and_output.iter().map(|ty| spelled(tcx, ty)).collect();
+        let types: Option<Vec<String>> = theirs
+            .inputs_and_output
+            .iter()
+            .map(|ty| spelled(tcx, ty))
+            .collect();
         match types {
             Some(types) => glue.push(format!("{name}\t{}", types.join("\t"))),
             None => found.push(nowhere(format!(
@@ -78,7 +131,9 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> (Vec<Refusal>, Vec<String>) {
 /// The functions that the environment has others define.
 fn declared(tcx: TyCtxt<'_>) -> Vec<DefId> {
     let modules = environment(tcx).flat_map(|number| tcx.foreign_modules(number).values());
-    modules.flat_map(|module| module.foreign_items.iter().copied()).collect()
+    modules
+        .flat_map(|module| module.foreign_items.iter().copied())
+        .collect()
 }
 
 fn shown(inputs: &[Ty<'_>], output: Ty<'_>) -> String {
@@ -91,8 +146,16 @@ fn spelled(tcx: TyCtxt<'_>, ty: Ty<'_>) -> Option<String> {
     Some(match ty.kind() {
         ty::Bool | ty::Int(_) | ty::Uint(_) | ty::Float(_) => ty.to_string(),
         ty::Tuple(parts) if parts.is_empty() => "()".to_owned(),
-        ty::Adt(adt, arguments) if arguments.is_empty() && tcx.crate_name(adt.did().krate).as_str() == "environment" => {
-            format!("environment::{}", tcx.def_path(adt.did()).to_string_no_crate_verbose().trim_start_matches("::"))
+        ty::Adt(adt, arguments)
+            if arguments.is_empty()
+                && tcx.crate_name(adt.did().krate).as_str() == "environment" =>
+        {
+            format!(
+                "environment::{}",
+                tcx.def_path(adt.did())
+                    .to_string_no_crate_verbose()
+                    .trim_start_matches("::")
+            )
         }
         ty::Ref(_, to, ty::Mutability::Not) => format!("&{}", spelled(tcx, *to)?),
         ty::Ref(_, to, ty::Mutability::Mut) => format!("&mut {}", spelled(tcx, *to)?),

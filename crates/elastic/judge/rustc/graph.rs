@@ -2,6 +2,7 @@
 //! generator will find them. Loops, recursion, panics and calls by pointers are seen where they are, even if a
 //! generic of the library hides them; they are told at the author's call.
 
+use crate::closed;
 use crate::loops::{components, nests};
 use crate::places::refusal;
 use crate::told::{Refusal, Told};
@@ -10,8 +11,13 @@ use rustc_data_structures::fx::{FxHashMap, FxHashSet};
 use rustc_hir::attrs::lang_items::LangItem;
 use rustc_hir::def::DefKind;
 use rustc_hir::def_id::DefId;
-use rustc_middle::mir::{self, AssertKind, BasicBlockData, BinOp, Body, Operand, Rvalue, StatementKind, TerminatorKind};
-use rustc_middle::ty::{self, EarlyBinder, Instance, InstanceKind, ShimKind, Ty, TyCtxt, TypingEnv};
+use rustc_middle::mir::{
+    self, AssertKind, BasicBlockData, BinOp, Body, Operand, Rvalue, StatementKind, TerminatorKind,
+};
+use rustc_middle::ty::adjustment::PointerCoercion;
+use rustc_middle::ty::{
+    self, EarlyBinder, Instance, InstanceKind, ShimKind, Ty, TyCtxt, TypingEnv,
+};
 use rustc_span::{Span, Spanned};
 use std::collections::BTreeMap;
 
@@ -47,7 +53,12 @@ struct Call<'tcx> {
 }
 
 pub fn judge(tcx: TyCtxt<'_>, told: &Told, told_loops: bool) -> (Vec<Refusal>, u32) {
-    let mut graph = Graph { tcx, told, nodes: FxHashMap::default(), order: Vec::new() };
+    let mut graph = Graph {
+        tcx,
+        told,
+        nodes: FxHashMap::default(),
+        order: Vec::new(),
+    };
     for id in tcx.hir_body_owners() {
         if is_whole(tcx, id) {
             graph.add(Instance::mono(tcx, id.to_def_id()));
@@ -57,8 +68,14 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told, told_loops: bool) -> (Vec<Refusal>, u
     while let Some(instance) = graph.order.get(next).copied() {
         next += 1;
         if next > NODES {
-            let construct = format!("a program of more than {NODES} functions with their types filled in");
-            let refusal = Refusal { place: None, rule: "compiler-bounds", construct, note: String::new() };
+            let construct =
+                format!("a program of more than {NODES} functions with their types filled in");
+            let refusal = Refusal {
+                place: None,
+                rule: "compiler-bounds",
+                construct,
+                note: String::new(),
+            };
             return (vec![refusal], 0);
         }
         graph.read(instance);
@@ -87,7 +104,9 @@ impl<'tcx> Graph<'_, 'tcx> {
         // What the compiler writes to drop or copy a value is the library's.
         match instance.def {
             InstanceKind::Item(_) if id.is_local() => Whose::Author,
-            InstanceKind::Item(_) if self.tcx.crate_name(id.krate).as_str() == "environment" => Whose::Environment,
+            InstanceKind::Item(_) if self.tcx.crate_name(id.krate).as_str() == "environment" => {
+                Whose::Environment
+            }
             _ => Whose::Library,
         }
     }
@@ -118,10 +137,14 @@ impl<'tcx> Graph<'_, 'tcx> {
                 // The code generator's own: no calls, and only this one ends the call.
                 node.does.panics = tcx.item_name(id).as_str() == "abort";
             }
-            InstanceKind::Item(_) if tcx.crate_name(id.krate).as_str() == "alloc" && is_heap(tcx, id) => {
+            InstanceKind::Item(_)
+                if tcx.crate_name(id.krate).as_str() == "alloc" && is_heap(tcx, id) =>
+            {
                 node.does.allocates = true;
             }
-            _ if tcx.is_foreign_item(id) => node.does.apart = self.whose(instance) != Whose::Environment,
+            _ if tcx.is_foreign_item(id) => {
+                node.does.apart = self.whose(instance) != Whose::Environment
+            }
             InstanceKind::Item(_) if ends(tcx, id) => node.does.panics = true,
             InstanceKind::Item(_) if !tcx.is_mir_available(id) => {
                 node.does.apart = self.whose(instance) == Whose::Library;
@@ -145,26 +168,68 @@ impl<'tcx> Graph<'_, 'tcx> {
             node.does.loops = loops;
             node.depth = depths.values().copied().max().unwrap_or(0);
         }
+        if whose == Whose::Author {
+            node.own = closed::judge(tcx, self.told, instance, body);
+        }
         for (block, data) in body.basic_blocks.iter_enumerated() {
             if !reached.contains(block) {
                 continue;
             }
-            let depth = if whose == Whose::Environment { 0 } else { depths.get(&block).copied().unwrap_or(0) };
+            let depth = if whose == Whose::Environment {
+                0
+            } else {
+                depths.get(&block).copied().unwrap_or(0)
+            };
             if whose == Whose::Author {
                 for statement in &data.statements {
                     if let StatementKind::Assign(assigned) = &statement.kind {
-                        self.assigned(&assigned.1, statement.source_info.span, &mut node);
+                        self.assigned(
+                            instance,
+                            body,
+                            &assigned.1,
+                            statement.source_info.span,
+                            &mut node,
+                        );
                     }
                 }
             }
-            let Some(terminator) = &data.terminator else { continue };
+            let Some(terminator) = &data.terminator else {
+                continue;
+            };
             let span = terminator.source_info.span;
             match &terminator.kind {
-                TerminatorKind::Call { func, args, fn_span, .. } => {
-                    self.call(instance, body, func, args, (span, *fn_span), depth, whose, &mut node);
+                TerminatorKind::Call {
+                    func,
+                    args,
+                    fn_span,
+                    ..
+                } => {
+                    self.call(
+                        instance,
+                        body,
+                        func,
+                        args,
+                        (span, *fn_span),
+                        depth,
+                        whose,
+                        &mut node,
+                    );
                 }
-                TerminatorKind::TailCall { func, args, fn_span } => {
-                    self.call(instance, body, func, args, (span, *fn_span), depth, whose, &mut node);
+                TerminatorKind::TailCall {
+                    func,
+                    args,
+                    fn_span,
+                } => {
+                    self.call(
+                        instance,
+                        body,
+                        func,
+                        args,
+                        (span, *fn_span),
+                        depth,
+                        whose,
+                        &mut node,
+                    );
                 }
                 TerminatorKind::Drop { place, .. } => {
                     let ty = self.filled(instance, place.ty(body, tcx).ty);
@@ -174,24 +239,58 @@ impl<'tcx> Graph<'_, 'tcx> {
                     }
                 }
                 TerminatorKind::Assert { cond, expected, .. }
-                    if self.value(instance, data, data.statements.len(), cond) == Some(u128::from(*expected)) => {}
+                    if self.value(instance, data, data.statements.len(), cond)
+                        == Some(u128::from(*expected)) => {}
                 TerminatorKind::Assert { msg, .. } => match whose {
                     Whose::Author => node.own.push(("panics", asserted(msg).to_owned(), span)),
                     Whose::Library => node.does.panics = true,
                     Whose::Environment => {}
                 },
-                TerminatorKind::InlineAsm { .. } if whose != Whose::Environment => node.does.apart = true,
+                TerminatorKind::InlineAsm { .. } if whose != Whose::Environment => {
+                    node.does.apart = true
+                }
                 _ => {}
             }
         }
         node
     }
 
-    fn assigned(&self, value: &Rvalue<'tcx>, span: Span, node: &mut Node<'tcx>) {
-        if let Rvalue::BinaryOp(BinOp::Div | BinOp::Rem, operands) = value
-            && !matches!(operands.1, Operand::Constant(_))
-        {
-            node.own.push(("division", "a divisor that is no constant".to_owned(), span));
+    fn assigned(
+        &self,
+        instance: Instance<'tcx>,
+        body: &Body<'tcx>,
+        value: &Rvalue<'tcx>,
+        span: Span,
+        node: &mut Node<'tcx>,
+    ) {
+        let mut own = |rule, construct: &str| node.own.push((rule, construct.to_owned(), span));
+        match value {
+            Rvalue::BinaryOp(BinOp::Div | BinOp::Rem, operands)
+                if !matches!(operands.1, Operand::Constant(_)) =>
+            {
+                own("division", "a divisor that is no constant");
+            }
+            // What is called by way of these is not on the graph.
+            Rvalue::Cast(mir::CastKind::PointerCoercion(coercion, _), _, to) => match coercion {
+                PointerCoercion::ReifyFnPointer(_) | PointerCoercion::ClosureFnPointer(_) => {
+                    own("indirect-calls", "a function that becomes a pointer");
+                }
+                PointerCoercion::Unsize => {
+                    let from = value.ty(body, self.tcx);
+                    let to = [self.filled(instance, *to), self.filled(instance, from)];
+                    let object = |ty: Ty<'tcx>| {
+                        ty.walk().any(|part| {
+                            part.as_type()
+                                .is_some_and(|ty| matches!(ty.kind(), ty::Dynamic(..)))
+                        })
+                    };
+                    if to.into_iter().any(object) {
+                        own("indirect-calls", "a value that becomes a trait object");
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
         }
     }
 
@@ -213,22 +312,30 @@ impl<'tcx> Graph<'_, 'tcx> {
             _ => return None,
         };
         // A variable of the author's may be changed by way of a reference; what the compiler sets aside is not.
-        let named = |info: &mir::VarDebugInfo<'tcx>| {
-            matches!(info.value, mir::VarDebugInfoContents::Place(place) if place.local == local)
-        };
+        let named = |info: &mir::VarDebugInfo<'tcx>| matches!(info.value, mir::VarDebugInfoContents::Place(place) if place.local == local);
         if !instance.def_id().is_local() || body.var_debug_info.iter().any(named) {
             return None;
         }
-        let (at, value) = block.statements[..before].iter().enumerate().rev().find_map(|(at, statement)| {
-            let StatementKind::Assign(assigned) = &statement.kind else { return None };
-            (assigned.0.as_local() == Some(local)).then_some((at, &assigned.1))
-        })?;
+        let (at, value) = block.statements[..before]
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, statement)| {
+                let StatementKind::Assign(assigned) = &statement.kind else {
+                    return None;
+                };
+                (assigned.0.as_local() == Some(local)).then_some((at, &assigned.1))
+            })?;
         let value_of = |operand| self.value(instance, block, at, operand);
         match value {
             Rvalue::Use(operand, ..) => value_of(operand),
             // Of a number below this, every type has the same reading.
-            Rvalue::Cast(mir::CastKind::IntToInt, operand, _) => value_of(operand).filter(|value| *value < 128),
-            Rvalue::BinaryOp(BinOp::Eq, operands) => Some((value_of(&operands.0)? == value_of(&operands.1)?).into()),
+            Rvalue::Cast(mir::CastKind::IntToInt, operand, _) => {
+                value_of(operand).filter(|value| *value < 128)
+            }
+            Rvalue::BinaryOp(BinOp::Eq, operands) => {
+                Some((value_of(&operands.0)? == value_of(&operands.1)?).into())
+            }
             Rvalue::BinaryOp(BinOp::BitAnd, operands) => {
                 let no = |operand| value_of(operand) == Some(0);
                 (no(&operands.0) || no(&operands.1)).then_some(0)
@@ -250,7 +357,11 @@ impl<'tcx> Graph<'_, 'tcx> {
 
     fn filled<T: ty::TypeFoldable<TyCtxt<'tcx>>>(&self, instance: Instance<'tcx>, value: T) -> T {
         let env = TypingEnv::fully_monomorphized();
-        instance.instantiate_mir_and_normalize_erasing_regions(self.tcx, env, EarlyBinder::bind(self.tcx, value))
+        instance.instantiate_mir_and_normalize_erasing_regions(
+            self.tcx,
+            env,
+            EarlyBinder::bind(self.tcx, value),
+        )
     }
 
     #[allow(clippy::too_many_arguments, reason = "a call has as many parts")]
@@ -267,17 +378,29 @@ impl<'tcx> Graph<'_, 'tcx> {
     ) {
         let tcx = self.tcx;
         let ty: Ty<'tcx> = self.filled(instance, func.ty(body, tcx));
-        let shown = if function_span.is_dummy() { span } else { function_span };
+        let shown = if function_span.is_dummy() {
+            span
+        } else {
+            function_span
+        };
         match ty.kind() {
             ty::FnDef(id, arguments) => {
                 let env = TypingEnv::fully_monomorphized();
-                match Instance::try_resolve(tcx, env, *id, arguments.no_bound_vars().expect("mono")) {
-                    Ok(Some(to)) => node.calls.push(Call { to, span: shown, depth }),
+                match Instance::try_resolve(tcx, env, *id, arguments.no_bound_vars().expect("mono"))
+                {
+                    Ok(Some(to)) => node.calls.push(Call {
+                        to,
+                        span: shown,
+                        depth,
+                    }),
                     _ => node.does.apart = true,
                 }
             }
             _ => match whose {
-                Whose::Author => node.own.push(("indirect-calls", "a call by a pointer".to_owned(), shown)),
+                Whose::Author => {
+                    node.own
+                        .push(("indirect-calls", "a call by a pointer".to_owned(), shown))
+                }
                 Whose::Library => node.does.indirect = true,
                 Whose::Environment => {}
             },
@@ -285,7 +408,11 @@ impl<'tcx> Graph<'_, 'tcx> {
     }
 
     /// What the library does on behalf of a call, until it comes back to the program.
-    fn behind(&self, instance: Instance<'tcx>, known: &mut FxHashMap<Instance<'tcx>, Does>) -> Does {
+    fn behind(
+        &self,
+        instance: Instance<'tcx>,
+        known: &mut FxHashMap<Instance<'tcx>, Does>,
+    ) -> Does {
         if let Some(found) = known.get(&instance) {
             return *found;
         }
@@ -297,7 +424,9 @@ impl<'tcx> Graph<'_, 'tcx> {
             if self.whose(at) != Whose::Library || !seen.insert(at) {
                 continue;
             }
-            let Some(node) = self.nodes.get(&at) else { continue };
+            let Some(node) = self.nodes.get(&at) else {
+                continue;
+            };
             does.loops += node.does.loops;
             does.panics |= node.does.panics;
             does.indirect |= node.does.indirect;
@@ -314,30 +443,45 @@ impl<'tcx> Graph<'_, 'tcx> {
         let mut known = FxHashMap::default();
         let circles = self.circles();
         let forbids = |rule: &str| self.told.forbids(rule);
-        let mut refuse = |rule, construct: String, span| found.push(refusal(self.tcx, rule, construct, span));
+        let mut refuse =
+            |rule, construct: String, span| found.push(refusal(self.tcx, rule, construct, span));
         for instance in &self.order {
             let node = &self.nodes[instance];
             if self.whose(*instance) != Whose::Author {
                 continue;
             }
             for (rule, construct, span) in &node.own {
-                if forbids(rule) {
+                if forbids(rule) || ["locked", "read-only"].contains(rule) {
                     refuse(rule, construct.clone(), *span);
                 }
             }
             // A way back that no word shows, so that it was not told yet.
             if forbids("loops") && node.does.loops > 0 && !told_loops {
-                refuse("loops", "a way back".to_owned(), self.tcx.def_span(instance.def_id()));
+                refuse(
+                    "loops",
+                    "a way back".to_owned(),
+                    self.tcx.def_span(instance.def_id()),
+                );
             }
             for call in &node.calls {
                 let name = format!("`{}`", self.tcx.def_path_str(call.to.def_id()));
                 if forbids("recursion") && circles.contains(&(*instance, call.to)) {
-                    refuse("recursion", format!("{name} comes to itself again"), call.span);
+                    refuse(
+                        "recursion",
+                        format!("{name} comes to itself again"),
+                        call.span,
+                    );
                 }
                 let own = self.whose(call.to) == Whose::Author;
-                let does = if own { Does::default() } else { self.behind(call.to, &mut known) };
+                let does = if own {
+                    Does::default()
+                } else {
+                    self.behind(call.to, &mut known)
+                };
                 let apart = |what: &str| match does.apart {
-                    true => format!("{name}, which is compiled apart, so that nothing says whether it {what}"),
+                    true => format!(
+                        "{name}, which is compiled apart, so that nothing says whether it {what}"
+                    ),
                     false => format!("{name}, which {what}"),
                 };
                 if forbids("loops") && (does.loops > 0 || does.apart) {
@@ -350,7 +494,11 @@ impl<'tcx> Graph<'_, 'tcx> {
                     refuse("indirect-calls", apart("calls by pointers"), call.span);
                 }
                 if forbids("allocation") && does.allocates {
-                    refuse("allocation", format!("{name}, which takes memory"), call.span);
+                    refuse(
+                        "allocation",
+                        format!("{name}, which takes memory"),
+                        call.span,
+                    );
                 }
                 if (self.told.loops.is_some() || self.told.loop_depth.is_some()) && does.apart {
                     refuse("loops", apart("loops"), call.span);
@@ -358,19 +506,35 @@ impl<'tcx> Graph<'_, 'tcx> {
             }
         }
         let loops = self.loops();
-        let whole = |rule, construct| Refusal { place: None, rule, construct, note: String::new() };
+        let whole = |rule, construct| Refusal {
+            place: None,
+            rule,
+            construct,
+            note: String::new(),
+        };
         if let Some(most) = self.told.loops
             && loops > most
         {
-            found.push(whole("loops", format!("{loops} loops, where {most} may be")));
+            found.push(whole(
+                "loops",
+                format!("{loops} loops, where {most} may be"),
+            ));
         }
         if let Some(most) = self.told.loop_depth
             && circles.is_empty()
         {
             let mut known = FxHashMap::default();
-            let deepest = self.order.iter().map(|at| self.depth(*at, &mut known)).max().unwrap_or(0);
+            let deepest = self
+                .order
+                .iter()
+                .map(|at| self.depth(*at, &mut known))
+                .max()
+                .unwrap_or(0);
             if deepest > most {
-                found.push(whole("loop-depth", format!("a nest {deepest} deep, where {most} may be")));
+                found.push(whole(
+                    "loop-depth",
+                    format!("a nest {deepest} deep, where {most} may be"),
+                ));
             }
         }
         (found, loops)
@@ -389,7 +553,9 @@ impl<'tcx> Graph<'_, 'tcx> {
             let node = &self.nodes[&instance];
             left.extend(node.calls.iter().map(|call| call.to));
             let loops = node.does.loops;
-            let most = each.entry(self.tcx.def_path_hash(instance.def_id())).or_default();
+            let most = each
+                .entry(self.tcx.def_path_hash(instance.def_id()))
+                .or_default();
             *most = loops.max(*most);
         }
         each.values().sum()
@@ -403,7 +569,11 @@ impl<'tcx> Graph<'_, 'tcx> {
         let node = &self.nodes[&instance];
         let believed = self.whose(instance) == Whose::Environment;
         let counted = |call: &&Call<'tcx>| !believed || self.whose(call.to) == Whose::Author;
-        let calls = node.calls.iter().filter(counted).map(|call| call.depth + self.depth(call.to, known));
+        let calls = node
+            .calls
+            .iter()
+            .filter(counted)
+            .map(|call| call.depth + self.depth(call.to, known));
         let deepest = calls.max().unwrap_or(0).max(node.depth);
         known.insert(instance, deepest);
         deepest
@@ -411,11 +581,22 @@ impl<'tcx> Graph<'_, 'tcx> {
 
     /// Calls that lie on a circle, by strongly connected components (Tarjan, without recursion of its own).
     fn circles(&self) -> FxHashSet<(Instance<'tcx>, Instance<'tcx>)> {
-        let number: FxHashMap<_, _> = self.order.iter().enumerate().map(|(at, instance)| (*instance, at)).collect();
+        let number: FxHashMap<_, _> = self
+            .order
+            .iter()
+            .enumerate()
+            .map(|(at, instance)| (*instance, at))
+            .collect();
         let next: Vec<Vec<usize>> = self
             .order
             .iter()
-            .map(|instance| self.nodes[instance].calls.iter().filter_map(|call| number.get(&call.to).copied()).collect())
+            .map(|instance| {
+                self.nodes[instance]
+                    .calls
+                    .iter()
+                    .filter_map(|call| number.get(&call.to).copied())
+                    .collect()
+            })
             .collect();
         let component = components(&next);
         let mut circles = FxHashSet::default();
@@ -427,13 +608,18 @@ impl<'tcx> Graph<'_, 'tcx> {
             }
         }
         // A circle within the library alone is told at the call that leads there.
-        let inner: FxHashSet<_> =
-            circles.iter().filter(|(from, _)| self.whose(*from) != Whose::Author).map(|(from, _)| *from).collect();
+        let inner: FxHashSet<_> = circles
+            .iter()
+            .filter(|(from, _)| self.whose(*from) != Whose::Author)
+            .map(|(from, _)| *from)
+            .collect();
         let mut known: FxHashMap<Instance<'tcx>, bool> = FxHashMap::default();
         for instance in &self.order {
             if self.whose(*instance) == Whose::Author {
                 for call in &self.nodes[instance].calls {
-                    if self.whose(call.to) != Whose::Author && self.leads(call.to, &inner, &mut known) {
+                    if self.whose(call.to) != Whose::Author
+                        && self.leads(call.to, &inner, &mut known)
+                    {
                         circles.insert((*instance, call.to));
                     }
                 }
@@ -462,7 +648,12 @@ impl<'tcx> Graph<'_, 'tcx> {
                 found = true;
                 break;
             }
-            left.extend(self.nodes.get(&at).into_iter().flat_map(|node| node.calls.iter().map(|call| call.to)));
+            left.extend(
+                self.nodes
+                    .get(&at)
+                    .into_iter()
+                    .flat_map(|node| node.calls.iter().map(|call| call.to)),
+            );
         }
         known.insert(from, found);
         found
@@ -474,13 +665,19 @@ fn ends(tcx: TyCtxt<'_>, id: DefId) -> bool {
     if id.is_local() || !matches!(tcx.def_kind(id), DefKind::Fn | DefKind::AssocFn) {
         return false;
     }
-    let never = tcx.fn_sig(id).skip_binder().output().skip_binder().is_never();
+    let never = tcx
+        .fn_sig(id)
+        .skip_binder()
+        .output()
+        .skip_binder()
+        .is_never();
     never || tcx.is_lang_item(id, LangItem::PanicNounwind)
 }
 
 /// Whether a function is one by which `alloc` takes memory.
 fn is_heap(tcx: TyCtxt<'_>, id: DefId) -> bool {
-    tcx.opt_item_name(id).is_some_and(|name| name.as_str().starts_with("__rust_"))
+    tcx.opt_item_name(id)
+        .is_some_and(|name| name.as_str().starts_with("__rust_"))
 }
 
 /// A check of the compiler's, in words.

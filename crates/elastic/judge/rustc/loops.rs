@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub fn components(next: &[Vec<usize>]) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let count = next.len();
-    let (mut index, mut low, mut component) = (vec![NONE; count], vec![0; count], vec![NONE; count]);
+    let (mut index, mut low, mut component) =
+        (vec![NONE; count], vec![0; count], vec![NONE; count]);
     let (mut stack, mut clock, mut found) = (Vec::new(), 0, 0);
     for root in 0..count {
         if index[root] != NONE {

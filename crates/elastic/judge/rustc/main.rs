@@ -76,9 +76,12 @@ impl Callbacks for Judge {
         let told_loops = self.refusals.iter().any(|refusal| refusal.rule == "loops");
         let (found, loops) = graph::judge(tcx, &self.told, told_loops);
         self.refusals.extend(found);
-        self.refusals.extend(closed::judge(tcx, &self.told));
         let mut lines = vec![format!("loops\t{loops}"), "whole".to_owned()];
-        lines.extend(written::names(tcx).into_iter().map(|name| format!("file\t{name}")));
+        lines.extend(
+            written::names(tcx)
+                .into_iter()
+                .map(|name| format!("file\t{name}")),
+        );
         lines.extend(glue.into_iter().map(|line| format!("glue\t{line}")));
         self.told.answer(&self.refusals, &lines);
         self.verdict()
@@ -87,9 +90,13 @@ impl Callbacks for Judge {
 
 fn main() -> std::process::ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    let directory = std::env::var("MULLION_JUDGE").expect("where the judge is told what is forbidden");
+    let directory =
+        std::env::var("MULLION_JUDGE").expect("where the judge is told what is forbidden");
     let told = Told::read(&format!("{directory}/told"), format!("{directory}/answer"));
-    let mut judge = Judge { told, refusals: Vec::new() };
+    let mut judge = Judge {
+        told,
+        refusals: Vec::new(),
+    };
     rustc_driver::install_ice_hook("", |_| ());
     rustc_driver::catch_with_exit_code(|| rustc_driver::run_compiler(&arguments, &mut judge))
 }

@@ -7,12 +7,50 @@ use rustc_span::{FileName, Span};
 
 /// Macros of the library that leave nothing in the program but what their arguments say.
 const KNOWN: &[&str] = &[
-    "assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "panic", "panic_2021",
-    "const_panic", "unreachable", "unreachable_2021", "todo", "unimplemented", "matches", "write", "writeln",
-    "format_args", "const_format_args", "concat", "stringify", "line", "column", "module_path", "cfg", "try",
-    "assert_matches", "vec", "format", "compile_error", "cfg_select", "const_format_args_nl", "format_args_nl",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "panic",
+    "panic_2021",
+    "const_panic",
+    "unreachable",
+    "unreachable_2021",
+    "todo",
+    "unimplemented",
+    "matches",
+    "write",
+    "writeln",
+    "format_args",
+    "const_format_args",
+    "concat",
+    "stringify",
+    "line",
+    "column",
+    "module_path",
+    "cfg",
+    "try",
+    "assert_matches",
+    "vec",
+    "format",
+    "compile_error",
+    "cfg_select",
+    "const_format_args_nl",
+    "format_args_nl",
     // Derives.
-    "Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd", "derive", "derive_const",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Eq",
+    "Hash",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "derive",
+    "derive_const",
 ];
 
 /// The place that an author can look at: of the outermost use of a macro of others, else of the text itself.
@@ -49,17 +87,35 @@ pub fn place(tcx: TyCtxt<'_>, span: Span) -> (Option<Place>, String) {
     let length = (at.hi().0.saturating_sub(at.lo().0)) as usize;
     let column = (from - start).0 as usize;
     // Of several lines the first is shown.
-    let rest = low.sf.get_line(line).map_or(0, |text| text.len().saturating_sub(column));
+    let rest = low
+        .sf
+        .get_line(line)
+        .map_or(0, |text| text.len().saturating_sub(column));
     (
-        Some(Place { file, line: line + 1, column: column + 1, length: length.min(rest).max(1) }),
+        Some(Place {
+            file,
+            line: line + 1,
+            column: column + 1,
+            length: length.min(rest).max(1),
+        }),
         note,
     )
 }
 
 /// A refusal at a place.
-pub fn refusal(tcx: TyCtxt<'_>, rule: &'static str, construct: impl Into<String>, span: Span) -> Refusal {
+pub fn refusal(
+    tcx: TyCtxt<'_>,
+    rule: &'static str,
+    construct: impl Into<String>,
+    span: Span,
+) -> Refusal {
     let (place, note) = place(tcx, span);
-    Refusal { place, rule, construct: construct.into(), note }
+    Refusal {
+        place,
+        rule,
+        construct: construct.into(),
+        note,
+    }
 }
 
 /// Whether all of this was written by a macro of the library or of the environment, not by the author.
@@ -78,7 +134,11 @@ pub fn is_of_others(span: Span) -> bool {
 }
 
 /// A macro that the author may not use, on the way to this text.
-pub fn unknown_macro(tcx: TyCtxt<'_>, span: Span, public: &std::collections::BTreeSet<String>) -> Option<String> {
+pub fn unknown_macro(
+    tcx: TyCtxt<'_>,
+    span: Span,
+    public: &std::collections::BTreeSet<String>,
+) -> Option<String> {
     let mut at = span;
     while at.from_expansion() {
         let data = at.ctxt().outer_expn_data();
@@ -92,7 +152,10 @@ pub fn unknown_macro(tcx: TyCtxt<'_>, span: Span, public: &std::collections::BTr
                     is_of_others(data.call_site) || public.contains(&short)
                 }
                 Some(_) => KNOWN.contains(&short.as_str()) || is_of_others(data.call_site),
-                None => matches!(kind, MacroKind::Derive | MacroKind::Attr) && KNOWN.contains(&short.as_str()),
+                None => {
+                    matches!(kind, MacroKind::Derive | MacroKind::Attr)
+                        && KNOWN.contains(&short.as_str())
+                }
             };
             if !known {
                 return Some(name);

@@ -77,13 +77,21 @@ impl Told {
     pub fn answer(&self, refusals: &[Refusal], lines: &[String]) {
         let mut sorted = refusals.to_vec();
         sorted.sort();
-        sorted.dedup_by(|one, other| one.place.is_some() && one.place == other.place && one.rule == other.rule);
+        sorted.dedup_by(|one, other| {
+            one.place.is_some() && one.place == other.place && one.rule == other.rule
+        });
         let mut text = String::from("judged\n");
         let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
         for refusal in sorted.iter().take(40) {
             let place = match &refusal.place {
                 None => "\t\t\t".to_owned(),
-                Some(place) => format!("{}\t{}\t{}\t{}", plain(&place.file), place.line, place.column, place.length),
+                Some(place) => format!(
+                    "{}\t{}\t{}\t{}",
+                    plain(&place.file),
+                    place.line,
+                    place.column,
+                    place.length
+                ),
             };
             text.push_str(&format!(
                 "refused\t{}\t{}\t{place}\t{}\n",

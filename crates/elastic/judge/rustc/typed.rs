@@ -12,7 +12,12 @@ use rustc_middle::ty::{self, Ty, TyCtxt, TypeckResults};
 use rustc_span::Span;
 
 pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
-    let mut judge = Judge { tcx, told, types: None, found: Vec::new() };
+    let mut judge = Judge {
+        tcx,
+        told,
+        types: None,
+        found: Vec::new(),
+    };
     tcx.hir_walk_toplevel_module(&mut judge);
     judge.found
 }
@@ -38,12 +43,9 @@ impl<'tcx> Judge<'_, 'tcx> {
         let shown = || format!("`{}`", tcx.def_path_str(id));
         match tcx.crate_name(id.krate).as_str() {
             "environment" => {
-                let Some(name) = first_name(tcx, id) else { return };
-                if let DefKind::Ctor(..) = tcx.def_kind(id)
-                    && self.told.locked.contains(&name)
-                {
-                    self.refuse("locked", format!("what makes a `{name}` of something else"), span);
-                }
+                let Some(name) = first_name(tcx, id) else {
+                    return;
+                };
                 if !self.told.public.contains(&name) {
                     self.refuse("hidden-name", shown(), span);
                 }
@@ -52,7 +54,10 @@ impl<'tcx> Judge<'_, 'tcx> {
                 let path = tcx.def_path(id);
                 let first = path.data.first().and_then(|part| part.data.get_opt_name());
                 let first = first.map(|name| name.to_string()).unwrap_or_default();
-                if matches!(first.as_str(), "arch" | "core_arch" | "intrinsics" | "simd" | "core_simd") {
+                if matches!(
+                    first.as_str(),
+                    "arch" | "core_arch" | "intrinsics" | "simd" | "core_simd"
+                ) {
                     self.refuse("crates", shown(), span);
                 }
             }
@@ -77,7 +82,11 @@ impl<'tcx> Judge<'_, 'tcx> {
                     self.refuse("floating-point", format!("a value of type `{part}`"), span);
                 }
                 ty::FnPtr(..) if self.told.forbids("function-pointers") => {
-                    self.refuse("function-pointers", format!("a value of type `{part}`"), span);
+                    self.refuse(
+                        "function-pointers",
+                        format!("a value of type `{part}`"),
+                        span,
+                    );
                 }
                 ty::Dynamic(..) if self.told.forbids("trait-objects") => {
                     self.refuse("trait-objects", format!("a value of type `{part}`"), span);
@@ -101,7 +110,9 @@ pub fn first_name(tcx: TyCtxt<'_>, id: DefId) -> Option<String> {
             return match own.peel_refs().kind() {
                 ty::Adt(adt, _) if adt.did().krate == id.krate => first_name(tcx, adt.did()),
                 // An environment's trait for a type of the language's: the trait decides.
-                _ => tcx.impl_opt_trait_ref(at).and_then(|of| first_name(tcx, of.skip_binder().def_id)),
+                _ => tcx
+                    .impl_opt_trait_ref(at)
+                    .and_then(|of| first_name(tcx, of.skip_binder().def_id)),
             };
         }
         match tcx.opt_parent(at) {
@@ -139,6 +150,15 @@ impl<'tcx> Visitor<'tcx> for Judge<'_, 'tcx> {
             if let Some(ty) = types.expr_ty_opt(expr) {
                 self.typed(ty, expr.span);
             }
+            if let hir::ExprKind::Path(path) = &expr.kind
+                && let Res::Def(DefKind::Ctor(..), id) = types.qpath_res(path, expr.hir_id)
+                && self.tcx.crate_name(id.krate).as_str() == "environment"
+                && let Some(name) = first_name(self.tcx, id)
+                && self.told.locked.contains(&name)
+            {
+                let construct = format!("what makes a `{name}` of something else");
+                self.refuse("locked", construct, expr.span);
+            }
             // Methods, and `T::name`.
             if let Some(id) = types.type_dependent_def_id(expr.hir_id) {
                 let span = match expr.kind {
@@ -150,12 +170,18 @@ impl<'tcx> Visitor<'tcx> for Judge<'_, 'tcx> {
             for adjustment in types.expr_adjustments(expr) {
                 self.typed(adjustment.target, expr.span);
                 if let Adjust::Pointer(
-                    PointerCoercion::ReifyFnPointer(_) | PointerCoercion::ClosureFnPointer(_) | PointerCoercion::UnsafeFnPointer,
+                    PointerCoercion::ReifyFnPointer(_)
+                    | PointerCoercion::ClosureFnPointer(_)
+                    | PointerCoercion::UnsafeFnPointer,
                 ) = adjustment.kind
                     && self.told.forbids("function-pointers")
                     && !is_of_others(expr.span)
                 {
-                    self.refuse("function-pointers", "a function that becomes a pointer", expr.span);
+                    self.refuse(
+                        "function-pointers",
+                        "a function that becomes a pointer",
+                        expr.span,
+                    );
                 }
             }
         }
@@ -196,5 +222,6 @@ impl<'tcx> Visitor<'tcx> for Judge<'_, 'tcx> {
 
 /// Whether a function is one that the compiler makes code of as it stands.
 pub fn is_whole(tcx: TyCtxt<'_>, id: LocalDefId) -> bool {
-    matches!(tcx.def_kind(id), DefKind::Fn | DefKind::AssocFn) && !tcx.generics_of(id).requires_monomorphization(tcx)
+    matches!(tcx.def_kind(id), DefKind::Fn | DefKind::AssocFn)
+        && !tcx.generics_of(id).requires_monomorphization(tcx)
 }

@@ -4,15 +4,33 @@
 use crate::places::{is_of_others, refusal, unknown_macro};
 use crate::told::{Refusal, Told};
 use rustc_ast::visit::{self, AssocCtxt, FnKind, Visitor};
-use rustc_ast::{self as ast, AssocItemKind, BlockCheckMode, ExprKind, GenericParamKind, ItemKind, TyKind};
+use rustc_ast::{
+    self as ast, AssocItemKind, BlockCheckMode, ExprKind, GenericParamKind, ItemKind, TyKind,
+};
 use rustc_lexer::TokenKind;
 use rustc_middle::ty::TyCtxt;
 use rustc_span::{BytePos, FileName, Span};
 
 /// Attributes that change nothing but what the compiler says, or how fast code is.
 const ATTRIBUTES: &[&str] = &[
-    "doc", "inline", "must_use", "allow", "warn", "deny", "forbid", "expect", "cold", "non_exhaustive", "default",
-    "deprecated", "derive", "cfg", "<cfg_trace>", "cfg_attr", "<cfg_attr_trace>", "automatically_derived",
+    "doc",
+    "inline",
+    "must_use",
+    "allow",
+    "warn",
+    "deny",
+    "forbid",
+    "expect",
+    "cold",
+    "non_exhaustive",
+    "default",
+    "deprecated",
+    "derive",
+    "cfg",
+    "<cfg_trace>",
+    "cfg_attr",
+    "<cfg_attr_trace>",
+    "automatically_derived",
 ];
 
 /// Names of macros that read files and variables of the machine, or are no Rust. Each is refused as a word, since a
@@ -39,7 +57,11 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
     let mut found = files(tcx, told);
     let (_, tree) = tcx.resolver_for_lowering();
     let tree = tree.borrow();
-    let mut judge = Judge { tcx, told, found: Vec::new() };
+    let mut judge = Judge {
+        tcx,
+        told,
+        found: Vec::new(),
+    };
     visit::walk_crate(&mut judge, &tree);
     found.extend(judge.found);
     found
@@ -48,28 +70,47 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
 /// The program's files.
 pub fn names(tcx: TyCtxt<'_>) -> Vec<String> {
     let files = tcx.sess.source_map().files();
-    let real = files.iter().filter(|file| file.src.is_some()).filter_map(|file| match &file.name {
-        FileName::Real(name) => name.local_path(),
-        _ => None,
-    });
+    let real = files
+        .iter()
+        .filter(|file| file.src.is_some())
+        .filter_map(|file| match &file.name {
+            FileName::Real(name) => name.local_path(),
+            _ => None,
+        });
     real.map(|path| path.display().to_string()).collect()
 }
 
 /// Every file that was read is the program's, and its words are looked at.
 fn files(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
     let mut found = Vec::new();
-    let nowhere = |rule, construct: String| Refusal { place: None, rule, construct, note: String::new() };
+    let nowhere = |rule, construct: String| Refusal {
+        place: None,
+        rule,
+        construct,
+        note: String::new(),
+    };
     for file in tcx.sess.source_map().files().iter() {
-        let FileName::Real(name) = &file.name else { continue };
+        let FileName::Real(name) = &file.name else {
+            continue;
+        };
         let Some(text) = &file.src else { continue };
         let path = name.local_path().and_then(|path| path.canonicalize().ok());
-        if !path.as_ref().is_some_and(|path| path.starts_with(&told.root)) {
-            let name = name.local_path().map(|path| path.display().to_string()).unwrap_or_default();
+        if !path
+            .as_ref()
+            .is_some_and(|path| path.starts_with(&told.root))
+        {
+            let name = name
+                .local_path()
+                .map(|path| path.display().to_string())
+                .unwrap_or_default();
             found.push(nowhere("includes", format!("`{name}`")));
             continue;
         }
         if text.len() > FILE {
-            found.push(nowhere("compiler-bounds", "a file of more than 1 MiB".to_owned()));
+            found.push(nowhere(
+                "compiler-bounds",
+                "a file of more than 1 MiB".to_owned(),
+            ));
             continue;
         }
         let mut at = 0u32;
@@ -86,7 +127,12 @@ fn files(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
                         found.push(refusal(tcx, rule, format!("the name `{plain}`"), span()));
                     }
                     if !word.is_ascii() {
-                        found.push(refusal(tcx, "syntax", "a name with letters beyond ASCII", span()));
+                        found.push(refusal(
+                            tcx,
+                            "syntax",
+                            "a name with letters beyond ASCII",
+                            span(),
+                        ));
                     }
                 }
                 TokenKind::InvalidIdent => {
@@ -151,7 +197,9 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
             ItemKind::ForeignMod(_) => self.never("external-linkage", "an `extern` block", span),
             ItemKind::GlobalAsm(_) => self.never("inline-assembly", "`global_asm!`", span),
             ItemKind::Static(_) => self.unless("statics", "`static`", span),
-            ItemKind::MacroDef(..) => self.unless("own-macros", "a macro of the program's own", span),
+            ItemKind::MacroDef(..) => {
+                self.unless("own-macros", "a macro of the program's own", span)
+            }
             ItemKind::Trait(part) => {
                 self.unless("own-traits", "`trait`", span);
                 if matches!(part.safety, ast::Safety::Unsafe(_)) {
@@ -171,7 +219,9 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
                     }
                 }
             }
-            ItemKind::Mod(ast::Safety::Unsafe(at), ..) => self.never("unsafe", "an `unsafe mod`", *at),
+            ItemKind::Mod(ast::Safety::Unsafe(at), ..) => {
+                self.never("unsafe", "an `unsafe mod`", *at)
+            }
             _ => {}
         }
         visit::walk_item(self, item);
@@ -204,7 +254,9 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
     fn visit_generic_param(&mut self, param: &'ast ast::GenericParam) {
         let span = param.ident.span;
         match &param.kind {
-            GenericParamKind::Lifetime => self.unless("named-lifetimes", "a lifetime with a name", span),
+            GenericParamKind::Lifetime => {
+                self.unless("named-lifetimes", "a lifetime with a name", span)
+            }
             GenericParamKind::Type { .. } => self.unless("generics", "a type parameter", span),
             GenericParamKind::Const { .. } => self.unless("generics", "a constant parameter", span),
         }
@@ -233,7 +285,11 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
                     self.never("unsafe", "an `unsafe fn` pointer", span);
                 }
                 if !matches!(pointer.ext, ast::Extern::None) {
-                    self.never("external-linkage", "a function with an ABI of its own", span);
+                    self.never(
+                        "external-linkage",
+                        "a function with an ABI of its own",
+                        span,
+                    );
                 }
                 self.bounds(&pointer.generic_params);
             }
@@ -261,26 +317,44 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
             ExprKind::Closure(_) => self.unless("closures", "a closure", span),
             ExprKind::InlineAsm(_) => self.never("inline-assembly", "`asm!`", span),
             ExprKind::Gen(..) | ExprKind::Await(..) => self.never("async", "`async`", span),
-            ExprKind::IncludedBytes(_) => self.never("escaping-macros", "bytes of another file", span),
-            ExprKind::AddrOf(ast::BorrowKind::Raw, ..) => self.unless("raw-pointers", "`&raw`", span),
+            ExprKind::IncludedBytes(_) => {
+                self.never("escaping-macros", "bytes of another file", span)
+            }
+            ExprKind::AddrOf(ast::BorrowKind::Raw, ..) => {
+                self.unless("raw-pointers", "`&raw`", span)
+            }
             ExprKind::Lit(lit) if matches!(lit.kind, ast::token::LitKind::Float) => {
                 self.unless("floating-point", "a number with a point", span);
             }
             _ => {}
         }
         if let Some(name) = unknown_macro(self.tcx, span, &self.told.public) {
-            self.found.push(refusal(self.tcx, "escaping-macros", format!("the macro `{name}`"), span));
+            self.found.push(refusal(
+                self.tcx,
+                "escaping-macros",
+                format!("the macro `{name}`"),
+                span,
+            ));
         }
         visit::walk_expr(self, expr);
     }
 
     fn visit_attribute(&mut self, attribute: &'ast ast::Attribute) {
         let span = attribute.span;
-        let ast::AttrKind::Normal(normal) = &attribute.kind else { return };
+        let ast::AttrKind::Normal(normal) = &attribute.kind else {
+            return;
+        };
         // What the judge says in front of the crate is in no file.
-        if matches!(self.tcx.sess.source_map().span_to_filename(span), FileName::Real(_)) {
+        if matches!(
+            self.tcx.sess.source_map().span_to_filename(span),
+            FileName::Real(_)
+        ) {
             let path = &normal.item.path;
-            let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+            let name = path
+                .segments
+                .last()
+                .map(|segment| segment.ident.to_string())
+                .unwrap_or_default();
             let known = path.segments.len() == 1 && ATTRIBUTES.contains(&name.as_str());
             if !(known || name == "repr" && plain_repr(normal)) {
                 self.never("attributes", &format!("the attribute `{name}`"), span);
@@ -293,16 +367,34 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
 /// Whether a layout has no gaps that references could not lie in.
 fn plain_repr(attribute: &ast::NormalAttr) -> bool {
     let text = rustc_ast_text(attribute);
-    let kinds = ["C", "transparent", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
+    let kinds = [
+        "C",
+        "transparent",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "usize",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "isize",
+    ];
     text.split(',').all(|part| kinds.contains(&part.trim()))
 }
 
 fn rustc_ast_text(attribute: &ast::NormalAttr) -> String {
     let list = attribute.item.meta_item_list().unwrap_or_default();
     let name = |inner: &ast::MetaItemInner| match inner.meta_item() {
-        Some(item) if item.is_word() => item.path.segments.last().map(|part| part.ident.to_string()),
+        Some(item) if item.is_word() => {
+            item.path.segments.last().map(|part| part.ident.to_string())
+        }
         _ => None,
     };
-    let names: Vec<String> = list.iter().map(|inner| name(inner).unwrap_or_default()).collect();
+    let names: Vec<String> = list
+        .iter()
+        .map(|inner| name(inner).unwrap_or_default())
+        .collect();
     names.join(",")
 }

@@ -312,6 +312,10 @@ impl Elastic {
         rule == Rule::Unions
             || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
             || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
+            || (rule == Rule::IndirectCalls
+                && [Rule::Panics, Rule::Allocation]
+                    .iter()
+                    .any(|wanted| self.forbid.contains(wanted)))
     }
 
     /// Whether loops are counted: then each way back in the text, and each call, must be seen.

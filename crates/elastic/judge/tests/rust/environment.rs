@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Locked where a type says so.
 #[derive(Clone, Copy, PartialEq)]
+#[repr(transparent)]
 pub struct Address(pub u32);
 
 #[repr(C)]
