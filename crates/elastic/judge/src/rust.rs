@@ -1,10 +1,10 @@
 //! Elastic Rust: the judge's text, and its language of questions and answers.
 //!
-//! The judge is a program of its own (`rustc/` beside this), since it is made of the compiler's libraries. So that the
+//! The judge is a program of its own (`rustc/`), since it is made of the compiler's libraries. So that the
 //! tree that is judged is the one that is compiled, it *is* rustc for the crate that it judges. It is told the type's
 //! language as lines, and answers with lines. Fields are separated by tabs.
 
-use crate::{Place, Refusal};
+use crate::refusal::{Place, Refusal};
 use mullion_decide::elastic::{Elastic, Rule};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,15 +12,15 @@ use std::path::Path;
 
 /// The judge's files: names and texts.
 pub const SOURCES: &[(&str, &str)] = &[
-    ("main.rs", include_str!("../rustc/main.rs")),
-    ("told.rs", include_str!("../rustc/told.rs")),
-    ("places.rs", include_str!("../rustc/places.rs")),
-    ("written.rs", include_str!("../rustc/written.rs")),
-    ("typed.rs", include_str!("../rustc/typed.rs")),
-    ("entries.rs", include_str!("../rustc/entries.rs")),
-    ("graph.rs", include_str!("../rustc/graph.rs")),
-    ("loops.rs", include_str!("../rustc/loops.rs")),
-    ("closed.rs", include_str!("../rustc/closed.rs")),
+    ("main.rs", include_str!("rustc/main.rs")),
+    ("told.rs", include_str!("rustc/told.rs")),
+    ("places.rs", include_str!("rustc/places.rs")),
+    ("written.rs", include_str!("rustc/written.rs")),
+    ("typed.rs", include_str!("rustc/typed.rs")),
+    ("entries.rs", include_str!("rustc/entries.rs")),
+    ("graph.rs", include_str!("rustc/graph.rs")),
+    ("loops.rs", include_str!("rustc/loops.rs")),
+    ("closed.rs", include_str!("rustc/closed.rs")),
 ];
 
 /// What the judge is told of a language. `root` is the directory of the program's files.
