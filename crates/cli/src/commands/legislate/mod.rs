@@ -8,7 +8,7 @@ mod server;
 mod words;
 
 use super::compile;
-use crate::output::{file, outln};
+use crate::output::{file, outln, sayln};
 use anyhow::{Context as _, bail};
 use draft::Draft;
 use mullion_judge::Refusal;
@@ -67,6 +67,14 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut types = Vec::new();
         for path in &self.files {
+            let known = ModuleType::read(path)?;
+            if known.elastic.is_some_and(|elastic| elastic.base != Base::C) {
+                sayln!(
+                    "mullion: {}: left out, since the page is for types of C",
+                    path.display()
+                );
+                continue;
+            }
             types.push(Draft::read(path)?);
         }
         types.push(Draft::blank());
