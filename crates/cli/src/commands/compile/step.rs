@@ -153,9 +153,10 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
     let text = String::from_utf8_lossy(&text).into_owned();
     Ok(match status.code() {
         Some(0) => Outcome::Done,
-        // gcc tells of a crash of its parts by an exit status.
+        // gcc tells of a crash of its parts by an exit status, and rustc of its own.
         Some(code)
             if code < 128
+                && code != 101
                 && !text.contains("internal compiler error")
                 && !text.contains("Killed signal") =>
         {
