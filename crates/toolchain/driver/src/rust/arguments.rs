@@ -35,7 +35,16 @@ pub(super) struct Arguments {
     /// Whether our help was asked for.
     pub(super) help: bool,
     /// What is different for a crate of an elastic language.
-    pub(super) elastic: Option<super::elastic::Elastic>,
+    pub(super) elastic: Option<Elastic>,
+}
+
+/// What is different for a crate of an elastic language.
+#[derive(Clone, Debug, Default)]
+pub struct Elastic {
+    /// rustc with a judge in it; otherwise the toolchain's own.
+    pub compiler: Option<PathBuf>,
+    /// The functions that the image exports, and no others.
+    pub exports: Vec<String>,
 }
 
 /// Options of rustc whose value is the next argument.

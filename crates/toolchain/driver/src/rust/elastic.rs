@@ -9,6 +9,7 @@
 //! of the crate `mullion-judge`; here they are only compiled.
 
 use super::arguments::Arguments;
+pub use super::arguments::Elastic;
 use super::library::Library;
 use super::toolchain::Toolchain;
 use super::{RELEASE, wrapper};
@@ -17,28 +18,8 @@ use crate::{DriverError, tools};
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-
-/// What is different for a crate of an elastic language.
-#[derive(Clone, Debug, Default)]
-pub struct Elastic {
-    /// rustc with a judge in it; otherwise the toolchain's own.
-    pub compiler: Option<PathBuf>,
-    /// The functions that the image exports, and no others.
-    pub exports: Vec<String>,
-}
-
-/// Names the exports to the linker; without it all are.
-pub(super) const EXPORTS: &str = "MULLION_RUST_EXPORTS";
-
-/// Whether the image is to export a function.
-pub(super) fn exports(name: &str) -> bool {
-    let Ok(listed) = std::env::var(EXPORTS) else {
-        return true;
-    };
-    listed.split(',').any(|listed| listed == name)
-}
 
 /// Compiles a crate of an elastic language; the compiler's exit status.
 ///
@@ -48,39 +29,6 @@ pub fn rustc(elastic: Elastic, arguments: &[OsString]) -> Result<u8, DriverError
     let mut arguments = Arguments::parse(arguments)?;
     arguments.elastic = Some(elastic);
     wrapper::compile(&Toolchain::find()?, &arguments)
-}
-
-impl Elastic {
-    /// A library without `std`, and without what it brings: names of it do not resolve.
-    pub(super) fn sysroot(&self, library: &Library) -> Result<PathBuf, DriverError> {
-        let whole = library.sysroot();
-        let place = whole.parent().unwrap_or(whole);
-        let mut name = OsString::from("elastic-");
-        name.push(whole.file_name().unwrap_or_default());
-        let small = place.join(name);
-        if small.is_dir() {
-            return Ok(small);
-        }
-        let _guard = lock(place)?;
-        if small.is_dir() {
-            return Ok(small);
-        }
-        let inner = Path::new("lib/rustlib").join(super::TARGET).join("lib");
-        let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
-        let to = work.path().join(&inner);
-        fs::create_dir_all(&to).map_err(|cause| DriverError::io(&to, cause))?;
-        for file in entries(&whole.join(inner))? {
-            let name = file.file_name().unwrap_or_default();
-            let text = name.to_string_lossy();
-            let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
-            if parts.iter().any(|part| text.starts_with(part)) {
-                fs::hard_link(&file, to.join(name))
-                    .map_err(|cause| DriverError::io(&file, cause))?;
-            }
-        }
-        tools::publish(work, &small)?;
-        Ok(small)
-    }
 }
 
 /// The assembler text of the library without `std`, as rustc has written it.

@@ -87,3 +87,6 @@ const NARROWED: &str = "-Ctarget-feature=-avx512f,-avxvnni,-fma4,-xop,-tbm";
 
 /// Hands the crate's assembler text from the wrapper to the linker.
 const TEXT: &str = "MULLION_RUST_TEXT";
+
+/// Names an elastic program's exports to the linker.
+const EXPORTS: &str = "MULLION_RUST_EXPORTS";

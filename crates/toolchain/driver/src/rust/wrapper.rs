@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::library::Library;
 use super::toolchain::Toolchain;
-use super::{CODE, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use super::{CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
 use crate::tools::{self, Tools};
 use crate::{DriverError, sysroot::Sysroot};
 use std::ffi::{OsStr, OsString};
@@ -68,7 +68,7 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
     command.args(["--target", TARGET, "--sysroot"]);
     match elastic {
         None => command.arg(library.sysroot()),
-        Some(elastic) => command.arg(elastic.sysroot(&library)?),
+        Some(_) => command.arg(library.without_std()?),
     };
     command.args(CODE);
     if arguments.names_processor {
@@ -107,7 +107,7 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
     command.args(["-Clinker-flavor=gcc", "-Clink-self-contained=no"]);
     command.env(TEXT, &text);
     if let Some(elastic) = elastic {
-        command.env(super::elastic::EXPORTS, elastic.exports.join(","));
+        command.env(EXPORTS, elastic.exports.join(","));
     }
     crate::assembler::hand_on(&mut command, options, arguments.keep.as_deref());
     let status = run(&mut command)?;
