@@ -29,6 +29,8 @@ pub fn told(elastic: &Elastic, root: &Path) -> String {
     let mut text = String::new();
     let mut say = |kind: &str, value: &str| {
         // Writing to a string cannot fail.
+        // A directory's name may hold the end of a line; what it then says must not be a rule.
+        let value = value.replace(char::is_control, "?");
         let _ = writeln!(text, "{kind}\t{value}");
     };
     say("root", &root.display().to_string());
@@ -198,4 +200,38 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directorys_name_tells_no_rules() {
+        let told = told(&Elastic::default(), Path::new("/a\npublic\tsecret"));
+        assert_eq!(
+            told.lines()
+                .filter(|line| line.starts_with("public"))
+                .count(),
+            0,
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn an_answer_is_read_as_a_whole_or_not_at_all() {
+        let text = "judged\nrefused\tloops\t`loop`\t\t\t\t\tit came out of the macro `m`\nloops\t2\nwhole\nfile\ta.rs\nglue\tf\tu32\t()\n";
+        let answer = Answer::read(text).expect("an answer");
+        assert!(answer.whole && answer.loops == 2 && answer.files == ["a.rs"]);
+        assert_eq!(answer.refusals[0].rule, Rule::Loops);
+        assert_eq!(answer.entries[0].result, "()");
+        for wrong in [
+            "",
+            "whole\n",
+            "judged\nrefused\tlooping\tx\t\t\t\t\t\n",
+            "judged\nelse\n",
+        ] {
+            assert_eq!(Answer::read(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -80,7 +80,7 @@ impl Callbacks for Judge {
         lines.extend(
             written::names(tcx)
                 .into_iter()
-                .map(|name| format!("file\t{name}")),
+                .map(|name| format!("file\t{}", name.replace(char::is_control, "?"))),
         );
         lines.extend(glue.into_iter().map(|line| format!("glue\t{line}")));
         self.told.answer(&self.refusals, &lines);
