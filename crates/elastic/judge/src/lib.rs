@@ -13,7 +13,9 @@
 //! and every name was looked up, so gcc and the parser read the text alike. The tree's kinds of nodes are matched one
 //! by one without a rest: a kind that is not listed does not compile here.
 //!
-//! Nothing here runs a program or reads a file.
+//! Rust is judged by rustc itself ([`rust`]).
+//!
+//! Nothing here runs a program, and files are only read to show lines of refusals.
 #![forbid(unsafe_code)]
 
 mod declare;
@@ -23,6 +25,7 @@ mod literals;
 mod operators;
 mod places;
 mod refusal;
+pub mod rust;
 mod scope;
 mod state;
 mod tokens;

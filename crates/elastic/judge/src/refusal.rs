@@ -1,7 +1,7 @@
 //! What is refused, and how that is told.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use mullion_decide::elastic::Rule;
+use mullion_decide::elastic::{Of, Rule};
 use serde::{Deserialize, Serialize};
 
 /// A place in a source file.
@@ -86,7 +86,14 @@ impl SourceRefusal {
             rule if rule.is_optional() => format!("the module type `{by}` forbids it"),
             rule if of_type.contains(&rule) => format!("the module type `{by}` says so"),
             Rule::Bounds => format!("it holds for every module type, as for `{by}`"),
-            _ => format!("no elastic C has it, so neither has the module type `{by}`"),
+            rule => {
+                let language = match rule.of() {
+                    Of::C => "C",
+                    Of::Rust => "Rust",
+                    Of::Both => "language",
+                };
+                format!("no elastic {language} has it, so neither has the module type `{by}`")
+            }
         };
         group = group.element(Level::NOTE.message(why));
         let expanded = self

@@ -49,9 +49,53 @@ pub enum Memory {
     Checked,
 }
 
+/// The mother language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Base {
+    /// ISO C11.
+    #[default]
+    C,
+    /// Rust, edition 2024, without its standard library.
+    Rust,
+}
+
+/// Which mother languages a rule is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Of {
+    /// C alone.
+    C,
+    /// Rust alone.
+    Rust,
+    /// Both.
+    Both,
+}
+
+impl Of {
+    /// Whether this language is among them.
+    #[must_use]
+    pub fn has(self, base: Base) -> bool {
+        match self {
+            Of::C => base == Base::C,
+            Of::Rust => base == Base::Rust,
+            Of::Both => true,
+        }
+    }
+}
+
+/// Whether what rustc is known to accept against its own rules is kept from the author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Authors {
+    /// Nobody looks at what they write: the constructs of known holes are forbidden.
+    #[default]
+    Untrusted,
+    /// They do not look for holes in rustc.
+    Trusted,
+}
+
 macro_rules! rules {
-    ($($rule:ident $name:literal $optional:literal $what:literal $instead:literal;)*) => {
-        /// A rule of elastic C.
+    ($($rule:ident $name:literal $of:ident $optional:literal $what:literal $instead:literal;)*) => {
+        /// A rule of elastic languages.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Rule {
             $(#[doc = $what] #[serde(rename = $name)] $rule,)*
@@ -65,6 +109,12 @@ macro_rules! rules {
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Rule::$rule => $name,)* }
+            }
+
+            /// The languages that have it.
+            #[must_use]
+            pub fn of(self) -> Of {
+                match self { $(Rule::$rule => Of::$of,)* }
             }
 
             /// Whether a type decides about it. The others hold for every type.
@@ -89,57 +139,73 @@ macro_rules! rules {
 }
 
 rules! {
-    Recursion "recursion" true "recursion" "write a loop, or keep what is pending in an array";
-    Loops "loops" true "loops" "handle a fixed number of cases one by one, or ask for a type that bounds loops instead";
-    LoopDepth "loop-depth" true "nested loops" "move the inner loop's work into one pass";
-    Goto "goto" true "goto" "use if, while, break, continue or return";
-    BackwardGoto "backward-goto" true "goto backwards" "use a loop, which the type can count";
-    FloatingPoint "floating-point" true "floating point" "use integers, scaled if need be";
-    IndirectCalls "indirect-calls" true "calls by pointers to functions" "call functions by name, chosen by a switch";
-    Statics "statics" true "variables that outlive a call" "keep state in what the environment offers; constants can be `static const`";
-    Unions "unions" true "unions" "use a structure, and shifts to take values apart";
-    PointerArithmetic "pointer-arithmetic" true "arithmetic on pointers" "index an array of known length";
-    UncheckedIndex "unchecked-index" true "an index whose array has no known length" "index an array of known length, alone or as a member of a structure";
-    PointerCasts "pointer-casts" true "pointers taken for another type" "use the pointer's own type";
-    IntegerToPointer "integer-to-pointer" true "pointers made of integers" "keep the pointer itself; 0 alone is the null pointer";
-    PointerToInteger "pointer-to-integer" true "integers made of pointers" "compare pointers with == and !=";
-    AddressOfLocal "address-of-local" true "the address of a local variable" "pass it in a call, and nowhere else";
-    KeptPointers "kept-pointers" true "pointers kept beyond the call" "keep an index or a copy of the data";
-    VariadicCalls "variadic-calls" true "calls with a variable number of arguments" "call a function with a fixed number of parameters";
-    Allocation "allocation" true "dynamic memory" "use a variable of fixed size";
-    Division "division" true "division by what is not a constant" "divide by a constant other than 0, or shift";
-    BitFields "bit-fields" true "bit-fields" "use shifts and masks";
-    Volatile "volatile" true "volatile" "leave it out";
+    Recursion "recursion" Both true "recursion" "write a loop, or keep what is pending in an array";
+    Loops "loops" Both true "loops" "handle a fixed number of cases one by one, or ask for a type that bounds loops instead";
+    LoopDepth "loop-depth" Both true "nested loops" "move the inner loop's work into one pass";
+    Goto "goto" C true "goto" "use if, while, break, continue or return";
+    BackwardGoto "backward-goto" C true "goto backwards" "use a loop, which the type can count";
+    FloatingPoint "floating-point" Both true "floating point" "use integers, scaled if need be";
+    IndirectCalls "indirect-calls" Both true "calls by pointers to functions" "call functions by name, chosen by a `switch` or a `match`";
+    Statics "statics" Both true "variables that outlive a call" "keep state in what the environment offers; constants can be `static const` (in Rust `const`)";
+    Unions "unions" Both true "unions" "use a structure, and shifts to take values apart";
+    PointerArithmetic "pointer-arithmetic" C true "arithmetic on pointers" "index an array of known length";
+    UncheckedIndex "unchecked-index" C true "an index whose array has no known length" "index an array of known length, alone or as a member of a structure";
+    PointerCasts "pointer-casts" C true "pointers taken for another type" "use the pointer's own type";
+    IntegerToPointer "integer-to-pointer" C true "pointers made of integers" "keep the pointer itself; 0 alone is the null pointer";
+    PointerToInteger "pointer-to-integer" C true "integers made of pointers" "compare pointers with == and !=";
+    AddressOfLocal "address-of-local" C true "the address of a local variable" "pass it in a call, and nowhere else";
+    KeptPointers "kept-pointers" C true "pointers kept beyond the call" "keep an index or a copy of the data";
+    VariadicCalls "variadic-calls" C true "calls with a variable number of arguments" "call a function with a fixed number of parameters";
+    Allocation "allocation" Both true "dynamic memory" "use a variable of fixed size";
+    Division "division" Both true "division by what is not a constant" "divide by a constant other than 0, or shift";
+    BitFields "bit-fields" C true "bit-fields" "use shifts and masks";
+    Volatile "volatile" C true "volatile" "leave it out";
 
-    InlineAssembly "inline-assembly" false "inline assembly" "call a function of the environment";
-    ComputedGoto "computed-goto" false "addresses of labels" "use a switch";
-    StatementExpressions "statement-expressions" false "statements within expressions" "write a static function";
-    Attributes "attributes" false "attributes" "leave it out: the compiler decides";
-    Pragmas "pragmas" false "pragmas" "leave it out: the compiler's options are the type's";
-    TypeOf "typeof" false "typeof" "name the type";
-    Builtins "compiler-builtins" false "the compiler's own functions" "call a function of the environment";
-    VariableArrays "variable-arrays" false "memory of variable size on the stack" "give the array a constant length";
-    Setjmp "setjmp" false "jumps out of functions" "return a value that says what happened";
-    NestedFunctions "nested-functions" false "functions within functions" "move it out, in front of the function that calls it";
-    OldStyle "old-style-functions" false "functions without a prototype" "write the types of the parameters between the parentheses, or `(void)`";
-    Variadic "variadic-functions" false "functions with a variable number of parameters" "give it a fixed number of parameters";
-    ExternalLinkage "external-linkage" false "names of other files" "use what the environment offers";
-    UnknownName "unknown-name" false "a name that is not declared" "declare it in front of its use, or look for it in the environment";
-    HiddenName "hidden-name" false "a name that is private to the environment" "use what the environment offers";
-    ReservedName "reserved-name" false "a name that belongs to the compiler" "choose a name that neither begins with two underscores nor with one and a capital letter";
-    Atomics "atomics" false "atomic types" "leave it out: a call into a domain runs on one thread";
-    ThreadLocal "thread-local" false "thread-local variables" "leave it out, or use `static`";
-    Generic "generic-selection" false "_Generic" "call the function that is meant";
-    Alignment "alignment" false "alignment specifiers" "leave it out";
-    Extension "extensions" false "an extension of the compiler's" "write it in ISO C11";
-    Locked "locked" false "a locked value" "copy it to where it may go; it cannot be looked at";
-    ReadOnly "read-only" false "a read-only member" "copy it to a variable of your own";
-    Entry "entry-point" false "an entry point" "define it with the parameters and the result that the environment declares";
-    Stack "stack-bound" false "stack beyond the type's bound" "make arrays smaller, or calls less deep";
-    Includes "includes" false "a file outside the program" "include files from the directories of the program only";
-    Bounds "compiler-bounds" false "source beyond the compiler's bounds" "make it smaller or less deep";
-    Types "types" false "types that do not fit" "write what ISO C11 allows";
-    Syntax "syntax" false "what is not C" "write it in ISO C11";
+    Panics "panics" Rust true "operations that may panic" "use what cannot: `get`, `checked_add`, `wrapping_add`, `if let`";
+    OwnTraits "own-traits" Rust true "traits of the program's own" "write functions, or a `match` over an enum";
+    AssociatedTypes "associated-types" Rust true "associated types" "name the type itself";
+    Generics "generics" Rust true "parameters of types" "write it for the types that are needed";
+    NamedLifetimes "named-lifetimes" Rust true "lifetimes with names" "leave the lifetime out, or return an index or a copy";
+    HigherRanked "higher-ranked" Rust true "`for<...>`" "leave it out";
+    TraitObjects "trait-objects" Rust true "trait objects" "use an enum";
+    FunctionPointers "function-pointers" Rust true "pointers to functions" "call functions by name, chosen by a `match`";
+    RawPointers "raw-pointers" Rust true "raw pointers" "use a reference or an index";
+    Closures "closures" Rust true "closures" "write a function";
+    OwnMacros "own-macros" Rust true "macros of the program's own" "write a function";
+    Unsafe "unsafe" Rust false "unsafe code" "call a safe function of the environment";
+    Async "async" Rust false "functions that can be suspended" "write an ordinary function";
+    EscapingMacros "escaping-macros" Rust false "macros that read more than the program" "write the constant into the program";
+    Crates "crates" Rust false "names of other crates" "use `core` and what the environment offers";
+
+    InlineAssembly "inline-assembly" Both false "inline assembly" "call a function of the environment";
+    ComputedGoto "computed-goto" C false "addresses of labels" "use a switch";
+    StatementExpressions "statement-expressions" C false "statements within expressions" "write a static function";
+    Attributes "attributes" Both false "attributes" "leave it out: the compiler decides";
+    Pragmas "pragmas" C false "pragmas" "leave it out: the compiler's options are the type's";
+    TypeOf "typeof" C false "typeof" "name the type";
+    Builtins "compiler-builtins" C false "the compiler's own functions" "call a function of the environment";
+    VariableArrays "variable-arrays" C false "memory of variable size on the stack" "give the array a constant length";
+    Setjmp "setjmp" C false "jumps out of functions" "return a value that says what happened";
+    NestedFunctions "nested-functions" C false "functions within functions" "move it out, in front of the function that calls it";
+    OldStyle "old-style-functions" C false "functions without a prototype" "write the types of the parameters between the parentheses, or `(void)`";
+    Variadic "variadic-functions" C false "functions with a variable number of parameters" "give it a fixed number of parameters";
+    ExternalLinkage "external-linkage" Both false "names of other files" "use what the environment offers";
+    UnknownName "unknown-name" C false "a name that is not declared" "declare it in front of its use, or look for it in the environment";
+    HiddenName "hidden-name" Both false "a name that is private to the environment" "use what the environment offers";
+    ReservedName "reserved-name" C false "a name that belongs to the compiler" "choose a name that neither begins with two underscores nor with one and a capital letter";
+    Atomics "atomics" C false "atomic types" "leave it out: a call into a domain runs on one thread";
+    ThreadLocal "thread-local" C false "thread-local variables" "leave it out, or use `static`";
+    Generic "generic-selection" C false "_Generic" "call the function that is meant";
+    Alignment "alignment" C false "alignment specifiers" "leave it out";
+    Extension "extensions" C false "an extension of the compiler's" "write it in ISO C11";
+    Locked "locked" Both false "a locked value" "copy it to where it may go; it cannot be looked at";
+    ReadOnly "read-only" Both false "a read-only member" "copy it to a variable of your own";
+    Entry "entry-point" Both false "an entry point" "define it with the parameters and the result that the environment declares";
+    Stack "stack-bound" Both false "stack beyond the type's bound" "make arrays smaller, or calls less deep";
+    Includes "includes" Both false "a file outside the program" "include files from the directories of the program only";
+    Bounds "compiler-bounds" Both false "source beyond the compiler's bounds" "make it smaller or less deep";
+    Types "types" Both false "types that do not fit" "write what ISO C11, or rustc, allows";
+    Syntax "syntax" Both false "what cannot be read" "write it in ISO C11, or in Rust's edition 2024";
 }
 
 impl std::fmt::Display for Rule {
@@ -164,6 +230,17 @@ const CHECKED: [Rule; 12] = [
     Rule::Allocation,
 ];
 
+/// What the known holes in rustc's own rules need, in one form or another (rust-lang/rust#25860, #57893, #84366,
+/// #100051 and their kin).
+const HOLES: [Rule; 6] = [
+    Rule::OwnTraits,
+    Rule::AssociatedTypes,
+    Rule::NamedLifetimes,
+    Rule::HigherRanked,
+    Rule::TraitObjects,
+    Rule::FunctionPointers,
+];
+
 /// Text in trusted source in front of a module, and which names of it the module sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
@@ -178,6 +255,10 @@ pub struct Environment {
 /// What a type lets its code say.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Elastic {
+    /// The mother language.
+    pub base: Base,
+    /// Who writes programs of the type; of Rust alone.
+    pub authors: Authors,
     /// The wall that the type wants.
     pub wall: Wall,
     /// What is known of memory.
@@ -212,13 +293,29 @@ impl Elastic {
     /// Whether code of this type may not break this rule.
     #[must_use]
     pub fn forbids(&self, rule: Rule) -> bool {
+        if !rule.of().has(self.base) {
+            return false;
+        }
         !rule.is_optional()
             || self.forbid.contains(&rule)
-            || (self.memory == Memory::Checked && CHECKED.contains(&rule))
+            || (self.base == Base::Rust && self.forbids_in_rust(rule))
+            || (self.base == Base::C && self.memory == Memory::Checked && CHECKED.contains(&rule))
             || (rule == Rule::IndirectCalls
                 && (self.forbid.contains(&Rule::Recursion) || self.bounds_loops()))
             || (rule == Rule::IndirectCalls && self.stack.is_some())
             || (rule == Rule::BackwardGoto && self.bounds_loops())
+    }
+
+    /// What a type of Rust forbids without saying it.
+    fn forbids_in_rust(&self, rule: Rule) -> bool {
+        // Reading a union is unsafe.
+        rule == Rule::Unions
+            || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
+            || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
+            || (rule == Rule::IndirectCalls
+                && [Rule::Panics, Rule::Allocation]
+                    .iter()
+                    .any(|wanted| self.forbid.contains(wanted)))
     }
 
     /// Whether loops are counted: then each way back in the text, and each call, must be seen.
@@ -238,8 +335,8 @@ impl Elastic {
 pub(crate) struct ElasticTable {
     #[serde(default)]
     wall: Option<Spanned<Wall>>,
-    #[serde(default)]
-    memory: Memory,
+    memory: Option<Spanned<Memory>>,
+    authors: Option<Spanned<Authors>>,
     #[serde(default)]
     forbid: Vec<Spanned<Rule>>,
     loops: Option<u32>,
@@ -284,14 +381,39 @@ pub(crate) fn read(
     language: Language,
     mechanisms: &Spanned<Vec<Mechanism>>,
 ) -> Result<Elastic, DocumentError> {
-    if language != Language::C {
-        let problem = format!("there is no elastic language for `{language}`");
-        let hint = "language = \"c\"; without the table [elastic] a type's language is not judged";
-        return Err(document.error(Some(span), problem, hint));
+    let base = match language {
+        Language::C => Base::C,
+        Language::Rust => Base::Rust,
+        _ => {
+            let problem = format!("there is no elastic language for `{language}`");
+            let hint = "language = \"c\" or \"rust\"; without the table [elastic] a type's language is not judged";
+            return Err(document.error(Some(span), problem, hint));
+        }
+    };
+    let wall = wall(document, base, table.wall, mechanisms)?;
+    if let (Base::C, Some(authors)) = (base, &table.authors) {
+        let problem = "`authors` is about holes in rustc";
+        return Err(document.error(Some(authors.span()), problem, "leave it out of a type of C"));
     }
-    let wall = wall(document, table.wall, mechanisms)?;
+    if let (Base::Rust, Some(memory)) = (base, &table.memory) {
+        let problem = "the memory of Rust is checked by its own rules";
+        return Err(document.error(
+            Some(memory.span()),
+            problem,
+            "leave `memory` out of a type of Rust",
+        ));
+    }
+    let memory = match (base, table.memory) {
+        (Base::Rust, _) => Memory::Checked,
+        (Base::C, memory) => memory.map(Spanned::into_inner).unwrap_or_default(),
+    };
     let mut forbid = BTreeSet::new();
     for rule in table.forbid {
+        if !rule.get_ref().of().has(base) {
+            let problem = format!("`{}` is no rule of elastic {language}", rule.get_ref());
+            let hint = "docs/elastic.md lists the rules of each language";
+            return Err(document.error(Some(rule.span()), problem, hint));
+        }
         forbid.insert(rule.into_inner());
     }
     let entries = symbols(document, table.entries)?;
@@ -307,7 +429,7 @@ pub(crate) fn read(
     };
     let closed = table.locked.first().or(table.read_only.first());
     if let Some(closed) = closed
-        && table.memory != Memory::Checked
+        && memory != Memory::Checked
     {
         let problem =
             "where memory is not checked, any pointer can look past `locked` and `read-only`";
@@ -315,8 +437,10 @@ pub(crate) fn read(
         return Err(document.error(Some(closed.span()), problem, hint));
     }
     Ok(Elastic {
+        base,
+        authors: table.authors.map(Spanned::into_inner).unwrap_or_default(),
         wall,
-        memory: table.memory,
+        memory,
         forbid,
         loops: table.loops,
         loop_depth: table.loop_depth,
@@ -337,13 +461,17 @@ pub(crate) fn read(
 
 fn wall(
     document: &Document<'_>,
+    base: Base,
     wall: Option<Spanned<Wall>>,
     mechanisms: &Spanned<Vec<Mechanism>>,
 ) -> Result<Wall, DocumentError> {
     let at = wall.as_ref().map(Spanned::span);
     let wall = wall.map(Spanned::into_inner).unwrap_or_default();
     if wall == Wall::Language {
-        let problem = "C is no wall: code in it can reach whatever its process can";
+        let problem = match base {
+            Base::C => "C is no wall: code in it can reach whatever its process can",
+            Base::Rust => "no host loads code behind the language alone",
+        };
         let hint = "language-and-window, or language-and-process";
         return Err(document.error(at, problem, hint));
     }

@@ -1,7 +1,7 @@
 //! The table `[elastic]` of module types, and the compiler's question.
 
 use mullion_trust::compile::may_compile;
-use mullion_trust::elastic::{Memory, Rule, Wall};
+use mullion_trust::elastic::{Base, Memory, Rule, Wall};
 use mullion_trust::explain::Names;
 use mullion_trust::grant::Grant;
 use mullion_trust::keynote::{Store, Work, parse_all};
@@ -68,14 +68,14 @@ fn a_table_that_promises_too_much_is_an_error() {
         "[elastic.environment]\nfile = \"e.c\"\nsha256 = \"12\"",
         "this is no SHA-256 digest",
     );
-    let rust = format!(
+    let other = format!(
         "{}mechanism = [\"window\"]\n[elastic]\n",
-        HEAD.replace("\"c\"", "\"rust\"")
+        HEAD.replace("\"c\"", "\"c++\"")
     );
     assert!(
-        parsed(&rust)
-            .expect_err("no Rust yet")
-            .contains("no elastic language for `rust`")
+        parsed(&other)
+            .expect_err("no C++")
+            .contains("no elastic language for `c++`")
     );
     let both = format!("{HEAD}mechanism = [\"window\", \"process\"]\n[elastic]\n");
     assert!(
@@ -83,6 +83,39 @@ fn a_table_that_promises_too_much_is_an_error() {
             .expect_err("two walls")
             .contains("and no other")
     );
+}
+
+#[test]
+fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
+    let rust = |table: &str| {
+        let head = HEAD.replace("\"c\"", "\"rust\"");
+        parsed(&format!(
+            "{head}mechanism = [\"window\"]\n[elastic]\n{table}"
+        ))
+    };
+    let elastic = rust("").expect("good").elastic.expect("a table");
+    assert_eq!(
+        (elastic.base, elastic.memory),
+        (Base::Rust, Memory::Checked)
+    );
+    for rule in [
+        Rule::TraitObjects,
+        Rule::FunctionPointers,
+        Rule::NamedLifetimes,
+        Rule::OwnTraits,
+    ] {
+        assert!(elastic.forbids(rule), "{rule}");
+    }
+    assert!(elastic.forbids(Rule::Unsafe) && !elastic.forbids(Rule::Goto));
+    assert!(
+        !elastic.forbids(Rule::Allocation),
+        "memory is checked by the language"
+    );
+    let trusted = rust("authors = \"trusted\"\nforbid = [\"panics\"]").expect("good");
+    let trusted = trusted.elastic.expect("a table");
+    assert!(!trusted.forbids(Rule::OwnTraits) && trusted.forbids(Rule::IndirectCalls));
+    assert!(rust("memory = \"wall\"").is_err() && rust("forbid = [\"goto\"]").is_err());
+    assert!(with("authors = \"trusted\"").is_err() && with("forbid = [\"panics\"]").is_err());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `mullion compile`: judges a program against its type's elastic language, compiles it, and signs that.
 
 mod program;
+mod rust;
 mod stack;
 mod step;
 
@@ -14,7 +15,7 @@ use anyhow::{Context as _, bail};
 use mullion_driver::Origin;
 use mullion_judge::{JudgedProgram, SourceRefusal};
 use mullion_trust::compile::may_compile;
-use mullion_trust::elastic::{Elastic, Rule};
+use mullion_trust::elastic::{Base, Elastic, Rule};
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
@@ -23,13 +24,13 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Compile C of a module type with an elastic language, and sign the record.
+/// Compile C or Rust of a module type with an elastic language, and sign the record.
 ///
 /// Asks whether the keys may have programs of that type compiled, judges the program as a whole against what the type
 /// lets it say, compiles what was judged, and signs IMAGE.record. A program that is refused is not compiled.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program's files: one translation unit together.
+    /// The program's files: of C, one translation unit together; of Rust, the crate's root.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// The module type's file.
@@ -201,6 +202,9 @@ impl Args {
         module_type: &ModuleType,
         elastic: &Elastic,
     ) -> anyhow::Result<Result<Built, Refused>> {
+        if elastic.base == Base::Rust {
+            return self.build_rust(module_type, elastic);
+        }
         let scratch = tempfile::tempdir()?;
         let program = program::Program {
             scratch: scratch.path(),
@@ -233,6 +237,33 @@ impl Args {
         }
         let files = source.files.keys().map(PathBuf::from).collect();
         self.compiled(module_type, elastic, &program, (&judged, files), text)
+    }
+
+    fn build_rust(
+        &self,
+        module_type: &ModuleType,
+        elastic: &Elastic,
+    ) -> anyhow::Result<Result<Built, Refused>> {
+        let [file] = &self.files[..] else {
+            bail!("a program in Rust is named by its root: other files are its modules");
+        };
+        if !self.include.is_empty() || !self.define.is_empty() || self.text.is_some() {
+            bail!("-I, -D and --text are for programs in C");
+        }
+        let scratch = tempfile::tempdir()?;
+        let program = rust::Crate {
+            scratch: scratch.path(),
+            file,
+            protection: in_abi(module_type.protection).name(),
+        };
+        Ok(match program.judge(elastic, self.check)? {
+            Err(refusals) => Err(tell(module_type, &refusals)),
+            Ok(_) if self.check => Ok(Built::default()),
+            Ok(judged) => match program.link(elastic, &judged, &module_type.imports)? {
+                Ok(built) => Ok(built),
+                Err(refusal) => Err(tell(module_type, &[refusal])),
+            },
+        })
     }
 
     fn compiled(
@@ -283,6 +314,17 @@ pub(super) fn check(
     let elastic = module_type.elastic.as_ref();
     let elastic = elastic.context("the type has no elastic language")?;
     let scratch = tempfile::tempdir()?;
+    if elastic.base == Base::Rust {
+        let [file] = files else {
+            bail!("a program in Rust is named by its root");
+        };
+        let program = rust::Crate {
+            scratch: scratch.path(),
+            file,
+            protection: in_abi(module_type.protection).name(),
+        };
+        return Ok(program.judge(elastic, true)?.err().unwrap_or_default());
+    }
     let program = program::Program {
         scratch: scratch.path(),
         files,

@@ -58,20 +58,7 @@ impl Program<'_> {
         let mut source = ProgramSource::default();
         let macros = self.scratch.join("macros.h");
         std::fs::write(&macros, "")?;
-        if let Some(environment) = &elastic.environment {
-            let path = environment
-                .path
-                .canonicalize()
-                .with_context(|| environment.path.display().to_string())?;
-            let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-            let digest = Sha256Digest::of(&bytes);
-            if digest != environment.digest {
-                bail!(
-                    "{} is not the environment that the type names: its SHA-256 is {digest}, and the type says {}",
-                    path.display(),
-                    environment.digest
-                );
-            }
+        if let Some(path) = environment(elastic)? {
             source.environment = self.environment(&path, &macros)?;
         }
         let roots = self.roots()?;
@@ -331,6 +318,27 @@ impl Program<'_> {
             image: None,
         }
     }
+}
+
+/// The environment's file, which must be the one that the type names.
+pub(super) fn environment(elastic: &Elastic) -> anyhow::Result<Option<PathBuf>> {
+    let Some(environment) = &elastic.environment else {
+        return Ok(None);
+    };
+    let path = environment
+        .path
+        .canonicalize()
+        .with_context(|| environment.path.display().to_string())?;
+    let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let digest = Sha256Digest::of(&bytes);
+    if digest != environment.digest {
+        bail!(
+            "{} is not the environment that the type names: its SHA-256 is {digest}, and the type says {}",
+            path.display(),
+            environment.digest
+        );
+    }
+    Ok(Some(path))
 }
 
 /// What stands behind the target of make's rules.

@@ -1,11 +1,15 @@
 //! How much stack a call takes at most: the compiler's own frames, along the longest way through its graph of calls.
+//! gcc writes that graph down. Of Rust the frames and calls are read from the assembler text that is assembled.
 
 use mullion_judge::JudgedProgram;
 use mullion_trust::elastic::Elastic;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions that gcc calls by itself, with room for their frames.
-const LEAVES: [(&str, u64); 4] = [
+/// Functions that compilers call by themselves, with room for their frames.
+const LEAVES: [(&str, u64); 6] = [
+    // It ends the domain, as a stack that is at its end would.
+    ("abort", 0),
+    ("bcmp", 256),
     ("memcpy", 256),
     ("memset", 256),
     ("memmove", 256),
@@ -22,33 +26,118 @@ pub(super) fn bound(
     judged: &JudgedProgram,
     imports: &[String],
 ) -> Result<u64, String> {
-    let graph = Graph::read(graph)?;
-    let mut deepest = 0;
-    for entry in &elastic.entries {
-        let mut path = Vec::new();
-        deepest = deepest.max(graph.depth(
-            entry,
-            elastic,
-            judged,
-            imports,
-            &mut path,
-            &mut BTreeMap::new(),
-        )?);
+    Graph::read(graph)?.bound(elastic, judged, imports)
+}
+
+/// The same of Rust, from the assembler text of every crate that is linked.
+///
+/// # Errors
+/// As above. Nothing checks the depth of a circle of calls, so each is an error.
+pub(super) fn bound_of_text(
+    texts: &[String],
+    elastic: &Elastic,
+    imports: &[String],
+) -> Result<u64, String> {
+    let mut graph = Graph {
+        frames: BTreeMap::new(),
+        calls: BTreeMap::new(),
+        unknown: BTreeMap::new(),
+    };
+    for text in texts {
+        graph.read_text(text);
     }
-    Ok(deepest)
+    let judged = JudgedProgram {
+        text: String::new(),
+        loops: 0,
+        functions: Vec::new(),
+    };
+    graph.bound(elastic, &judged, imports)
 }
 
 struct Graph<'a> {
     /// Bytes of the frames of functions that were compiled.
     frames: BTreeMap<&'a str, u64>,
     calls: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Functions whose frame or calls no text says, and why.
+    unknown: BTreeMap<&'a str, &'static str>,
 }
 
 impl<'a> Graph<'a> {
+    fn bound(
+        &self,
+        elastic: &'a Elastic,
+        judged: &JudgedProgram,
+        imports: &[String],
+    ) -> Result<u64, String> {
+        let mut deepest = 0;
+        for entry in &elastic.entries {
+            let (mut path, mut known) = (Vec::new(), BTreeMap::new());
+            let depth = self.depth(entry, elastic, judged, imports, &mut path, &mut known)?;
+            deepest = deepest.max(depth);
+        }
+        Ok(deepest)
+    }
+
+    /// Adds the functions of an assembler text in LLVM's form. Everything that a function pushes or takes is counted
+    /// as if it were never given back before the end.
+    fn read_text(&mut self, text: &'a str) {
+        let mut at: Option<&'a str> = None;
+        let mut functions = BTreeSet::new();
+        for line in text.lines() {
+            if let Some(label) = line
+                .strip_suffix(':')
+                .or_else(|| line.split_once(":\t").map(|(label, _)| label))
+                && functions.contains(label)
+            {
+                at = Some(label);
+                // The return address.
+                self.frames.insert(label, 8);
+                continue;
+            }
+            let Some(rest) = line.strip_prefix('\t') else {
+                continue;
+            };
+            let (word, operands) = rest.split_once('\t').unwrap_or((rest, ""));
+            match word {
+                ".type" => {
+                    if let Some(name) = operands.strip_suffix(",@function") {
+                        functions.insert(name);
+                    }
+                }
+                ".set" => {
+                    if let Some((name, to)) = operands.split_once(", ") {
+                        self.frames.entry(name).or_insert(0);
+                        self.calls.entry(name).or_default().insert(to);
+                    }
+                }
+                _ => {}
+            }
+            let Some(function) = at.filter(|_| !word.starts_with('.')) else {
+                continue;
+            };
+            if let Some(to) = target(word, operands) {
+                match to.starts_with('*') {
+                    true if word.starts_with("call") => {
+                        self.unknown.insert(function, "which calls by a pointer");
+                    }
+                    // A table of a `match`.
+                    true => {}
+                    false => drop(self.calls.entry(function).or_default().insert(to)),
+                }
+                continue;
+            }
+            match taken(word, operands) {
+                Some(bytes) => *self.frames.entry(function).or_default() += bytes,
+                None => drop(self.unknown.insert(function, "whose frame has no bound")),
+            }
+        }
+    }
+
     fn read(text: &'a str) -> Result<Self, String> {
         let mut graph = Graph {
             frames: BTreeMap::new(),
             calls: BTreeMap::new(),
+            unknown: BTreeMap::new(),
         };
         for line in text.lines() {
             let quoted: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
@@ -101,6 +190,11 @@ impl<'a> Graph<'a> {
                 )),
             };
         }
+        if let Some(why) = self.unknown.get(name) {
+            let listed = elastic.known_stack.get(name).copied();
+            return listed
+                .ok_or_else(|| format!("`{name}`, {why}; the type can say it in `known-stack`"));
+        }
         let Some(frame) = self.frames.get(name) else {
             let listed = elastic.known_stack.get(name).copied();
             let leaf = LEAVES
@@ -124,7 +218,104 @@ impl<'a> Graph<'a> {
     }
 }
 
+/// Where an instruction goes beyond its function.
+fn target<'a>(word: &str, operands: &'a str) -> Option<&'a str> {
+    let goes = word.starts_with("call") || word.starts_with('j');
+    let to = operands
+        .split(['@', '\t', ' ', '#'])
+        .next()
+        .unwrap_or_default();
+    (goes && !to.starts_with(".L") && !to.is_empty()).then_some(to)
+}
+
+/// Bytes that an instruction takes of the stack; `None`: nobody knows.
+fn taken(word: &str, operands: &str) -> Option<u64> {
+    let operands = operands
+        .split(['\t', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_end();
+    let number = |text: &str| {
+        text.strip_prefix('$')
+            .and_then(|text| text.parse::<i64>().ok())
+    };
+    match word {
+        _ if word.starts_with("push") => Some(8),
+        "subq" | "addq" | "andq" if operands.ends_with(", %rsp") => {
+            let amount = number(operands.split(',').next()?)?;
+            Some(match word {
+                "subq" => amount.unsigned_abs(),
+                // Given back, or taken by the way of a negative number.
+                "addq" => amount.min(0).unsigned_abs(),
+                _ => amount.unsigned_abs(),
+            })
+        }
+        "leaq" if operands.ends_with(", %rsp") => {
+            let (offset, base) = operands.strip_suffix(", %rsp")?.split_once('(')?;
+            let offset: i64 = if offset.is_empty() {
+                0
+            } else {
+                offset.parse().ok()?
+            };
+            match base {
+                "%rsp)" => Some(offset.min(0).unsigned_abs()),
+                "%rbp)" => Some(0),
+                _ => None,
+            }
+        }
+        "movq" if operands == "%rbp, %rsp" => Some(0),
+        _ if operands.ends_with(", %rsp")
+            && !word.starts_with("cmp")
+            && !word.starts_with("test") =>
+        {
+            None
+        }
+        _ => Some(0),
+    }
+}
+
 /// The function's name: static ones have their file's name in front.
 fn plain(title: &str) -> &str {
     title.rsplit(':').next().unwrap_or(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(text: &str) -> Result<u64, String> {
+        let elastic = Elastic {
+            entries: vec!["entry".to_owned()],
+            ..Elastic::default()
+        };
+        bound_of_text(&[text.to_owned()], &elastic, &["host".to_owned()])
+    }
+
+    const LEAF: &str =
+        "\t.type\tleaf,@function\nleaf:\n\tsubq\t$24, %rsp\n\taddq\t$24, %rsp\n\tretq\n";
+
+    #[test]
+    fn frames_along_the_deepest_way_are_added_up() {
+        let entry = "\t.type\tentry,@function\nentry:\n\tpushq\t%rbx\n\tcallq\tleaf\n\tcallq\thost@PLT\n.LBB0_1:\n\tje\t.LBB0_1\n\tpopq\t%rbx\n\tretq\n";
+        assert_eq!(bound(&format!("{LEAF}{entry}")), Ok(8 + 8 + 8 + 24));
+        let tail = "\t.type\tentry,@function\nentry:\n\tjmp\tleaf\n";
+        assert_eq!(bound(&format!("{LEAF}{tail}")), Ok(8 + 8 + 24));
+        let aligned = "\t.type\tentry,@function\nentry:\n\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n\tandq\t$-32, %rsp\n\tleaq\t-8(%rbp), %rsp\n";
+        assert_eq!(bound(aligned), Ok(8 + 8 + 32));
+    }
+
+    #[test]
+    fn what_has_no_bound_is_an_error() {
+        let entry = |text: &str| format!("\t.type\tentry,@function\nentry:\n{text}");
+        for (text, why) in [
+            ("\tcallq\t*%rax\n", "calls by a pointer"),
+            ("\tsubq\t%rax, %rsp\n", "no bound"),
+            ("\tcallq\tentry\n", "comes to itself again"),
+            ("\tcallq\tnowhere\n", "not known"),
+            ("\tmovq\t%rdi, %rsp\n", "no bound"),
+        ] {
+            let said = bound(&entry(text)).expect_err(text);
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
 }

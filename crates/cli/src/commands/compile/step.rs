@@ -2,7 +2,7 @@
 //! success is a refusal.
 
 use anyhow::Context as _;
-use mullion_driver::{Arguments, Language};
+use mullion_driver::{Arguments, Language, rust};
 use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use mullion_trust::ModuleType;
 use mullion_trust::elastic::Rule;
@@ -26,7 +26,7 @@ const FILE: u64 = 64 << 20;
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct StepArgs {
-    /// `judge IN OUT`, or `cc` and its arguments.
+    /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust` and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<OsString>,
 }
@@ -60,6 +60,22 @@ impl StepArgs {
             Some((word, rest)) if word == "cc" => {
                 let compiled = mullion_driver::compile(Language::C, &Arguments::parse(rest)?)?;
                 Ok(ExitCode::from(compiled.code))
+            }
+            Some((word, [exports, rest @ ..])) if word == "rustc" => {
+                let exports = exports.to_string_lossy();
+                let exports = exports.split(',').filter(|name| !name.is_empty());
+                let elastic = rust::elastic::Elastic {
+                    compiler: None,
+                    exports: exports.map(str::to_owned).collect(),
+                };
+                Ok(rust::elastic::rustc(elastic, rest)?.into())
+            }
+            Some((word, [compiler, rest @ ..])) if word == "judge-rust" => {
+                let elastic = rust::elastic::Elastic {
+                    compiler: Some(compiler.into()),
+                    exports: Vec::new(),
+                };
+                Ok(rust::elastic::rustc(elastic, rest)?.into())
             }
             Some((word, [from, to])) if word == "judge" => {
                 let told: Told = serde_json::from_slice(&std::fs::read(from)?)?;
@@ -97,7 +113,7 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
         .arg("--")
         .args(words)
         .env_clear();
-    for name in ["HOME", "XDG_CACHE_HOME"] {
+    for name in ["HOME", "XDG_CACHE_HOME", "RUSTUP_HOME", "MULLION_RUST"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -105,7 +121,9 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("LC_ALL", "C")
-        .env("TMPDIR", directory);
+        .env("TMPDIR", directory)
+        // Where the judge of Rust finds what is forbidden.
+        .env("MULLION_JUDGE", directory);
     command.current_dir(directory).process_group(0);
     command
         .stdin(Stdio::null())
@@ -135,9 +153,10 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
     let text = String::from_utf8_lossy(&text).into_owned();
     Ok(match status.code() {
         Some(0) => Outcome::Done,
-        // gcc tells of a crash of its parts by an exit status.
+        // gcc tells of a crash of its parts by an exit status, and rustc of its own.
         Some(code)
             if code < 128
+                && code != 101
                 && !text.contains("internal compiler error")
                 && !text.contains("Killed signal") =>
         {

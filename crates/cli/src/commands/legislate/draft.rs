@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use mullion_trust::ModuleType;
+use mullion_trust::elastic::Base;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,6 +97,13 @@ impl Draft {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let known = ModuleType::parse(&text, path)?;
+        if known
+            .elastic
+            .as_ref()
+            .is_some_and(|elastic| elastic.base != Base::C)
+        {
+            bail!("{}: the page is for types of C", path.display());
+        }
         let mut draft: Draft = toml::from_str(&text).with_context(|| path.display().to_string())?;
         if let (Some(environment), Some(elastic)) = (&mut draft.elastic.environment, known.elastic)
             && let Some(found) = elastic.environment

@@ -8,12 +8,12 @@ mod server;
 mod words;
 
 use super::compile;
-use crate::output::{file, outln};
+use crate::output::{file, outln, sayln};
 use anyhow::{Context as _, bail};
 use draft::Draft;
 use mullion_judge::SourceRefusal;
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{Elastic, Memory, Rule};
+use mullion_trust::elastic::{Base, Elastic, Memory, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -67,6 +67,14 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut types = Vec::new();
         for path in &self.files {
+            let known = ModuleType::read(path)?;
+            if known.elastic.is_some_and(|elastic| elastic.base != Base::C) {
+                sayln!(
+                    "mullion: {}: left out, since the page is for types of C",
+                    path.display()
+                );
+                continue;
+            }
             types.push(Draft::read(path)?);
         }
         types.push(Draft::blank());
@@ -100,7 +108,8 @@ impl Office {
                 "checked": checked().forbids(*rule),
             }))
         });
-        let always = Rule::ALL.iter().filter(|rule| !rule.is_optional());
+        let of_c = |rule: &&Rule| !rule.is_optional() && rule.of().has(Base::C);
+        let always = Rule::ALL.iter().filter(of_c);
         json!({
             "types": self.types,
             "rules": rules.collect::<Vec<_>>(),

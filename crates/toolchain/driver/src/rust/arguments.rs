@@ -34,6 +34,17 @@ pub(super) struct Arguments {
     pub(super) keep: Option<PathBuf>,
     /// Whether our help was asked for.
     pub(super) help: bool,
+    /// What is different for a crate of an elastic language.
+    pub(super) elastic: Option<Elastic>,
+}
+
+/// What is different for a crate of an elastic language.
+#[derive(Clone, Debug, Default)]
+pub struct Elastic {
+    /// rustc with a judge in it; otherwise the toolchain's own.
+    pub compiler: Option<PathBuf>,
+    /// The functions that the image exports, and no others.
+    pub exports: Vec<String>,
 }
 
 /// Options of rustc whose value is the next argument.
@@ -107,6 +118,7 @@ impl Arguments {
             },
             keep: None,
             help: false,
+            elastic: None,
         };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {

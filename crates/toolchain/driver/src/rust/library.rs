@@ -11,9 +11,10 @@
 
 use super::toolchain::Toolchain;
 use super::{CODE, TARGET, object};
-use crate::sysroot::{directory_of, lock};
+use crate::sysroot::{directory_of, entries, lock};
 use crate::{DriverError, tools};
 use mullion_rewriter::Options;
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -55,6 +56,37 @@ impl Library {
     /// What rustc is given as its sysroot.
     pub(super) fn sysroot(&self) -> &Path {
         &self.directory
+    }
+
+    /// A library without `std`, and without what it brings: names of it do not resolve.
+    pub(super) fn without_std(&self) -> Result<PathBuf, DriverError> {
+        let whole = self.sysroot();
+        let place = whole.parent().unwrap_or(whole);
+        let mut name = OsString::from("elastic-");
+        name.push(whole.file_name().unwrap_or_default());
+        let small = place.join(name);
+        if small.is_dir() {
+            return Ok(small);
+        }
+        let _guard = lock(place)?;
+        if small.is_dir() {
+            return Ok(small);
+        }
+        let inner = Path::new("lib/rustlib").join(TARGET).join("lib");
+        let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+        let to = work.path().join(&inner);
+        fs::create_dir_all(&to).map_err(|cause| DriverError::io(&to, cause))?;
+        for file in entries(&whole.join(inner))? {
+            let name = file.file_name().unwrap_or_default();
+            let text = name.to_string_lossy();
+            let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
+            if parts.iter().any(|part| text.starts_with(part)) {
+                fs::hard_link(&file, to.join(name))
+                    .map_err(|cause| DriverError::io(&file, cause))?;
+            }
+        }
+        tools::publish(work, &small)?;
+        Ok(small)
     }
 }
 
@@ -130,7 +162,7 @@ fn build(toolchain: &Toolchain, place: &Path, common: &Path) -> Result<(), Drive
     tools::step(&mut command)?;
     let finished = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
     let made = work.path().join("target").join(TARGET).join("release/deps");
-    for file in crate::sysroot::entries(&made)? {
+    for file in entries(&made)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let wanted = name.ends_with(".rlib") || name.ends_with(".s");
         if wanted && !name.starts_with("libsysroot-") && !name.starts_with("sysroot-") {

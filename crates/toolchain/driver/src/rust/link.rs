@@ -116,7 +116,7 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, DriverE
         let functions = functions(objects)?;
         let text = fs::read_to_string(script).map_err(|cause| DriverError::io(script, cause))?;
         let names: Vec<&str> = listed(&text)
-            .filter(|name| functions.contains(*name))
+            .filter(|name| functions.contains(*name) && is_exported(name))
             .collect();
         if let Some(name) = names.iter().find(|name| name.len() > LONGEST_EXPORT) {
             return Err(DriverError::Refused {
@@ -189,6 +189,14 @@ fn options() -> Result<Options, DriverError> {
         base: crate::arguments::base_from_environment()?,
         count: count_from_environment(),
     })
+}
+
+/// Whether the image is to export a function: without a list, all that rustc does.
+fn is_exported(name: &str) -> bool {
+    let Ok(listed) = std::env::var(super::EXPORTS) else {
+        return true;
+    };
+    listed.split(',').any(|listed| listed == name)
 }
 
 /// The names that a version script makes global.

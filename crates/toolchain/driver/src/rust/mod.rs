@@ -18,6 +18,7 @@
 
 mod arguments;
 mod cargo;
+pub mod elastic;
 mod impossible;
 mod library;
 mod link;
@@ -30,6 +31,7 @@ mod wrapper;
 
 pub use cargo::cargo;
 pub use link::link;
+pub(crate) use object::assemble;
 pub use toolchain::Toolchain;
 pub use wrapper::{rustc, wrapped};
 
@@ -85,3 +87,6 @@ const NARROWED: &str = "-Ctarget-feature=-avx512f,-avxvnni,-fma4,-xop,-tbm";
 
 /// Hands the crate's assembler text from the wrapper to the linker.
 const TEXT: &str = "MULLION_RUST_TEXT";
+
+/// Names an elastic program's exports to the linker.
+const EXPORTS: &str = "MULLION_RUST_EXPORTS";

@@ -52,11 +52,40 @@ impl Toolchain {
         self.directory.join("lib/rustlib/src/rust/library")
     }
 
+    /// Where the compiler's own libraries lie.
+    pub(super) fn libraries(&self) -> PathBuf {
+        self.directory.join("lib")
+    }
+
+    /// The back end of its LLVM as a program, if the component `llvm-tools` is installed.
+    pub(crate) fn llc(&self) -> PathBuf {
+        self.libraries()
+            .join("rustlib/x86_64-unknown-linux-gnu/bin/llc")
+    }
+
+    /// Whether programs can be made of the compiler's own libraries (`rustc-dev`).
+    pub(super) fn has_its_own_libraries(&self) -> bool {
+        let place = self
+            .libraries()
+            .join("rustlib/x86_64-unknown-linux-gnu/lib");
+        let files = crate::sysroot::entries(&place).unwrap_or_default();
+        files.iter().any(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("librustc_middle-")
+        })
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// What it says of its version.
     ///
     /// # Errors
     /// It does not start, or its LLVM cannot keep the registers free.
-    pub(super) fn version(&self) -> Result<String, DriverError> {
+    pub fn version(&self) -> Result<String, DriverError> {
         let said = tools::step(Command::new(self.rustc()).arg("-vV"))?;
         let said = String::from_utf8_lossy(&said).into_owned();
         let llvm = said

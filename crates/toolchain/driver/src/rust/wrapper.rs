@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::library::Library;
 use super::toolchain::Toolchain;
-use super::{CODE, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use super::{CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
 use crate::tools::{self, Tools};
 use crate::{DriverError, sysroot::Sysroot};
 use std::ffi::{OsStr, OsString};
@@ -59,12 +59,18 @@ pub fn wrapped(arguments: &[OsString]) -> Result<u8, DriverError> {
     Ok(code(status))
 }
 
-fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8, DriverError> {
+pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8, DriverError> {
     let library = Library::prepare(toolchain, &arguments.options)?;
-    let mut command = Command::new(toolchain.rustc());
+    let elastic = arguments.elastic.as_ref();
+    let compiler = elastic.and_then(|elastic| elastic.compiler.clone());
+    let mut command = Command::new(compiler.unwrap_or_else(|| toolchain.rustc()));
     command.args(&arguments.forwarded);
     command.args(["--target", TARGET, "--sysroot"]);
-    command.arg(library.sysroot()).args(CODE);
+    match elastic {
+        None => command.arg(library.sysroot()),
+        Some(_) => command.arg(library.without_std()?),
+    };
+    command.args(CODE);
     if arguments.names_processor {
         command.arg(NARROWED);
     }
@@ -100,6 +106,9 @@ fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8, DriverErr
     command.arg(linker);
     command.args(["-Clinker-flavor=gcc", "-Clink-self-contained=no"]);
     command.env(TEXT, &text);
+    if let Some(elastic) = elastic {
+        command.env(EXPORTS, elastic.exports.join(","));
+    }
     crate::assembler::hand_on(&mut command, options, arguments.keep.as_deref());
     let status = run(&mut command)?;
     if !status.success() {

@@ -1,0 +1,86 @@
+//! Ways back: within a function, and among functions.
+
+use rustc_data_structures::fx::FxHashSet;
+use rustc_index::bit_set::DenseBitSet;
+use rustc_middle::mir::{BasicBlock, Body};
+use std::collections::BTreeMap;
+
+/// The component of each node.
+pub fn components(next: &[Vec<usize>]) -> Vec<usize> {
+    const NONE: usize = usize::MAX;
+    let count = next.len();
+    let (mut index, mut low, mut component) =
+        (vec![NONE; count], vec![0; count], vec![NONE; count]);
+    let (mut stack, mut clock, mut found) = (Vec::new(), 0, 0);
+    for root in 0..count {
+        if index[root] != NONE {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((at, edge)) = work.pop() {
+            if edge == 0 {
+                index[at] = clock;
+                low[at] = clock;
+                clock += 1;
+                stack.push(at);
+            }
+            if let Some(&to) = next[at].get(edge) {
+                work.push((at, edge + 1));
+                if index[to] == NONE {
+                    work.push((to, 0));
+                } else if component[to] == NONE {
+                    low[at] = low[at].min(index[to]);
+                }
+                continue;
+            }
+            if low[at] == index[at] {
+                while let Some(top) = stack.pop() {
+                    component[top] = found;
+                    if top == at {
+                        break;
+                    }
+                }
+                found += 1;
+            }
+            if let Some((parent, _)) = work.last() {
+                low[*parent] = low[*parent].min(low[at]);
+            }
+        }
+    }
+    component
+}
+
+/// How many loops a function has, and how many stand around each of its blocks.
+pub fn nests(
+    body: &Body<'_>,
+    reached: &DenseBitSet<BasicBlock>,
+) -> (u32, BTreeMap<BasicBlock, u32>) {
+    let before = body.basic_blocks.predecessors();
+    let dominators = body.basic_blocks.dominators();
+    // Blocks by the head of the loop that they belong to.
+    let mut heads: BTreeMap<BasicBlock, FxHashSet<BasicBlock>> = BTreeMap::new();
+    for (from, data) in body.basic_blocks.iter_enumerated() {
+        if !reached.contains(from) {
+            continue;
+        }
+        for to in data.terminator().successors() {
+            if reached.contains(to) && dominators.dominates(to, from) {
+                let inside = heads.entry(to).or_default();
+                inside.insert(to);
+                let mut left = vec![from];
+                while let Some(at) = left.pop() {
+                    if reached.contains(at) && inside.insert(at) {
+                        left.extend(before[at].iter().copied());
+                    }
+                }
+            }
+        }
+    }
+    let mut depths = BTreeMap::new();
+    for inside in heads.values() {
+        for block in inside {
+            *depths.entry(*block).or_insert(0) += 1;
+        }
+    }
+    (u32::try_from(heads.len()).unwrap_or(u32::MAX), depths)
+}

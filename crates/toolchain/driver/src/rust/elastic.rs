@@ -1,0 +1,110 @@
+//! What `mullion compile` needs for elastic Rust: a rustc with a judge in it, and a library without `std`.
+//!
+//! ```text
+//! CACHE/rust/KEY/elastic-read-write-call/     core, alloc and what they are made of
+//! CACHE/rust/judge-KEY/judge                  the judge, made of the compiler's own libraries (rustc-dev)
+//! ```
+//!
+//! The judge is rustc for the crate that it judges: what it looks at is what it makes code of. Its sources are those
+//! of the crate `mullion-judge`; here they are only compiled.
+
+use super::arguments::Arguments;
+pub use super::arguments::Elastic;
+use super::library::Library;
+use super::toolchain::Toolchain;
+use super::{RELEASE, wrapper};
+use crate::sysroot::{entries, lock};
+use crate::{DriverError, tools};
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Compiles a crate of an elastic language; the compiler's exit status.
+///
+/// # Errors
+/// As of [`super::rustc`].
+pub fn rustc(elastic: Elastic, arguments: &[OsString]) -> Result<u8, DriverError> {
+    let mut arguments = Arguments::parse(arguments)?;
+    arguments.elastic = Some(elastic);
+    wrapper::compile(&Toolchain::find()?, &arguments)
+}
+
+/// The assembler text of the library without `std`, as rustc has written it.
+///
+/// # Errors
+/// As of [`super::rustc`].
+pub fn texts(protection: &str) -> Result<Vec<PathBuf>, DriverError> {
+    let option = OsString::from(format!("--mullion-protection={protection}"));
+    let options = Arguments::parse(&[option])?.options;
+    let library = Library::prepare(&Toolchain::find()?, &options)?;
+    let common = library.sysroot().with_file_name("common");
+    let mut found = entries(&common)?;
+    found.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let parts = ["core-", "alloc-", "compiler_builtins-"];
+        name.ends_with(".s") && parts.iter().any(|part| name.starts_with(part))
+    });
+    Ok(found)
+}
+
+/// A rustc with a judge in it, made of these files (names and texts) when first asked for.
+///
+/// # Errors
+/// The toolchain has no `rustc-dev`; the message says how to get it.
+pub fn judge(sources: &[(&str, &str)]) -> Result<PathBuf, DriverError> {
+    let toolchain = Toolchain::find()?;
+    let mut hash = DefaultHasher::new();
+    sources.hash(&mut hash);
+    toolchain.version()?.hash(&mut hash);
+    toolchain.rustc().hash(&mut hash);
+    let cache = mullion_fetch::cache_directory()?.join("rust");
+    fs::create_dir_all(&cache).map_err(|cause| DriverError::io(&cache, cause))?;
+    let place = cache.join(format!("judge-{:016x}", hash.finish()));
+    let judge = place.join("judge");
+    if !toolchain.has_its_own_libraries() {
+        return Err(DriverError::NoRustDev { release: RELEASE });
+    }
+    if judge.is_file() {
+        return Ok(judge);
+    }
+    let _guard = lock(&cache)?;
+    if judge.is_file() {
+        return Ok(judge);
+    }
+    let work = tempfile::tempdir_in(&cache).map_err(|cause| DriverError::io(&cache, cause))?;
+    for (name, text) in sources {
+        let file = work.path().join(name);
+        fs::write(&file, text).map_err(|cause| DriverError::io(&file, cause))?;
+    }
+    let libraries = toolchain.libraries();
+    let (mut native, mut found) = (
+        OsString::from("-Lnative="),
+        OsString::from("-Clink-arg=-Wl,-rpath,"),
+    );
+    native.push(&libraries);
+    found.push(&libraries);
+    let mut command = Command::new(toolchain.rustc());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO") || text.starts_with("RUST") {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .current_dir(work.path())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args([
+            "--edition=2024",
+            "--crate-name=judge",
+            "-Copt-level=1",
+            "main.rs",
+            "-o",
+            "judge",
+        ])
+        .args([native, found]);
+    tools::step(&mut command)?;
+    tools::publish(work, &place)?;
+    Ok(judge)
+}
