@@ -56,7 +56,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Load(#[from] LoadError),
     #[error("{0}")]
-    Heap(#[from] crate::heap::HeapError),
+    Heap(#[from] mullion_bridge::HeapError),
     #[error("{0}")]
     Grant(#[from] mullion_word_runtime::GrantError),
     #[error("no memory for SQLite's table: {0}")]

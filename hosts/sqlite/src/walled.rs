@@ -12,9 +12,9 @@
 //! where that is much, granted in its place. What it hands over is read with its own rights.
 
 use crate::api::host;
-use crate::heap::{Heap, HeapError};
 use crate::statements::Statement;
 use crate::table::Offered;
+use mullion_bridge::{Heap, HeapError};
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::Access;
