@@ -118,6 +118,7 @@ handles! {
     Reply: reply;
     Dict: dict;
     Iterator: iterator;
+    Cursor: cursor;
     Io: io;
     Digest: digest;
 }
@@ -294,7 +295,12 @@ fn lists() -> impl std::iter::Iterator<Item = (&'static str, usize)> {
         crate::timers::ALL,
         crate::types::ALL,
     ];
-    let more = [crate::types::FORWARDED, crate::memory::ALL];
+    let more = [
+        crate::types::FORWARDED,
+        crate::memory::ALL,
+        crate::scan::ALL,
+        crate::scan::FORWARDED,
+    ];
     let all = lists.into_iter().chain(more).flatten();
     all.map(|(name, at)| (*name, *at as usize))
 }
@@ -325,7 +331,11 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     if name == GET_API {
         return Some(get_api as *const () as usize);
     }
-    offered().get(name).copied().or_else(|| {
+    if name == "__errno_location" {
+        return Some(crate::frame::errno_location as *const () as usize);
+    }
+    let ours = crate::format::of_c_library(name);
+    ours.or(offered().get(name).copied()).or_else(|| {
         let name = CString::new(name).ok()?;
         // SAFETY: the name ends with a zero.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -333,8 +343,10 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     })
 }
 
-/// What every module may call.
+/// Where a module begins.
 pub(crate) const GET_API: &str = "RedisModule_GetApi";
+/// What every module may call.
+pub(crate) const ALWAYS: &[&str] = &[GET_API, "__errno_location"];
 
 /// Answers a name with an address. What is not offered has Redis's own: a call is refused, and told by name.
 pub(crate) extern "C" fn get_api(name: u64, to: u64) -> c_int {

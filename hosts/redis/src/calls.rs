@@ -133,7 +133,7 @@ impl Arguments {
 fn may_run(frame: &Frame, name: &CString) -> Answer<()> {
     let wanted = name.to_string_lossy().to_uppercase();
     let commands = &frame.walled.commands;
-    match commands.contains("*") || commands.contains(&wanted) {
+    match commands.contains("ALL") || commands.contains(&wanted) {
         true => Ok(()),
         false => refused(format!(
             "the command {wanted}, which `commands = [\"{wanted}\"]` in [group] of its policy would allow"
@@ -147,6 +147,7 @@ fn run(frame: &Frame, function: &str, context: u64, name: u64, format: u64, word
     let context = frame.context(context)?;
     let name = frame.walled.module.c_string(name)?;
     may_run(frame, &name)?;
+    frame.changes()?;
     frame.write_back(None);
     let arguments = Arguments::read(frame, format, Words(words))?;
     // SAFETY: this is the function's type.

@@ -155,21 +155,22 @@ impl Described {
     }
 
     /// Registers with Redis, or has this life take over what an earlier one has registered under this name.
-    fn register(&self, frame: &Frame, key: &str, register: impl FnOnce(Function) -> c_int) -> c_int {
+    fn register(&self, frame: &Frame, key: &str, register: impl FnOnce(Option<Function>) -> c_int) -> c_int {
         let walled = frame.walled;
         if let Some(at) = walled.registered.borrow().get(key) {
             // SAFETY: commands stay, and keys of different kinds begin with different words.
             let command = unsafe { &*(*at as *const Command) };
             let is_new = command.function.get() == NOBODY;
             if is_new {
-                command.function.set(self.function);
+                command.function.set(self.function.max(NOBODY));
             }
             return if is_new { OK } else { ERR };
         }
         let Some((function, at)) = reserve(walled, self.function.max(NOBODY)) else {
             return ERR;
         };
-        let code = register(function);
+        // A command with subcommands has no function.
+        let code = register((self.function != 0).then_some(function));
         if code == OK {
             let mut registered = walled.registered.borrow_mut();
             registered.insert(key.to_owned(), at);
@@ -212,7 +213,7 @@ extern "C" fn create(
         let described = Described::read(frame, name, function, flags, [first, last, step])?;
         let key = key_of(&described.name);
         Ok(described.register(frame, &key, |function| {
-            let create = host!(CreateCommand: fn(usize, *const c_char, Function, *const c_char,
+            let create = host!(CreateCommand: fn(usize, *const c_char, Option<Function>, *const c_char,
                 c_int, c_int, c_int) -> c_int);
             let (name, flags) = (described.name.as_ptr(), described.flags.as_ptr());
             let [first, last, step] = described.keys;
@@ -253,7 +254,7 @@ extern "C" fn create_subcommand(
         let described = Described::read(frame, name, function, flags, [first, last, step])?;
         let name = described.name.to_string_lossy().to_lowercase();
         Ok(described.register(frame, &format!("{key}|{name}"), |function| {
-            let create = host!(CreateSubcommand: fn(usize, *const c_char, Function, *const c_char,
+            let create = host!(CreateSubcommand: fn(usize, *const c_char, Option<Function>, *const c_char,
                 c_int, c_int, c_int) -> c_int);
             let (name, flags) = (described.name.as_ptr(), described.flags.as_ptr());
             let [first, last, step] = described.keys;

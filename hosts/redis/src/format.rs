@@ -210,6 +210,36 @@ variadic!(log_io(io, level, format)(a, b, c) -> (), |frame, arguments| {
     write(frame, 0, level, text)
 });
 
+/// To a buffer of the module's, of which `room` bytes are written at most.
+fn to_buffer(frame: &Frame, buffer: u64, room: u64, mut text: Vec<u8>) -> Answer<i32> {
+    let all = i32::try_from(text.len()).unwrap_or(i32::MAX);
+    if room > 0 {
+        text.truncate(usize::try_from(room - 1).unwrap_or(usize::MAX));
+        text.push(0);
+        frame.walled.module.write(buffer, &text)?;
+    }
+    Ok(all)
+}
+
+variadic!(print_to(buffer, room, format)(a, b, c) -> i32, |frame, arguments| {
+    let text = print(frame, format, arguments)?;
+    to_buffer(frame, buffer, room, text)
+});
+
+variadic!(print_all(buffer, format)(a, b, c, d) -> i32, |frame, arguments| {
+    let text = print(frame, format, arguments)?;
+    to_buffer(frame, buffer, u64::MAX, text)
+});
+
+/// The C library's, for modules that print to their own memory.
+pub(crate) fn of_c_library(name: &str) -> Option<usize> {
+    match name {
+        "snprintf" => Some(print_to as *const () as usize),
+        "sprintf" => Some(print_all as *const () as usize),
+        _ => None,
+    }
+}
+
 variadic!(create(context, format)(a, b, c, d) -> u64, |frame, arguments| {
     let context = frame.optional_context(context)?;
     let text = print(frame, format, arguments)?;

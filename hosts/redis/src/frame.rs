@@ -17,6 +17,7 @@ use mullion_bridge::{Answer, Module, Refused, refused};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_int};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// A string that a module holds.
@@ -31,6 +32,12 @@ pub(crate) struct Owned {
 /// A module of Redis's behind its wall.
 pub(crate) struct Walled {
     pub(crate) module: &'static Module,
+    pub(crate) file: PathBuf,
+    pub(crate) is_gone: Cell<bool>,
+    /// Where its `errno` is, once it has asked.
+    errno: Cell<u64>,
+    /// Cursors for going through the database.
+    pub(crate) cursors: RefCell<HashSet<usize>>,
     /// Where its `RedisModule_OnLoad` is, and the arguments of that.
     pub(crate) entry: Cell<u64>,
     pub(crate) arguments: RefCell<Vec<usize>>,
@@ -68,6 +75,8 @@ pub(crate) struct Given {
     pub(crate) argc: usize,
     /// Whether a client waits for one reply.
     pub(crate) answers: bool,
+    /// Whether Redis is in the middle of a database or a key, which must not change.
+    pub(crate) scans: bool,
 }
 
 /// A call that is in a module.
@@ -83,7 +92,7 @@ pub(crate) struct Frame {
     /// Replies of this call, and whether automatic memory was on.
     replies: RefCell<Vec<(usize, bool)>>,
     pub(crate) direct: RefCell<Vec<Direct>>,
-    pub(crate) account: RefCell<Account>,
+    account: RefCell<Account>,
     before: *const Frame,
 }
 
@@ -133,7 +142,16 @@ pub(crate) fn mediate<R: Nothing>(act: impl FnOnce(&Frame) -> Answer<R>) -> R {
         return R::NOTHING;
     }
     // SAFETY: `enter` sets it to a frame on this thread's stack, and takes it back before that goes.
-    match act(unsafe { &*frame }) {
+    let frame = unsafe { &*frame };
+    let errno = frame.walled.errno.get();
+    if errno != 0 {
+        frame.exchange_errno(errno, true);
+    }
+    let answer = act(frame);
+    if errno != 0 {
+        frame.exchange_errno(errno, false);
+    }
+    match answer {
         Ok(answer) => answer,
         Err(Refused(what)) => {
             mullion_word_runtime::refuse(what);
@@ -143,9 +161,13 @@ pub(crate) fn mediate<R: Nothing>(act: impl FnOnce(&Frame) -> Answer<R>) -> R {
 }
 
 impl Walled {
-    pub(crate) fn new(module: &'static Module, commands: HashSet<String>) -> &'static Walled {
+    pub(crate) fn new(module: &'static Module, commands: HashSet<String>, file: PathBuf) -> &'static Walled {
         Box::leak(Box::new(Walled {
             module,
+            file,
+            is_gone: Cell::new(false),
+            errno: Cell::new(0),
+            cursors: RefCell::default(),
             entry: Cell::new(0),
             arguments: RefCell::default(),
             commands,
@@ -219,6 +241,10 @@ impl Walled {
 
     /// The module was stopped, and no call of it is left: what it held goes back to Redis.
     pub(crate) fn release(&self) {
+        self.errno.set(0);
+        for cursor in self.cursors.take() {
+            host!(ScanCursorDestroy: fn(usize))(cursor);
+        }
         let iterators = self.iterators.take();
         for iterator in iterators.into_keys() {
             host!(DictIteratorStop: fn(usize))(iterator);
@@ -239,17 +265,65 @@ impl Walled {
     }
 }
 
+/// The module's `errno`: a word of its heap, which follows Redis's.
+pub(crate) extern "C" fn errno_location() -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if walled.errno.get() == 0 {
+            let Some(at) = walled.module.take(4) else {
+                return refused("no memory for errno");
+            };
+            walled.errno.set(at);
+            frame.exchange_errno(at, false);
+        }
+        Ok(walled.errno.get())
+    })
+}
+
 impl Frame {
+    /// The module's `errno` becomes Redis's, or the other way round.
+    fn exchange_errno(&self, at: u64, to_redis: bool) {
+        let module = self.walled.module;
+        // SAFETY: each thread has one.
+        let real = unsafe { &mut *libc::__errno_location() };
+        match (to_redis, module.bytes(at, 4)) {
+            (true, Ok(bytes)) => *real = i32::from_ne_bytes(bytes.try_into().unwrap_or_default()),
+            (false, Ok(_)) => drop(module.write(at, &real.to_ne_bytes())),
+            (_, Err(_)) => {}
+        }
+    }
+
     /// What the module gets as this call's context.
     pub(crate) fn token(&self) -> u64 {
         self.token
+    }
+
+    /// The call that Redis goes through keys for.
+    fn outer(&self) -> Option<&Frame> {
+        // SAFETY: it is on this thread's stack, below this one.
+        let before = unsafe { self.before.as_ref() };
+        before.filter(|_| self.given.get().scans)
+    }
+
+    /// What was replied to the client of this call.
+    pub(crate) fn account(&self) -> &RefCell<Account> {
+        self.outer().map_or(&self.account, Frame::account)
+    }
+
+    /// Whether a client waits for one reply.
+    pub(crate) fn answers(&self) -> bool {
+        let own = self.given.get().answers;
+        self.outer().map_or(own, Frame::answers)
     }
 
     /// A context must be the one of this call.
     pub(crate) fn context(&self, token: u64) -> Answer<usize> {
         match token == self.token && self.given.get().context != 0 {
             true => Ok(self.given.get().context),
-            false => refused(format!("{token:#x} is not the context of this call")),
+            false => match self.outer() {
+                Some(outer) => outer.context(token),
+                None => refused(format!("{token:#x} is not the context of this call")),
+            },
         }
     }
 
@@ -354,7 +428,11 @@ impl Frame {
 
     /// A key must be open.
     pub(crate) fn key(&self, key: u64) -> Answer<usize> {
-        match self.walled.keys.borrow().contains_key(&(key as usize)) {
+        let opened = self.walled.keys.borrow().get(&(key as usize)).copied();
+        if opened.is_some() && self.given.get().scans && opened != Some((self.number, true)) {
+            return refused("a key cannot be used while Redis goes through keys");
+        }
+        match opened.is_some() {
             true => Ok(key as usize),
             false => refused(format!("{key:#x} is no key that the module has opened")),
         }
@@ -366,6 +444,25 @@ impl Frame {
             self.walled.keys.borrow_mut().insert(key, opened);
         }
         key as u64
+    }
+
+    /// A key that somebody else closes.
+    pub(crate) fn lend_key(&self, key: usize) {
+        let lent = (self.number, true);
+        self.walled.keys.borrow_mut().insert(key, lent);
+    }
+
+    /// Whether Redis, or an outer call, closes a key.
+    pub(crate) fn is_lent_key(&self, key: usize) -> bool {
+        self.given.get().scans && self.walled.keys.borrow().contains_key(&key)
+    }
+
+    /// What changes something is refused while Redis goes through keys.
+    pub(crate) fn changes(&self) -> Answer<()> {
+        match self.given.get().scans {
+            true => refused("nothing can be changed while Redis goes through keys"),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn drop_key(&self, key: usize) {
@@ -412,6 +509,13 @@ impl Frame {
         }
         replies.retain(|_, root| *root != reply);
         true
+    }
+
+    pub(crate) fn cursor(&self, at: u64) -> Answer<usize> {
+        match self.walled.cursors.borrow().contains(&(at as usize)) {
+            true => Ok(at as usize),
+            false => refused(format!("{at:#x} is no cursor of the module's")),
+        }
     }
 
     pub(crate) fn dict(&self, dict: u64) -> Answer<usize> {

@@ -70,6 +70,9 @@ mediators! { ALL;
 extern "C" fn open(context: u64, name: u64, mode: c_int) -> u64 {
     mediate(|frame| {
         let (context, name) = (frame.context(context)?, frame.string(name)?);
+        if mode & WRITE != 0 {
+            frame.changes()?;
+        }
         let open = host!(OpenKey: fn(usize, usize, c_int) -> usize);
         Ok(frame.give_key(open(context, name, mode)))
     })
@@ -81,6 +84,9 @@ extern "C" fn close(key: u64) {
             return Ok(());
         }
         let key = frame.key(key)?;
+        if frame.is_lent_key(key) {
+            return refused("the key is Redis's to close");
+        }
         frame.write_back(Some(key));
         frame.drop_key(key);
         host!(CloseKey: fn(usize))(key);

@@ -7,7 +7,7 @@ use crate::memory::{ERR, OK};
 use mullion_bridge::{Request, gate};
 use std::collections::HashSet;
 use std::ffi::{c_char, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// Redis's functions as policies speak of them.
@@ -47,21 +47,30 @@ fn text(handle: usize) -> String {
 
 /// `loadmodule libmullion_redis.so FILE [policy=FILE] ARGUMENTS...`
 pub(crate) fn load(context: usize, arguments: &[usize]) -> c_int {
-    let version = host!(GetServerVersion: fn() -> c_int);
-    if api::find(c"RedisModule_GetServerVersion") == 0 || version() < api::OLDEST {
-        log(context, "mullion needs Redis 7.0 or newer");
-        return ERR;
-    }
     let Some((file, rest)) = arguments.split_first() else {
         log(context, "mullion: which module? `loadmodule libmullion_redis.so /path/to/module.so`");
         return ERR;
     };
-    let file = PathBuf::from(text(*file));
+    load_file(context, Path::new(&text(*file)), rest)
+}
+
+/// Loads a module by its file.
+pub(crate) fn load_file(context: usize, file: &Path, rest: &[usize]) -> c_int {
+    let version = api::find(c"RedisModule_GetServerVersion");
+    if version == 0 || host!(GetServerVersion: fn() -> c_int)() < api::OLDEST {
+        log(context, "mullion needs Redis 7.0 or newer");
+        return ERR;
+    }
     let policy = rest.first().map(|first| text(*first));
     let policy = policy.as_deref().and_then(|first| first.strip_prefix("policy="));
     let rest = &rest[usize::from(policy.is_some())..];
-    match wall(&file, policy.map(Path::new)) {
-        Ok(walled) => begin(walled, context, rest),
+    match wall(file, policy.map(Path::new)) {
+        Ok(walled) => {
+            ALL.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Shared(walled));
+            begin(walled, context, rest)
+        }
         Err(why) => {
             log(context, &format!("mullion: {why}"));
             ERR
@@ -76,13 +85,13 @@ fn wall(file: &Path, policy: Option<&Path>) -> Result<&'static Walled, String> {
         interface: INTERFACE,
         resolve: &mut api::resolve,
         name_of: api::name_of,
-        always: &[api::GET_API],
+        always: api::ALWAYS,
         time: None,
     });
     let (module, policy) = loaded.map_err(|error| error.to_string())?;
     let commands = policy.groups.get("commands").into_iter().flatten();
     let commands: HashSet<String> = commands.map(|name| name.to_uppercase()).collect();
-    let walled = Walled::new(module, commands);
+    let walled = Walled::new(module, commands, file.to_path_buf());
     walled.grant_tokens().map_err(|error| error.to_string())?;
     let entry = policy.entry.as_deref().unwrap_or("RedisModule_OnLoad");
     let Some(entry) = module.domain.function(entry) else {
@@ -119,9 +128,39 @@ fn begin(walled: &'static Walled, context: usize, arguments: &[usize]) -> c_int 
         log(context, "mullion: the command for administrators cannot be made");
         return ERR;
     }
-    ALL.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(Shared(walled));
+    OK
+}
+
+/// Ends a module, as it wants to be ended.
+pub(crate) fn unload(context: usize, file: &Path) -> c_int {
+    let meant = |walled: &&&Walled| walled.file == file && !walled.is_gone.get();
+    let all = all();
+    let Some(walled) = all.iter().find(meant).copied() else {
+        return ERR;
+    };
+    let module = walled.module;
+    if walled.is_running() {
+        return ERR;
+    }
+    if let Some(end) = module.domain.function("RedisModule_OnUnload") {
+        let given = Given {
+            context,
+            ..Given::default()
+        };
+        let code = walled.enter(given, |frame| {
+            Some(gate!(end as u64, fn(u64) -> c_int)(frame.token()))
+        });
+        if matches!(code, Some(code) if code != OK) {
+            return ERR;
+        }
+    }
+    if let Err(why) = module.domain.unload() {
+        log(context, &format!("mullion: {why}"));
+        return ERR;
+    }
+    walled.is_gone.set(true);
+    walled.release();
+    commands::forget(walled);
     OK
 }
 

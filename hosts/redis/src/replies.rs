@@ -3,6 +3,7 @@
 
 use crate::api::{host, mediators};
 use crate::frame::{Frame, c_string, mediate};
+use crate::memory::OK;
 use mullion_bridge::{Answer, refused};
 use std::ffi::{c_char, c_int, c_long, c_longlong};
 
@@ -34,17 +35,18 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// A reply, or a part of one; whether it may be.
-    fn one(&mut self) -> bool {
+    /// Whether everything was said.
+    fn is_over(&self) -> bool {
+        self.levels.is_empty() && self.replies > 0
+    }
+
+    /// A reply, or a part of one.
+    fn one(&mut self) {
         match self.levels.last_mut() {
-            None => {
-                self.replies += 1;
-                return self.replies == 1;
-            }
+            None => self.replies += 1,
             Some(level) if level.postponed => level.parts += 1,
             Some(level) => level.parts -= 1,
         }
-        true
     }
 
     /// Parts that are complete are left.
@@ -123,9 +125,9 @@ fn set_length(context: usize, kind: Kind, parts: i64) {
     }
 }
 
-fn count(frame: &Frame) -> Answer<()> {
-    let first = frame.account.borrow_mut().one();
-    match frame.given.get().answers && !first {
+/// A command has one reply.
+fn may(frame: &Frame) -> Answer<()> {
+    match frame.answers() && frame.account().borrow().is_over() {
         true => refused("a second reply to one command"),
         false => Ok(()),
     }
@@ -138,9 +140,14 @@ fn reply(
     send: impl FnOnce(usize) -> Answer<c_int>,
 ) -> Answer<c_int> {
     let context = frame.context(context)?;
-    count(frame)?;
+    may(frame)?;
     let code = send(context)?;
-    frame.account.borrow_mut().close();
+    // Redis has sent nothing if it says so.
+    if code == OK {
+        let mut account = frame.account().borrow_mut();
+        account.one();
+        account.close();
+    }
     Ok(code)
 }
 
@@ -259,13 +266,17 @@ fn opened(frame: &Frame, context: u64, kind: Kind, length: c_long) -> Answer<c_i
         return refused(format!("a reply of {length} parts"));
     }
     let context = frame.context(context)?;
-    count(frame)?;
+    may(frame)?;
     let code = match kind {
         Kind::Array => host!(ReplyWithArray: fn(usize, c_long) -> c_int)(context, length),
         Kind::Map => host!(ReplyWithMap: fn(usize, c_long) -> c_int)(context, length),
         Kind::Set => host!(ReplyWithSet: fn(usize, c_long) -> c_int)(context, length),
     };
-    frame.account.borrow_mut().open(kind, length);
+    if code == OK {
+        let mut account = frame.account().borrow_mut();
+        account.one();
+        account.open(kind, length);
+    }
     Ok(code)
 }
 
@@ -284,13 +295,13 @@ extern "C" fn set(context: u64, length: c_long) -> c_int {
 fn said(context: u64, kind: Kind, length: c_long) {
     mediate(|frame| {
         let real = frame.context(context)?;
-        let mut account = frame.account.borrow_mut();
+        let mut account = frame.account().borrow_mut();
         let wanted = match kind {
             Kind::Map => length.saturating_mul(2),
             Kind::Array | Kind::Set => length,
         };
         let sent = account.levels.last().map(|level| level.parts);
-        if !account.say(kind) || sent != Some(wanted) {
+        if sent != Some(wanted) || !account.say(kind) {
             return refused(format!("a length of {length} where {sent:?} parts were sent"));
         }
         set_length(real, kind, wanted);
