@@ -115,6 +115,7 @@ handles! {
     Text: string;
     OptionalText: optional_string;
     Key: key;
+    OptionalKey: optional_key;
     Reply: reply;
     Dict: dict;
     Iterator: iterator;
@@ -252,18 +253,30 @@ macro_rules! forward {
 pub(crate) use forward;
 
 macro_rules! or_nothing {
-    () => { () };
-    ($result:ty) => { $result };
+    () => {
+        ()
+    };
+    ($result:ty) => {
+        $result
+    };
 }
 pub(crate) use or_nothing;
 macro_rules! raw {
-    () => { () };
-    ($result:ty) => { <$result as $crate::api::Back>::Raw };
+    () => {
+        ()
+    };
+    ($result:ty) => {
+        <$result as $crate::api::Back>::Raw
+    };
 }
 pub(crate) use raw;
 macro_rules! hosted {
-    () => { () };
-    ($result:ty) => { <$result as $crate::api::Back>::Host };
+    () => {
+        ()
+    };
+    ($result:ty) => {
+        <$result as $crate::api::Back>::Host
+    };
 }
 pub(crate) use hosted;
 
@@ -279,11 +292,10 @@ macro_rules! mediators {
 pub(crate) use mediators;
 
 fn lists() -> impl std::iter::Iterator<Item = (&'static str, usize)> {
-    let lists: [&[(&str, *const ())]; 14] = [
+    let lists: [&[(&str, *const ())]; 13] = [
         crate::calls::ALL,
         crate::calls::FORWARDED,
         crate::commands::ALL,
-        crate::commands::FORWARDED,
         crate::dicts::ALL,
         crate::dicts::FORWARDED,
         crate::format::ALL,

@@ -38,6 +38,10 @@ mediators! { ALL;
     FreeCallReply = free;
     CallReplyStringPtr = text;
     CallReplyProto = protocol;
+    CallReplyBigNumber = big_number;
+    CallReplyVerbatim = verbatim;
+    CallReplyAttribute = attribute;
+    CallReplyAttributeElement = attribute_element;
     CallReplyArrayElement = array_element;
     CallReplySetElement = set_element;
     CallReplyMapElement = map_element;
@@ -143,7 +147,14 @@ fn may_run(frame: &Frame, name: &CString) -> Answer<()> {
 
 type Variadic = unsafe extern "C" fn(usize, *const c_char, *const c_char, ...) -> usize;
 
-fn run(frame: &Frame, function: &str, context: u64, name: u64, format: u64, words: &[u64]) -> Answer<usize> {
+fn run(
+    frame: &Frame,
+    function: &str,
+    context: u64,
+    name: u64,
+    format: u64,
+    words: &[u64],
+) -> Answer<usize> {
     let context = frame.context(context)?;
     let name = frame.walled.module.c_string(name)?;
     may_run(frame, &name)?;
@@ -154,16 +165,39 @@ fn run(frame: &Frame, function: &str, context: u64, name: u64, format: u64, word
     let call = unsafe { std::mem::transmute::<usize, Variadic>(known(function)) };
     let (all, format) = (&arguments.all, &arguments.format);
     // SAFETY: the format has one array of strings of Redis's, with its length.
-    Ok(unsafe { call(context, name.as_ptr(), format.as_ptr(), all.as_ptr(), all.len()) })
+    Ok(unsafe {
+        call(
+            context,
+            name.as_ptr(),
+            format.as_ptr(),
+            all.as_ptr(),
+            all.len(),
+        )
+    })
 }
 
 macro_rules! variadic {
     ($name:ident -> $result:ty, |$frame:ident, $context:ident, $command:ident, $format:ident, $words:ident| $act:expr) => {
         #[allow(clippy::too_many_arguments)]
         pub(crate) extern "C" fn $name(
-            $context: u64, $command: u64, $format: u64, a: u64, b: u64, c: u64,
-            s0: u64, s1: u64, s2: u64, s3: u64, s4: u64, s5: u64,
-            s6: u64, s7: u64, s8: u64, s9: u64, s10: u64, s11: u64,
+            $context: u64,
+            $command: u64,
+            $format: u64,
+            a: u64,
+            b: u64,
+            c: u64,
+            s0: u64,
+            s1: u64,
+            s2: u64,
+            s3: u64,
+            s4: u64,
+            s5: u64,
+            s6: u64,
+            s7: u64,
+            s8: u64,
+            s9: u64,
+            s10: u64,
+            s11: u64,
         ) -> $result {
             let $words = &[a, b, c, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11];
             mediate(|$frame| $act)
@@ -213,6 +247,7 @@ macro_rules! pieces {
 pieces! {
     text, CallReplyStringPtr;
     protocol, CallReplyProto;
+    big_number, CallReplyBigNumber;
 }
 
 macro_rules! elements {
@@ -231,20 +266,54 @@ elements! {
     set_element, CallReplySetElement;
 }
 
-extern "C" fn map_element(reply: u64, at: u64, key: u64, value: u64) -> c_int {
+macro_rules! pairs {
+    ($($function:ident, $name:ident;)*) => { $(
+        extern "C" fn $function(reply: u64, at: u64, key: u64, value: u64) -> c_int {
+            mediate(|frame| {
+                let reply = frame.reply(reply)?;
+                let mut found = [0usize; 2];
+                let find = host!($name: fn(usize, usize, *mut usize, *mut usize) -> c_int);
+                let [first, second] = &mut found;
+                let code = find(reply, at as usize, first, second);
+                for (to, part) in [key, value].into_iter().zip(found) {
+                    let part = frame.give_part(reply, part);
+                    if to != 0 {
+                        frame.walled.module.write(to, &part.to_ne_bytes())?;
+                    }
+                }
+                Ok(code)
+            })
+        }
+    )* };
+}
+pairs! {
+    map_element, CallReplyMapElement;
+    attribute_element, CallReplyAttributeElement;
+}
+
+extern "C" fn attribute(reply: u64) -> u64 {
     mediate(|frame| {
         let reply = frame.reply(reply)?;
-        let mut found = [0usize; 2];
-        let find = host!(CallReplyMapElement: fn(usize, usize, *mut usize, *mut usize) -> c_int);
-        let [first, second] = &mut found;
-        let code = find(reply, at as usize, first, second);
-        for (to, part) in [key, value].into_iter().zip(found) {
-            let part = frame.give_part(reply, part);
-            if to != 0 {
-                frame.walled.module.write(to, &part.to_ne_bytes())?;
-            }
+        let part = host!(CallReplyAttribute: fn(usize) -> usize)(reply);
+        Ok(frame.give_part(reply, part))
+    })
+}
+
+extern "C" fn verbatim(reply: u64, length: u64, format: u64) -> u64 {
+    mediate(|frame| {
+        let (reply, module) = (frame.reply(reply)?, frame.walled.module);
+        let (mut bytes, mut kind) = (0usize, std::ptr::null::<u8>());
+        let find = host!(CallReplyVerbatim: fn(usize, *mut usize, *mut *const u8) -> *const u8);
+        let at = find(reply, &raw mut bytes, &raw mut kind);
+        if length != 0 {
+            module.write(length, &bytes.to_ne_bytes())?;
         }
-        Ok(code)
+        if format != 0 {
+            // The format of such a reply has three letters.
+            let lent = frame.lend(kind, if kind.is_null() { 0 } else { 3 });
+            module.write(format, &lent.to_ne_bytes())?;
+        }
+        Ok(frame.lend(at, bytes))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Commands: Redis calls a function that has no data of its own, so each command has a function of its own here.
 
-use crate::api::{forward, host, mediators};
+use crate::api::{host, mediators};
 use crate::frame::{Frame, Given, Walled, mediate};
 use crate::memory::{ERR, OK};
 use mullion_bridge::{Answer, gate, refused};
@@ -8,15 +8,12 @@ use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-forward! { FORWARDED;
-    SetModuleAttribs(context: crate::api::Context, name: crate::api::Words, version: i32, api: i32);
-    IsModuleNameBusy(name: crate::api::Words) -> i32;
-}
-
 mediators! { ALL;
     CreateCommand = create;
     CreateSubcommand = create_subcommand;
     GetCommand = get;
+    SetModuleAttribs = attributes;
+    IsModuleNameBusy = is_busy;
 }
 
 /// All commands of all modules.
@@ -93,7 +90,10 @@ fn run(command: &Command, context: usize, argv: usize, argc: usize) -> c_int {
         ABOUT => return crate::load::about(walled, context, argv, argc),
         NOBODY => {
             let what = c"ERR the module has no function for this command now";
-            return host!(ReplyWithError: fn(usize, *const c_char) -> c_int)(context, what.as_ptr());
+            return host!(ReplyWithError: fn(usize, *const c_char) -> c_int)(
+                context,
+                what.as_ptr(),
+            );
         }
         _ => {}
     }
@@ -155,7 +155,12 @@ impl Described {
     }
 
     /// Registers with Redis, or has this life take over what an earlier one has registered under this name.
-    fn register(&self, frame: &Frame, key: &str, register: impl FnOnce(Option<Function>) -> c_int) -> c_int {
+    fn register(
+        &self,
+        frame: &Frame,
+        key: &str,
+        register: impl FnOnce(Option<Function>) -> c_int,
+    ) -> c_int {
         let walled = frame.walled;
         if let Some(at) = walled.registered.borrow().get(key) {
             // SAFETY: commands stay, and keys of different kinds begin with different words.
@@ -277,5 +282,29 @@ extern "C" fn get(context: u64, name: u64) -> u64 {
             }
             _ => Ok(0),
         }
+    })
+}
+
+extern "C" fn attributes(context: u64, name: u64, version: c_int, api: c_int) {
+    mediate(|frame| {
+        let context = frame.context(context)?;
+        let name = frame.walled.module.c_string(name)?;
+        let mut registered = frame.walled.registered.borrow_mut();
+        registered.insert(format!("name {}", name.to_string_lossy()), 0);
+        let set = host!(SetModuleAttribs: fn(usize, *const c_char, c_int, c_int));
+        set(context, name.as_ptr(), version, api);
+        Ok(())
+    });
+}
+
+/// A module that begins anew has its name already.
+extern "C" fn is_busy(name: u64) -> c_int {
+    mediate(|frame| {
+        let name = frame.walled.module.c_string(name)?;
+        let own = format!("name {}", name.to_string_lossy());
+        if frame.walled.registered.borrow().contains_key(&own) {
+            return Ok(0);
+        }
+        Ok(host!(IsModuleNameBusy: fn(*const c_char) -> c_int)(name.as_ptr()))
     })
 }

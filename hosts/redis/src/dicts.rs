@@ -84,7 +84,10 @@ extern "C" fn get(dict: u64, at: u64, bytes: u64, missing: u64) -> u64 {
         let get = host!(DictGetC: fn(usize, *const u8, usize, *mut c_int) -> u64);
         let value = get(dict, key.as_ptr(), key.len(), &raw mut is_missing);
         if missing != 0 {
-            frame.walled.module.write(missing, &is_missing.to_ne_bytes())?;
+            frame
+                .walled
+                .module
+                .write(missing, &is_missing.to_ne_bytes())?;
         }
         Ok(value)
     })
@@ -123,7 +126,9 @@ extern "C" fn start_string(dict: u64, how: u64, key: u64) -> u64 {
                 start(dict, how.as_ptr(), std::ptr::null(), 0)
             }
             key => host!(DictIteratorStart: fn(usize, *const c_char, usize) -> usize)(
-                dict, how.as_ptr(), key,
+                dict,
+                how.as_ptr(),
+                key,
             ),
         };
         Ok(begun(frame, dict, at))
@@ -135,7 +140,11 @@ extern "C" fn start(dict: u64, how: u64, at: u64, bytes: u64) -> u64 {
         let (dict, how) = (frame.dict(dict)?, frame.walled.module.c_string(how)?);
         let key = frame.walled.module.bytes(at, bytes)?;
         let start = host!(DictIteratorStartC: fn(usize, *const c_char, *const u8, usize) -> usize);
-        Ok(begun(frame, dict, start(dict, how.as_ptr(), key.as_ptr(), key.len())))
+        Ok(begun(
+            frame,
+            dict,
+            start(dict, how.as_ptr(), key.as_ptr(), key.len()),
+        ))
     })
 }
 

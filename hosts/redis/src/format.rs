@@ -6,6 +6,7 @@ use crate::api::{host, known, mediators};
 use crate::frame::{Frame, mediate};
 use mullion_bridge::{Answer, refused};
 use std::ffi::{CString, c_char};
+use std::io::Write;
 
 mediators! { ALL;
     Log = log;
@@ -135,7 +136,9 @@ fn print(frame: &Frame, format: u64, mut arguments: Arguments<'_>) -> Answer<Vec
                     conversion.push(letter);
                     narrow(&conversion)?;
                     let at = arguments.integer()?;
-                    let most = precision.filter(|most| *most >= 0).map_or(u64::MAX, |most| most as u64);
+                    let most = precision
+                        .filter(|most| *most >= 0)
+                        .map_or(u64::MAX, |most| most as u64);
                     let text = match at {
                         0 => b"(null)",
                         at => module.text_up_to(at, most)?,
@@ -231,10 +234,21 @@ variadic!(print_all(buffer, format)(a, b, c, d) -> i32, |frame, arguments| {
     to_buffer(frame, buffer, u64::MAX, text)
 });
 
+variadic!(print_out(format)(a, b, c, d, e) -> i32, |frame, arguments| {
+    let text = print(frame, format, arguments)?;
+    let mut output = std::io::stdout().lock();
+    // As the C library says it: how many bytes, or a number below zero.
+    Ok(match output.write_all(&text).and_then(|()| output.flush()) {
+        Ok(()) => i32::try_from(text.len()).unwrap_or(i32::MAX),
+        Err(_) => -1,
+    })
+});
+
 /// The C library's, for modules that print to their own memory.
 pub(crate) fn of_c_library(name: &str) -> Option<usize> {
     match name {
         "snprintf" => Some(print_to as *const () as usize),
+        "printf" => Some(print_out as *const () as usize),
         "sprintf" => Some(print_all as *const () as usize),
         _ => None,
     }

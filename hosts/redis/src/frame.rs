@@ -133,7 +133,15 @@ pub(crate) trait Nothing {
 macro_rules! nothing {
     ($($kind:ty = $value:expr),*) => { $(impl Nothing for $kind { const NOTHING: Self = $value; })* };
 }
-nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, u64 = 0, f64 = 0.0, f32 = 0.0);
+nothing!(
+    () = (),
+    i32 = 0,
+    u32 = 0,
+    i64 = 0,
+    u64 = 0,
+    f64 = 0.0,
+    f32 = 0.0
+);
 
 /// Does what a module asks for. If that is refused, the module's call ends when this returns.
 pub(crate) fn mediate<R: Nothing>(act: impl FnOnce(&Frame) -> Answer<R>) -> R {
@@ -161,7 +169,11 @@ pub(crate) fn mediate<R: Nothing>(act: impl FnOnce(&Frame) -> Answer<R>) -> R {
 }
 
 impl Walled {
-    pub(crate) fn new(module: &'static Module, commands: HashSet<String>, file: PathBuf) -> &'static Walled {
+    pub(crate) fn new(
+        module: &'static Module,
+        commands: HashSet<String>,
+        file: PathBuf,
+    ) -> &'static Walled {
         Box::leak(Box::new(Walled {
             module,
             file,
@@ -257,6 +269,11 @@ impl Walled {
                 host!(FreeString: fn(usize, usize))(0, text);
             }
         }
+    }
+
+    /// Whether a key is open.
+    pub(crate) fn has_key(&self, key: usize) -> bool {
+        self.keys.borrow().contains_key(&key)
     }
 
     /// Whether calls of it have not returned.
@@ -438,6 +455,14 @@ impl Frame {
         }
     }
 
+    /// As [`key`](Self::key), or null: for functions that take that as a key that is not there.
+    pub(crate) fn optional_key(&self, key: u64) -> Answer<usize> {
+        match key {
+            0 => Ok(0),
+            key => self.key(key),
+        }
+    }
+
     pub(crate) fn give_key(&self, key: usize) -> u64 {
         if key != 0 {
             let opened = (self.number, self.automatic.get());
@@ -471,12 +496,7 @@ impl Frame {
 
     /// A reply must be one that the module has, or a part of one.
     pub(crate) fn reply(&self, reply: u64) -> Answer<usize> {
-        match self
-            .walled
-            .replies
-            .borrow()
-            .contains_key(&(reply as usize))
-        {
+        match self.walled.replies.borrow().contains_key(&(reply as usize)) {
             true => Ok(reply as usize),
             false => refused(format!("{reply:#x} is no reply that the module was given")),
         }
@@ -526,12 +546,7 @@ impl Frame {
     }
 
     pub(crate) fn iterator(&self, at: u64) -> Answer<usize> {
-        match self
-            .walled
-            .iterators
-            .borrow()
-            .contains_key(&(at as usize))
-        {
+        match self.walled.iterators.borrow().contains_key(&(at as usize)) {
             true => Ok(at as usize),
             false => refused(format!("{at:#x} is no iterator of the module's")),
         }
@@ -575,7 +590,9 @@ impl Frame {
                 let find = host!(StringDMA: fn(usize, *mut usize, c_int) -> *mut u8);
                 let at = find(copy.key, &raw mut length, crate::keys::WRITE);
                 let bytes = copy.bytes.min(length as u64);
-                if let (false, Ok(from)) = (at.is_null(), self.walled.module.bytes(copy.block, bytes)) {
+                if let (false, Ok(from)) =
+                    (at.is_null(), self.walled.module.bytes(copy.block, bytes))
+                {
                     // SAFETY: Redis has so many bytes there for whoever opened the key for writing.
                     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), at, bytes as usize) };
                 }

@@ -1,7 +1,7 @@
 //! Keys of the database that a module has opened, and what is in them: strings, lists, sorted sets, hashes.
 
 use crate::api::{
-    Context, InOut, Key, NewText, OptionalText, OthersText, Out, Text, forward, host, mediators,
+    Context, InOut, Key, NewText, OptionalKey, OptionalText, OthersText, Out, Text, forward, host, mediators,
 };
 use crate::frame::{Direct, Frame, mediate};
 use mullion_bridge::{Answer, refused};
@@ -19,8 +19,8 @@ const DELETE: u64 = 1;
 const STACKED: usize = 12;
 
 forward! { FORWARDED;
-    KeyType(key: Key) -> i32;
-    ValueLength(key: Key) -> u64;
+    KeyType(key: OptionalKey) -> i32;
+    ValueLength(key: OptionalKey) -> u64;
     DeleteKey(key: Key) -> i32;
     UnlinkKey(key: Key) -> i32;
     StringSet(key: Key, text: Text) -> i32;
@@ -36,12 +36,12 @@ forward! { FORWARDED;
     SignalModifiedKey(context: Context, name: Text) -> i32;
     GetKeyNameFromModuleKey(key: Key) -> OthersText;
     GetDbIdFromModuleKey(key: Key) -> i32;
-    ListPush(key: Key, end: i32, text: Text) -> i32;
-    ListPop(key: Key, end: i32) -> NewText;
-    ListGet(key: Key, at: i64) -> NewText;
-    ListSet(key: Key, at: i64, text: Text) -> i32;
-    ListInsert(key: Key, at: i64, text: Text) -> i32;
-    ListDelete(key: Key, at: i64) -> i32;
+    ListPush(key: OptionalKey, end: i32, text: Text) -> i32;
+    ListPop(key: OptionalKey, end: i32) -> NewText;
+    ListGet(key: OptionalKey, at: i64) -> NewText;
+    ListSet(key: OptionalKey, at: i64, text: Text) -> i32;
+    ListInsert(key: OptionalKey, at: i64, text: Text) -> i32;
+    ListDelete(key: OptionalKey, at: i64) -> i32;
     ZsetAdd(key: Key, score: f64, text: Text, flags: InOut<i32>) -> i32;
     ZsetIncrby(key: Key, by: f64, text: Text, flags: InOut<i32>, score: Out<f64>) -> i32;
     ZsetScore(key: Key, text: Text, score: Out<f64>) -> i32;
@@ -122,7 +122,10 @@ extern "C" fn truncate(key: u64, length: u64) -> c_int {
     mediate(|frame| {
         let key = frame.key(key)?;
         frame.write_back(Some(key));
-        Ok(host!(StringTruncate: fn(usize, usize) -> c_int)(key, length as usize))
+        Ok(host!(StringTruncate: fn(usize, usize) -> c_int)(
+            key,
+            length as usize,
+        ))
     })
 }
 
@@ -209,9 +212,24 @@ macro_rules! variadic {
     ($name:ident, $act:ident) => {
         #[allow(clippy::too_many_arguments)]
         extern "C" fn $name(
-            key: u64, flags: c_int, a: u64, b: u64, c: u64, d: u64,
-            s0: u64, s1: u64, s2: u64, s3: u64, s4: u64, s5: u64,
-            s6: u64, s7: u64, s8: u64, s9: u64, s10: u64, s11: u64,
+            key: u64,
+            flags: c_int,
+            a: u64,
+            b: u64,
+            c: u64,
+            d: u64,
+            s0: u64,
+            s1: u64,
+            s2: u64,
+            s3: u64,
+            s4: u64,
+            s5: u64,
+            s6: u64,
+            s7: u64,
+            s8: u64,
+            s9: u64,
+            s10: u64,
+            s11: u64,
         ) -> c_int {
             let words = [a, b, c, d, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11];
             mediate(|frame| $act(frame, key, flags, Pairs { words, at: 0 }))
@@ -220,4 +238,3 @@ macro_rules! variadic {
 }
 variadic!(hash_set, set);
 variadic!(hash_get, get);
-

@@ -48,7 +48,10 @@ fn text(handle: usize) -> String {
 /// `loadmodule libmullion_redis.so FILE [policy=FILE] ARGUMENTS...`
 pub(crate) fn load(context: usize, arguments: &[usize]) -> c_int {
     let Some((file, rest)) = arguments.split_first() else {
-        log(context, "mullion: which module? `loadmodule libmullion_redis.so /path/to/module.so`");
+        log(
+            context,
+            "mullion: which module? `loadmodule libmullion_redis.so /path/to/module.so`",
+        );
         return ERR;
     };
     load_file(context, Path::new(&text(*file)), rest)
@@ -62,7 +65,9 @@ pub(crate) fn load_file(context: usize, file: &Path, rest: &[usize]) -> c_int {
         return ERR;
     }
     let policy = rest.first().map(|first| text(*first));
-    let policy = policy.as_deref().and_then(|first| first.strip_prefix("policy="));
+    let policy = policy
+        .as_deref()
+        .and_then(|first| first.strip_prefix("policy="));
     let rest = &rest[usize::from(policy.is_some())..];
     match wall(file, policy.map(Path::new)) {
         Ok(walled) => {
@@ -124,8 +129,20 @@ fn begin(walled: &'static Walled, context: usize, arguments: &[usize]) -> c_int 
     type Function = extern "C" fn(usize, usize, c_int) -> c_int;
     let create = host!(CreateCommand: fn(usize, *const c_char, Function, *const c_char, c_int, c_int, c_int) -> c_int);
     let name = c_string(&format!("mullion.{}", module.name.to_lowercase()));
-    if create(context, name.as_ptr(), function, c"admin fast".as_ptr(), 0, 0, 0) != OK {
-        log(context, "mullion: the command for administrators cannot be made");
+    if create(
+        context,
+        name.as_ptr(),
+        function,
+        c"admin fast".as_ptr(),
+        0,
+        0,
+        0,
+    ) != OK
+    {
+        log(
+            context,
+            "mullion: the command for administrators cannot be made",
+        );
         return ERR;
     }
     OK
@@ -184,7 +201,11 @@ fn start(walled: &'static Walled, context: usize) -> Option<c_int> {
 pub(crate) fn about(walled: &'static Walled, context: usize, argv: usize, argc: usize) -> c_int {
     // SAFETY: Redis passes so many strings.
     let arguments = unsafe { std::slice::from_raw_parts(argv as *const usize, argc) };
-    let answer = match arguments.get(1).map(|at| text(*at).to_lowercase()).as_deref() {
+    let answer = match arguments
+        .get(1)
+        .map(|at| text(*at).to_lowercase())
+        .as_deref()
+    {
         None => Ok(state(walled)),
         Some("restart") => restart(walled, context),
         Some(_) => Err("the arguments are none, or `restart`".to_owned()),
@@ -205,7 +226,11 @@ fn state(walled: &Walled) -> String {
     let module = walled.module;
     let bytes = module.heap().total;
     match module.runs() {
-        true => format!("{}: {bytes} bytes of heap, life {}, runs", module.name, module.life() + 1),
+        true => format!(
+            "{}: {bytes} bytes of heap, life {}, runs",
+            module.name,
+            module.life() + 1
+        ),
         false => module.fault(),
     }
 }

@@ -102,9 +102,7 @@ const RESERVE: u64 = 4 << 20;
 extern "C" fn before_fork() {
     for walled in crate::load::all() {
         let module = walled.module;
-        module
-            .heap()
-            .reserve(&module.host, &module.domain, RESERVE);
+        module.heap().reserve(&module.host, &module.domain, RESERVE);
     }
 }
 

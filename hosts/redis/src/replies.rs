@@ -90,7 +90,8 @@ impl Account {
     pub(crate) fn complete(&mut self, context: usize, why: &str) {
         let text = format!("ERR {}", why.replace(['\r', '\n'], " "));
         let text = c_string(&text);
-        let error = || host!(ReplyWithError: fn(usize, *const c_char) -> c_int)(context, text.as_ptr());
+        let error =
+            || host!(ReplyWithError: fn(usize, *const c_char) -> c_int)(context, text.as_ptr());
         if self.replies == 0 {
             error();
             return;
@@ -134,11 +135,7 @@ fn may(frame: &Frame) -> Answer<()> {
 }
 
 /// Counts a reply, and sends it.
-fn reply(
-    frame: &Frame,
-    context: u64,
-    send: impl FnOnce(usize) -> Answer<c_int>,
-) -> Answer<c_int> {
+fn reply(frame: &Frame, context: u64, send: impl FnOnce(usize) -> Answer<c_int>) -> Answer<c_int> {
     let context = frame.context(context)?;
     may(frame)?;
     let code = send(context)?;
@@ -232,7 +229,10 @@ buffers! {
 extern "C" fn big_number(context: u64, at: u64, bytes: u64) -> c_int {
     mediate(|frame| {
         let text = frame.walled.module.bytes(at, bytes)?;
-        if !text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') {
+        if !text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'-')
+        {
             return refused("a big number has other signs than digits");
         }
         reply(frame, context, |context| {
@@ -246,7 +246,9 @@ extern "C" fn string(context: u64, text: u64) -> c_int {
     mediate(|frame| {
         let text = frame.string(text)?;
         reply(frame, context, |context| {
-            Ok(host!(ReplyWithString: fn(usize, usize) -> c_int)(context, text))
+            Ok(host!(ReplyWithString: fn(usize, usize) -> c_int)(
+                context, text,
+            ))
         })
     })
 }
@@ -255,7 +257,9 @@ extern "C" fn call_reply(context: u64, from: u64) -> c_int {
     mediate(|frame| {
         let from = frame.reply(from)?;
         reply(frame, context, |context| {
-            Ok(host!(ReplyWithCallReply: fn(usize, usize) -> c_int)(context, from))
+            Ok(host!(ReplyWithCallReply: fn(usize, usize) -> c_int)(
+                context, from,
+            ))
         })
     })
 }
@@ -302,7 +306,9 @@ fn said(context: u64, kind: Kind, length: c_long) {
         };
         let sent = account.levels.last().map(|level| level.parts);
         if sent != Some(wanted) || !account.say(kind) {
-            return refused(format!("a length of {length} where {sent:?} parts were sent"));
+            return refused(format!(
+                "a length of {length} where {sent:?} parts were sent"
+            ));
         }
         set_length(real, kind, wanted);
         Ok(())

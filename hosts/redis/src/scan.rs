@@ -55,18 +55,21 @@ fn back(asked: *mut c_void, key: usize, words: [usize; 2], has_token: bool) {
     };
     walled.enter(given, |frame| {
         // Redis closes it: the module has it for this call only.
-        let is_new = key != 0 && frame.key(key as u64).is_err();
+        let is_new = key != 0 && !walled.has_key(key);
         if is_new {
             frame.lend_key(key);
         }
         let [first, second] = words.map(|word| word as u64);
         match has_token {
             true => gate!(asked.function, fn(u64, u64, u64, u64))(
-                frame.token(), first, key as u64, asked.data,
+                frame.token(),
+                first,
+                key as u64,
+                asked.data,
             ),
-            false => gate!(asked.function, fn(u64, u64, u64, u64))(
-                key as u64, first, second, asked.data,
-            ),
+            false => {
+                gate!(asked.function, fn(u64, u64, u64, u64))(key as u64, first, second, asked.data)
+            }
         }
         if is_new {
             frame.write_back(Some(key));

@@ -137,7 +137,10 @@ extern "C" fn notify<const N: usize>(
     let code = walled.enter(given, |frame| {
         // SAFETY: Redis's names of events end with a zero.
         let event = frame.lend(event.cast(), unsafe { libc::strlen(event) });
-        let notify = gate!(subscription.function.get(), fn(u64, c_int, u64, u64) -> c_int);
+        let notify = gate!(
+            subscription.function.get(),
+            fn(u64, c_int, u64, u64) -> c_int
+        );
         Some(notify(frame.token(), kind, event, key as u64))
     });
     code.unwrap_or(OK)

@@ -7,9 +7,7 @@
 //! A value of an earlier life has nothing behind it any more: its key is there, is of no type to the module, and can be
 //! deleted.
 
-use crate::api::{
-    Context, Digest, Io, NewText, OthersText, Text, forward, host, mediators,
-};
+use crate::api::{Context, Digest, Io, NewText, OthersText, Text, forward, host, mediators};
 use crate::calls::{Arguments, Words};
 use crate::frame::{Frame, Given, Walled, c_string, mediate};
 use crate::memory::{ERR, OK, is_child};
@@ -153,7 +151,12 @@ impl Value {
     }
 
     /// Calls a method for this value; nothing, if its life is over.
-    fn enter<R>(&self, given: Given, method: Method, call: impl FnOnce(u64, u64) -> R) -> Option<R> {
+    fn enter<R>(
+        &self,
+        given: Given,
+        method: Method,
+        call: impl FnOnce(u64, u64) -> R,
+    ) -> Option<R> {
         match self.is_alive() {
             true => self.of.enter(given, method, |at| call(at, self.inner)),
             false => None,
@@ -168,7 +171,12 @@ impl Value {
         let log = crate::api::known("RedisModule_Log\0");
         // SAFETY: this is the function's type, and the format has one string.
         unsafe {
-            std::mem::transmute::<usize, Log>(log)(0, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr());
+            std::mem::transmute::<usize, Log>(log)(
+                0,
+                c"warning".as_ptr(),
+                c"%s".as_ptr(),
+                text.as_ptr(),
+            );
         }
         if is_child() {
             // SAFETY: the copy has nothing to tidy up but its file, which its parent removes.
@@ -297,7 +305,9 @@ extern "C" fn create(context: u64, name: u64, version: c_int, at: u64) -> u64 {
         let name = module.c_string(name)?;
         let form = module.read(at)?;
         if form >= 2 && (module.read(at + 56)? != 0 || module.read(at + 64)? != 0) {
-            return refused("a type with data beside its keys (aux_save) is not for modules behind the wall");
+            return refused(
+                "a type with data beside its keys (aux_save) is not for modules behind the wall",
+            );
         }
         let mut theirs = [0; METHODS];
         for (method, place, since) in PLACES {
@@ -345,7 +355,8 @@ extern "C" fn create(context: u64, name: u64, version: c_int, at: u64) -> u64 {
             copy: has(Method::Copy).then_some(copy),
             defrag: 0,
         };
-        let create = host!(CreateDataType: fn(usize, *const c_char, c_int, *const Methods) -> usize);
+        let create =
+            host!(CreateDataType: fn(usize, *const c_char, c_int, *const Methods) -> usize);
         let handle = create(context, name.as_ptr(), version, &raw const methods);
         if handle != 0 {
             of.handle.set(handle);
@@ -360,7 +371,9 @@ extern "C" fn create(context: u64, name: u64, version: c_int, at: u64) -> u64 {
 /// A type of the module's.
 fn known(frame: &Frame, handle: u64) -> Answer<&'static Type> {
     let registered = frame.walled.registered.borrow();
-    let mut types = registered.iter().filter(|(key, _)| key.starts_with("type "));
+    let mut types = registered
+        .iter()
+        .filter(|(key, _)| key.starts_with("type "));
     // SAFETY: as in `create`.
     let found = types.find_map(|(_, at)| {
         let of = unsafe { &*(*at as *const Type) };
@@ -404,14 +417,16 @@ fn found(frame: &Frame, key: usize) -> Option<&'static Value> {
 /// Types of other modules, and of earlier lives, are none to this one.
 extern "C" fn type_of(key: u64) -> u64 {
     mediate(|frame| {
-        let found = found(frame, frame.key(key)?);
+        let key = frame.optional_key(key)?;
+        let found = (key != 0).then(|| found(frame, key)).flatten();
         Ok(found.map_or(0, |value| value.of.handle.get() as u64))
     })
 }
 
 extern "C" fn get(key: u64) -> u64 {
     mediate(|frame| {
-        let found = found(frame, frame.key(key)?);
+        let key = frame.optional_key(key)?;
+        let found = (key != 0).then(|| found(frame, key)).flatten();
         Ok(found.map_or(0, |value| value.inner))
     })
 }
