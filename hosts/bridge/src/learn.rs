@@ -70,7 +70,7 @@ impl Learning {
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let described = File::parse(self.names.0).into_iter().collect::<Vec<_>>();
+        let described = crate::load::described(self.names.0).map_or(Vec::new(), Vec::from);
         let mut symbols = lock(&self.symbols);
         let mut place = |at: u64| {
             let place = symbols.find(at).into_iter().next()?;

@@ -1,7 +1,8 @@
 //! From a module's file and its policy to a domain.
 
-use crate::heap::HeapError;
+use crate::heap::{Heap, HeapError};
 use crate::learn::{self, Learning};
+use crate::library;
 use crate::module::Module;
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
@@ -113,8 +114,8 @@ pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> 
         (Some(own), Some(most)) => Some(own.min(most)),
         (own, most) => own.or(most),
     };
-    let described = File::parse(request.interface).map_err(at)?;
-    let lowered = Interface::new(std::slice::from_ref(&described)).policy(&file);
+    let described = described(request.interface).map_err(at)?;
+    let lowered = Interface::new(&described).policy(&file);
     let mut lowered = lowered.map_err(|source| LoadError::Names {
         path: policy.clone(),
         source,
@@ -130,6 +131,9 @@ pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> 
     })?;
     let host = Host::new()?;
     let module = mullion_word_runtime::Module::new(&name, &verified)?;
+    // Constructors run while the module is loaded, and may allocate.
+    let memory = file.limits.memory.unwrap_or(MEMORY);
+    let loading = library::Loading::begin(Heap::new(memory)?);
     let domain = match learns {
         None => host.load_with(&module, lowered, request.resolve)?,
         Some(folder) => {
@@ -146,9 +150,9 @@ pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> 
             unsafe { host.learn_with(&module, lowered, request.resolve, hook)? }
         }
     };
-    let memory = file.limits.memory.unwrap_or(MEMORY);
     let symbols = Symbols::new(bytes);
-    let module = Module::new(&name, domain, host, memory, symbols, request.name_of)?;
+    let module = Module::new(&name, domain, host, loading.end(), symbols, request.name_of);
+    library::known(module);
     Ok((module, file))
 }
 
@@ -165,4 +169,9 @@ fn policy_of(path: &Path) -> PathBuf {
     let folder = std::env::var_os(POLICIES).filter(|folder| !folder.is_empty());
     let named = folder.and_then(|folder| Some(Path::new(&folder).join(beside.file_name()?)));
     named.unwrap_or(beside)
+}
+
+/// What modules of a host may call: the C library in the way of bridges, and the host's own functions.
+pub(crate) fn described(interface: &str) -> Result<[File; 2], mullion_word_policy::TextError> {
+    Ok([File::parse(library::C_LIBRARY)?, File::parse(interface)?])
 }

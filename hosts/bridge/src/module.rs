@@ -1,6 +1,6 @@
 //! A module behind its wall, as its bridge sees it.
 
-use crate::heap::{Heap, HeapError};
+use crate::heap::Heap;
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Host, Report};
 use mullion_word_table::Access;
@@ -21,6 +21,89 @@ pub type Answer<T> = Result<T, Refused>;
 /// Always.
 pub fn refused<T>(what: impl Into<String>) -> Answer<T> {
     Err(Refused(what.into()))
+}
+
+/// What a domain's code may read and write, for a bridge that does so in its name.
+pub struct Reach<'a>(pub &'a Domain);
+
+impl<'a> Reach<'a> {
+    fn allows(&self, at: u64, bytes: u64, access: Access) -> bool {
+        bytes == 0 || self.0.view().allows(at, bytes, access)
+    }
+
+    /// The bytes that a module points to, which it must be able to read itself. They must not be kept over a call of the
+    /// module, which may write them.
+    ///
+    /// # Errors
+    /// It may not read them.
+    pub fn bytes(&self, at: u64, bytes: u64) -> Answer<&'a [u8]> {
+        if bytes == 0 {
+            return Ok(&[]);
+        }
+        match self.allows(at, bytes, Access::READ) {
+            // SAFETY: the module may read it, so there is memory. On this thread nothing of the module runs meanwhile. On
+            // another one it may change bytes, as any process may change what it shares: nobody here reads twice what it
+            // decides by.
+            true => Ok(unsafe { std::slice::from_raw_parts(at as *const u8, bytes as usize) }),
+            false => refused(format!(
+                "{bytes} bytes at {at:#x} are not the module's to read"
+            )),
+        }
+    }
+
+    /// A string of the module's, without its end.
+    ///
+    /// # Errors
+    /// It may not read it.
+    pub fn text(&self, at: u64) -> Answer<&'a [u8]> {
+        self.text_up_to(at, u64::MAX)
+    }
+
+    /// A string of the module's, or `most` bytes of it, whatever is shorter.
+    ///
+    /// # Errors
+    /// It may not read it.
+    pub fn text_up_to(&self, at: u64, most: u64) -> Answer<&'a [u8]> {
+        let mut length = 0;
+        while length < most {
+            // To the end of the piece of 64 bytes, if that may be read; otherwise to the end of the word.
+            let here = at.wrapping_add(length);
+            let whole = (64 - here % 64).min(most - length);
+            let piece = match self.bytes(here, whole) {
+                Ok(piece) => piece,
+                Err(_) => self.bytes(here, (4 - here % 4).min(most - length))?,
+            };
+            match piece.iter().position(|byte| *byte == 0) {
+                Some(end) => return self.bytes(at, length + end as u64),
+                None => length += piece.len() as u64,
+            }
+        }
+        self.bytes(at, length)
+    }
+
+    /// A copy of a string of the module's.
+    ///
+    /// # Errors
+    /// It may not read it.
+    pub fn c_string(&self, at: u64) -> Answer<CString> {
+        Ok(CString::new(self.text(at)?).unwrap_or_default())
+    }
+
+    /// Writes where the module might have written itself.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Answer<()> {
+        let count = bytes.len() as u64;
+        if !self.allows(at, count, Access::WRITE) {
+            return refused(format!(
+                "{count} bytes at {at:#x} are not the module's to write"
+            ));
+        }
+        // SAFETY: the module may write it, so there is memory, and nothing of the host's is there.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
+        Ok(())
+    }
 }
 
 /// A module. It stays for the life of the process, because hosts keep pointers to what is theirs of it.
@@ -48,20 +131,20 @@ impl Module {
         name: &str,
         domain: Domain,
         host: Host,
-        memory: u64,
+        heap: Heap,
         symbols: Symbols,
         name_of: fn(u64) -> Option<&'static str>,
-    ) -> Result<&'static Module, HeapError> {
-        Ok(Box::leak(Box::new(Module {
+    ) -> &'static Module {
+        Box::leak(Box::new(Module {
             name: name.to_owned(),
             domain,
             host,
-            heap: Mutex::new(Heap::new(memory)?),
+            heap: Mutex::new(heap),
             life: AtomicU64::new(0),
             fault: Mutex::default(),
             symbols: Mutex::new(symbols),
             name_of,
-        })))
+        }))
     }
 
     /// How often it was restarted.
@@ -76,17 +159,17 @@ impl Module {
         lock(&self.heap)
     }
 
-    /// Fresh data and an empty heap; reports of the life before are gone.
+    /// Fresh data and an empty heap; reports of the life before are gone. No call of the module may be running.
     ///
     /// # Errors
     /// Calls in it have not returned.
     pub fn restart(&self) -> Result<(), String> {
-        self.domain.restart().map_err(|error| error.to_string())?;
-        let _older = self.domain.take_reports();
-        *lock(&self.fault) = None;
+        // The new life's constructors may allocate, so the heap is empty before.
         self.heap().clear();
         self.life.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        let _older = self.domain.take_reports();
+        *lock(&self.fault) = None;
+        self.domain.restart().map_err(|error| error.to_string())
     }
 
     /// Whether it takes calls.
@@ -140,68 +223,39 @@ impl Module {
         text
     }
 
-    /// Whether the module may do that itself.
+    /// What the module may read and write.
     #[must_use]
-    pub fn allows(&self, at: u64, bytes: u64, access: Access) -> bool {
-        bytes == 0 || self.domain.view().allows(at, bytes, access)
+    pub fn reach(&self) -> Reach<'_> {
+        Reach(&self.domain)
     }
 
-    /// The bytes that a module points to, which it must be able to read itself. They must not be kept over a call of the
-    /// module, which may write them.
+    /// As [`Reach::bytes`].
     ///
     /// # Errors
     /// It may not read them.
     pub fn bytes(&self, at: u64, bytes: u64) -> Answer<&[u8]> {
-        if bytes == 0 {
-            return Ok(&[]);
-        }
         let inside = self.heap().contains(at, bytes);
-        match inside || self.allows(at, bytes, Access::READ) {
-            // SAFETY: the module may read it, so there is memory. Nothing of the module runs meanwhile on this thread; the
-            // bridges that use this have their module run on one thread.
+        match inside {
+            // SAFETY: the heap is mapped, and the module's; as in `Reach::bytes`.
             true => Ok(unsafe { std::slice::from_raw_parts(at as *const u8, bytes as usize) }),
-            false => refused(format!(
-                "{bytes} bytes at {at:#x} are not the module's to read"
-            )),
+            false => Reach(&self.domain).bytes(at, bytes),
         }
     }
 
-    /// A string of the module's, without its end.
+    /// As [`Reach::text`].
     ///
     /// # Errors
     /// It may not read it.
     pub fn text(&self, at: u64) -> Answer<&[u8]> {
-        self.text_up_to(at, u64::MAX)
+        self.reach().text_up_to(at, u64::MAX)
     }
 
-    /// A string of the module's, or `most` bytes of it, whatever is shorter.
-    ///
-    /// # Errors
-    /// It may not read it.
-    pub fn text_up_to(&self, at: u64, most: u64) -> Answer<&[u8]> {
-        let mut length = 0;
-        while length < most {
-            // To the end of the piece of 64 bytes, if that may be read; otherwise to the end of the word.
-            let here = at.wrapping_add(length);
-            let whole = (64 - here % 64).min(most - length);
-            let piece = match self.bytes(here, whole) {
-                Ok(piece) => piece,
-                Err(_) => self.bytes(here, (4 - here % 4).min(most - length))?,
-            };
-            match piece.iter().position(|byte| *byte == 0) {
-                Some(end) => return self.bytes(at, length + end as u64),
-                None => length += piece.len() as u64,
-            }
-        }
-        self.bytes(at, length)
-    }
-
-    /// A copy of a string of the module's.
+    /// As [`Reach::c_string`].
     ///
     /// # Errors
     /// It may not read it.
     pub fn c_string(&self, at: u64) -> Answer<CString> {
-        Ok(CString::new(self.text(at)?).unwrap_or_default())
+        self.reach().c_string(at)
     }
 
     /// A number that the module has written.
@@ -213,21 +267,12 @@ impl Module {
         Ok(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()))
     }
 
-    /// Writes where the module might have written itself.
+    /// As [`Reach::write`].
     ///
     /// # Errors
     /// It may not.
     pub fn write(&self, at: u64, bytes: &[u8]) -> Answer<()> {
-        let count = bytes.len() as u64;
-        let inside = self.heap().contains(at, count);
-        if !inside && !self.allows(at, count, Access::WRITE) {
-            return refused(format!(
-                "{count} bytes at {at:#x} are not the module's to write"
-            ));
-        }
-        // SAFETY: the module may write it, so there is memory, and nothing of the host's is there.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
-        Ok(())
+        self.reach().write(at, bytes)
     }
 
     /// A block of the module's heap.

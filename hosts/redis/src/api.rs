@@ -346,7 +346,7 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     if name == "__errno_location" {
         return Some(crate::frame::errno_location as *const () as usize);
     }
-    let ours = crate::format::of_c_library(name);
+    let ours = mullion_bridge::c_library(name);
     ours.or(offered().get(name).copied()).or_else(|| {
         let name = CString::new(name).ok()?;
         // SAFETY: the name ends with a zero.

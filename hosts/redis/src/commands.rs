@@ -305,6 +305,8 @@ extern "C" fn is_busy(name: u64) -> c_int {
         if frame.walled.registered.borrow().contains_key(&own) {
             return Ok(0);
         }
-        Ok(host!(IsModuleNameBusy: fn(*const c_char) -> c_int)(name.as_ptr()))
+        Ok(host!(IsModuleNameBusy: fn(*const c_char) -> c_int)(
+            name.as_ptr(),
+        ))
     })
 }

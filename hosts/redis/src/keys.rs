@@ -1,7 +1,8 @@
 //! Keys of the database that a module has opened, and what is in them: strings, lists, sorted sets, hashes.
 
 use crate::api::{
-    Context, InOut, Key, NewText, OptionalKey, OptionalText, OthersText, Out, Text, forward, host, mediators,
+    Context, InOut, Key, NewText, OptionalKey, OptionalText, OthersText, Out, Text, forward, host,
+    mediators,
 };
 use crate::frame::{Direct, Frame, mediate};
 use mullion_bridge::{Answer, refused};

@@ -39,7 +39,7 @@ COMMAND(length)
   RedisModule_StringPtrLen(argv[1], (size_t *)argv[0]);
   return RedisModule_ReplyWithLongLong(ctx, 1);
 }
-COMMAND(random)
+COMMAND(random_bytes)
 {
   RedisModule_GetRandomBytes((unsigned char *)argv[0], 16);
   return RedisModule_ReplyWithLongLong(ctx, 1);
@@ -141,7 +141,7 @@ COMMAND(eats)
   while (RedisModule_Alloc(1 << 20)) n++;
   return RedisModule_ReplyWithLongLong(ctx, n);
 }
-COMMAND(divide) { return RedisModule_ReplyWithLongLong(ctx, 1 / (argc - 1)); }
+COMMAND(divide) { volatile int z = argc - 1; return RedisModule_ReplyWithLongLong(ctx, 100 / z); }
 
 /* Redis's protocol. */
 COMMAND(half)
@@ -172,7 +172,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
   if (RedisModule_Init(ctx, "hostile", 1, REDISMODULE_APIVER_1)) return REDISMODULE_ERR;
   HAS(heap) HAS(context) HAS(null) HAS(other) HAS(tells) HAS(reads) HAS(prints) HAS(counts) HAS(deputy) HAS(length)
-  HAS(random) HAS(direct) HAS(forged) HAS(twice_closed) HAS(stale_reply) HAS(stale_string) HAS(not_held) HAS(type)
+  HAS(random_bytes) HAS(direct) HAS(forged) HAS(twice_closed) HAS(stale_reply) HAS(stale_string) HAS(not_held) HAS(type)
   HAS(frees) HAS(again) HAS(scans) HAS(callback) HAS(jump) HAS(unnamed) HAS(command) HAS(timer) HAS(loop) HAS(recurse)
   HAS(eats) HAS(divide) HAS(half) HAS(both) HAS(lines) HAS(twice)
   return REDISMODULE_OK;

@@ -16,6 +16,7 @@
     target_pointer_width = "64"
 ))]
 
+mod caller;
 mod core;
 mod domain;
 mod fault;
@@ -41,6 +42,7 @@ mod verified;
 mod watchdog;
 mod world;
 
+pub use caller::caller;
 pub use core::Domain;
 pub use domain::EndError;
 pub use host::{Granted, Host, PreparedGrant};

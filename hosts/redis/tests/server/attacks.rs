@@ -37,7 +37,7 @@ const ATTACKS: [Attack; 33] = [
     attack("counts", "`%n` in a format is not for modules", Unknown),
     attack("deputy 1", "8 bytes at 0x", Unknown),
     attack("length x", "8 bytes at 0x", Unknown),
-    attack("random", "16 bytes at 0x", Unknown),
+    attack("random_bytes", "16 bytes at 0x", Unknown),
     attack("direct precious", "(integer) 1", Unknown),
     attack(
         "forged",
@@ -79,7 +79,7 @@ const ATTACKS: [Attack; 33] = [
     attack("timer", "(integer) 1", Dies),
     attack("loop", "its time is over", Dies),
     attack("recurse", "its stack is full", Dies),
-    attack("eats", "(integer) 8", Unknown),
+    attack("eats", "(integer) 7", Unknown),
     attack("divide", "Arithmetic", Dies),
     attack(
         "half",

@@ -4,8 +4,8 @@ use mullion_driver::{Arguments, Language, compile};
 use mullion_fetch::Lock;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -149,7 +149,8 @@ impl Drop for Server {
 
 impl Place {
     pub(crate) fn new() -> Place {
-        let lock = Lock::parse(include_str!("../../../../sysroot/sources.toml")).expect("a lock file");
+        let lock =
+            Lock::parse(include_str!("../../../../sysroot/sources.toml")).expect("a lock file");
         let source = lock.source("redis").expect("it is listed");
         let program = std::env::current_exe().expect("a path");
         let deps = program.parent().expect("a folder");
@@ -178,7 +179,13 @@ impl Place {
         to
     }
 
-    pub(crate) fn walled(&self, source: &Path, name: &str, policy: &str, options: &[&str]) -> PathBuf {
+    pub(crate) fn walled(
+        &self,
+        source: &Path,
+        name: &str,
+        policy: &str,
+        options: &[&str],
+    ) -> PathBuf {
         let to = self.scratch.path().join(format!("{name}.so"));
         let mut line: Vec<OsString> = ["--wall=word", "-O2", "-g", "-w", "-I"]
             .map(OsString::from)
@@ -354,8 +361,12 @@ impl Place {
         let module = self.walled(&source, "helloworld", policy, &[]);
         let server = self.server("refused", &[self.bridged(&module)], &[]);
         let said = server.run("HELLO.SIMPLE\nPING\n");
-        let expected = "a call of RedisModule_GetSelectedDb, which `allow = [\"RedisModule_GetSelectedDb\"]`";
-        assert!(said.contains(expected) && said.ends_with("PONG\n"), "{said}");
+        let expected =
+            "a call of RedisModule_GetSelectedDb, which `allow = [\"RedisModule_GetSelectedDb\"]`";
+        assert!(
+            said.contains(expected) && said.ends_with("PONG\n"),
+            "{said}"
+        );
         drop(server);
         let text = policy
             .replace("RPUSH", "GET")
