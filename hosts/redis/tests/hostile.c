@@ -168,7 +168,7 @@ COMMAND(twice)
 }
 
 #define HAS(n) if (RedisModule_CreateCommand(ctx, "hostile." #n, n, "", 0, 0, 0)) return REDISMODULE_ERR;
-int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+static int hostile(RedisModuleCtx *ctx)
 {
   if (RedisModule_Init(ctx, "hostile", 1, REDISMODULE_APIVER_1)) return REDISMODULE_ERR;
   HAS(heap) HAS(context) HAS(null) HAS(other) HAS(tells) HAS(reads) HAS(prints) HAS(counts) HAS(deputy) HAS(length)
@@ -187,4 +187,12 @@ int victim(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
   if (RedisModule_Init(ctx, "victim", 1, REDISMODULE_APIVER_1)) return REDISMODULE_ERR;
   if (RedisModule_CreateCommand(ctx, "victim.where", where, "", 0, 0, 0)) return REDISMODULE_ERR;
   return RedisModule_CreateCommand(ctx, "victim.precious", is_precious, "", 0, 0, 0);
+}
+
+#ifndef VICTIM
+#define VICTIM 0
+#endif
+int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+  return VICTIM ? victim(ctx, argv, argc) : hostile(ctx);
 }

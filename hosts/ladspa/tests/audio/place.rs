@@ -52,6 +52,16 @@ const ATTACKS: [(&str, &str, &str); 17] = [
     ("eats", "", ""),
 ];
 
+/// What plug-ins sound like, but for two of CMT's that take two samples of an input for each of an output, and so read
+/// beyond it (ambisonic.cpp, `*(pfInY++)` twice): what they find there is nobody's to say.
+fn sounds(said: &str) -> Vec<&str> {
+    let is_wrong = |line: &&str| line.contains(" bf2quad ") || line.contains(" bf2cube ");
+    let is_sound = |line: &&str| line.ends_with(" true") || line.ends_with(" false");
+    said.lines()
+        .filter(|line| is_sound(line) && !is_wrong(line))
+        .collect()
+}
+
 impl Place {
     pub(crate) fn new() -> Place {
         let lock =
@@ -80,7 +90,8 @@ impl Place {
     pub(crate) fn libraries(&self) -> Vec<(&'static str, Vec<PathBuf>)> {
         let kit = |name: &str| vec![self.kit.join(name)];
         let mut cmt = Vec::new();
-        for folder in [self.cmt.clone(), self.cmt.join("freeverb")] {
+        let reverb = self.cmt.join("freeverb");
+        for folder in [self.cmt.clone(), reverb.clone(), reverb.join("Components")] {
             let entries = fs::read_dir(&folder).expect("a folder").flatten();
             let sources = entries.map(|entry| entry.path());
             cmt.extend(
@@ -171,6 +182,8 @@ impl Place {
             .arg("host")
             .args(words)
             .stdin(Stdio::null());
+        // Memory that a plug-in has not written is zeros, as it is behind the wall: some read it.
+        host.env("MALLOC_PERTURB_", "255");
         if let Some(folder) = folder {
             host.env("MULLION_LADSPA_PATH", folder);
         }
@@ -197,9 +210,20 @@ impl Place {
             for protection in ["--protection=write", "--protection=read-write"] {
                 let folder = self.walled(name, &sources, &Self::policy(name), &[protection]);
                 let found = self.host(Some(&folder), &["digest", self.bridge()]);
-                assert_eq!(found, expected, "{name}, {protection}");
+                assert!(found.1, "{name}, {protection}");
+                assert_eq!(
+                    sounds(&found.0),
+                    sounds(&expected.0),
+                    "{name}, {protection}"
+                );
+                // Where loads are checked, plug-ins that read beyond their inputs are stopped.
+                let finds = name == "cmt" && protection.ends_with("read-write");
+                for function in ["runBFormatToQuad", "runBFormatToCube"] {
+                    let stopped = format!("memory of the host; at {function} (");
+                    assert_eq!(found.0.contains(&stopped), finds, "{}", found.0);
+                }
             }
-            count += expected.0.lines().count();
+            count += sounds(&expected.0).len();
         }
         println!("{count} plug-ins sound as without the wall, to the bit, with both protections");
         assert!(count >= 70, "{count}");
