@@ -149,7 +149,7 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     // SAFETY: it is only read, and stays.
     unsafe { host.grant(&domain, table, bytes_of_table, false)? };
     let memory = file.limits.memory.unwrap_or(MEMORY);
-    let sql = file.groups.get("sql");
+    let sql = file.groups.get("statements");
     let sql = sql.map(|words| words.iter().map(|word| word.to_uppercase()).collect());
     let walled = Walled::new(&name, domain, host, memory, db, sql, Symbols::new(bytes))?;
     let extension = Extension {

@@ -1,6 +1,6 @@
 //! SQL that a module runs: `sqlite3_prepare_v2`, `sqlite3_step`, `sqlite3_exec` and what goes with them.
 //!
-//! A policy that allows these lets the module do with the connection what SQL can. `[group] sql` in it bounds that: it lists
+//! A policy that allows these lets the module do with the connection what SQL can. `[group] statements` in it bounds that: it lists
 //! the statements that the module may run, by their first words.
 
 use crate::api::host;
@@ -92,7 +92,7 @@ fn may_run(walled: &Walled, sql: &[u8], statement: Handle) -> Answer<()> {
     match allowed.contains(&word) && (only_reads || word != "SELECT") {
         true => Ok(()),
         false => refused(format!(
-            "the statement {word}, which `sql = [\"{word}\"]` in [group] of its policy would allow"
+            "the statement {word}, which `statements = [\"{word}\"]` in [group] of its policy would allow"
         )),
     }
 }

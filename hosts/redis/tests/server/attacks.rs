@@ -99,7 +99,7 @@ const fn attack(command: &'static str, expected: &'static str, native: Native) -
 }
 
 const POLICY: &str = "allow = [\"@plain\", \"@keys\", \"@scan\", \"@types\", \"@timers\", \"@call\"]\n\
-    [limits]\ntime = \"300 ms\"\nmemory = \"8 MiB\"\n[group]\ncommands = [\"GET\"]\n";
+    [limits]\ntime = \"2 s\"\nmemory = \"8 MiB\"\n[group]\ncommands = [\"GET\"]\n";
 
 fn prepared(place: &Place, modules: &[String], folder: &str) -> (Server, String) {
     let server = place.server(folder, modules, &[]);
