@@ -96,7 +96,7 @@ extern "C" fn malloc(bytes: u64) -> u64 {
 }
 
 extern "C" fn calloc(count: u64, bytes: u64) -> u64 {
-    mediate(|domain| take(domain, count.checked_mul(bytes).unwrap_or(u64::MAX)))
+    mediate(|domain| take(domain, count.saturating_mul(bytes)))
 }
 
 fn give(domain: &Domain, at: u64) -> Answer<()> {

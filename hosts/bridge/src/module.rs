@@ -154,7 +154,6 @@ impl Module {
     }
 
     /// The module's heap.
-    #[must_use]
     pub fn heap(&self) -> MutexGuard<'_, Heap> {
         lock(&self.heap)
     }

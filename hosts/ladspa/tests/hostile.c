@@ -30,13 +30,13 @@ RUN(null) { *(volatile int *)0 = 1; }
 RUN(handle) { ((float *)h)[-(1 << 24)] = 1; }
 RUN(loop) { for (volatile int i = 0;; i++) ; }
 RUN(recurse) { OUT[0] = deep(0); }
-RUN(again) { void *p = malloc(100); free(p); free(p); }
+RUN(again) { void *volatile p = malloc(100); free(p); free(p); }
 RUN(frees) { free(OUT); }
 RUN(runs) { system("exit 7"); }
 RUN(jump) { ((void (*)(void))((char *)malloc + 1))(); }
 RUN(data) { ((void (*)(void))OUT)(); }
 RUN(divide) { OUT[0] = 100 / zero; }
-RUN(eats) { int k = 0; while (malloc(1 << 20)) k++; OUT[0] = k; }
+RUN(eats) { int k = 0; void *volatile p; while ((p = malloc(1 << 20))) k++; OUT[0] = k; }
 RUN(good) { for (unsigned long i = 0; i < n; i++) OUT[i] = 2 * IN[i]; }
 
 static const LADSPA_PortDescriptor ports[] = { LADSPA_PORT_INPUT | LADSPA_PORT_AUDIO,

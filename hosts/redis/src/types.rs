@@ -374,8 +374,8 @@ fn known(frame: &Frame, handle: u64) -> Answer<&'static Type> {
     let mut types = registered
         .iter()
         .filter(|(key, _)| key.starts_with("type "));
-    // SAFETY: as in `create`.
     let found = types.find_map(|(_, at)| {
+        // SAFETY: as in `create`.
         let of = unsafe { &*(*at as *const Type) };
         (of.handle.get() as u64 == handle).then_some(of)
     });

@@ -176,6 +176,9 @@ pub(crate) fn end_as_errors_and_the_server_goes_on(place: &Place) {
     }
 }
 
+/// Whether harm was done, by what the server said.
+type Harms = Box<dyn Fn(&mut Server, &str) -> bool>;
+
 pub(crate) fn harm_without_the_wall(place: &Place) {
     let source = here("tests/hostile.c");
     let hostile = place.native(&source, "hostile", &[]);
@@ -183,21 +186,20 @@ pub(crate) fn harm_without_the_wall(place: &Place) {
     let modules = [hostile.display().to_string(), victim.display().to_string()];
     let mut harmed = 0;
     for attack in &ATTACKS {
-        let (is_demanded, harms): (bool, Box<dyn Fn(&mut Server, &str) -> bool>) =
-            match attack.native {
-                Unknown => (false, Box::new(|server, _| !server.is_alive())),
-                Dies => (true, Box::new(|server, _| !server.is_alive())),
-                Says(what) => (
-                    true,
-                    Box::new(move |_, said| said.contains(what) && !said.contains("(error)")),
-                ),
-                Loses(question, before) => (
-                    true,
-                    Box::new(move |server, _| {
-                        !server.ask(&format!("--no-raw {question}")).contains(before)
-                    }),
-                ),
-            };
+        let (is_demanded, harms): (bool, Harms) = match attack.native {
+            Unknown => (false, Box::new(|server, _| !server.is_alive())),
+            Dies => (true, Box::new(|server, _| !server.is_alive())),
+            Says(what) => (
+                true,
+                Box::new(move |_, said| said.contains(what) && !said.contains("(error)")),
+            ),
+            Loses(question, before) => (
+                true,
+                Box::new(move |server, _| {
+                    !server.ask(&format!("--no-raw {question}")).contains(before)
+                }),
+            ),
+        };
         if attack.command == "eats" {
             // It would end the machine's memory, not only the server's.
             continue;

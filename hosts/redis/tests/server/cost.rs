@@ -48,7 +48,7 @@ pub(crate) fn is_stuck(server: &Server, command: &str) -> String {
 
 /// Requests of one measurement.
 const REQUESTS: u32 = 100_000;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 
 /// Requests a second, and microseconds of the server's processor time for each.
 fn measure_one(server: &Server, command: &str) -> (f64, f64) {
