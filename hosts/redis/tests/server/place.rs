@@ -240,7 +240,8 @@ impl Place {
             "yes",
             "--unixsocket",
         ]);
-        command.arg(&socket).arg("--dir").arg(&folder).args(more);
+        command.arg(&socket);
+        command.arg("--dir").arg(&folder).args(more);
         for module in modules {
             command.arg("--loadmodule").args(module.split(' '));
         }
