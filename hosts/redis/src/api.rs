@@ -383,3 +383,24 @@ pub(crate) extern "C" fn get_api(name: u64, to: u64) -> c_int {
         Ok(0)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::offered;
+    use mullion_word_policy::File;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_is_offered_is_described() {
+        let file = File::parse(crate::load::INTERFACE).expect("it is a policy");
+        let described: BTreeSet<&str> = file.calls.keys().map(String::as_str).collect();
+        let offered: BTreeSet<&str> = offered().keys().copied().collect();
+        assert_eq!(described, offered);
+        let mut grouped = file.groups.values().flatten();
+        assert!(grouped.all(|name| name.starts_with('@') || offered.contains(name.as_str())));
+        assert_eq!(offered.len(), OFFERED);
+    }
+
+    /// As the README says.
+    const OFFERED: usize = 197;
+}
