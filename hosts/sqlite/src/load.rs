@@ -56,7 +56,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Load(#[from] LoadError),
     #[error("{0}")]
-    Heap(#[from] crate::heap::HeapError),
+    Heap(#[from] mullion_bridge::HeapError),
     #[error("{0}")]
     Grant(#[from] mullion_word_runtime::GrantError),
     #[error("no memory for SQLite's table: {0}")]
@@ -149,7 +149,9 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     // SAFETY: it is only read, and stays.
     unsafe { host.grant(&domain, table, bytes_of_table, false)? };
     let memory = file.limits.memory.unwrap_or(MEMORY);
-    let walled = Walled::new(&name, domain, host, memory, db, Symbols::new(bytes))?;
+    let sql = file.groups.get("statements");
+    let sql = sql.map(|words| words.iter().map(|word| word.to_uppercase()).collect());
+    let walled = Walled::new(&name, domain, host, memory, db, sql, Symbols::new(bytes))?;
     let extension = Extension {
         walled,
         entry,

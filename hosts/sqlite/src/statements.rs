@@ -1,12 +1,13 @@
 //! SQL that a module runs: `sqlite3_prepare_v2`, `sqlite3_step`, `sqlite3_exec` and what goes with them.
 //!
-//! A policy that allows these lets the module do with the connection what SQL can.
+//! A policy that allows these lets the module do with the connection what SQL can. `[group] statements` in it bounds that: it lists
+//! the statements that the module may run, by their first words.
 
 use crate::api::host;
 use crate::memory::dispose;
 use crate::values::{TRANSIENT, counted};
 use crate::walled::{Answer, Frame, Handle, Lent, Walled, gate, mediate, refused};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// A statement of a module's.
 #[derive(Default)]
@@ -55,6 +56,73 @@ fn next_row(frame: &Frame, statement: Handle) {
     lent.into_iter().for_each(|lent| walled.take_back(lent));
 }
 
+/// The first word of a statement, in capitals: behind blanks, comments and empty statements.
+fn first_word(sql: &[u8]) -> String {
+    let mut rest = sql;
+    let after = |rest: &[u8], end: &[u8]| {
+        let at = rest.windows(end.len()).position(|piece| piece == end);
+        at.map_or(rest.len(), |at| at + end.len())
+    };
+    loop {
+        rest = match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b';', more @ ..] => more,
+            [b'-', b'-', ..] => &rest[after(rest, b"\n")..],
+            [b'/', b'*', more @ ..] => &more[after(more, b"*/")..],
+            _ => break,
+        };
+    }
+    let letters = rest
+        .iter()
+        .take_while(|letter| letter.is_ascii_alphabetic());
+    letters
+        .map(|letter| char::from(letter.to_ascii_uppercase()))
+        .collect()
+}
+
+/// Whether the policy lets the module run a statement. A query may begin with `WITH`, and `WITH` may begin something else.
+fn may_run(walled: &Walled, sql: &[u8], statement: Handle) -> Answer<()> {
+    let Some(allowed) = &walled.sql else {
+        return Ok(());
+    };
+    let mut word = first_word(sql);
+    let only_reads = host!(stmt_readonly: fn(Handle) -> c_int)(statement) != 0;
+    if only_reads && matches!(word.as_str(), "WITH" | "VALUES") {
+        word = "SELECT".to_owned();
+    }
+    match allowed.contains(&word) && (only_reads || word != "SELECT") {
+        true => Ok(()),
+        false => refused(format!(
+            "the statement {word}, which `statements = [\"{word}\"]` in [group] of its policy would allow"
+        )),
+    }
+}
+
+/// Looks at each statement of a text before the first one runs.
+fn may_run_all(walled: &Walled, db: Handle, sql: &CStr) -> Answer<()> {
+    let mut rest = sql.as_ptr();
+    while walled.sql.is_some() {
+        let (mut made, mut tail): (Handle, *const c_char) =
+            (std::ptr::null_mut(), std::ptr::null());
+        let prepare = host!(prepare_v2: fn(Handle, *const c_char, c_int, *mut Handle, *mut *const c_char) -> c_int);
+        if prepare(db, rest, -1, &raw mut made, &raw mut tail) != 0 {
+            // The first that is wrong by itself is SQLite's to refuse. Another one may depend on what runs before it.
+            return match std::ptr::eq(rest, sql.as_ptr()) {
+                true => Ok(()),
+                false => refused("statements of one text of which one depends on another"),
+            };
+        }
+        if made.is_null() {
+            break;
+        }
+        // SAFETY: SQLite leaves `rest` at a place of the text, which ends with a zero.
+        let answer = may_run(walled, unsafe { CStr::from_ptr(rest) }.to_bytes(), made);
+        host!(finalize: fn(Handle) -> c_int)(made);
+        answer?;
+        rest = tail;
+    }
+    Ok(())
+}
+
 fn prepare_any(
     frame: &Frame,
     db: Handle,
@@ -76,6 +144,12 @@ fn prepare_any(
     let prepare =
         host!(prepare_v3: fn(Handle, *const u8, c_int, u32, *mut Handle, *mut *const u8) -> c_int);
     let code = prepare(db, copy.as_ptr(), -1, flags, &raw mut made, &raw mut rest);
+    if !made.is_null()
+        && let Err(refused) = may_run(walled, &copy, made)
+    {
+        host!(finalize: fn(Handle) -> c_int)(made);
+        return Err(refused);
+    }
     let offset = (rest as u64).wrapping_sub(copy.as_ptr() as u64);
     if !made.is_null() {
         walled
@@ -355,6 +429,7 @@ pub(crate) extern "C" fn exec(db: Handle, sql: u64, at: u64, user: u64, message:
     mediate(|frame| {
         let (db, walled) = (frame.db(db)?, frame.walled);
         let sql = walled.c_string(sql)?;
+        may_run_all(walled, db, &sql)?;
         let at = walled.function(at)?;
         let mut row = Row { walled, at, user };
         let mut said: *mut c_char = std::ptr::null_mut();

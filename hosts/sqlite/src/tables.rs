@@ -9,12 +9,13 @@
 //!   sqlite3_index_info                  ◄──►   a copy, whose answers are copied back
 //! ```
 //!
-//! SQLite follows pointers in its objects. So a module never has them, but twins of its own.
+//! SQLite follows pointers in its objects. So a module has twins of its own.
 
 use crate::api::host;
 use crate::functions::{self, Function, lend_values};
 use crate::memory::{allocated, hand_over};
 use crate::walled::{Answer, Frame, Handle, Walled, gate, mediate, refused};
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_void};
 
 const OK: c_int = 0;
@@ -71,17 +72,18 @@ struct Kind {
     life: u64,
 }
 
-/// `sqlite3_vtab` as SQLite has it.
+/// `sqlite3_vtab` as SQLite has it. A module's method may run SQL that uses the same table, and SQLite writes the first
+/// three meanwhile: so nobody has a table for himself, and all that changes is in cells.
 #[repr(C)]
 struct Table {
-    module: *const c_void,
-    references: c_int,
-    message: *mut c_char,
+    module: Cell<*const c_void>,
+    references: Cell<c_int>,
+    message: Cell<*mut c_char>,
     kind: *const Kind,
     inner: u64,
     life: u64,
     /// What `xFindFunction` has found.
-    functions: Vec<*mut Function>,
+    functions: RefCell<Vec<*mut Function>>,
 }
 
 /// `sqlite3_vtab_cursor` as SQLite has it.
@@ -109,10 +111,9 @@ struct IndexInfo {
     columns: u64,
 }
 
-/// Bytes of an element of the structure's arrays.
+/// Bytes of an element of the structure's arrays; of the last, `usage`, as of `order`.
 const CONSTRAINT: u64 = 12;
 const ORDER: u64 = 8;
-const USAGE: u64 = 8;
 
 impl Table {
     fn kind(&self) -> &'static Kind {
@@ -126,7 +127,7 @@ impl Table {
 
     /// Makes a call of the module; with its error, if it has one.
     fn enter(
-        &mut self,
+        &self,
         context: Handle,
         values: &[Handle],
         act: impl FnOnce(&Frame) -> Option<c_int>,
@@ -153,35 +154,36 @@ impl Table {
         }
     }
 
-    fn say(&mut self, what: &str) {
-        host!(free: fn(*mut c_char))(self.message);
-        self.message = allocated(what.as_bytes());
+    fn say(&self, what: &str) {
+        self.set_message(allocated(what.as_bytes()));
+    }
+
+    fn set_message(&self, message: *mut c_char) {
+        host!(free: fn(*mut c_char))(self.message.replace(message));
     }
 
     /// The module's error message becomes SQLite's.
-    fn take_message(&mut self) {
+    fn take_message(&self) {
         let walled = self.kind().walled;
         let place = self.inner + 16;
         if let Ok(at @ 1..) = walled.read(place) {
-            let message = hand_over(walled, at);
-            host!(free: fn(*mut c_char))(self.message);
-            self.message = message;
+            self.set_message(hand_over(walled, at));
             let _unread = walled.write(place, &[0; 8]);
         }
     }
 }
 
 /// A table of SQLite's argument.
-fn table<'a>(table: *mut c_void) -> &'a mut Table {
-    // SAFETY: `make` has made it, and SQLite passes no other to these methods, one call at a time.
-    unsafe { &mut *table.cast::<Table>() }
+fn table<'a>(table: *mut c_void) -> &'a Table {
+    // SAFETY: `make` has made it, and SQLite passes no other to these methods. Others may have it, too: see `Table`.
+    unsafe { &*table.cast::<Table>() }
 }
 
-fn cursor<'a>(cursor: *mut c_void) -> (&'a Cursor, &'a mut Table) {
-    // SAFETY: `open` has made it, with its table, which lives longer.
+fn cursor<'a>(cursor: *mut c_void) -> (&'a Cursor, &'a Table) {
+    // SAFETY: `open` has made it, with its table, which lives longer. Nobody changes a cursor.
     unsafe {
         let cursor = &*cursor.cast::<Cursor>();
-        (cursor, &mut *cursor.table)
+        (cursor, &*cursor.table)
     }
 }
 
@@ -249,13 +251,13 @@ fn make(
     };
     if code == OK {
         let made = Box::new(Table {
-            module: std::ptr::null(),
-            references: 0,
-            message: std::ptr::null_mut(),
+            module: Cell::new(std::ptr::null()),
+            references: Cell::new(0),
+            message: Cell::new(std::ptr::null_mut()),
             kind,
             inner,
             life: walled.life.get(),
-            functions: Vec::new(),
+            functions: RefCell::default(),
         });
         // SAFETY: SQLite has room for it.
         unsafe { *to = Box::into_raw(made) };
@@ -291,8 +293,8 @@ fn leave(at: *mut c_void, method: Method) -> c_int {
     }
     // SAFETY: `make` has made it, and SQLite does not use it any more: it is told that all is well, so that it goes on.
     let gone = unsafe { Box::from_raw(at.cast::<Table>()) };
-    host!(free: fn(*mut c_char))(gone.message);
-    for function in &gone.functions {
+    host!(free: fn(*mut c_char))(gone.message.get());
+    for function in gone.functions.borrow().iter() {
         functions::destroy(function.cast());
     }
     OK
@@ -479,7 +481,7 @@ extern "C" fn find_function(
         return 0;
     };
     let function = Box::into_raw(Box::new(function));
-    table.functions.push(function);
+    table.functions.borrow_mut().push(function);
     // SAFETY: SQLite has room for both.
     unsafe {
         *to = Some(functions::call);
@@ -498,7 +500,7 @@ extern "C" fn best_index(at: *mut c_void, info: *mut c_void) -> c_int {
         let arrays = [
             (real.constraint, real.constraints as u64 * CONSTRAINT),
             (real.order, real.orders as u64 * ORDER),
-            (real.usage, real.constraints as u64 * USAGE),
+            (real.usage, real.constraints as u64 * ORDER),
         ];
         let [constraint, order, usage] =
             arrays.map(|(at, bytes)| walled.lend(at as *const c_void, bytes));
@@ -521,7 +523,7 @@ extern "C" fn best_index(at: *mut c_void, info: *mut c_void) -> c_int {
         let bytes = walled.bytes(copy, size_of::<IndexInfo>() as u64).ok()?;
         // SAFETY: any bytes are this structure of numbers.
         let answer = unsafe { bytes.as_ptr().cast::<IndexInfo>().read_unaligned() };
-        let used = walled.bytes(usage, real.constraints as u64 * USAGE).ok()?;
+        let used = walled.bytes(usage, real.constraints as u64 * ORDER).ok()?;
         // SAFETY: SQLite's array has so many elements.
         unsafe { std::ptr::copy_nonoverlapping(used.as_ptr(), real.usage as *mut u8, used.len()) };
         real.number = answer.number;

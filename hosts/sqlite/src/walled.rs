@@ -12,9 +12,9 @@
 //! where that is much, granted in its place. What it hands over is read with its own rights.
 
 use crate::api::host;
-use crate::heap::{Heap, HeapError};
 use crate::statements::Statement;
 use crate::table::Offered;
+use mullion_bridge::{Heap, HeapError};
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::Access;
@@ -54,6 +54,8 @@ pub(crate) struct Walled {
     pub(crate) heap: RefCell<Heap>,
     /// The connection that it was loaded for.
     pub(crate) db: Handle,
+    /// Statements that it may run, by their first words; all, if the policy has no such list.
+    pub(crate) sql: Option<HashSet<String>>,
     pub(crate) statements: RefCell<HashMap<usize, Statement>>,
     /// `sqlite3_str` objects that it has.
     pub(crate) strings: RefCell<HashSet<usize>>,
@@ -158,6 +160,7 @@ impl Walled {
         host: Host,
         memory: u64,
         db: Handle,
+        sql: Option<HashSet<String>>,
         symbols: Symbols,
     ) -> Result<&'static Walled, HeapError> {
         let heap = Heap::new(memory)?;
@@ -167,6 +170,7 @@ impl Walled {
             host,
             heap: RefCell::new(heap),
             db,
+            sql,
             statements: RefCell::default(),
             strings: RefCell::default(),
             kept: RefCell::default(),

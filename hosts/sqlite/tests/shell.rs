@@ -35,6 +35,8 @@ fn main() -> ExitCode {
             place.attacks_end_as_errors_and_the_shell_goes_on();
             place.modules_cannot_touch_each_other();
             place.what_a_policy_does_not_name_is_refused();
+            place.a_table_may_ask_itself();
+            place.a_policy_bounds_sql();
             return ExitCode::SUCCESS;
         }
     };
@@ -346,6 +348,36 @@ impl Place {
         let (said, _) = self.shell(&[&hostile, &victim], &self.library, script);
         assert!(said.contains("memory of victim"), "{said}");
         assert!(said.ends_with("\n42\n"), "{said}");
+    }
+
+    /// A method of a table runs SQL that uses the same table, seven times over; the eighth has an error.
+    fn a_table_may_ask_itself(&self) {
+        let source = here("tests/hostile.c");
+        let policy =
+            "entry = \"sqlite3_mirror_init\"\nallow = [\"@plain\", \"@sql\", \"@tables\"]\n";
+        let walled = self.walled(&source, "mirror", policy);
+        let native = self.native(&source, "mirror");
+        let script = "SELECT n FROM mirror;\nSELECT n FROM mirror;\n";
+        let expected = self.shell(&[], &native, script);
+        let found = self.shell(&[&walled], &self.library, script);
+        assert_eq!(found, expected);
+        assert!(found.0.starts_with("8\n8\n"), "{}", found.0);
+    }
+
+    /// `[group] statements` lists statements by their first words.
+    fn a_policy_bounds_sql(&self) {
+        let hostile = self.hostile();
+        let allow = "allow = [\"@plain\", \"@sql\", \"sqlite3_context_db_handle\"]\n[group]\n";
+        let script =
+            "CREATE TABLE precious(n);\nSELECT hostile_flush();\nSELECT count(*) FROM precious;\n";
+        for (words, is_kept) in [("\"SELECT\"", true), ("\"SELECT\", \"DROP\"", false)] {
+            let policy = format!("{allow}statements = [{words}]\n");
+            fs::write(hostile.with_extension("toml"), policy).expect("written");
+            let (said, _) = self.shell(&[&hostile], &self.library, script);
+            let expected = "the statement DROP, which `statements = [\"DROP\"]` in [group] of its policy would allow";
+            assert_eq!(said.contains(expected), is_kept, "{said}");
+            assert_eq!(said.ends_with("\n0\n"), is_kept, "{said}");
+        }
     }
 
     fn what_a_policy_does_not_name_is_refused(&self) {

@@ -16,15 +16,17 @@ const CLASSES: usize = 40;
 
 /// Why there is no heap.
 #[derive(Debug, Error)]
-pub(crate) enum HeapError {
+pub enum HeapError {
+    /// The system gives none.
     #[error("no addresses for a heap: {0}")]
     Memory(#[from] std::io::Error),
+    /// The supervisor does not grant it.
     #[error("{0}")]
     Grant(#[from] GrantError),
 }
 
 /// The heap of one module.
-pub(crate) struct Heap {
+pub struct Heap {
     base: u64,
     /// Reserved.
     bytes: u64,
@@ -36,7 +38,7 @@ pub(crate) struct Heap {
     used: Vec<u8>,
     free: [Vec<u64>; CLASSES],
     /// In blocks that are in use.
-    pub(crate) total: u64,
+    pub total: u64,
 }
 
 fn class(bytes: u64) -> usize {
@@ -50,7 +52,7 @@ fn size(class: usize) -> u64 {
 
 impl Heap {
     /// Reserves addresses for `bytes`.
-    pub(crate) fn new(bytes: u64) -> Result<Heap, HeapError> {
+    pub fn new(bytes: u64) -> Result<Heap, HeapError> {
         let bytes = bytes.max(1).next_multiple_of(STEP);
         // SAFETY: fresh addresses, of which nothing is known.
         let base = unsafe {
@@ -77,8 +79,26 @@ impl Heap {
         })
     }
 
+    /// Sees to it that `bytes` more can be taken without a grant.
+    pub fn reserve(&mut self, host: &Host, domain: &Domain, bytes: u64) {
+        let end = (self.next + bytes).next_multiple_of(STEP).min(self.bytes);
+        if end > self.granted {
+            let from = (self.base + self.granted) as usize;
+            // SAFETY: as in `take`.
+            let granted = unsafe { host.grant(domain, from, (end - self.granted) as usize, true) };
+            if granted.is_ok() {
+                self.granted = end;
+            }
+        }
+    }
+
+    /// From now on it grows no more.
+    pub fn close(&mut self) {
+        self.bytes = self.granted;
+    }
+
     /// A block, or nothing if there is no room.
-    pub(crate) fn take(&mut self, host: &Host, domain: &Domain, bytes: u64) -> Option<u64> {
+    pub fn take(&mut self, host: &Host, domain: &Domain, bytes: u64) -> Option<u64> {
         if bytes > self.bytes {
             return None;
         }
@@ -107,7 +127,7 @@ impl Heap {
     }
 
     /// How large the block at an address is, if there is one.
-    pub(crate) fn size(&self, address: u64) -> Option<u64> {
+    pub fn size(&self, address: u64) -> Option<u64> {
         let at = address
             .checked_sub(self.base)
             .filter(|at| at % GRAIN == 0)?;
@@ -118,7 +138,7 @@ impl Heap {
     }
 
     /// Gives a block back; whether there was one.
-    pub(crate) fn give(&mut self, address: u64) -> bool {
+    pub fn give(&mut self, address: u64) -> bool {
         let Some(bytes) = self.size(address) else {
             return false;
         };
@@ -130,7 +150,7 @@ impl Heap {
     }
 
     /// All blocks are gone.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.used[..(self.next / GRAIN) as usize].fill(0);
         self.free.iter_mut().for_each(Vec::clear);
         self.next = 0;
@@ -138,7 +158,7 @@ impl Heap {
     }
 
     /// Whether an address is the heap's.
-    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
         let end = self.base + self.granted;
         address >= self.base && address.checked_add(bytes).is_some_and(|last| last <= end)
     }

@@ -1,0 +1,177 @@
+//! From a module's file and its policy to a domain.
+
+use crate::heap::{Heap, HeapError};
+use crate::learn::{self, Learning};
+use crate::library;
+use crate::module::Module;
+use mullion_symbols::Symbols;
+use mullion_word_policy::{File, Interface};
+use mullion_word_runtime::{Host, Note};
+use mullion_word_verifier::{Verified, verify};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A folder with policies, in the place of those beside modules.
+const POLICIES: &str = "MULLION_WORD_POLICIES";
+
+/// What a module's heap may grow to, if its policy does not say.
+const MEMORY: u64 = 64 << 20;
+
+/// Why a module was not loaded.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A file that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A policy with an error in it.
+    #[error("{}: {source}", path.display())]
+    Policy {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong.
+        source: mullion_word_policy::TextError,
+    },
+    /// A policy that names what the host does not have.
+    #[error("{}: {source}", path.display())]
+    Names {
+        /// Its file.
+        path: PathBuf,
+        /// Which name.
+        source: mullion_word_policy::LowerError,
+    },
+    /// No module of checked code.
+    #[error("{}: {source}", path.display())]
+    Verify {
+        /// Its file.
+        path: PathBuf,
+        /// The first violations.
+        source: mullion_word_verifier::Rejected,
+    },
+    /// A module that cannot be laid out.
+    #[error("{0}")]
+    Module(#[from] mullion_word_runtime::ModuleError),
+    /// No run time.
+    #[error("{0}")]
+    Setup(#[from] mullion_word_runtime::SetupError),
+    /// A module that cannot be linked.
+    #[error("{0}")]
+    Load(#[from] mullion_word_runtime::LoadError),
+    /// No heap.
+    #[error("{0}")]
+    Heap(#[from] HeapError),
+}
+
+/// What is loaded, and how.
+pub struct Request<'a> {
+    /// The module's file.
+    pub path: &'a Path,
+    /// Its policy; beside the module, if none is named.
+    pub policy: Option<&'a Path>,
+    /// The host's functions, as policies speak of them.
+    pub interface: &'static str,
+    /// Where a function of the host is.
+    pub resolve: &'a mut dyn FnMut(&str) -> Option<usize>,
+    /// The name of a function of the host that a module is given by its address.
+    pub name_of: fn(u64) -> Option<&'static str>,
+    /// Functions that every module may call.
+    pub always: &'a [&'a str],
+    /// The largest `time` that is taken; for hosts that must not wait.
+    pub time: Option<std::time::Duration>,
+}
+
+/// Loads a module. `MULLION_WORD_LEARN` and `MULLION_WORD_POLICIES` are heeded (docs/word-policy.md).
+///
+/// # Errors
+/// Whatever is wrong with the module or its policy.
+pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> {
+    let path = request.path;
+    let policy = request
+        .policy
+        .map_or_else(|| policy_of(path), Path::to_path_buf);
+    let bytes = read(path)?;
+    let learns = learn::folder();
+    let text = match read(&policy) {
+        // A module that learns may begin with nothing.
+        Err(LoadError::Read { source, .. })
+            if learns.is_some() && source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Vec::new()
+        }
+        text => text?,
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let at = |source| LoadError::Policy {
+        path: policy.clone(),
+        source,
+    };
+    let mut file = File::parse(&text).map_err(at)?;
+    file.limits.time = match (file.limits.time, request.time) {
+        (Some(own), Some(most)) => Some(own.min(most)),
+        (own, most) => own.or(most),
+    };
+    let described = described(request.interface).map_err(at)?;
+    let lowered = Interface::new(&described).policy(&file);
+    let mut lowered = lowered.map_err(|source| LoadError::Names {
+        path: policy.clone(),
+        source,
+    })?;
+    for name in request.always {
+        lowered = lowered.allow(name);
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = file.module.clone().unwrap_or_else(|| stem.to_string());
+    let verified: Verified = verify(bytes.clone()).map_err(|source| LoadError::Verify {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    let host = Host::new()?;
+    let module = mullion_word_runtime::Module::new(&name, &verified)?;
+    // Constructors run while the module is loaded, and may allocate.
+    let memory = file.limits.memory.unwrap_or(MEMORY);
+    let loading = library::Loading::begin(Heap::new(memory)?);
+    let domain = match learns {
+        None => host.load_with(&module, lowered, request.resolve)?,
+        Some(folder) => {
+            let symbols = Symbols::new(bytes.clone());
+            let learning = Learning::new(
+                folder,
+                &stem,
+                file.clone(),
+                symbols,
+                (request.interface, request.name_of),
+            );
+            let hook = move |note: &Note<'_>| learning.note(note);
+            // SAFETY: who sets the variable runs the module as any other, without a wall.
+            unsafe { host.learn_with(&module, lowered, request.resolve, hook)? }
+        }
+    };
+    let symbols = Symbols::new(bytes);
+    let module = Module::new(&name, domain, host, loading.end(), symbols, request.name_of);
+    library::known(module);
+    Ok((module, file))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    std::fs::read(path).map_err(|source| LoadError::Read {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// A module's policy: in the folder that the user has named, or beside the module.
+fn policy_of(path: &Path) -> PathBuf {
+    let beside = path.with_extension("toml");
+    let folder = std::env::var_os(POLICIES).filter(|folder| !folder.is_empty());
+    let named = folder.and_then(|folder| Some(Path::new(&folder).join(beside.file_name()?)));
+    named.unwrap_or(beside)
+}
+
+/// What modules of a host may call: the C library in the way of bridges, and the host's own functions.
+pub(crate) fn described(interface: &str) -> Result<[File; 2], mullion_word_policy::TextError> {
+    Ok([File::parse(library::C_LIBRARY)?, File::parse(interface)?])
+}
