@@ -1,15 +1,16 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::core::{Core, Domain};
+use crate::gates::Import;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
 use crate::note::Note;
-use crate::policy::Policy;
+use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
-use crate::{fault, watchdog};
+use crate::{fault, thread, watchdog};
 use mullion_supervisor::{Permission, Range};
 use std::sync::Arc;
 
@@ -38,6 +39,22 @@ impl Host {
             watchdog::install()
         })?;
         Ok(Host(()))
+    }
+
+    /// Is to be called in the child of a fork, before anything else of this library: the parent's table, its threads and
+    /// its watch on time are not the child's. Domains stay as they are.
+    ///
+    /// The calling thread is the process's only one, and in no call of a domain.
+    pub fn forked(&self) -> Result<(), SetupError> {
+        let failed = |source: std::io::Error| SetupError::System {
+            what: "a table of its own in the child of a fork",
+            source: Arc::new(source),
+        };
+        let mut supervisor = world().supervisor();
+        supervisor.mechanism_mut().forked().map_err(failed)?;
+        world().thunks.separate().map_err(failed)?;
+        thread::forked();
+        watchdog::begin_to_watch().map_err(failed)
     }
 
     /// Makes a domain of a module. Functions of the host are found by `dlsym`.
@@ -160,6 +177,27 @@ impl Host {
             take_away(&mut supervisor, core, range)?;
         }
         Ok(())
+    }
+
+    /// Lets a domain call addresses that it has not by name: a host's structures have pointers to functions. Each entry is
+    /// the address of the call, a name for reports, where the call goes (the same address, or a function that stands for
+    /// it), and what the call means. Every call of this makes a table anew that stays, so it is for few calls of many entries.
+    ///
+    /// # Safety
+    /// Functions are at the addresses where calls go, as long as the domain lives. They may be called with any arguments
+    /// that their policies let through.
+    pub unsafe fn offer(
+        &self,
+        domain: &Domain,
+        calls: impl IntoIterator<Item = (usize, String, usize, Option<FunctionPolicy>)>,
+    ) {
+        let words = domain.core.module.parts.control_words;
+        let import = |(at, name, target, policy): (usize, String, usize, Option<FunctionPolicy>)| {
+            let import = Import::new(&name, target as u64, policy, words);
+            // A gate may have its address as long as the process lives.
+            (at as u64, &*Box::leak(Box::new(import)))
+        };
+        load::offer(domain.core, calls.into_iter().map(import).collect());
     }
 
     /// Lets `from` call a function of `to` by its address, without the host.

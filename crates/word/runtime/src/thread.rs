@@ -16,7 +16,7 @@ use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const CONTROL: u64 = 1 << 20;
@@ -30,7 +30,7 @@ const ALTERNATE: u64 = 256 << 10;
 /// What handlers and the watchdog know of a thread.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    pub(crate) id: i32,
+    pub(crate) id: AtomicI32,
     /// When the call that runs is over, in nanoseconds of the monotonic clock; 0 for never.
     pub(crate) deadline: AtomicU64,
 }
@@ -147,6 +147,19 @@ pub(crate) fn this() -> io::Result<&'static mut Thread> {
     }
 }
 
+/// In the child of a fork, which has the calling thread alone, under another number.
+pub(crate) fn forked() {
+    // SAFETY: as in `this`.
+    let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
+    let mine = thread.map(|thread| Arc::clone(&thread.clock));
+    if let Some(clock) = &mine {
+        // SAFETY: it asks for a number.
+        clock.id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    }
+    let is_mine = |clock: &Arc<Clock>| mine.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, clock));
+    lock(&CLOCKS).retain(is_mine);
+}
+
 fn make(here: *mut Here) -> io::Result<*mut Thread> {
     let slots = u64::from(OWN_LAST - OWN_FIRST) + 1;
     let table = Reserved::new((slots * 8).next_multiple_of(PAGE))?;
@@ -159,7 +172,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
     alternate_on(&alternate)?;
     let clock = Arc::new(Clock {
         // SAFETY: it asks for a number.
-        id: unsafe { libc::gettid() },
+        id: AtomicI32::new(unsafe { libc::gettid() }),
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));

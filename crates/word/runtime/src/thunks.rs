@@ -13,6 +13,7 @@ use crate::gates;
 use crate::memory::{self, PAGE, Reserved, lock};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
@@ -54,6 +55,23 @@ impl Thunks {
             file,
             next: Mutex::new(PAGE),
         })
+    }
+
+    /// In the child of a fork: thunks that are the child's alone, as they were.
+    pub(crate) fn separate(&self) -> io::Result<()> {
+        let next = lock(&self.next);
+        let mut code = vec![0; *next as usize];
+        self.file.read_exact_at(&mut code, 0)?;
+        let file = memory::file(c"mullion-thunks", SPACE)?;
+        file.write_all_at(&code, 0)?;
+        let (new, old) = (file.as_raw_fd(), self.file.as_raw_fd());
+        // SAFETY: both descriptors are ours; the number of the old one stays, and is the new file.
+        if unsafe { libc::dup3(new, old, libc::O_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        self.memory
+            .map_shared(self.memory.base(), SPACE, protection, &self.file)
     }
 
     /// Addresses for so many thunks.

@@ -26,6 +26,11 @@ pub(crate) fn install() -> io::Result<()> {
     let signal = libc::SIGRTMIN() + 8;
     fault::install_one(signal, on_late)?;
     let _first = SIGNAL.set(signal);
+    begin_to_watch()
+}
+
+/// Also in the child of a fork: the parent's threads are not there.
+pub(crate) fn begin_to_watch() -> io::Result<()> {
     std::thread::Builder::new()
         .name("mullion-word-watchdog".to_owned())
         .spawn(watch)?;
@@ -95,8 +100,9 @@ fn watch() {
         for clock in lock(&CLOCKS).iter() {
             let deadline = clock.deadline.load(Ordering::Relaxed);
             if deadline != 0 && now >= deadline {
+                let id = clock.id.load(Ordering::Relaxed);
                 // SAFETY: it sends a signal that has a handler to a thread that lives: it is on the list.
-                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), clock.id, signal) };
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
             }
         }
     }

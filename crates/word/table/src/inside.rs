@@ -34,7 +34,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thiserror::Error;
 
@@ -79,7 +79,8 @@ struct Record {
 /// What the handlers of a thread need.
 #[derive(Debug)]
 struct Thread {
-    id: i32,
+    /// Another one behind a fork.
+    id: AtomicI32,
     /// How often it was asked to pass.
     asked: AtomicU64,
     /// Up to which of these it has passed.
@@ -157,6 +158,20 @@ impl Inside {
         }
     }
 
+    /// In the child of a fork: the parent's other threads are not here, and this one has another number.
+    pub(crate) fn forked(&self) {
+        let me = HERE.get();
+        for list in self.lock().iter_mut() {
+            list.retain(|record| Arc::as_ptr(&record.thread) == me);
+        }
+        // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
+        if let Some(thread) = unsafe { me.as_ref() } {
+            // SAFETY: it only asks for a number.
+            let id = unsafe { libc::gettid() };
+            thread.id.store(id, Ordering::Relaxed);
+        }
+    }
+
     /// Returns when no other thread inside `domains` is between a check that it made before and its access.
     pub fn settle(&self, domains: &[DomainId]) {
         let records = self.lock();
@@ -223,8 +238,9 @@ impl Inside {
 
     fn send(&self, thread: &Thread) {
         self.signals.fetch_add(1, Ordering::Relaxed);
+        let id = thread.id.load(Ordering::Relaxed);
         // SAFETY: it sends a signal for which there is a handler, to a thread that lives: its visit does.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.id, self.signal) };
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, self.signal) };
     }
 }
 
@@ -274,7 +290,7 @@ fn this_thread() -> Arc<Thread> {
     if here.is_null() {
         let thread = Arc::new(Thread {
             // SAFETY: it only asks for a number.
-            id: unsafe { libc::gettid() },
+            id: AtomicI32::new(unsafe { libc::gettid() }),
             asked: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             stepping: AtomicU64::new(0),

@@ -189,6 +189,56 @@ impl Space {
         })
     }
 
+    /// In the child of a fork: maps that are the child's alone, as they were. A shared file stays shared over a fork.
+    pub(crate) fn separate(&self) -> std::io::Result<()> {
+        let bytes = MAPS.len();
+        // SAFETY: the name is a string with its end.
+        let made = unsafe { libc::memfd_create(c"mullion-word-maps".as_ptr(), libc::MFD_CLOEXEC) };
+        if made < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made, and nobody else has it.
+        let made = unsafe { OwnedFd::from_raw_fd(made) };
+        let (old, new) = (self.file.as_raw_fd(), made.as_raw_fd());
+        // SAFETY: they are system calls on our own descriptors; the mapping has all of the file, and stays.
+        unsafe {
+            if libc::ftruncate(new, bytes as i64) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            let mut at = libc::lseek(old, 0, libc::SEEK_DATA);
+            while at >= 0 {
+                let end = libc::lseek(old, at, libc::SEEK_HOLE).max(at);
+                let from = self.maps.base.add(at as usize);
+                let count = (end - at) as usize;
+                if libc::pwrite(new, from.cast(), count, at) != count as isize {
+                    return Err(std::io::Error::last_os_error());
+                }
+                at = libc::lseek(old, end, libc::SEEK_DATA);
+            }
+            // The number of the descriptor stays, and is another file.
+            if libc::dup3(new, old, libc::O_CLOEXEC) < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        let places = [
+            (self.maps.base, libc::PROT_READ | libc::PROT_WRITE),
+            (
+                self.shadow.base.wrapping_add(MAPS.start),
+                libc::PROT_READ,
+            ),
+        ];
+        for (place, protection) in places {
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            // SAFETY: the two views of the file are replaced by views of its copy, while nothing else runs.
+            let view = unsafe { Mapping::at(place, "maps", bytes, protection, flags, old) };
+            match view {
+                Ok(view) => std::mem::forget(view),
+                Err(_) => return Err(std::io::Error::last_os_error()),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether permissions on the words from `first` to before `end` can be in the table.
     pub(crate) fn enforces(&self, first: u64, end: u64) -> bool {
         let own = [&self.shadow, &self.maps, &self.closed].map(|mapping| {

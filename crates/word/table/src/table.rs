@@ -99,6 +99,13 @@ impl Table {
         self.settling = settling;
     }
 
+    /// In the child of a fork, with one thread and no checked code running: a table that the parent does not write, and
+    /// that thread under the number that it has now.
+    pub fn forked(&mut self) -> std::io::Result<()> {
+        self.inside.forked();
+        self.space.separate()
+    }
+
     /// Waits until no thread is to make an access that it has checked before something was taken away.
     pub fn settle_now(&mut self) {
         self.lost.sort_unstable();
