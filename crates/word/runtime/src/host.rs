@@ -192,11 +192,12 @@ impl Host {
         calls: impl IntoIterator<Item = (usize, String, usize, Option<FunctionPolicy>)>,
     ) {
         let words = domain.core.module.parts.control_words;
-        let import = |(at, name, target, policy): (usize, String, usize, Option<FunctionPolicy>)| {
-            let import = Import::new(&name, target as u64, policy, words);
-            // A gate may have its address as long as the process lives.
-            (at as u64, &*Box::leak(Box::new(import)))
-        };
+        let import =
+            |(at, name, target, policy): (usize, String, usize, Option<FunctionPolicy>)| {
+                let import = Import::new(&name, target as u64, policy, words);
+                // A gate may have its address as long as the process lives.
+                (at as u64, &*Box::leak(Box::new(import)))
+            };
         load::offer(domain.core, calls.into_iter().map(import).collect());
     }
 

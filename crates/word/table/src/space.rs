@@ -222,10 +222,7 @@ impl Space {
         }
         let places = [
             (self.maps.base, libc::PROT_READ | libc::PROT_WRITE),
-            (
-                self.shadow.base.wrapping_add(MAPS.start),
-                libc::PROT_READ,
-            ),
+            (self.shadow.base.wrapping_add(MAPS.start), libc::PROT_READ),
         ];
         for (place, protection) in places {
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
