@@ -3,7 +3,7 @@
 use crate::apr;
 use crate::back;
 use crate::frame::{Frame, Root, now};
-use crate::interface::{Answer as Result_, Param, Row, Way, table};
+use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
 use crate::slots::{self, COUNT, Slots, slots};
 use crate::walled::Answer;
@@ -57,8 +57,7 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     }
 }
 
-fn lacks<T>(row: &Row, at: usize, value: u64, what: &str) -> Answer<T> {
-    let name = row.name;
+fn lacks<T>(name: &str, at: usize, value: u64, what: &str) -> Answer<T> {
     Err(format!(
         "{name}: argument {at}, {value:#x}, is no {what} that the module was given or has made"
     ))
@@ -110,11 +109,25 @@ fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
     r.map(|(_, r)| unsafe { read(r + layout::R_POOL) })
 }
 
-fn mediated(frame: &Frame, place: usize, mut arguments: [u64; 6]) -> Answer<u64> {
+fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {
     let row = &table().rows[place];
-    let Way::Mediated(params, answer) = &row.way else {
-        return Err(format!("{} is not offered", row.name));
-    };
+    match &row.way {
+        Way::Mediated(params, answer) => {
+            checked(frame, row.name, params, *answer, real(place), arguments)
+        }
+        _ => Err(format!("{} is not offered", row.name)),
+    }
+}
+
+/// Calls a function of the host with arguments that were looked at.
+pub(crate) fn checked(
+    frame: &Frame,
+    name: &str,
+    params: &[Param],
+    answer: Result_,
+    real: usize,
+    mut arguments: [u64; 6],
+) -> Answer<u64> {
     let walled = frame.walled;
     for (at, param) in params.iter().enumerate().take(6) {
         let value = arguments[at];
@@ -122,31 +135,36 @@ fn mediated(frame: &Frame, place: usize, mut arguments: [u64; 6]) -> Answer<u64>
             Param::Any => {}
             Param::Pool => walled
                 .pool(frame, value)
-                .map_err(|what| format!("{}: {what}", row.name))?,
+                .map_err(|what| format!("{}: {what}", name))?,
             Param::Request { null } => {
                 if !(null && value == 0) && !is_request(frame, value) {
-                    return lacks(row, at, value, "request");
+                    return lacks(name, at, value, "request");
                 }
             }
             Param::Connection { null } => {
                 if !(null && value == 0) && !frame.has_connection(value) {
-                    return lacks(row, at, value, "connection");
+                    return lacks(name, at, value, "connection");
                 }
             }
             Param::Server { null } => {
                 if !(null && value == 0) && !frame.has_server(value) {
-                    return lacks(row, at, value, "server");
+                    return lacks(name, at, value, "server");
+                }
+            }
+            Param::Command => {
+                if !frame.roots.contains(&Root::Command(value)) {
+                    return lacks(name, at, value, "state of a directive");
                 }
             }
             Param::Object { kind, null } => {
                 if !(null && value == 0) && !has(frame, kind, value) {
-                    return lacks(row, at, value, kind_name(kind));
+                    return lacks(name, at, value, kind_name(kind));
                 }
             }
             Param::Out(bytes) if value != 0 => {
                 walled
                     .must_write(value, bytes)
-                    .map_err(|what| format!("{}: {what}", row.name))?;
+                    .map_err(|what| format!("{}: {what}", name))?;
             }
             Param::OutBy(by, scale) if value != 0 => {
                 let bytes = arguments
@@ -156,23 +174,23 @@ fn mediated(frame: &Frame, place: usize, mut arguments: [u64; 6]) -> Answer<u64>
                     .saturating_mul(scale);
                 walled
                     .must_write(value, bytes)
-                    .map_err(|what| format!("{}: {what}", row.name))?;
+                    .map_err(|what| format!("{}: {what}", name))?;
             }
             Param::OutObject(_) => {
                 walled
                     .must_write(value, 8)
-                    .map_err(|what| format!("{}: {what}", row.name))?;
+                    .map_err(|what| format!("{}: {what}", name))?;
             }
             Param::Out(_) | Param::OutBy(..) => {}
             Param::Callback(kind) => {
                 arguments[at] = back::stand_in(frame, kind, value)
-                    .map_err(|what| format!("{}: {what}", row.name))?;
+                    .map_err(|what| format!("{}: {what}", name))?;
             }
         }
     }
     let [a, b, c, d, e, f] = arguments;
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
-    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real(place)) };
+    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
     let result = call(a, b, c, d, e, f);
     let pool = || pool_of(params, &arguments);
     for (at, param) in params.iter().enumerate().take(6) {
@@ -181,7 +199,7 @@ fn mediated(frame: &Frame, place: usize, mut arguments: [u64; 6]) -> Answer<u64>
             walled.know(frame, pool(), unsafe { read(arguments[at]) }, kind)?;
         }
     }
-    match *answer {
+    match answer {
         Result_::Plain => Ok(result),
         Result_::Object(kind) => {
             walled.know(frame, pool(), result, kind)?;

@@ -18,6 +18,8 @@ pub(crate) enum Param {
     Server {
         null: bool,
     },
+    /// The state of the directive that is read.
+    Command,
     Object {
         kind: u8,
         null: bool,
@@ -123,7 +125,8 @@ pub(crate) fn back(name: &str) -> &'static Back {
     backs.get(name).unwrap_or_else(|| &backs["nothing"])
 }
 
-fn param(word: &str) -> Param {
+/// A parameter by its word in httpd.txt.
+pub(crate) fn param(word: &str) -> Param {
     if let Some(name) = word.strip_prefix('&') {
         return Param::Callback(back(name));
     }
@@ -140,6 +143,7 @@ fn param(word: &str) -> Param {
     let null = word.ends_with('?');
     match word.as_bytes().first() {
         None | Some(b'.') => Param::Any,
+        Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,
         Some(b'r') => Param::Request { null },
         Some(b'c') => Param::Connection { null },

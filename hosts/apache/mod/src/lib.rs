@@ -22,6 +22,7 @@ mod frame;
 mod interface;
 mod layout;
 mod load;
+mod out;
 mod own;
 mod slots;
 mod walled;

@@ -124,7 +124,11 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
             walled
         }
     };
-    introduce(walled, cmd, name)
+    introduce(walled, cmd, name)?;
+    match walled.domain.is_ended() {
+        true => Err(format!("{name} was stopped when it was loaded; the line above says why")),
+        false => Ok(()),
+    }
 }
 
 fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static Walled> {

@@ -31,7 +31,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
-                apr_dynamic_fn_retrieve, apr_dynamic_fn_register;
+                apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
@@ -425,4 +425,32 @@ pub(crate) extern "C" fn apr_dynamic_fn_retrieve(_: u64) -> u64 {
 /// A function that the module offers: nobody gets it.
 pub(crate) extern "C" fn apr_dynamic_fn_register(_: u64, _: u64) -> u64 {
     mediate(|_| Ok(0))
+}
+
+/// The functions of a provider of users or of rights become callable for the module that has looked it up.
+pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64) -> u64 {
+    mediate(|frame| {
+        let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let provider = real(group, name, version);
+        if provider == 0 {
+            return Ok(0);
+        }
+        let shape = match string(group)? {
+            b"authn" => ["r . .", "r . . w8"],
+            b"authz" => ["r . .", "cmd . w8"],
+            // The module may read it, and call nothing in it.
+            _ => return Ok(provider),
+        };
+        let name = String::from_utf8_lossy(string(name)?).into_owned();
+        // SAFETY: the core keeps providers of these groups as structures of two functions.
+        let functions = unsafe { [read(provider) as usize, read(provider + 8) as usize] };
+        let offers = [
+            (functions[0], format!("{name}'s first function"), shape[0]),
+            (functions[1], format!("{name}'s second function"), shape[1]),
+        ];
+        crate::out::offer(frame.walled, &offers)?;
+        Ok(provider)
+    })
 }

@@ -12,7 +12,7 @@ use crate::layout::{self, read};
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::{Access, View};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -68,6 +68,8 @@ pub(crate) struct Walled {
     pub(crate) asked: AtomicU64,
     state: Mutex<State>,
     symbols: Mutex<Symbols>,
+    /// Functions of the host that it may call by address.
+    offered: Mutex<HashSet<usize>>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -123,6 +125,7 @@ impl Walled {
             asked: AtomicU64::new(0),
             state: Mutex::default(),
             symbols: Mutex::new(symbols),
+            offered: Mutex::default(),
         }))
     }
 
@@ -456,6 +459,11 @@ fn symbol(at: u64) -> String {
 }
 
 impl Walled {
+    /// Whether it is the first time that it may call an address.
+    pub(crate) fn is_new_call(&self, at: usize) -> bool {
+        lock(&self.offered).insert(at)
+    }
+
     /// Whether a pool's ledger of this module has an address; only for reports.
     pub(crate) fn has(&self, at: u64) -> bool {
         let range = self

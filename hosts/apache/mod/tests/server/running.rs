@@ -1,0 +1,205 @@
+//! A server on loopback that ends with its test, and requests to it.
+
+use crate::{Place, SERVER};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// For machines that do other things; no test is about time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Server {
+    child: Child,
+    pub port: u16,
+    log: PathBuf,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub status: u16,
+    /// Without the ones that are never the same.
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let (_, value) = headers.find(|(known, _)| known == name)?;
+        Some(value)
+    }
+}
+
+impl Server {
+    /// Starts a server with these lines in its configuration: as one process, or with children.
+    pub fn start(place: &Place, lines: &str, single: bool) -> Server {
+        Server::with(place, lines, single, &[])
+    }
+
+    pub fn with(place: &Place, lines: &str, single: bool, before: &[&str]) -> Server {
+        let root = place.scratch.path();
+        content(root);
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let log = root.join(format!("error.{port}"));
+        let modules = crate::MODULES;
+        let user = match unsafe_is_root() {
+            true => "User nobody\nGroup nogroup\n",
+            false => "",
+        };
+        let text = format!(
+            "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid.{port}\n\
+             DefaultRuntimeDir {root}\nMutex pthread\nErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
+             LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
+             LoadModule authz_core_module {modules}/mod_authz_core.so\n\
+             AcceptFilter http none\n{lines}",
+            root = root.display(),
+            log = log.display(),
+        );
+        let file = root.join(format!("conf.{port}"));
+        fs::write(&file, text).expect("written");
+        let mut words = before.iter().copied().chain([SERVER]);
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words).args(["-f", &file.display().to_string()]);
+        command.arg(if single { "-X" } else { "-DFOREGROUND" });
+        command.stdin(Stdio::null()).process_group(0);
+        let child = command.spawn().expect("it starts");
+        let mut server = Server { child, port, log };
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let gone = server.child.try_wait().expect("ours");
+            assert!(gone.is_none(), "{gone:?}: {}", server.log());
+            assert!(start.elapsed() < PATIENCE, "{}", server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill").arg(format!("-{signal}")).arg(pid).status();
+        assert!(done.expect("it starts").success());
+    }
+
+    /// Waits until there is an answer.
+    pub fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn stop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        // Its children are of its group. They may be gone.
+        let mut kill = Command::new("kill");
+        kill.args(["-TERM", "--", &group]).stderr(Stdio::null());
+        let _gone = kill.status();
+        let start = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if start.elapsed() > Duration::from_secs(10) {
+                let _gone = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut kill = Command::new("kill");
+        kill.args(["-KILL", "--", &group]).stderr(Stdio::null());
+        let _gone = kill.status();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn unsafe_is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().expect("id starts");
+    output.stdout.starts_with(b"0\n")
+}
+
+/// What is served.
+fn content(root: &Path) {
+    let folder = root.join("htdocs/sub");
+    if folder.is_dir() {
+        return;
+    }
+    fs::create_dir_all(&folder).expect("made");
+    let write = |name: &str, text: &str| {
+        let file = root.join("htdocs").join(name);
+        fs::write(file, text).expect("written");
+    };
+    write("page.html", "<p>A page</p>\n");
+    write("page.txt", "A text\n");
+    write("image.gif", "GIF89a");
+    write("note.html.de", "<p>deutsch</p>\n");
+    write("note.html.en", "<p>english</p>\n");
+    write("sub/index.html", "<p>An index</p>\n");
+    write("saved.asis", "Status: 201 made\nContent-Type: text/plain\nX-As: is\n\nAs it is\n");
+    write("big.txt", &"0123456789abcdef".repeat(4096));
+    write("small.txt", &"0123456789abcdef".repeat(64));
+    fs::create_dir_all(root.join("htdocs/list")).expect("made");
+    write("list/one.txt", "1");
+    write("list/two.html", "<title>Two</title>");
+    fs::create_dir_all(root.join("htdocs/secret")).expect("made");
+    write("secret/page.html", "<p>secret</p>\n");
+    // `user:word`, as htpasswd -s has it.
+    fs::write(root.join("users"), "user:{SHA}PHaz7pjqNWkFuxjlPe+9HAorNQk=\n").expect("written");
+    fs::write(root.join("groups"), "friends: user other\n").expect("written");
+    fs::write(root.join("mime.types"), "text/html html\ntext/plain txt\nimage/gif gif\n").expect("written");
+}
+
+/// A request on a connection of its own.
+pub(crate) fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
+    try_get(port, path, headers).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (method, path) = path.split_once(' ').unwrap_or(("GET", path));
+    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{request}\r\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    parse(&bytes).ok_or_else(|| io::Error::other("no answer"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+    let mut headers: Vec<(String, String)> = headers.filter(|(name, _)| name != "date").collect();
+    headers.sort();
+    let body = bytes[end + 4..].iter().map(|byte| char::from(*byte)).collect();
+    Some(Answer {
+        status,
+        headers,
+        body,
+    })
+}
