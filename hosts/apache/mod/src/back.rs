@@ -4,6 +4,7 @@
 use crate::apr;
 use crate::frame::{Frame, Root};
 use crate::interface::{Back, Given};
+use crate::layout::{self, read};
 use crate::slots::{self, COUNT, Slots, slots};
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
@@ -142,6 +143,16 @@ impl Slot {
         }
         for root in frame.roots {
             walled.touch(frame, root)?;
+            if let Root::Command(cmd) = root {
+                if walled.places.2 {
+                    // SAFETY: the core has passed it.
+                    let all = unsafe { read(read(cmd + layout::CMD_SERVER) + layout::S_MODULE_CONFIG) };
+                    granted.push(walled.grant(all + 8 * walled.index(), 8)?);
+                }
+                for (at, bytes) in &walled.command {
+                    granted.push(walled.grant(cmd + at, *bytes)?);
+                }
+            }
         }
         let [a, b, c, d, e, f] = arguments;
         // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six

@@ -251,7 +251,13 @@ pub(crate) fn interface() -> &'static Interface {
         }
         for (name, _, _) in crate::layout::fields() {
             let (structure, field) = name.split_once('.').unwrap_or((name, ""));
-            if matches!(structure, "request_rec" | "conn_rec") && !NEVER.contains(&field) {
+            let offered = match structure {
+                "request_rec" | "conn_rec" => !NEVER.contains(&field),
+                "server_rec" => field == "module_config",
+                "cmd_parms" => matches!(field, "info" | "override" | "limited" | "path"),
+                _ => false,
+            };
+            if offered {
                 file.calls.insert((*name).to_owned(), Call::default());
             }
         }

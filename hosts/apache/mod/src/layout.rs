@@ -74,6 +74,7 @@ places! {
     C_INPUT_FILTERS = "conn_rec.input_filters", 104;
     C_OUTPUT_FILTERS = "conn_rec.output_filters", 112;
     S_PROCESS = "server_rec.process", 0;
+    S_MODULE_CONFIG = "server_rec.module_config", 48;
     S_NEXT = "server_rec.next", 8;
     P_POOL = "process_rec.pool", 0;
     P_PCONF = "process_rec.pconf", 8;

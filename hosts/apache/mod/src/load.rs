@@ -175,6 +175,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     let places = (
         allowed.contains_key("request_rec.request_config"),
         allowed.contains_key("conn_rec.conn_config"),
+        allowed.contains_key("server_rec.module_config"),
     );
     Ok(Walled::new(
         name,
@@ -183,6 +184,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         file.limits.memory.unwrap_or(MEMORY),
         pieces("request_rec"),
         pieces("conn_rec"),
+        pieces("cmd_parms"),
         places,
         data,
         Symbols::new(bytes.to_vec()),

@@ -59,7 +59,9 @@ pub(crate) struct Walled {
     /// Parts of `request_rec` and of `conn_rec` that it may write, and its places in their configurations.
     pub(crate) request: Vec<(u64, u64)>,
     pub(crate) connection: Vec<(u64, u64)>,
-    pub(crate) places: (bool, bool),
+    /// Parts of `cmd_parms`, for the length of a directive's call.
+    pub(crate) command: Vec<(u64, u64)>,
+    pub(crate) places: (bool, bool, bool),
     /// Its data that changes: where, and as it was when the server began to serve.
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) kept: Mutex<Vec<Vec<u8>>>,
@@ -103,7 +105,8 @@ impl Walled {
         memory: u64,
         request: Vec<(u64, u64)>,
         connection: Vec<(u64, u64)>,
-        places: (bool, bool),
+        command: Vec<(u64, u64)>,
+        places: (bool, bool, bool),
         data: Vec<(u64, u64)>,
         symbols: Symbols,
     ) -> &'static Walled {
@@ -117,6 +120,7 @@ impl Walled {
             memory,
             request,
             connection,
+            command,
             places,
             data,
             kept: Mutex::default(),
