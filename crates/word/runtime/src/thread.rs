@@ -9,6 +9,7 @@ use crate::core::{Core, Record, SeatAt};
 use crate::gates::{Here, Inner, Seat, here};
 use crate::memory::{PAGE, Reserved, lock};
 use crate::rights::ROOT;
+use crate::watchdog;
 use crate::world::world;
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
@@ -176,6 +177,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));
+    watchdog::unblock();
     let top = control.base() + control.bytes();
     let seats = table.base() as *mut *mut Seat;
     let limit = control.base() + GUARD + RESERVE;

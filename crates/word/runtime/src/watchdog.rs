@@ -37,6 +37,20 @@ pub(crate) fn begin_to_watch() -> io::Result<()> {
     Ok(())
 }
 
+/// A host may block signals in its threads; this one must reach a thread that enters domains.
+pub(crate) fn unblock() {
+    let Some(signal) = SIGNAL.get() else {
+        return;
+    };
+    // SAFETY: the set is made before it is used; the thread's mask is its own business.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, *signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+    }
+}
+
 fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -86,6 +86,7 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
         b't' => frame.has_table(object),
         b'b' => frame.has_brigade(object),
         b'f' => frame.has_filter(object),
+        b'F' => frame.leads_to(object),
         _ => false,
     }
     .then_some(true)

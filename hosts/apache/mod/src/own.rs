@@ -31,7 +31,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
-                apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider;
+                apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
+                apr_strmatch_precompile;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
@@ -452,5 +453,26 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         ];
         crate::out::offer(frame.walled, &offers)?;
         Ok(provider)
+    })
+}
+
+/// The pattern's function, which modules find in it, becomes callable.
+pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        string(text)?;
+        let real = apr::symbol("apr_strmatch_precompile").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, and the pool lives.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        // APR keeps the text's address.
+        let kept = frame.walled.copy(frame, pool, string(text)?)?;
+        let made = real(pool, kept, case);
+        frame.walled.know(frame, Some(pool), made, b'T')?;
+        if made != 0 {
+            // SAFETY: APR has made it; its first word is the function.
+            let compare = unsafe { read(made) } as usize;
+            crate::out::offer(frame.walled, &[(compare, "apr_strmatch".to_owned(), "T . .")])?;
+        }
+        Ok(made)
     })
 }

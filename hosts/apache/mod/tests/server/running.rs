@@ -58,7 +58,7 @@ impl Server {
              DefaultRuntimeDir {root}\nMutex pthread\nErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
              LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
              LoadModule authz_core_module {modules}/mod_authz_core.so\n\
-             AcceptFilter http none\n{lines}",
+             AcceptFilter http none\nFileETag None\n{lines}",
             root = root.display(),
             log = log.display(),
         );

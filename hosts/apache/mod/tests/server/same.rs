@@ -16,7 +16,7 @@ const CASES: &[Case] = &[
     Case {
         modules: &["expires", "headers", "mime", "setenvif", "env", "unique_id", "usertrack"],
         stock: &[],
-        lines: "ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\nExpiresByType text/html \"modification plus 1 day\"\n\
+        lines: "ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\nExpiresByType text/html \"access plus 1 day\"\n\
             ExpiresByType image/* A60\n\
             Header set X-One \"one %{REQUEST_URI}e\"\nHeader append X-One two\nHeader merge X-Two three\nHeader edit X-One o(n)e \"$1\"\n\
             Header always set X-Always yes\nHeader set X-Env marked env=marked\nRequestHeader set X-In in\n\
