@@ -42,7 +42,8 @@ impl Host {
     }
 
     /// Is to be called in the child of a fork, before anything else of this library: the parent's table, its threads and
-    /// its watch on time are not the child's. Domains stay as they are.
+    /// its watch on time are not the child's. Domains stay as they are. The handlers of faults are installed again; what
+    /// was installed over them is not called any more.
     ///
     /// The calling thread is the process's only one, and in no call of a domain.
     pub fn forked(&self) -> Result<(), SetupError> {
@@ -54,6 +55,8 @@ impl Host {
         supervisor.mechanism_mut().forked().map_err(failed)?;
         world().thunks.separate().map_err(failed)?;
         thread::forked();
+        // A host may have installed its own handlers meanwhile, as httpd does before it forks.
+        fault::install().map_err(failed)?;
         watchdog::begin_to_watch().map_err(failed)
     }
 
