@@ -423,9 +423,27 @@ pub(crate) extern "C" fn apr_dynamic_fn_retrieve(_: u64) -> u64 {
     mediate(|_| Ok(0))
 }
 
-/// A function that the module offers: nobody gets it.
-pub(crate) extern "C" fn apr_dynamic_fn_register(_: u64, _: u64) -> u64 {
-    mediate(|_| Ok(0))
+/// Optional functions whose parameters are known here: a request.
+const OPTIONAL: [&[u8]; 4] = [
+    b"authn_ap_auth_type",
+    b"authn_ap_auth_name",
+    b"authz_some_auth_required",
+    b"authz_ap_some_auth_required",
+];
+
+/// A function that the module offers: the core gets it if its parameters are known, and otherwise nobody does.
+pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
+    mediate(|frame| {
+        if !OPTIONAL.contains(&string(name)?) {
+            return Ok(0);
+        }
+        let stand_in = back::stand_in(frame, kind("optional"), function)?;
+        let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function; what stands for the module's stays.
+        let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
+        real(name, stand_in);
+        Ok(0)
+    })
 }
 
 /// The functions of a provider of users or of rights become callable for the module that has looked it up.

@@ -76,8 +76,8 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        modules: &["negotiation", "autoindex", "speling", "asis"],
-        stock: &["mime", "dir"],
+        modules: &["autoindex", "speling"],
+        stock: &["mime", "dir", "negotiation", "asis"],
         lines: "TypesConfig {root}/mime.types\nAddLanguage de .de\nAddLanguage en .en\nCheckSpelling on\nAddHandler send-as-is asis\n\
             <Directory {root}/htdocs>\nOptions +MultiViews +Indexes\n</Directory>\n\
             <Directory {root}/htdocs/list>\nIndexOptions FancyIndexing HTMLTable SuppressLastModified ScanHTMLTitles\nAddDescription \"the first\" one.txt\n</Directory>\n",
