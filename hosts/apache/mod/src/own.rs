@@ -9,7 +9,7 @@ use crate::format;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
-use crate::walled::Answer;
+use crate::walled::{Answer, lock};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -418,9 +418,12 @@ pub(crate) extern "C" fn ap_register_auth_provider(
     })
 }
 
-/// Functions that other modules offer: a module gets none, and does without them.
-pub(crate) extern "C" fn apr_dynamic_fn_retrieve(_: u64) -> u64 {
-    mediate(|_| Ok(0))
+/// A module gets its own optional functions. It gets none of others, and does without them.
+pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
+    mediate(|frame| {
+        let name = string(name)?;
+        Ok(lock(&frame.walled.optional).get(name).copied().unwrap_or(0))
+    })
 }
 
 /// Optional functions whose parameters are known here: a request.
@@ -435,6 +438,9 @@ const OPTIONAL: [&[u8]; 4] = [
 pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
     mediate(|frame| {
         if !OPTIONAL.contains(&string(name)?) {
+            if frame.walled.is_gate(function) {
+                lock(&frame.walled.optional).insert(string(name)?.to_vec(), function);
+            }
             return Ok(0);
         }
         let stand_in = back::stand_in(frame, kind("optional"), function)?;

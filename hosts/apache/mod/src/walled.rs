@@ -72,6 +72,8 @@ pub(crate) struct Walled {
     symbols: Mutex<Symbols>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
+    /// Optional functions that it has registered, which it may get itself.
+    pub(crate) optional: Mutex<HashMap<Vec<u8>, u64>>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -130,6 +132,7 @@ impl Walled {
             state: Mutex::default(),
             symbols: Mutex::new(symbols),
             offered: Mutex::default(),
+            optional: Mutex::default(),
         }))
     }
 
