@@ -111,7 +111,11 @@ impl Source<'_> {
         let at = name.span().start;
         let name = name.into_inner();
         let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        match first && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')) {
+        match first
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        {
             true => Ok(name),
             false => Err(self.error(
                 at,

@@ -9,7 +9,6 @@ use crate::core::{Core, Record, SeatAt};
 use crate::gates::{Here, Inner, Seat, here};
 use crate::memory::{PAGE, Reserved, lock};
 use crate::rights::ROOT;
-use crate::watchdog;
 use crate::world::world;
 use mullion_supervisor::{Permission, Range};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST, STACK_MARGIN, STACK_REGION, THREAD_POINTER_SLOT};
@@ -18,7 +17,7 @@ use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 const CONTROL: u64 = 1 << 20;
 /// Below the control stack, never mapped.
@@ -90,6 +89,9 @@ struct Place {
 
 /// Threads that live, for the watchdog.
 pub(crate) static CLOCKS: Mutex<Vec<Arc<Clock>>> = Mutex::new(Vec::new());
+
+/// The signal that the watchdog sends.
+pub(crate) static LATE: OnceLock<i32> = OnceLock::new();
 
 struct Owner(*mut Thread);
 
@@ -177,7 +179,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         deadline: AtomicU64::new(0),
     });
     lock(&CLOCKS).push(Arc::clone(&clock));
-    watchdog::unblock();
+    unblock();
     let top = control.base() + control.bytes();
     let seats = table.base() as *mut *mut Seat;
     let limit = control.base() + GUARD + RESERVE;
@@ -203,6 +205,20 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         (*here).seats = seats;
     }
     Ok(thread)
+}
+
+/// A host may block signals in its threads; this one must reach a thread that enters domains.
+fn unblock() {
+    let Some(signal) = LATE.get() else {
+        return;
+    };
+    // SAFETY: the set is made before it is used; the thread's mask is its own business.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, *signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+    }
 }
 
 /// The lowest address of the calling thread's stack; a large number if it is not known.

@@ -3,16 +3,15 @@
 use crate::fault;
 use crate::gates::here;
 use crate::memory::lock;
-use crate::thread::{self, CLOCKS, Thread};
+use crate::thread::{self, CLOCKS, LATE, Thread};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// How often it looks while anybody has a deadline.
 const TICK: Duration = Duration::from_millis(5);
 
-static SIGNAL: OnceLock<i32> = OnceLock::new();
 /// How many deadlines there are.
 static ARMED: AtomicU64 = AtomicU64::new(0);
 /// Whether the watchdog waits for a deadline, or is about to.
@@ -25,7 +24,7 @@ pub(crate) struct Timed(u64);
 pub(crate) fn install() -> io::Result<()> {
     let signal = libc::SIGRTMIN() + 8;
     fault::install_one(signal, on_late)?;
-    let _first = SIGNAL.set(signal);
+    let _first = LATE.set(signal);
     begin_to_watch()
 }
 
@@ -35,20 +34,6 @@ pub(crate) fn begin_to_watch() -> io::Result<()> {
         .name("mullion-word-watchdog".to_owned())
         .spawn(watch)?;
     Ok(())
-}
-
-/// A host may block signals in its threads; this one must reach a thread that enters domains.
-pub(crate) fn unblock() {
-    let Some(signal) = SIGNAL.get() else {
-        return;
-    };
-    // SAFETY: the set is made before it is used; the thread's mask is its own business.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, *signal);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
-    }
 }
 
 fn now() -> u64 {
@@ -110,7 +95,7 @@ fn watch() {
         SLEEPS.store(false, Ordering::SeqCst);
         drop(turn);
         std::thread::sleep(TICK);
-        let (now, signal) = (now(), SIGNAL.get().copied().unwrap_or(0));
+        let (now, signal) = (now(), LATE.get().copied().unwrap_or(0));
         for clock in lock(&CLOCKS).iter() {
             let deadline = clock.deadline.load(Ordering::Relaxed);
             if deadline != 0 && now >= deadline {

@@ -81,6 +81,8 @@ unsafe extern "C" {
     pub(crate) fn ap_remove_loaded_module(module: u64);
     pub(crate) fn ap_single_module_configure(pool: u64, server: u64, module: u64);
     pub(crate) fn ap_server_root_relative(pool: u64, name: u64) -> u64;
+    pub(crate) fn ap_set_content_type(r: u64, kind: u64);
+    pub(crate) fn ap_hook_handler(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_child_init(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_post_config(f: usize, before: usize, after: usize, order: c_int);
 }

@@ -146,7 +146,8 @@ impl Slot {
             if let Root::Command(cmd) = root {
                 if walled.places.2 {
                     // SAFETY: the core has passed it.
-                    let all = unsafe { read(read(cmd + layout::CMD_SERVER) + layout::S_MODULE_CONFIG) };
+                    let all =
+                        unsafe { read(read(cmd + layout::CMD_SERVER) + layout::S_MODULE_CONFIG) };
                     granted.push(walled.grant(all + 8 * walled.index(), 8)?);
                 }
                 for (at, bytes) in &walled.command {

@@ -52,7 +52,6 @@ macro_rules! places {
 places! {
     R_POOL = "request_rec.pool", 0;
     R_CONNECTION = "request_rec.connection", 8;
-    R_SERVER = "request_rec.server", 16;
     R_NEXT = "request_rec.next", 24;
     R_PREV = "request_rec.prev", 32;
     R_MAIN = "request_rec.main", 40;
@@ -61,6 +60,7 @@ places! {
     R_ERR_HEADERS_OUT = "request_rec.err_headers_out", 248;
     R_SUBPROCESS_ENV = "request_rec.subprocess_env", 256;
     R_NOTES = "request_rec.notes", 264;
+    R_HANDLER = "request_rec.handler", 280;
     R_REQUEST_CONFIG = "request_rec.request_config", 392;
     R_OUTPUT_FILTERS = "request_rec.output_filters", 424;
     R_INPUT_FILTERS = "request_rec.input_filters", 432;
@@ -87,7 +87,6 @@ places! {
     F_R = "ap_filter_t.r", 24;
     F_C = "ap_filter_t.c", 32;
     M_INDEX = "module.module_index", 8;
-    M_NAME = "module.name", 16;
     M_NEXT = "module.next", 32;
     M_MAGIC = "module.magic", 40;
     M_REWRITE = "module.rewrite_args", 48;
@@ -98,14 +97,12 @@ places! {
     M_CMDS = "module.cmds", 88;
     M_HOOKS = "module.register_hooks", 96;
     COMMAND_FUNC = "command_rec.func", 8;
-    COMMAND_HOW = "command_rec.args_how", 28;
     B_POOL = "apr_bucket_brigade.p", 0;
 }
 
 /// Bytes of structures.
 pub(crate) const REQUEST: u64 = R_BNOTES + 8;
 pub(crate) const CONNECTION: u64 = 208;
-pub(crate) const SERVER: u64 = 192;
 pub(crate) const MODULE: usize = 112;
 pub(crate) const COMMAND: u64 = 40;
 

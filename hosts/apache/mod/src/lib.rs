@@ -113,7 +113,44 @@ pub static mut mullion_module: ModuleStructure = ModuleStructure {
 };
 
 const REALLY_FIRST: c_int = -10;
+const MIDDLE: c_int = 10;
 const REALLY_LAST: c_int = 30;
+
+/// `SetHandler mullion-status`: a line for each module, of the process that answers.
+extern "C" fn status(r: u64) -> c_int {
+    const DECLINED: c_int = -1;
+    // SAFETY: the core passes a request.
+    let handler = unsafe { layout::read(r + layout::R_HANDLER) };
+    // SAFETY: the core's strings end with a zero.
+    if handler == 0 || unsafe { apr::text(handler) } != b"mullion-status" {
+        return DECLINED;
+    }
+    let mut lines = String::from("module calls asked faults state\n");
+    for walled in load::all() {
+        let count = |counter: &std::sync::atomic::AtomicU64| {
+            counter.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        let state = match walled.domain.is_ended() {
+            true => "stopped",
+            false => "runs",
+        };
+        let (calls, asked, faults) = (
+            count(&walled.calls),
+            count(&walled.asked),
+            count(&walled.faults),
+        );
+        lines.push_str(&format!(
+            "{} {calls} {asked} {faults} {state}\n",
+            walled.name
+        ));
+    }
+    // SAFETY: it is a request; the strings stay as long as it does.
+    unsafe {
+        apr::ap_set_content_type(r, c"text/plain".as_ptr() as u64);
+        apr::ap_rwrite(lines.as_ptr() as u64, lines.len() as c_int, r);
+    }
+    0
+}
 
 extern "C" fn register_hooks(_: u64) {
     // SAFETY: the functions stay: `stay` keeps this library.
@@ -121,6 +158,7 @@ extern "C" fn register_hooks(_: u64) {
         stay();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);
+        apr::ap_hook_handler(status as *const () as usize, 0, 0, MIDDLE);
         apr::ap_hook_child_init(serve as *const () as usize, 0, 0, REALLY_LAST);
     }
 }

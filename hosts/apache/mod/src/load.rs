@@ -126,7 +126,9 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
     };
     introduce(walled, cmd, name)?;
     match walled.domain.is_ended() {
-        true => Err(format!("{name} was stopped when it was loaded; the line above says why")),
+        true => Err(format!(
+            "{name} was stopped when it was loaded; the line above says why"
+        )),
         false => Ok(()),
     }
 }

@@ -44,7 +44,9 @@ pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]
         let known = known.get_or_insert_with(HashMap::new);
         let next = known.len();
         let place = *known.entry(*real).or_insert(next);
-        let slot = OUTS.get(place).ok_or("there are no more functions to stand for the host's")?;
+        let slot = OUTS
+            .get(place)
+            .ok_or("there are no more functions to stand for the host's")?;
         let _made = slot.get_or_init(|| Slot {
             name: name.clone(),
             params: params.split_ascii_whitespace().map(param).collect(),

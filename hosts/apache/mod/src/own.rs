@@ -495,7 +495,10 @@ pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64
         if made != 0 {
             // SAFETY: APR has made it; its first word is the function.
             let compare = unsafe { read(made) } as usize;
-            crate::out::offer(frame.walled, &[(compare, "apr_strmatch".to_owned(), "T . .")])?;
+            crate::out::offer(
+                frame.walled,
+                &[(compare, "apr_strmatch".to_owned(), "T . .")],
+            )?;
         }
         Ok(made)
     })

@@ -135,7 +135,15 @@ impl Place {
     fn native(&self, name: &str) -> String {
         let to = self.scratch.path().join(format!("mod_{name}.so"));
         let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-DLINUX", "-D_REENTRANT"]);
+        gcc.args([
+            "-O2",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-D_GNU_SOURCE",
+            "-DLINUX",
+            "-D_REENTRANT",
+        ]);
         gcc.args(["-I/usr/include/apache2", "-I/usr/include/apr-1.0"]);
         gcc.arg(here(&format!("tests/{name}.c"))).arg("-o").arg(&to);
         assert!(gcc.status().expect("gcc starts").success());
@@ -146,7 +154,13 @@ impl Place {
 fn fields_are_where_the_headers_have_them(place: &Place) {
     let table = include_str!("../src/fields.txt");
     let mut source = String::from("#include <stdio.h>\n#include <stddef.h>\n");
-    for header in ["httpd", "http_config", "util_filter", "apr_tables", "apr_buckets"] {
+    for header in [
+        "httpd",
+        "http_config",
+        "util_filter",
+        "apr_tables",
+        "apr_buckets",
+    ] {
         source.push_str(&format!("#include \"{header}.h\"\n"));
     }
     source.push_str("int main(void) {\n");
@@ -162,8 +176,21 @@ fn fields_are_where_the_headers_have_them(place: &Place) {
     let program = place.scratch.path().join("fields");
     fs::write(&file, source).expect("written");
     let mut gcc = Command::new("gcc");
-    gcc.args(["-w", "-D_GNU_SOURCE", "-DLINUX", "-I/usr/include/apache2", "-I/usr/include/apr-1.0"]);
-    assert!(gcc.arg(&file).arg("-o").arg(&program).status().expect("gcc starts").success());
+    gcc.args([
+        "-w",
+        "-D_GNU_SOURCE",
+        "-DLINUX",
+        "-I/usr/include/apache2",
+        "-I/usr/include/apr-1.0",
+    ]);
+    assert!(
+        gcc.arg(&file)
+            .arg("-o")
+            .arg(&program)
+            .status()
+            .expect("gcc starts")
+            .success()
+    );
     let output = Command::new(&program).output().expect("it starts");
     assert_eq!(String::from_utf8_lossy(&output.stdout), table);
     assert!(output.status.success(), "the sizes of structures");
@@ -196,13 +223,19 @@ fn several_children_and_restarts(place: &Place) {
         .collect();
     for _ in 0..10 {
         // The module may be in a call of another thread, and then it is not called again at once.
-        assert_eq!(running::get(server.port, "/hostile/scoreboard", &[]).status, 500);
+        assert_eq!(
+            running::get(server.port, "/hostile/scoreboard", &[]).status,
+            500
+        );
     }
     for thread in threads {
         thread.join().expect("all requests are answered");
     }
     let after = children(&server);
-    assert!(after.iter().all(|pid| before.contains(pid)), "{before:?} {after:?}");
+    assert!(
+        after.iter().all(|pid| before.contains(pid)),
+        "{before:?} {after:?}"
+    );
     server.signal(libc::SIGUSR1);
     server.until(|| {
         let now = children(&server);
@@ -268,10 +301,17 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
         assert_eq!(answer.status, 500, "{attack}: {}", server.log());
         let said = server.log()[from..].to_owned();
-        assert!(said.contains("the wall stopped hostile_module: "), "{attack}: {said}");
+        assert!(
+            said.contains("the wall stopped hostile_module: "),
+            "{attack}: {said}"
+        );
         assert!(said.contains(words), "{attack}: {said}");
         let page = running::get(server.port, "/page.html", &[]);
-        assert_eq!(page.header("cache-control"), Some("max-age=3600"), "behind {attack}");
+        assert_eq!(
+            page.header("cache-control"),
+            Some("max-age=3600"),
+            "behind {attack}"
+        );
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
@@ -279,9 +319,22 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
 
 /// Without the wall: the process is gone, or what it answers is not what it was.
 fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
-    let lines = [place.stock("mime"), place.stock("expires"), place.native("hostile")];
+    let lines = [
+        place.stock("mime"),
+        place.stock("expires"),
+        place.native("hostile"),
+    ];
     let lines = attacked(&lines.concat());
-    for attack in ["configuration", "function", "field", "connection", "null", "table", "exit", "recurse"] {
+    for attack in [
+        "configuration",
+        "function",
+        "field",
+        "connection",
+        "null",
+        "table",
+        "exit",
+        "recurse",
+    ] {
         let mut server = Server::start(place, &lines, true);
         let pid = running::get(server.port, "/hostile/pid", &[]).body;
         let _gone = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
@@ -289,7 +342,10 @@ fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         let is_well = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
         let now = running::try_get(server.port, "/hostile/pid", &[]);
         let is_same = now.is_ok_and(|now| now.body == pid);
-        assert!(!(is_well && is_same), "{attack} does no harm to a stock server");
+        assert!(
+            !(is_well && is_same),
+            "{attack} does no harm to a stock server"
+        );
         server.stop();
     }
 }
@@ -307,5 +363,8 @@ fn what_a_policy_does_not_name_is_refused(place: &Place) {
     let answer = running::get(server.port, "/elsewhere/index.html", &[]);
     assert_eq!(answer.status, 500);
     let log = server.log();
-    assert!(log.contains("`request_rec.filename`, which its policy does not name"), "{log}");
+    assert!(
+        log.contains("`request_rec.filename`, which its policy does not name"),
+        "{log}"
+    );
 }

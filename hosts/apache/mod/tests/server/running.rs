@@ -14,21 +14,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Server {
     child: Child,
-    pub port: u16,
+    pub(crate) port: u16,
     log: PathBuf,
 }
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    pub status: u16,
+    pub(crate) status: u16,
     /// Without the ones that are never the same.
-    pub headers: Vec<(String, String)>,
-    pub body: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(known, _)| known == name)?;
         Some(value)
@@ -37,11 +37,7 @@ impl Answer {
 
 impl Server {
     /// Starts a server with these lines in its configuration: as one process, or with children.
-    pub fn start(place: &Place, lines: &str, single: bool) -> Server {
-        Server::with(place, lines, single, &[])
-    }
-
-    pub fn with(place: &Place, lines: &str, single: bool, before: &[&str]) -> Server {
+    pub(crate) fn start(place: &Place, lines: &str, single: bool) -> Server {
         let root = place.scratch.path();
         content(root);
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -49,7 +45,7 @@ impl Server {
         drop(free);
         let log = root.join(format!("error.{port}"));
         let modules = crate::MODULES;
-        let user = match unsafe_is_root() {
+        let user = match is_root() {
             true => "User nobody\nGroup nogroup\n",
             false => "",
         };
@@ -64,9 +60,8 @@ impl Server {
         );
         let file = root.join(format!("conf.{port}"));
         fs::write(&file, text).expect("written");
-        let mut words = before.iter().copied().chain([SERVER]);
-        let mut command = Command::new(words.next().expect("a program"));
-        command.args(words).args(["-f", &file.display().to_string()]);
+        let mut command = Command::new(SERVER);
+        command.args(["-f", &file.display().to_string()]);
         command.arg(if single { "-X" } else { "-DFOREGROUND" });
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
@@ -81,22 +76,25 @@ impl Server {
         server
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn signal(&self, signal: i32) {
+    pub(crate) fn signal(&self, signal: i32) {
         let pid = self.child.id().to_string();
-        let done = Command::new("kill").arg(format!("-{signal}")).arg(pid).status();
+        let done = Command::new("kill")
+            .arg(format!("-{signal}"))
+            .arg(pid)
+            .status();
         assert!(done.expect("it starts").success());
     }
 
     /// Waits until there is an answer.
-    pub fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+    pub(crate) fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
         let start = Instant::now();
         loop {
             if let Some(found) = look() {
@@ -107,7 +105,7 @@ impl Server {
         }
     }
 
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let group = format!("-{}", self.child.id());
         // Its children are of its group. They may be gone.
         let mut kill = Command::new("kill");
@@ -132,7 +130,7 @@ impl Drop for Server {
     }
 }
 
-fn unsafe_is_root() -> bool {
+fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output().expect("id starts");
     output.stdout.starts_with(b"0\n")
 }
@@ -154,7 +152,10 @@ fn content(root: &Path) {
     write("note.html.de", "<p>deutsch</p>\n");
     write("note.html.en", "<p>english</p>\n");
     write("sub/index.html", "<p>An index</p>\n");
-    write("saved.asis", "Status: 201 made\nContent-Type: text/plain\nX-As: is\n\nAs it is\n");
+    write(
+        "saved.asis",
+        "Status: 201 made\nContent-Type: text/plain\nX-As: is\n\nAs it is\n",
+    );
     write("big.txt", &"0123456789abcdef".repeat(4096));
     write("small.txt", &"0123456789abcdef".repeat(64));
     fs::create_dir_all(root.join("htdocs/list")).expect("made");
@@ -163,9 +164,17 @@ fn content(root: &Path) {
     fs::create_dir_all(root.join("htdocs/secret")).expect("made");
     write("secret/page.html", "<p>secret</p>\n");
     // `user:word`, as htpasswd -s has it.
-    fs::write(root.join("users"), "user:{SHA}PHaz7pjqNWkFuxjlPe+9HAorNQk=\n").expect("written");
+    fs::write(
+        root.join("users"),
+        "user:{SHA}PHaz7pjqNWkFuxjlPe+9HAorNQk=\n",
+    )
+    .expect("written");
     fs::write(root.join("groups"), "friends: user other\n").expect("written");
-    fs::write(root.join("mime.types"), "text/html html\ntext/plain txt\nimage/gif gif\n").expect("written");
+    fs::write(
+        root.join("mime.types"),
+        "text/html html\ntext/plain txt\nimage/gif gif\n",
+    )
+    .expect("written");
 }
 
 /// A request on a connection of its own.
@@ -177,7 +186,8 @@ pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Re
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let (method, path) = path.split_once(' ').unwrap_or(("GET", path));
-    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    let mut request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     for (name, value) in headers {
         request.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -196,10 +206,52 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
     let mut headers: Vec<(String, String)> = headers.filter(|(name, _)| name != "date").collect();
     headers.sort();
-    let body = bytes[end + 4..].iter().map(|byte| char::from(*byte)).collect();
+    let body = bytes[end + 4..]
+        .iter()
+        .map(|byte| char::from(*byte))
+        .collect();
     Some(Answer {
         status,
         headers,
         body,
     })
+}
+
+/// Requests on one connection, one after the other; the answers' bodies are read and dropped.
+pub(crate) fn many(port: u16, path: &str, count: u64) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.set_nodelay(true).expect("ours");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut buffer = vec![0u8; 1 << 17];
+    for _ in 0..count {
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let (mut have, mut want) = (0, None);
+        while want.is_none_or(|want| have < want) {
+            let got = stream.read(&mut buffer[have..]).expect("it answers");
+            assert_ne!(got, 0, "it closes");
+            have += got;
+            let end = buffer[..have]
+                .windows(4)
+                .position(|four| four == b"\r\n\r\n");
+            if let (None, Some(end)) = (want, end) {
+                let head = String::from_utf8_lossy(&buffer[..end]).to_ascii_lowercase();
+                let length = head.split("content-length: ").nth(1).expect("a length");
+                let length: usize = length
+                    .lines()
+                    .next()
+                    .and_then(|n| n.parse().ok())
+                    .expect("a number");
+                want = Some(end + 4 + length);
+            }
+        }
+    }
+}
+
+/// Seconds of the processor that a process has had, in user code and in the kernel.
+pub(crate) fn time(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let rest = text.rsplit(')').next().expect("a name");
+    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks = |at: usize| words[at].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / 100.0
 }

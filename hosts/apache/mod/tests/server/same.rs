@@ -14,7 +14,15 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case {
-        modules: &["expires", "headers", "mime", "setenvif", "env", "unique_id", "usertrack"],
+        modules: &[
+            "expires",
+            "headers",
+            "mime",
+            "setenvif",
+            "env",
+            "unique_id",
+            "usertrack",
+        ],
         stock: &[],
         lines: "ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\nExpiresByType text/html \"access plus 1 day\"\n\
             ExpiresByType image/* A60\n\
@@ -55,7 +63,16 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        modules: &["auth_basic", "authn_file", "authn_core", "authz_user", "authz_host", "authz_groupfile", "access_compat", "allowmethods"],
+        modules: &[
+            "auth_basic",
+            "authn_file",
+            "authn_core",
+            "authz_user",
+            "authz_host",
+            "authz_groupfile",
+            "access_compat",
+            "allowmethods",
+        ],
         stock: &[],
         lines: "<Location /secret>\nAuthType Basic\nAuthName secret\nAuthBasicProvider file\nAuthUserFile {root}/users\n\
             AuthGroupFile {root}/groups\nRequire user user\n</Location>\n\
@@ -64,10 +81,22 @@ const CASES: &[Case] = &[
             <Location /image.gif>\nOrder deny,allow\nDeny from 127.0.0.1\n</Location>\n<Location /page.html>\nAllowMethods GET\n</Location>\n",
         requests: &[
             ("/secret/page.html", &[]),
-            ("/secret/page.html", &[("Authorization", "Basic dXNlcjp3cm9uZw==")]),
-            ("/secret/page.html", &[("Authorization", "Basic dXNlcjp3b3Jk")]),
-            ("/sub/index.html", &[("Authorization", "Basic dXNlcjp3b3Jk")]),
-            ("/sub/index.html", &[("Authorization", "Basic b3RoZXI6d29yZA==")]),
+            (
+                "/secret/page.html",
+                &[("Authorization", "Basic dXNlcjp3cm9uZw==")],
+            ),
+            (
+                "/secret/page.html",
+                &[("Authorization", "Basic dXNlcjp3b3Jk")],
+            ),
+            (
+                "/sub/index.html",
+                &[("Authorization", "Basic dXNlcjp3b3Jk")],
+            ),
+            (
+                "/sub/index.html",
+                &[("Authorization", "Basic b3RoZXI6d29yZA==")],
+            ),
             ("/list/one.txt", &[]),
             ("/page.txt", &[]),
             ("/image.gif", &[]),
@@ -176,4 +205,68 @@ pub(crate) fn walled_modules_answer_as_stock_ones(place: &Place) {
     }
 }
 
-pub(crate) fn cost(_: &Place) {}
+/// Processor time of the server for a request, and what the walled modules were called for.
+pub(crate) fn cost(place: &Place) {
+    const REQUESTS: u64 = 4000;
+    const NAMES: [&str; 8] = [
+        "expires", "headers", "alias", "dir", "mime", "setenvif", "env", "rewrite",
+    ];
+    let configured = "ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\nHeader set X-One one\nAlias /other {root}/htdocs/sub\n\
+        DirectoryIndex index.html\nTypesConfig {root}/mime.types\nSetEnvIf User-Agent Robot marked\nSetEnv always 1\n\
+        RewriteEngine on\nRewriteRule ^/short$ /page.html [L]\nMaxKeepAliveRequests 0\n\
+        <Location /status>\nSetHandler mullion-status\n</Location>\n";
+    let configured = configured.replace("{root}", &place.scratch.path().display().to_string());
+    let stock: String = NAMES.iter().map(|name| place.stock(name)).collect();
+    let walled: String = NAMES.iter().map(|name| place.walled(name)).collect();
+    let stock = Server::start(place, &format!("{stock}{configured}"), true);
+    let walled = Server::start(
+        place,
+        &format!("{}{walled}{configured}", place.wall()),
+        true,
+    );
+    for path in ["/small.txt", "/big.txt"] {
+        let mut times = [Vec::new(), Vec::new()];
+        let mut counted = (0, 0);
+        for _ in 0..9 {
+            for (server, times) in [&stock, &walled].into_iter().zip(&mut times) {
+                let is_walled = std::ptr::eq(server, &walled);
+                let before = (
+                    running::time(server.pid()),
+                    is_walled.then(|| counts(server)),
+                );
+                running::many(server.port, path, REQUESTS);
+                let after = running::time(server.pid());
+                times.push((after - before.0) * 1e6 / REQUESTS as f64);
+                if let Some(old) = before.1 {
+                    let now = counts(server);
+                    counted = (now.0 - old.0, now.1 - old.1);
+                }
+            }
+        }
+        let [stock, walled] = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
+        println!(
+            "{path}: stock {stock:.1} us, walled {walled:.1} us a request, {:.2}; into modules {:.1}, out of them {:.1} calls a request",
+            walled / stock,
+            counted.0 as f64 / REQUESTS as f64,
+            counted.1 as f64 / REQUESTS as f64
+        );
+    }
+}
+
+/// Calls into modules, and calls of theirs that were mediated.
+fn counts(server: &Server) -> (u64, u64) {
+    let body = running::get(server.port, "/status", &[]).body;
+    let rows = body.lines().skip(1).map(|line| {
+        let mut numbers = line
+            .split(' ')
+            .skip(1)
+            .map(|word| word.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    });
+    rows.fold((0, 0), |sum: (u64, u64), row: (u64, u64)| {
+        (sum.0 + row.0, sum.1 + row.1)
+    })
+}
