@@ -118,12 +118,16 @@ impl Source<'_> {
         }
     }
 
-    /// A name of C's.
+    /// A name of C's, or a field as `structure.field`: a host may offer fields by such names.
     fn name(&self, name: Spanned<String>) -> Answer<String> {
         let at = name.span().start;
         let name = name.into_inner();
         let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        match first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        match first
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        {
             true => Ok(name),
             false => Err(self.error(
                 at,

@@ -46,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) learning: Option<note::Hook>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
+    /// Functions that are offered by an address of a call, behind the load.
+    pub(crate) offered: Mutex<Vec<(u64, &'static Import)>>,
     /// For reports, made when first needed.
     pub(crate) points: OnceLock<Points>,
 }

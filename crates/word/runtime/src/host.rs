@@ -1,12 +1,13 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::core::{Core, Domain};
+use crate::gates::Import;
 use crate::holder::Holder;
 use crate::load::{self, LoadError};
 use crate::memory::lock;
 use crate::module::Module;
 use crate::note::Note;
-use crate::policy::Policy;
+use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
 use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
 use crate::world::{self, SetupError, world};
@@ -52,6 +53,15 @@ impl Host {
     /// The system refuses memory.
     pub fn prepare_thread(&self) -> std::io::Result<()> {
         thread::prepare()
+    }
+
+    /// Puts this library's handlers of faults in front again, where the host has installed its own since, as httpd does in its
+    /// children. What was installed over them is not called any more.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub fn take_signals_back(&self) -> std::io::Result<()> {
+        fault::install()
     }
 
     /// Makes a domain of a module. Functions of the host are found by `dlsym`.
@@ -179,6 +189,28 @@ impl Host {
             take_away(&mut supervisor, holder, range)?;
         }
         Ok(())
+    }
+
+    /// Lets a domain call addresses that it has not by name: a host's structures have pointers to functions. Each entry is
+    /// the address of the call, a name for reports, where the call goes (the same address, or a function that stands for
+    /// it), and what the call means. Every call of this makes a table anew that stays, so it is for few calls of many entries.
+    ///
+    /// # Safety
+    /// Functions are at the addresses where calls go, as long as the domain lives. They may be called with any arguments
+    /// that their policies let through.
+    pub unsafe fn offer(
+        &self,
+        domain: &Domain,
+        calls: impl IntoIterator<Item = (usize, String, usize, Option<FunctionPolicy>)>,
+    ) {
+        let words = domain.core.module.parts.control_words;
+        let import =
+            |(at, name, target, policy): (usize, String, usize, Option<FunctionPolicy>)| {
+                let import = Import::new(&name, target as u64, policy, words);
+                // A gate may have its address as long as the process lives.
+                (at as u64, &*Box::leak(Box::new(import)))
+            };
+        load::offer(domain.core, calls.into_iter().map(import).collect());
     }
 
     /// Lets `from` call a function of `to` by its address, without the host.

@@ -225,6 +225,7 @@ pub(crate) fn load(
         reports: Mutex::default(),
         learning,
         learned: Mutex::default(),
+        offered: Mutex::default(),
         points: OnceLock::new(),
     }));
     core.inner.core = (&raw const *core).cast();
@@ -390,7 +391,12 @@ fn data(
 
 impl Import {
     /// With `words`, the module may have changed the control words of floating point, and the host needs its own.
-    fn new(name: &str, target: u64, policy: Option<FunctionPolicy>, words: bool) -> Import {
+    pub(crate) fn new(
+        name: &str,
+        target: u64,
+        policy: Option<FunctionPolicy>,
+        words: bool,
+    ) -> Import {
         Import {
             target,
             slow: (policy.is_some() || words).into(),
@@ -424,20 +430,36 @@ impl Import {
 }
 
 /// The table that `mullion_word_leave_any` looks up: a mask, then pairs of an address and its import. Kept for ever.
-pub(crate) fn allowed<'a>(imports: impl Iterator<Item = &'a Import>) -> *mut u64 {
-    let all: Vec<&Import> = imports.filter(|import| import.target != 0).collect();
+fn allowed<'a>(imports: impl Iterator<Item = &'a Import>) -> *mut u64 {
+    let all = imports.filter(|import| import.target != 0);
+    allowed_at(all.map(|import| (import.target, import)).collect())
+}
+
+/// The same of imports with the addresses that calls of them have. Later ones come first.
+fn allowed_at(all: Vec<(u64, &Import)>) -> *mut u64 {
     let size = (2 * all.len() + 1).next_power_of_two();
     let mut table = vec![0u64; 1 + 2 * size];
     table[0] = size as u64 - 1;
-    for import in all {
-        let mut at = (import.target >> 4) as usize & (size - 1);
-        while table[1 + 2 * at] != 0 && table[1 + 2 * at] != import.target {
+    for (address, import) in all {
+        let mut at = (address >> 4) as usize & (size - 1);
+        while table[1 + 2 * at] != 0 && table[1 + 2 * at] != address {
             at = (at + 1) & (size - 1);
         }
-        table[1 + 2 * at] = import.target;
+        table[1 + 2 * at] = address;
         table[2 + 2 * at] = std::ptr::from_ref(import) as u64;
     }
     Box::leak(table.into_boxed_slice()).as_mut_ptr()
+}
+
+/// From now on the domain's calls of these addresses lead to these functions of the host. A table that was in force
+/// before stays in memory: a gate may read it.
+pub(crate) fn offer(core: &Core, calls: Vec<(u64, &'static Import)>) {
+    let mut offered = lock(&core.offered);
+    offered.extend(calls);
+    let imports = core.imports.iter().filter(|import| import.target != 0);
+    let first = imports.map(|import| (import.target, import));
+    let table = allowed_at(first.chain(offered.iter().copied()).collect());
+    core.inner.allowed.store(table, Ordering::Release);
 }
 
 fn map_text(core: &Core) -> std::io::Result<()> {

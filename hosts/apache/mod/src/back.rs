@@ -1,0 +1,164 @@
+//! The core calls a module: a function of ours that stands for the module's makes a frame, grants what the call needs,
+//! and goes through the gate.
+
+use crate::apr;
+use crate::frame::{Frame, Root};
+use crate::interface::{Back, Given};
+use crate::layout::{self, read};
+use crate::slots::{self, COUNT, Slots, slots};
+use crate::walled::{Answer, Walled, lock};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+extern "C" fn stand<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+    call(PLACE, [a, b, c, d, e, f])
+}
+
+static STANDS: Slots = slots!(stand);
+
+/// A function of a module, as the core may call it.
+pub(crate) struct Slot {
+    walled: &'static Walled,
+    /// A gate of the module, or a function of ours that works for it.
+    function: u64,
+    kind: &'static Back,
+}
+
+static SLOTS: [OnceLock<Slot>; COUNT] = [const { OnceLock::new() }; COUNT];
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+type Key = (usize, u64, &'static str);
+static KNOWN: Mutex<Option<HashMap<Key, usize>>> = Mutex::new(None);
+
+/// What stands for a function of the module that is called; null stays null.
+pub(crate) fn stand_in(frame: &Frame, kind: &'static Back, function: u64) -> Answer<u64> {
+    if function == 0 || Some(function as usize) == nothing() {
+        return Ok(function);
+    }
+    match frame.walled.is_gate(function) {
+        true => of(frame.walled, kind, function),
+        false => Err(format!("{function:#x} is no function of the module")),
+    }
+}
+
+/// `apr_pool_cleanup_null`, which modules pass where there is nothing to do.
+fn nothing() -> Option<usize> {
+    static NOTHING: OnceLock<Option<usize>> = OnceLock::new();
+    *NOTHING.get_or_init(|| apr::symbol("apr_pool_cleanup_null"))
+}
+
+/// What stands for a function that was seen to be the module's, or that is ours.
+pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) -> Answer<u64> {
+    let mut known = lock(&KNOWN);
+    let known = known.get_or_insert_with(HashMap::new);
+    let key = (std::ptr::from_ref(walled) as usize, function, kind.name);
+    let place = match known.get(&key) {
+        Some(place) => *place,
+        None => {
+            let place = NEXT.fetch_add(1, Ordering::Relaxed);
+            let slot = SLOTS
+                .get(place)
+                .ok_or("there are no more functions to stand for the module's")?;
+            let _new = slot.set(Slot {
+                walled,
+                function,
+                kind,
+            });
+            known.insert(key, place);
+            place
+        }
+    };
+    Ok(slots::at(&STANDS, place) as u64)
+}
+
+fn call(place: usize, arguments: [u64; 6]) -> u64 {
+    match SLOTS.get(place).and_then(OnceLock::get) {
+        Some(slot) => slot.call(arguments),
+        None => 0,
+    }
+}
+
+impl Slot {
+    /// What an ended call answers.
+    fn error(&self, why: &str) -> u64 {
+        match self.kind.error {
+            Some(number) => number,
+            // A directive's error is a text, which the core prints before it ends.
+            None => CString::new(why).unwrap_or_default().into_raw() as u64,
+        }
+    }
+
+    fn call(&self, arguments: [u64; 6]) -> u64 {
+        let walled = self.walled;
+        walled.calls.fetch_add(1, Ordering::Relaxed);
+        if walled.domain.is_ended() && !walled.revive() {
+            return self.error(&format!("mullion: {} was stopped", walled.name));
+        }
+        let mut roots = [Root::None; 6];
+        for ((root, given), value) in roots.iter_mut().zip(&self.kind.given).zip(arguments) {
+            *root = match given {
+                _ if value == 0 => Root::None,
+                Given::Any | Given::Out(_) => Root::None,
+                Given::Pool => Root::Pool(value),
+                Given::Request => Root::Request(value),
+                Given::Connection => Root::Connection(value),
+                Given::Server => Root::Server(value),
+                Given::Filter => Root::Filter(value),
+                Given::Brigade => Root::Brigade(value),
+                Given::Table => Root::Table(value),
+                Given::Command => Root::Command(value),
+            };
+        }
+        Frame::enter(walled, roots, |frame| {
+            match self.granted(frame, arguments) {
+                Ok(result) if !walled.domain.is_ended() => result,
+                Ok(_) => {
+                    let why = walled.tell();
+                    self.error(&format!("mullion: {why}"))
+                }
+                Err(why) => {
+                    let why = format!("{}: {why}", walled.name);
+                    apr::log(0, &why);
+                    self.error(&format!("mullion: {why}"))
+                }
+            }
+        })
+    }
+
+    fn granted(&self, frame: &Frame, arguments: [u64; 6]) -> Answer<u64> {
+        let walled = self.walled;
+        if self.kind.name == "register" {
+            // The core has just given the module its number.
+            crate::load::number(walled);
+        }
+        let mut granted = Vec::new();
+        for (at, given) in self.kind.given.iter().enumerate().take(6) {
+            if let Given::Out(bytes) = given
+                && arguments[at] != 0
+            {
+                granted.push(walled.grant(arguments[at], *bytes)?);
+            }
+        }
+        for root in frame.roots {
+            walled.touch(frame, root)?;
+            if let Root::Command(cmd) = root {
+                if walled.places.2 {
+                    // SAFETY: the core has passed it.
+                    let all =
+                        unsafe { read(read(cmd + layout::CMD_SERVER) + layout::S_MODULE_CONFIG) };
+                    granted.push(walled.grant(all + 8 * walled.index(), 8)?);
+                }
+                for (at, bytes) in &walled.command {
+                    granted.push(walled.grant(cmd + at, *bytes)?);
+                }
+            }
+        }
+        let [a, b, c, d, e, f] = arguments;
+        // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
+        // integers. A gate takes any arguments: they are numbers to the module.
+        let function = unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
+        Ok(function(a, b, c, d, e, f))
+    }
+}

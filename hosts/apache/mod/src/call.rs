@@ -1,0 +1,229 @@
+//! A module calls the host: its arguments are looked at, then httpd's or APR's own function runs.
+
+use crate::apr;
+use crate::back;
+use crate::frame::{Frame, Root, now};
+use crate::interface::{Answer as Result_, Param, Way, table};
+use crate::layout::{self, read};
+use crate::slots::{self, COUNT, Slots, slots};
+use crate::walled::Answer;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+    mediate(|frame| mediated(frame, PLACE, [a, b, c, d, e, f]))
+}
+
+static IMPORTS: Slots = slots!(import);
+
+/// Does what a module asks for. If that is refused, the module's call ends when this returns.
+pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
+    let Some(frame) = now() else {
+        mullion_word_runtime::refuse("a call of the host outside of a call by the server");
+        return 0;
+    };
+    frame.walled.asked.fetch_add(1, Ordering::Relaxed);
+    match act(frame) {
+        Ok(answer) => answer,
+        Err(what) => {
+            mullion_word_runtime::refuse(what);
+            0
+        }
+    }
+}
+
+/// httpd's own functions, in the order of the table's rows.
+fn real(place: usize) -> usize {
+    static REAL: OnceLock<Vec<usize>> = OnceLock::new();
+    let real = REAL.get_or_init(|| {
+        let rows = table().rows.iter();
+        rows.map(|row| apr::symbol(row.name).unwrap_or(0)).collect()
+    });
+    real.get(place).copied().unwrap_or(0)
+}
+
+/// Where calls of a function of the host lead.
+pub(crate) fn resolve(name: &str) -> Option<usize> {
+    match table().find(name) {
+        Some((place, row)) => match &row.way {
+            Way::Direct => Some(real(place)).filter(|at| *at != 0),
+            Way::Mediated(..) if place < COUNT && real(place) != 0 => {
+                Some(slots::at(&IMPORTS, place))
+            }
+            Way::Mediated(..) => None,
+            Way::Own { .. } => crate::own::find(name),
+        },
+        None => apr::symbol(name),
+    }
+}
+
+fn lacks<T>(name: &str, at: usize, value: u64, what: &str) -> Answer<T> {
+    Err(format!(
+        "{name}: argument {at}, {value:#x}, is no {what} that the module was given or has made"
+    ))
+}
+
+/// What an object is called.
+fn kind_name(kind: u8) -> &'static str {
+    match kind {
+        b't' => "table",
+        b'e' => "expression",
+        b'x' => "regular expression",
+        b'f' => "filter",
+        b'R' => "filter record",
+        b'b' => "brigade",
+        b'i' => "file",
+        b'd' => "folder",
+        b'g' => "hash",
+        b'm' | b'M' => "lock",
+        _ => "object of the kind",
+    }
+}
+
+/// Whether the module may pass an object.
+pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
+    match kind {
+        b't' => frame.has_table(object),
+        b'b' => frame.has_brigade(object),
+        b'f' => frame.has_filter(object),
+        b'F' => frame.leads_to(object),
+        _ => false,
+    }
+    .then_some(true)
+    .unwrap_or_else(|| frame.walled.knows(object, kind))
+}
+
+/// A request that the module was given, or a part of one that it has made.
+pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
+    frame.has_request(r) || frame.walled.knows(r, b'r')
+}
+
+/// The pool in whose life a result is good.
+fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
+    let all = || params.iter().zip(arguments);
+    let pool = all().find(|(param, _)| **param == Param::Pool);
+    if let Some((_, pool)) = pool {
+        return Some(*pool);
+    }
+    let r = all().find(|(param, at)| matches!(param, Param::Request { .. }) && **at != 0);
+    // SAFETY: it was seen to be a request.
+    r.map(|(_, r)| unsafe { read(r + layout::R_POOL) })
+}
+
+fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {
+    let row = &table().rows[place];
+    match &row.way {
+        Way::Mediated(params, answer) => {
+            checked(frame, row.name, params, *answer, real(place), arguments)
+        }
+        _ => Err(format!("{} is not offered", row.name)),
+    }
+}
+
+/// Calls a function of the host with arguments that were looked at.
+pub(crate) fn checked(
+    frame: &Frame,
+    name: &str,
+    params: &[Param],
+    answer: Result_,
+    real: usize,
+    mut arguments: [u64; 6],
+) -> Answer<u64> {
+    let walled = frame.walled;
+    for (at, param) in params.iter().enumerate().take(6) {
+        let value = arguments[at];
+        match *param {
+            Param::Any => {}
+            Param::Pool => walled
+                .pool(frame, value)
+                .map_err(|what| format!("{}: {what}", name))?,
+            Param::Request { null } => {
+                if !(null && value == 0) && !is_request(frame, value) {
+                    return lacks(name, at, value, "request");
+                }
+            }
+            Param::Connection { null } => {
+                if !(null && value == 0) && !frame.has_connection(value) {
+                    return lacks(name, at, value, "connection");
+                }
+            }
+            Param::Server { null } => {
+                if !(null && value == 0) && !frame.has_server(value) {
+                    return lacks(name, at, value, "server");
+                }
+            }
+            Param::Command => {
+                if !frame.roots.contains(&Root::Command(value)) {
+                    return lacks(name, at, value, "state of a directive");
+                }
+            }
+            Param::Object { kind, null } => {
+                if !(null && value == 0) && !has(frame, kind, value) {
+                    return lacks(name, at, value, kind_name(kind));
+                }
+            }
+            Param::Out(bytes) if value != 0 => {
+                walled
+                    .must_write(value, bytes)
+                    .map_err(|what| format!("{}: {what}", name))?;
+            }
+            Param::OutBy(by, scale) if value != 0 => {
+                let bytes = arguments
+                    .get(by)
+                    .copied()
+                    .unwrap_or(0)
+                    .saturating_mul(scale);
+                walled
+                    .must_write(value, bytes)
+                    .map_err(|what| format!("{}: {what}", name))?;
+            }
+            Param::OutObject(_) => {
+                walled
+                    .must_write(value, 8)
+                    .map_err(|what| format!("{}: {what}", name))?;
+            }
+            Param::Out(_) | Param::OutBy(..) => {}
+            Param::Callback(kind) => {
+                arguments[at] = back::stand_in(frame, kind, value)
+                    .map_err(|what| format!("{}: {what}", name))?;
+            }
+        }
+    }
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
+    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
+    let result = call(a, b, c, d, e, f);
+    let pool = || pool_of(params, &arguments);
+    for (at, param) in params.iter().enumerate().take(6) {
+        if let Param::OutObject(kind) = *param {
+            // SAFETY: the module may write there.
+            walled.know(frame, pool(), unsafe { read(arguments[at]) }, kind)?;
+        }
+    }
+    match answer {
+        Result_::Plain => Ok(result),
+        Result_::Object(kind) => {
+            walled.know(frame, pool(), result, kind)?;
+            if kind == b'f' && result != 0 {
+                walled.touch(frame, Root::Filter(result))?;
+            }
+            Ok(result)
+        }
+        Result_::Request => {
+            if result != 0 {
+                // SAFETY: the core has made it.
+                let pool = unsafe { read(result + layout::R_POOL) };
+                walled.know(frame, None, pool, b'p')?;
+                walled.know(frame, Some(pool), result, b'r')?;
+                walled.touch(frame, Root::Request(result))?;
+            }
+            Ok(result)
+        }
+        Result_::Text if result == 0 || walled.writes(result, 1) => Ok(result),
+        Result_::Text => {
+            let pool = pool().ok_or("no pool for a result")?;
+            // SAFETY: the core's strings end with a zero.
+            walled.copy(frame, pool, unsafe { apr::text(result) })
+        }
+    }
+}

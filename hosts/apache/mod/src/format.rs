@@ -1,0 +1,261 @@
+//! Variadic functions. A gate passes six integers in registers, eight numbers of floating point, and sixteen words of the
+//! stack. So a function with all of these as parameters gets them, too.
+
+use crate::apr;
+use crate::back;
+use crate::call::{self, mediate};
+use crate::frame::Frame;
+use crate::interface::back as kind;
+use crate::layout::{self, read};
+use crate::own::{pass, string};
+use crate::walled::Answer;
+
+/// What a variadic call passes.
+struct Passed {
+    integers: [u64; 6],
+    floats: [f64; 8],
+    stacked: [u64; 16],
+}
+
+impl Passed {
+    /// Integers from the one at `first` on.
+    fn words(&self, first: usize) -> impl Iterator<Item = u64> {
+        self.integers.into_iter().chain(self.stacked).skip(first)
+    }
+
+    /// Pointers up to a null pointer.
+    fn list(&self, first: usize) -> Answer<Vec<u64>> {
+        let mut all = Vec::new();
+        for word in self.words(first) {
+            match word {
+                0 => return Ok(all),
+                word => all.push(word),
+            }
+        }
+        Err("more arguments than the wall passes on".to_owned())
+    }
+}
+
+macro_rules! variadic {
+    ($($name:ident = $act:expr;)*) => { $(
+        #[expect(clippy::too_many_arguments, reason = "all that a variadic call can pass")]
+        pub(crate) extern "C" fn $name(
+            a: u64, b: u64, c: u64, d: u64, e: u64, f: u64,
+            x0: f64, x1: f64, x2: f64, x3: f64, x4: f64, x5: f64, x6: f64, x7: f64,
+            s0: u64, s1: u64, s2: u64, s3: u64, s4: u64, s5: u64, s6: u64, s7: u64,
+            s8: u64, s9: u64, s10: u64, s11: u64, s12: u64, s13: u64, s14: u64, s15: u64,
+        ) -> u64 {
+            let passed = Passed {
+                integers: [a, b, c, d, e, f],
+                floats: [x0, x1, x2, x3, x4, x5, x6, x7],
+                stacked: [s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15],
+            };
+            let act: fn(&Frame, &Passed) -> Answer<u64> = $act;
+            mediate(|frame| act(frame, &passed).map_err(|what| format!(concat!(stringify!($name), ": {}"), what)))
+        }
+    )* };
+}
+
+variadic! {
+    apr_pstrcat = |frame, passed| {
+        let mut text = Vec::new();
+        for piece in passed.list(1)? {
+            text.extend_from_slice(string(piece)?);
+        }
+        frame.walled.copy(frame, passed.integers[0], &text)
+    };
+    apr_psprintf = |frame, passed| {
+        let [pool, format, c, d, e, f] = passed.integers;
+        frame.walled.pool(frame, pool)?;
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: the pool lives, and the format writes nothing by its arguments.
+        let made = unsafe { apr::apr_psprintf(pool, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
+        // SAFETY: APR's strings end with a zero.
+        frame.walled.copy(frame, pool, unsafe { apr::text(made) })
+    };
+    apr_snprintf = |frame, passed| {
+        let [to, bytes, format, d, e, f] = passed.integers;
+        frame.walled.must_write(to, bytes)?;
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
+        Ok(unsafe { apr::apr_snprintf(to, bytes, format, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
+    ap_rprintf = |frame, passed| {
+        let [r, format, c, d, e, f] = passed.integers;
+        a_request(frame, r)?;
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: it is a request, and the format writes nothing by its arguments.
+        Ok(unsafe { apr::ap_rprintf(r, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
+    ap_rvputs = |frame, passed| {
+        let r = passed.integers[0];
+        a_request(frame, r)?;
+        let mut sum = 0u64;
+        for piece in passed.list(1)? {
+            let bytes = string(piece)?.len();
+            let length = i32::try_from(bytes).map_err(|_| "a string is too long")?;
+            // SAFETY: it is a request, and a string of this length.
+            if unsafe { apr::ap_rwrite(piece, length, r) } < 0 {
+                return Ok(u64::from(u32::MAX));
+            }
+            sum += bytes as u64;
+        }
+        Ok(sum)
+    };
+    ap_log_error_ = |frame, passed| {
+        let server = passed.integers[5];
+        if server != 0 && !frame.has_server(server) {
+            return Err(format!("{server:#x} is no server"));
+        }
+        log(passed, apr::ap_log_error_)
+    };
+    ap_log_rerror_ = |frame, passed| {
+        a_request(frame, passed.integers[5])?;
+        log(passed, apr::ap_log_rerror_)
+    };
+    ap_log_cerror_ = |frame, passed| match frame.has_connection(passed.integers[5]) {
+        true => log(passed, apr::ap_log_cerror_),
+        false => Err(format!("{:#x} is no connection that the module was given", passed.integers[5])),
+    };
+    ap_log_perror_ = |frame, passed| {
+        if passed.integers[5] != 0 {
+            frame.walled.pool(frame, passed.integers[5])?;
+        }
+        log(passed, apr::ap_log_perror_)
+    };
+    ap_allow_methods = |frame, passed| allow(frame, passed, false);
+    ap_allow_standard_methods = |frame, passed| allow(frame, passed, true);
+    ap_pass_brigade_fchk = |frame, passed| {
+        let [r, brigade, format, ..] = passed.integers;
+        a_request(frame, r)?;
+        // SAFETY: it is a request.
+        let first = unsafe { read(r + layout::R_OUTPUT_FILTERS) };
+        let _unused = format;
+        // Its own text for the log is not written: the core's is.
+        pass(frame, first, brigade)
+    };
+    apr_table_do = |frame, passed| {
+        let [each, data, table, ..] = passed.integers;
+        // Tables of the configurations of others are read, as the module may itself.
+        let each = back::stand_in(frame, kind("each"), each)?;
+        let keys = passed.list(3)?;
+        if keys.is_empty() {
+            // SAFETY: the module may read tables; the callback is one that the module may call.
+            return Ok(unsafe { apr::apr_table_do(each, data, table, 0u64) } as u64);
+        }
+        let mut last = 1;
+        for key in keys {
+            // SAFETY: as above. APR, too, goes through the table once for each key.
+            last = unsafe { apr::apr_table_do(each, data, table, key, 0u64) };
+            if last == 0 {
+                break;
+            }
+        }
+        Ok(last as u64)
+    };
+    ap_expr_parse_cmd_mi = |frame, passed| {
+        let [cmd, text, flags, error, lookup, index] = passed.integers;
+        if !frame.roots.contains(&crate::frame::Root::Command(cmd)) {
+            return Err(format!("{cmd:#x} is no state of this directive"));
+        }
+        frame.walled.must_write(error, 8)?;
+        let lookup = match lookup {
+            0 => 0,
+            own if frame.walled.is_gate(own) => back::stand_in(frame, kind("lookup"), own)?,
+            other if Some(other as usize) == apr::symbol("ap_expr_lookup_default") => other,
+            other => return Err(format!("{other:#x} is no function of the module")),
+        };
+        // SAFETY: the state is the core's, the error's place the module's, the function one that it may pass.
+        let made = unsafe { apr::ap_expr_parse_cmd_mi(cmd, text, flags, error, lookup, index) };
+        // SAFETY: as above.
+        let pool = unsafe { read(cmd + layout::CMD_POOL) };
+        frame.walled.know(frame, Some(pool), made, b'e')?;
+        Ok(made)
+    };
+}
+
+fn a_request(frame: &Frame, r: u64) -> Answer<()> {
+    match call::is_request(frame, r) {
+        true => Ok(()),
+        false => Err(format!("{r:#x} is no request that the module was given")),
+    }
+}
+
+/// A format that writes nothing by its arguments.
+fn checked(format: u64) -> Answer<()> {
+    let mut rest = string(format)?.iter();
+    while rest.any(|byte| *byte == b'%') {
+        let conversion = rest.find(|byte| {
+            !matches!(
+                byte,
+                b'0'..=b'9' | b'-' | b'+' | b' ' | b'#' | b'.' | b'*' | b'l' | b'h' | b'q'
+            )
+        });
+        if conversion == Some(&b'n') {
+            return Err("a format with %n".to_owned());
+        }
+    }
+    Ok(())
+}
+
+type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
+
+/// The format is the first word on the stack.
+fn log(passed: &Passed, to: Log) -> Answer<u64> {
+    let ([file, line, index, level, status, of], x, s) =
+        (passed.integers, &passed.floats, &passed.stacked);
+    checked(s[0])?;
+    // SAFETY: it is httpd's function; the format writes nothing by its arguments.
+    unsafe {
+        to(
+            file, line, index, level, status, of, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
+            s[14], s[15],
+        );
+    }
+    Ok(0)
+}
+
+/// Names of methods, or their numbers up to -1.
+fn allow(frame: &Frame, passed: &Passed, numbers: bool) -> Answer<u64> {
+    let [r, reset, c, d, e, f] = passed.integers;
+    a_request(frame, r)?;
+    let ends = |word: u64| match numbers {
+        true => word as u32 == u32::MAX,
+        false => word == 0,
+    };
+    if !passed.words(2).any(ends) {
+        return Err("more arguments than the wall passes on".to_owned());
+    }
+    let s = &passed.stacked;
+    // SAFETY: it is a request, and the list ends in what is passed.
+    unsafe {
+        let to = match numbers {
+            true => apr::ap_allow_standard_methods,
+            false => apr::ap_allow_methods,
+        };
+        to(
+            r, reset, c, d, e, f, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9],
+            s[10], s[11], s[12], s[13], s[14], s[15],
+        );
+    }
+    Ok(0)
+}
+
+pub(crate) extern "C" fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        frame.walled.must_write(list, 24)?;
+        checked(format)?;
+        // SAFETY: the pool lives; the list is the module's, and APR reads what the module may read.
+        let made = unsafe { apr::apr_pvsprintf(pool, format, list) };
+        // SAFETY: APR's strings end with a zero.
+        frame.walled.copy(frame, pool, unsafe { apr::text(made) })
+    })
+}

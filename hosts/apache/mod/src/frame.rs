@@ -1,0 +1,258 @@
+//! Calls that are in a module, and what each of them gave it: pools, requests, tables and the like that the module may
+//! pass to the core. They are found by walking the core's own structures from what the core has passed.
+
+use crate::layout::{self, read};
+use crate::walled::Walled;
+use std::cell::Cell;
+
+/// An object that the core has passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Root {
+    Pool(u64),
+    Request(u64),
+    Connection(u64),
+    Server(u64),
+    Filter(u64),
+    Brigade(u64),
+    Table(u64),
+    Command(u64),
+    None,
+}
+
+/// A call that is in a module.
+pub(crate) struct Frame {
+    pub(crate) walled: &'static Walled,
+    pub(crate) roots: [Root; 6],
+    pub(crate) before: *const Frame,
+}
+
+thread_local! {
+    static NOW: Cell<*const Frame> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The newest call of this thread.
+pub(crate) fn now<'a>() -> Option<&'a Frame> {
+    // SAFETY: `Frame::enter` sets it to a frame on this thread's stack, and takes it back before that goes.
+    unsafe { NOW.get().as_ref() }
+}
+
+/// So many requests of a chain are looked at: subrequests and redirects nest ten deep by default.
+const CHAIN: usize = 32;
+
+impl Frame {
+    pub(crate) fn enter<R>(
+        walled: &'static Walled,
+        roots: [Root; 6],
+        call: impl FnOnce(&Frame) -> R,
+    ) -> R {
+        let before = NOW.get();
+        let frame = Frame {
+            walled,
+            roots,
+            before,
+        };
+        NOW.set(&raw const frame);
+        let result = call(&frame);
+        NOW.set(before);
+        result
+    }
+
+    /// What this thread's calls of the same module were given.
+    fn all_roots(&self) -> impl Iterator<Item = Root> {
+        let mut next: Option<&Frame> = Some(self);
+        let frames = std::iter::from_fn(move || {
+            let frame = next?;
+            // SAFETY: a frame's caller lives longer.
+            next = unsafe { frame.before.as_ref() };
+            Some(frame)
+        });
+        let module = self.walled;
+        let same = frames.filter(move |frame| std::ptr::eq(frame.walled, module));
+        same.flat_map(|frame| frame.roots)
+            .filter(|root| *root != Root::None)
+    }
+
+    /// Requests: those that were given, what they are parts of, and what led to them.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = u64> {
+        // SAFETY: roots are the core's own structures.
+        let first = self.all_roots().filter_map(|root| unsafe {
+            match root {
+                Root::Request(r) => Some(r),
+                Root::Filter(f) => Some(read(f + layout::F_R)),
+                _ => None,
+            }
+        });
+        first.filter(|r| *r != 0).flat_map(|r| {
+            let walk = |from: u64, along: u64| {
+                // SAFETY: as above; no module may write these fields.
+                let next =
+                    move |at: &u64| Some(unsafe { read(at + along) }).filter(|next| *next != 0);
+                std::iter::successors(Some(from), next).take(CHAIN)
+            };
+            let whole = walk(r, layout::R_MAIN);
+            let chains = whole.flat_map(move |r| walk(r, layout::R_PREV));
+            chains.chain(walk(r, layout::R_NEXT).skip(1))
+        })
+    }
+
+    /// Connections.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = u64> {
+        // SAFETY: as above.
+        let given = self.all_roots().filter_map(|root| unsafe {
+            match root {
+                Root::Connection(c) => Some(c),
+                Root::Filter(f) => Some(read(f + layout::F_C)),
+                _ => None,
+            }
+        });
+        // SAFETY: as above.
+        let theirs = self
+            .requests()
+            .map(|r| unsafe { read(r + layout::R_CONNECTION) });
+        given.chain(theirs).filter(|c| *c != 0)
+    }
+
+    /// A server, by which the others can be found.
+    fn any_server(&self) -> Option<u64> {
+        // SAFETY: as above.
+        let given = self.all_roots().find_map(|root| unsafe {
+            match root {
+                Root::Server(s) => Some(s),
+                Root::Command(cmd) => Some(read(cmd + layout::CMD_SERVER)),
+                _ => None,
+            }
+        });
+        let theirs = || {
+            let c = self.connections().next()?;
+            // SAFETY: as above.
+            Some(unsafe { read(c + layout::C_SERVER) })
+        };
+        given
+            .or_else(theirs)
+            .or_else(main_server)
+            .filter(|s| *s != 0)
+    }
+
+    pub(crate) fn has_server(&self, server: u64) -> bool {
+        // SAFETY: as above.
+        let next = |s: &u64| Some(unsafe { read(s + layout::S_NEXT) }).filter(|next| *next != 0);
+        let all = |first: Option<u64>| std::iter::successors(first, next).take(100_000);
+        let mut both = all(main_server()).chain(all(self.any_server()));
+        both.any(|known| known == server)
+    }
+
+    pub(crate) fn has_pool(&self, pool: u64) -> bool {
+        // SAFETY: as above.
+        let mut given = self.all_roots().map(|root| unsafe {
+            match root {
+                Root::Pool(pool) => [pool, 0],
+                Root::Command(cmd) => [read(cmd + layout::CMD_POOL), read(cmd + layout::CMD_TEMP)],
+                Root::Brigade(b) => [read(b + layout::B_POOL), 0],
+                _ => [0, 0],
+            }
+        });
+        if given.any(|known| known.contains(&pool)) {
+            return true;
+        }
+        // SAFETY: as above.
+        let mut requests = self.requests().map(|r| unsafe { read(r + layout::R_POOL) });
+        // SAFETY: as above.
+        let mut connections = self
+            .connections()
+            .map(|c| unsafe { read(c + layout::C_POOL) });
+        if requests.any(|known| known == pool) || connections.any(|known| known == pool) {
+            return true;
+        }
+        self.any_server().is_some_and(|s| {
+            // SAFETY: as above.
+            let process = unsafe { read(s + layout::S_PROCESS) };
+            // SAFETY: as above.
+            process != 0
+                && unsafe {
+                    [
+                        read(process + layout::P_POOL),
+                        read(process + layout::P_PCONF),
+                    ]
+                }
+                .contains(&pool)
+        })
+    }
+
+    pub(crate) fn has_request(&self, r: u64) -> bool {
+        self.requests().any(|known| known == r)
+    }
+
+    pub(crate) fn has_connection(&self, c: u64) -> bool {
+        self.connections().any(|known| known == c)
+    }
+
+    pub(crate) fn has_table(&self, table: u64) -> bool {
+        const OF_REQUEST: [u64; 7] = [
+            layout::R_HEADERS_IN,
+            layout::R_HEADERS_OUT,
+            layout::R_ERR_HEADERS_OUT,
+            layout::R_SUBPROCESS_ENV,
+            layout::R_NOTES,
+            layout::R_TRAILERS_IN,
+            layout::R_TRAILERS_OUT,
+        ];
+        let in_roots = self.all_roots().any(|root| root == Root::Table(table));
+        in_roots
+            || self.requests().any(|r| {
+                // SAFETY: as above.
+                OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table)
+            })
+            // SAFETY: as above.
+            || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
+    }
+
+    pub(crate) fn has_brigade(&self, brigade: u64) -> bool {
+        self.all_roots().any(|root| root == Root::Brigade(brigade))
+    }
+
+    pub(crate) fn has_filter(&self, filter: u64) -> bool {
+        self.all_roots().any(|root| root == Root::Filter(filter))
+    }
+
+    /// Whether it is a filter behind one that was given, or of a request or connection that was.
+    pub(crate) fn leads_to(&self, filter: u64) -> bool {
+        if filter == 0 {
+            return true;
+        }
+        // SAFETY: as above; modules may write nothing of filters but their `ctx`.
+        let along = |first: u64| {
+            let next =
+                |f: &u64| Some(unsafe { read(f + layout::F_NEXT) }).filter(|next| *next != 0);
+            let first = Some(first).filter(|first| *first != 0);
+            std::iter::successors(first, next).take(256)
+        };
+        let given = self.all_roots().filter_map(|root| match root {
+            Root::Filter(f) => Some(f),
+            _ => None,
+        });
+        // SAFETY: as above.
+        let of_requests = self.requests().flat_map(|r| unsafe {
+            [
+                read(r + layout::R_OUTPUT_FILTERS),
+                read(r + layout::R_INPUT_FILTERS),
+            ]
+        });
+        // SAFETY: as above.
+        let of_connections = self.connections().flat_map(|c| unsafe {
+            [
+                read(c + layout::C_OUTPUT_FILTERS),
+                read(c + layout::C_INPUT_FILTERS),
+            ]
+        });
+        let mut firsts = given.chain(of_requests).chain(of_connections);
+        firsts.any(|first| along(first).any(|known| known == filter))
+    }
+}
+
+/// `ap_server_conf`.
+fn main_server() -> Option<u64> {
+    static AT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
+    let at = (*AT.get_or_init(|| crate::apr::symbol("ap_server_conf")))?;
+    // SAFETY: it is the core's variable.
+    Some(unsafe { read(at as u64) }).filter(|s| *s != 0)
+}

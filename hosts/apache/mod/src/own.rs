@@ -1,0 +1,505 @@
+//! Functions of ours that stand for httpd's and APR's: memory, strings that are changed in place, slots of directives,
+//! and what has a callback or a filter as an argument. Variadic ones are in `format.rs`, arrays in `arrays.rs`.
+
+use crate::apr;
+use crate::arrays;
+use crate::back;
+use crate::call::{self, mediate};
+use crate::format;
+use crate::frame::Frame;
+use crate::interface::back as kind;
+use crate::layout::{self, read};
+use crate::walled::{Answer, lock};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+macro_rules! functions {
+    ($($module:ident: $($name:ident),*;)*) => {
+        [$($((stringify!($name), $module::$name as *const () as usize)),*),*]
+    };
+}
+
+/// Functions by the names that they stand for.
+fn functions() -> &'static HashMap<&'static str, usize> {
+    use crate::own;
+    static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| {
+        functions! {
+            own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup, apr_pool_create_ex, apr_pool_clear,
+                apr_pool_destroy, ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url,
+                ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
+                apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
+                ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
+                apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
+                apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
+                apr_strmatch_precompile;
+            arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
+                apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
+            format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
+                ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
+                apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk;
+        }
+        .into()
+    })
+}
+
+/// Where a function is.
+pub(crate) fn find(name: &str) -> Option<usize> {
+    functions().get(name).copied()
+}
+
+/// Whether a function is one of those that set a field of a configuration.
+pub(crate) fn is_slot(at: u64) -> bool {
+    let names = [
+        "ap_set_flag_slot",
+        "ap_set_flag_slot_char",
+        "ap_set_string_slot",
+        "ap_set_string_slot_lower",
+        "ap_set_file_slot",
+        "ap_set_int_slot",
+    ];
+    let is_ours = names.iter().any(|name| find(name) == Some(at as usize));
+    is_ours || apr::symbol("ap_set_deprecated") == Some(at as usize)
+}
+
+/// A string that the module passes; only read, as the module may itself.
+pub(crate) fn string<'a>(at: u64) -> Answer<&'a [u8]> {
+    match at < 4096 {
+        true => Err(format!("{at:#x} is no string")),
+        // SAFETY: strings end with a zero; a module that passes something else ends this process by a fault, which the
+        // README says.
+        false => Ok(unsafe { apr::text(at) }),
+    }
+}
+
+pub(crate) extern "C" fn apr_palloc(pool: u64, bytes: u64) -> u64 {
+    mediate(|frame| frame.walled.take(frame, pool, bytes))
+}
+
+pub(crate) extern "C" fn apr_pstrdup(pool: u64, text: u64) -> u64 {
+    mediate(|frame| match text {
+        0 => Ok(0),
+        text => frame.walled.copy(frame, pool, string(text)?),
+    })
+}
+
+pub(crate) extern "C" fn apr_pstrndup(pool: u64, text: u64, most: u64) -> u64 {
+    mediate(|frame| {
+        if text == 0 {
+            return Ok(0);
+        }
+        // SAFETY: it reads no further than `most` or the end.
+        let length = unsafe { libc::strnlen(text as *const _, most as usize) };
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
+        frame.walled.copy(frame, pool, bytes)
+    })
+}
+
+fn memory(frame: &Frame, pool: u64, from: u64, bytes: u64, end: bool) -> Answer<u64> {
+    if from == 0 {
+        return Ok(0);
+    }
+    let to = frame
+        .walled
+        .take(frame, pool, bytes.saturating_add(u64::from(end)))?;
+    // SAFETY: it was just taken; the module may read what it passes.
+    unsafe {
+        (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes as usize);
+        if end {
+            (to as *mut u8).add(bytes as usize).write(0);
+        }
+    }
+    Ok(to)
+}
+
+pub(crate) extern "C" fn apr_pstrmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
+    mediate(|frame| memory(frame, pool, from, bytes, true))
+}
+
+pub(crate) extern "C" fn apr_pmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
+    mediate(|frame| memory(frame, pool, from, bytes, false))
+}
+
+/// A pool of the module's own, below one that it has.
+pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        let parent = match parent {
+            0 => return Err("a pool without a parent".to_owned()),
+            parent => parent,
+        };
+        walled.pool(frame, parent)?;
+        let mut made = 0;
+        // SAFETY: the parent lives. The module's function for the lack of memory is not passed on.
+        let status = unsafe { apr::apr_pool_create_ex(&mut made, parent, 0, 0) };
+        if status == 0 {
+            walled.know(frame, Some(parent), made, b'p')?;
+            walled.pool(frame, made)?;
+            // SAFETY: the module may write there.
+            unsafe { (to as *mut u64).write(made) };
+        }
+        Ok(status as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
+    mediate(|frame| {
+        own_pool(frame, pool)?;
+        // SAFETY: it is a pool that the module has made.
+        unsafe { apr::apr_pool_clear(pool) };
+        frame.walled.know(frame, None, pool, b'p')?;
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn apr_pool_destroy(pool: u64) -> u64 {
+    mediate(|frame| {
+        own_pool(frame, pool)?;
+        // SAFETY: as above. Its cleanup has the module forget it.
+        unsafe { apr::apr_pool_destroy(pool) };
+        Ok(0)
+    })
+}
+
+fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
+    match frame.walled.knows(pool, b'p') && !frame.has_pool(pool) {
+        true => Ok(()),
+        false => Err(format!("{pool:#x} is no pool that the module has made")),
+    }
+}
+
+/// Functions that change a string in its place, which it does not outgrow.
+macro_rules! in_place {
+    ($($name:ident($($more:ident),*);)*) => { $(
+        pub(crate) extern "C" fn $name(text: u64 $(, $more: u64)*) -> u64 {
+            mediate(|frame| {
+                let length = string(text)?.len() as u64 + 1;
+                frame.walled.must_write(text, length).map_err(|what| format!(concat!(stringify!($name), ": {}"), what))?;
+                // SAFETY: it is httpd's function, and the module may write the whole string.
+                unsafe {
+                    let real = apr::symbol(stringify!($name)).ok_or("the server does not have it")?;
+                    let real: extern "C" fn(u64 $(, in_place!(@ $more))*) -> u64 = std::mem::transmute(real);
+                    Ok(real(text $(, $more)*))
+                }
+            })
+        }
+    )* };
+    (@ $more:ident) => { u64 };
+}
+
+in_place! {
+    ap_str_tolower();
+    ap_str_toupper();
+    ap_content_type_tolower();
+    ap_unescape_url();
+    ap_unescape_urlencoded();
+    ap_no2slash();
+    ap_getparents();
+    ap_normalize_path(flags);
+}
+
+/// Writes the first `n` folders of a path, and a zero: at most the path and two more bytes.
+pub(crate) extern "C" fn ap_make_dirstr_prefix(to: u64, path: u64, count: u64) -> u64 {
+    mediate(|frame| {
+        let length = string(path)?.len() as u64 + 2;
+        frame.walled.must_write(to, length)?;
+        let real = apr::symbol("ap_make_dirstr_prefix").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(to, path, count))
+    })
+}
+
+/// Changes the string that it takes apart.
+pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(last, 8)?;
+        // SAFETY: the module may write, and so read, there.
+        let at = match text {
+            0 => unsafe { read(last) },
+            text => text,
+        };
+        if at != 0 {
+            frame.walled.must_write(at, string(at)?.len() as u64 + 1)?;
+        }
+        let real = apr::symbol("apr_strtok").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with what the module may write.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(text, separators, last))
+    })
+}
+
+fn encode(to: u64, from: u64, bytes: u64, name: &str) -> u64 {
+    mediate(|frame| {
+        let bytes = bytes as u32 as u64;
+        frame.walled.must_write(to, (bytes + 2) / 3 * 4 + 1)?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(to, from, bytes))
+    })
+}
+
+pub(crate) extern "C" fn apr_base64_encode(to: u64, from: u64, bytes: u64) -> u64 {
+    encode(to, from, bytes, "apr_base64_encode")
+}
+
+pub(crate) extern "C" fn apr_base64_encode_binary(to: u64, from: u64, bytes: u64) -> u64 {
+    encode(to, from, bytes, "apr_base64_encode_binary")
+}
+
+/// The buffer is as long as the word behind the third argument says.
+pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
+    mediate(|frame| {
+        if !frame.walled.knows(file, b'i') {
+            return Err(format!(
+                "apr_file_read: {file:#x} is no file that the module has opened"
+            ));
+        }
+        frame.walled.must_write(bytes, 8)?;
+        // SAFETY: the module may write, and so read, there. What is read is what is passed on.
+        let mut count = unsafe { read(bytes) };
+        frame.walled.must_write(to, count)?;
+        let real = apr::symbol("apr_file_read").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with room for what it reads.
+        let real: extern "C" fn(u64, u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let status = real(file, to, &mut count);
+        // SAFETY: as above.
+        unsafe { (bytes as *mut u64).write(count) };
+        Ok(status)
+    })
+}
+
+/// Without a pool the hash's own place is used.
+pub(crate) extern "C" fn apr_hash_first(pool: u64, hash: u64) -> u64 {
+    mediate(|frame| {
+        if !frame.walled.knows(hash, b'g') {
+            return Err(format!(
+                "apr_hash_first: {hash:#x} is no hash that the module has made"
+            ));
+        }
+        if pool != 0 {
+            frame.walled.pool(frame, pool)?;
+        }
+        // SAFETY: the pool lives, and it is a hash.
+        let at = unsafe { apr::apr_hash_first(pool, hash) };
+        frame
+            .walled
+            .know(frame, (pool != 0).then_some(pool), at, b'y')?;
+        Ok(at)
+    })
+}
+
+pub(crate) extern "C" fn apr_hash_next(at: u64) -> u64 {
+    mediate(|frame| match frame.walled.knows(at, b'y') {
+        // SAFETY: `apr_hash_first` has made it.
+        true => Ok(unsafe { apr::apr_hash_next(at) }),
+        false => Err(format!("apr_hash_next: {at:#x} is no place in a hash")),
+    })
+}
+
+/// Sets a field of a configuration: at the distance that the directive's row has, which is the module's.
+fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> u64 {
+    mediate(|frame| {
+        let is_given = frame.roots.contains(&crate::frame::Root::Command(cmd));
+        if !is_given {
+            return Err(format!("{name}: {cmd:#x} is no state of this directive"));
+        }
+        // SAFETY: the core has passed it.
+        let distance = unsafe { read(cmd + layout::CMD_INFO) } as i32;
+        let to = configuration.wrapping_add_signed(distance.into());
+        frame
+            .walled
+            .must_write(to, bytes)
+            .map_err(|what| format!("{name}: {what}"))?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function for three arguments, and the module may write the field.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(cmd, configuration, argument))
+    })
+}
+
+macro_rules! slots {
+    ($($name:ident: $bytes:literal;)*) => { $(
+        pub(crate) extern "C" fn $name(cmd: u64, configuration: u64, argument: u64) -> u64 {
+            slot(cmd, configuration, argument, $bytes, stringify!($name))
+        }
+    )* };
+}
+
+slots! {
+    ap_set_flag_slot: 4;
+    ap_set_flag_slot_char: 1;
+    ap_set_int_slot: 4;
+    ap_set_string_slot: 8;
+    ap_set_string_slot_lower: 8;
+    ap_set_file_slot: 8;
+}
+
+/// The next filter must be one that follows, and the brigade one that the module was given.
+pub(crate) fn pass(frame: &Frame, next: u64, brigade: u64) -> Answer<u64> {
+    if !frame.leads_to(next) {
+        return Err(format!(
+            "ap_pass_brigade: {next:#x} is no filter of this request"
+        ));
+    }
+    if !call::has(frame, b'b', brigade) {
+        return Err(format!(
+            "ap_pass_brigade: {brigade:#x} is no brigade that the module was given or has made"
+        ));
+    }
+    // SAFETY: both are the core's.
+    Ok(unsafe { apr::ap_pass_brigade(next, brigade) } as u64)
+}
+
+pub(crate) extern "C" fn ap_pass_brigade(next: u64, brigade: u64) -> u64 {
+    mediate(|frame| pass(frame, next, brigade))
+}
+
+pub(crate) extern "C" fn ap_get_brigade(
+    next: u64,
+    brigade: u64,
+    mode: u64,
+    block: u64,
+    bytes: u64,
+) -> u64 {
+    mediate(|frame| {
+        if !frame.leads_to(next) {
+            return Err(format!(
+                "ap_get_brigade: {next:#x} is no filter of this request"
+            ));
+        }
+        if !call::has(frame, b'b', brigade) {
+            return Err(format!(
+                "ap_get_brigade: {brigade:#x} is no brigade that the module was given or has made"
+            ));
+        }
+        // SAFETY: both are the core's.
+        Ok(unsafe { apr::ap_get_brigade(next, brigade, mode, block, bytes) } as u64)
+    })
+}
+
+/// A provider's structure of two functions: the core and other modules get a copy with functions of ours.
+pub(crate) extern "C" fn ap_register_auth_provider(
+    pool: u64,
+    group: u64,
+    name: u64,
+    version: u64,
+    provider: u64,
+    kinds: u64,
+) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        let is_authn = string(group)? == b"authn";
+        let kinds_of = match is_authn {
+            true => ["check_password", "realm_hash"],
+            false => ["check_authorization", "parse_require"],
+        };
+        let mut copy = Box::new([0u64; 4]);
+        for (at, of) in kinds_of.iter().enumerate() {
+            // SAFETY: the module may read what it passes.
+            let function = unsafe { read(provider + 8 * at as u64) };
+            copy[at] = back::stand_in(frame, kind(of), function)?;
+        }
+        let real = apr::symbol("ap_register_auth_provider").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function. The copy stays, as modules keep pointers to it.
+        let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        Ok(real(
+            pool,
+            group,
+            name,
+            version,
+            Box::leak(copy).as_ptr() as u64,
+            kinds,
+        ))
+    })
+}
+
+/// A module gets its own optional functions. It gets none of others, and does without them.
+pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
+    mediate(|frame| {
+        let name = string(name)?;
+        Ok(lock(&frame.walled.optional).get(name).copied().unwrap_or(0))
+    })
+}
+
+/// Optional functions whose parameters are known here: a request.
+const OPTIONAL: [&[u8]; 4] = [
+    b"authn_ap_auth_type",
+    b"authn_ap_auth_name",
+    b"authz_some_auth_required",
+    b"authz_ap_some_auth_required",
+];
+
+/// A function that the module offers: the core gets it if its parameters are known, and otherwise nobody does.
+pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
+    mediate(|frame| {
+        if !OPTIONAL.contains(&string(name)?) {
+            if frame.walled.is_gate(function) {
+                lock(&frame.walled.optional).insert(string(name)?.to_vec(), function);
+            }
+            return Ok(0);
+        }
+        let stand_in = back::stand_in(frame, kind("optional"), function)?;
+        let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function; what stands for the module's stays.
+        let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
+        real(name, stand_in);
+        Ok(0)
+    })
+}
+
+/// The functions of a provider of users or of rights become callable for the module that has looked it up.
+pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64) -> u64 {
+    mediate(|frame| {
+        let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let provider = real(group, name, version);
+        if provider == 0 {
+            return Ok(0);
+        }
+        let shape = match string(group)? {
+            b"authn" => ["r . .", "r . . w8"],
+            b"authz" => ["r . .", "cmd . w8"],
+            // The module may read it, and call nothing in it.
+            _ => return Ok(provider),
+        };
+        let name = String::from_utf8_lossy(string(name)?).into_owned();
+        // SAFETY: the core keeps providers of these groups as structures of two functions.
+        let functions = unsafe { [read(provider) as usize, read(provider + 8) as usize] };
+        let offers = [
+            (functions[0], format!("{name}'s first function"), shape[0]),
+            (functions[1], format!("{name}'s second function"), shape[1]),
+        ];
+        crate::out::offer(frame.walled, &offers)?;
+        Ok(provider)
+    })
+}
+
+/// The pattern's function, which modules find in it, becomes callable.
+pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        string(text)?;
+        let real = apr::symbol("apr_strmatch_precompile").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, and the pool lives.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        // APR keeps the text's address.
+        let kept = frame.walled.copy(frame, pool, string(text)?)?;
+        let made = real(pool, kept, case);
+        frame.walled.know(frame, Some(pool), made, b'T')?;
+        if made != 0 {
+            // SAFETY: APR has made it; its first word is the function.
+            let compare = unsafe { read(made) } as usize;
+            crate::out::offer(
+                frame.walled,
+                &[(compare, "apr_strmatch".to_owned(), "T . .")],
+            )?;
+        }
+        Ok(made)
+    })
+}

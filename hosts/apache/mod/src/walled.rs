@@ -1,0 +1,482 @@
+//! A module behind its wall: what it has from pools, and which objects of the host's it may pass.
+//!
+//! ```text
+//!   pool ── first use by a module ──► ledger: chunks of the pool, granted to the module, from which it allocates;
+//!    │                                 fields of requests, its places in configurations; objects that it has made
+//!    └── cleared or destroyed ──► cleanup: all of the ledger is taken back
+//! ```
+
+use crate::apr;
+use crate::frame::{Frame, Root};
+use crate::layout::{self, read};
+use mullion_symbols::Symbols;
+use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
+use mullion_word_table::{Access, View};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A call is refused, and why.
+pub(crate) type Answer<T> = Result<T, String>;
+
+/// Pieces of this size and less come from chunks.
+const SMALL: u64 = 512;
+const FIRST_CHUNK: u64 = 1 << 10;
+const LAST_CHUNK: u64 = 8 << 10;
+
+/// What a module has of one pool.
+#[derive(Default)]
+struct Ledger {
+    granted: Vec<Granted>,
+    /// Where the chunk goes on, and where it ends.
+    next: u64,
+    end: u64,
+    chunk: u64,
+    bytes: u64,
+    objects: Vec<u64>,
+    /// Requests, connections and filters whose fields were granted.
+    touched: Vec<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    ledgers: HashMap<u64, Ledger>,
+    objects: HashMap<u64, u8>,
+    /// In all ledgers.
+    bytes: u64,
+}
+
+/// A module.
+pub(crate) struct Walled {
+    pub(crate) name: String,
+    pub(crate) domain: Domain,
+    pub(crate) host: Host,
+    /// What httpd knows as the module: a copy of its structure with functions of ours.
+    pub(crate) stand_in: u64,
+    /// The module's own structure.
+    pub(crate) own: u64,
+    pub(crate) memory: u64,
+    /// Parts of `request_rec` and of `conn_rec` that it may write, and its places in their configurations.
+    pub(crate) request: Vec<(u64, u64)>,
+    pub(crate) connection: Vec<(u64, u64)>,
+    /// Parts of `cmd_parms`, for the length of a directive's call.
+    pub(crate) command: Vec<(u64, u64)>,
+    pub(crate) places: (bool, bool, bool),
+    /// Its data that changes: where, and as it was when the server began to serve.
+    pub(crate) data: Vec<(u64, u64)>,
+    pub(crate) kept: Mutex<Vec<Vec<u8>>>,
+    pub(crate) faults: AtomicU64,
+    pub(crate) calls: AtomicU64,
+    pub(crate) asked: AtomicU64,
+    state: Mutex<State>,
+    symbols: Mutex<Symbols>,
+    /// Functions of the host that it may call by address.
+    offered: Mutex<HashSet<usize>>,
+    /// Optional functions that it has registered, which it may get itself.
+    pub(crate) optional: Mutex<HashMap<Vec<u8>, u64>>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a cleanup of a pool has: of which module.
+#[repr(C)]
+struct Cleanup {
+    walled: &'static Walled,
+    pool: u64,
+}
+
+extern "C" fn clean(data: u64) -> i32 {
+    // SAFETY: `Walled::ledger` has put it into the pool's own memory.
+    let cleanup = unsafe { &*(data as *const Cleanup) };
+    cleanup.walled.forget(cleanup.pool);
+    0
+}
+
+extern "C" fn nothing(_: u64) -> i32 {
+    0
+}
+
+impl Walled {
+    #[expect(clippy::too_many_arguments, reason = "made in one place")]
+    pub(crate) fn new(
+        name: &str,
+        (domain, host): (Domain, Host),
+        own: u64,
+        memory: u64,
+        request: Vec<(u64, u64)>,
+        connection: Vec<(u64, u64)>,
+        command: Vec<(u64, u64)>,
+        places: (bool, bool, bool),
+        data: Vec<(u64, u64)>,
+        symbols: Symbols,
+    ) -> &'static Walled {
+        let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
+        Box::leak(Box::new(Walled {
+            name: name.to_owned(),
+            domain,
+            host,
+            stand_in: stand_in.as_mut_ptr() as u64,
+            own,
+            memory,
+            request,
+            connection,
+            command,
+            places,
+            data,
+            kept: Mutex::default(),
+            faults: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            state: Mutex::default(),
+            symbols: Mutex::new(symbols),
+            offered: Mutex::default(),
+            optional: Mutex::default(),
+        }))
+    }
+
+    fn view(&self) -> &View {
+        self.domain.view()
+    }
+
+    /// Whether the module may write there itself.
+    pub(crate) fn writes(&self, at: u64, bytes: u64) -> bool {
+        bytes == 0 || self.view().allows(at, bytes, Access::WRITE)
+    }
+
+    pub(crate) fn must_write(&self, at: u64, bytes: u64) -> Answer<()> {
+        match self.writes(at, bytes) {
+            true => Ok(()),
+            false => Err(format!(
+                "{bytes} bytes are to be written at {at:#x}, {}, which the module may not write",
+                self.object(at)
+            )),
+        }
+    }
+
+    /// Whether it is a function of the module's.
+    pub(crate) fn is_gate(&self, at: u64) -> bool {
+        at != 0 && at.is_multiple_of(16) && self.view().allows(at, 1, Access::ENTER)
+    }
+
+    /// The module's number among all.
+    pub(crate) fn index(&self) -> u64 {
+        // SAFETY: it is our own structure.
+        unsafe { ((self.stand_in + layout::M_INDEX) as *const i32).read() as u64 }
+    }
+
+    /// What the module has of a pool, if it may use it.
+    fn with<R>(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        act: impl FnOnce(&mut State) -> Answer<R>,
+    ) -> Answer<R> {
+        let mut state = lock(&self.state);
+        if !state.ledgers.contains_key(&pool) {
+            let is_own = state.objects.get(&pool) == Some(&b'p');
+            if pool == 0 || !(is_own || frame.has_pool(pool)) {
+                return Err(format!("{pool:#x} is no pool that the module was given"));
+            }
+            state.ledgers.insert(pool, Ledger::default());
+            let cleanup = Cleanup { walled: self, pool };
+            // SAFETY: the pool lives: the core has passed it, or the module has made it. It runs the cleanup before its
+            // memory goes, and the cleanup's data lies in that.
+            unsafe {
+                let at = apr::apr_palloc(pool, size_of::<Cleanup>() as u64);
+                (at as *mut Cleanup).write(cleanup);
+                apr::apr_pool_cleanup_register(
+                    pool,
+                    at,
+                    clean as *const () as usize,
+                    nothing as *const () as usize,
+                );
+            }
+        }
+        act(&mut state)
+    }
+
+    /// A pool that the module may use.
+    pub(crate) fn pool(&'static self, frame: &Frame, pool: u64) -> Answer<()> {
+        self.with(frame, pool, |_| Ok(()))
+    }
+
+    /// The pool is cleared or destroyed.
+    fn forget(&self, pool: u64) {
+        let mut state = lock(&self.state);
+        let Some(ledger) = state.ledgers.remove(&pool) else {
+            return;
+        };
+        state.bytes -= ledger.bytes;
+        for object in &ledger.objects {
+            state.objects.remove(object);
+        }
+        state.objects.remove(&pool);
+        drop(state);
+        drop(ledger);
+    }
+
+    /// Memory of a pool, which is the module's as long as the pool lives.
+    pub(crate) fn take(&'static self, frame: &Frame, pool: u64, bytes: u64) -> Answer<u64> {
+        self.with(frame, pool, |state| {
+            let bytes = bytes.max(1).checked_next_multiple_of(8).unwrap_or(u64::MAX);
+            let used = state.bytes;
+            let ledger = state.ledgers.entry(pool).or_default();
+            if bytes <= ledger.end - ledger.next {
+                ledger.next += bytes;
+                return Ok(ledger.next - bytes);
+            }
+            let size = match bytes <= SMALL {
+                true => (ledger.chunk * 2).clamp(FIRST_CHUNK, LAST_CHUNK),
+                false => bytes,
+            };
+            if used.saturating_add(size) > self.memory {
+                return Err(format!(
+                    "the module has used up its {} bytes of pools (`memory` in [limits])",
+                    self.memory
+                ));
+            }
+            // SAFETY: the pool lives, as it has a ledger.
+            let at = unsafe { apr::apr_palloc(pool, size) };
+            ledger.granted.push(self.grant(at, size)?);
+            ledger.bytes += size;
+            if bytes <= SMALL {
+                ledger.chunk = size;
+                (ledger.next, ledger.end) = (at + bytes, at + size);
+            }
+            state.bytes += size;
+            Ok(at)
+        })
+    }
+
+    /// Until it is dropped.
+    pub(crate) fn grant(&self, at: u64, bytes: u64) -> Answer<Granted> {
+        // SAFETY: the words are a pool's that the module asked it for, or what the policy lets the module write.
+        let granted = unsafe {
+            self.host
+                .grant_for(&self.domain, at as usize, bytes as usize, true)
+        };
+        granted.map_err(|error| error.to_string())
+    }
+
+    /// A copy of bytes in a pool, with a zero behind them.
+    pub(crate) fn copy(&'static self, frame: &Frame, pool: u64, bytes: &[u8]) -> Answer<u64> {
+        let to = self.take(frame, pool, bytes.len() as u64 + 1)?;
+        // SAFETY: it was just taken.
+        unsafe {
+            (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            (to as *mut u8).add(bytes.len()).write(0);
+        }
+        Ok(to)
+    }
+
+    /// The module may pass an object from now on, as long as the pool lives; for ever if there is none.
+    pub(crate) fn know(
+        &'static self,
+        frame: &Frame,
+        pool: Option<u64>,
+        object: u64,
+        kind: u8,
+    ) -> Answer<()> {
+        if object == 0 {
+            return Ok(());
+        }
+        let note = |state: &mut State| {
+            if state.objects.insert(object, kind).is_none()
+                && let Some(ledger) = pool.and_then(|pool| state.ledgers.get_mut(&pool))
+            {
+                ledger.objects.push(object);
+            }
+            Ok(())
+        };
+        match pool {
+            Some(pool) => self.with(frame, pool, note),
+            None => note(&mut lock(&self.state)),
+        }
+    }
+
+    /// Whether the module has made or was given an object.
+    pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
+        lock(&self.state).objects.get(&object) == Some(&kind)
+    }
+
+    /// Lets the module write what its policy names of a request or connection, once for each.
+    pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
+        // SAFETY: the core has passed it.
+        let (at, pool, mut pieces) = unsafe {
+            match root {
+                Root::Request(r) => {
+                    let mut pieces = Vec::new();
+                    if self.places.0 {
+                        pieces.push((read(r + layout::R_REQUEST_CONFIG) + 8 * self.index(), 8));
+                    }
+                    if pieces.is_empty() && self.request.is_empty() {
+                        return Ok(());
+                    }
+                    pieces.extend(self.request.iter().map(|(at, bytes)| (r + at, *bytes)));
+                    (r, read(r + layout::R_POOL), pieces)
+                }
+                Root::Connection(c) => {
+                    let mut pieces = Vec::new();
+                    if self.places.1 {
+                        pieces.push((read(c + layout::C_CONN_CONFIG) + 8 * self.index(), 8));
+                    }
+                    if pieces.is_empty() && self.connection.is_empty() {
+                        return Ok(());
+                    }
+                    pieces.extend(self.connection.iter().map(|(at, bytes)| (c + at, *bytes)));
+                    (c, read(c + layout::C_POOL), pieces)
+                }
+                Root::Filter(f) => {
+                    let (r, c) = (read(f + layout::F_R), read(f + layout::F_C));
+                    if r != 0 {
+                        self.touch(frame, Root::Request(r))?;
+                    }
+                    let pool = match r {
+                        0 => read(c + layout::C_POOL),
+                        r => read(r + layout::R_POOL),
+                    };
+                    (f, pool, vec![(f + layout::F_CTX, 8)])
+                }
+                _ => return Ok(()),
+            }
+        };
+        self.with(frame, pool, |state| {
+            let ledger = state.ledgers.entry(pool).or_default();
+            if ledger.touched.contains(&at) {
+                return Ok(());
+            }
+            ledger.touched.push(at);
+            for (at, bytes) in pieces.drain(..) {
+                let granted = self.grant(at, bytes)?;
+                ledger.granted.push(granted);
+            }
+            Ok(())
+        })
+    }
+
+    /// Remembers its data as it is now, for [`revive`](Self::revive).
+    pub(crate) fn remember(&self) {
+        let copy = |(at, bytes): &(u64, u64)| {
+            // SAFETY: it is the module's memory that can be read and written, and no code of the module runs.
+            unsafe { std::slice::from_raw_parts(*at as *const u8, *bytes as usize) }.to_vec()
+        };
+        *lock(&self.kept) = self.data.iter().map(copy).collect();
+    }
+
+    /// After a fault: its data as it was when the server began to serve. What it has in pools it keeps.
+    pub(crate) fn revive(&self) -> bool {
+        let kept = lock(&self.kept);
+        if kept.is_empty() || self.domain.restart().is_err() {
+            return false;
+        }
+        for ((at, _), bytes) in self.data.iter().zip(kept.iter()) {
+            // SAFETY: as above; `restart` has mapped it anew.
+            unsafe { (*at as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+        true
+    }
+
+    /// Writes what ended it to the error log.
+    pub(crate) fn tell(&self) -> String {
+        let mut first = String::new();
+        for report in self.domain.take_reports() {
+            self.faults.fetch_add(1, Ordering::Relaxed);
+            let what = format!("the wall stopped {}: {}", self.name, self.describe(&report));
+            apr::log(0, &what);
+            if first.is_empty() {
+                first = what;
+            }
+        }
+        first
+    }
+
+    fn describe(&self, report: &Report) -> String {
+        let mut text = match report.kind {
+            FaultKind::Time => "its time is over (`time` in [limits])".to_owned(),
+            FaultKind::DataStack | FaultKind::ControlStack => {
+                "calls are nested too deeply, or its stack is full".to_owned()
+            }
+            FaultKind::Policy => report.object.clone(),
+            FaultKind::Call => {
+                let at = report.address.unwrap_or(0);
+                format!("a call of {at:#x}, {}", self.object(at))
+            }
+            kind => match report.address {
+                Some(at) => format!("{kind:?} of {at:#x}, {}", self.object(at)),
+                None => format!("{kind:?}"),
+            },
+        };
+        let place = match report.instruction {
+            0 => None,
+            at => lock(&self.symbols).find(at).into_iter().next(),
+        };
+        match place.filter(|place| place.line.is_some()) {
+            Some(place) => text.push_str(&format!("; at {place}")),
+            None => text.push_str(&format!("; in {}", report.function)),
+        }
+        text
+    }
+
+    /// What is at an address, for people.
+    pub(crate) fn object(&self, at: u64) -> String {
+        if let Some(frame) = crate::frame::now() {
+            let structures = [
+                (
+                    "request_rec",
+                    layout::REQUEST,
+                    frame.requests().collect::<Vec<_>>(),
+                ),
+                (
+                    "conn_rec",
+                    layout::CONNECTION,
+                    frame.connections().collect(),
+                ),
+            ];
+            for (structure, bytes, all) in structures {
+                let inside = |start: &&u64| (**start..**start + bytes).contains(&at);
+                if let Some(start) = all.iter().find(inside) {
+                    let field = layout::field_at(structure, at - start);
+                    let field = field.map_or_else(|| structure.to_owned(), str::to_owned);
+                    return format!("`{field}`, which its policy does not name");
+                }
+            }
+        }
+        crate::load::owner(self, at).unwrap_or_else(|| symbol(at))
+    }
+}
+
+fn symbol(at: u64) -> String {
+    // SAFETY: zeros are a description without names, which the call fills in; its strings stay.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(at as *const _, &mut info) == 0 || info.dli_fname.is_null() {
+            return "memory of the server".to_owned();
+        }
+        let file = String::from_utf8_lossy(apr::text(info.dli_fname as u64)).into_owned();
+        match info.dli_sname.is_null() {
+            true => format!("memory of {file}"),
+            false => {
+                let name = String::from_utf8_lossy(apr::text(info.dli_sname as u64));
+                format!("`{name}` of {file}")
+            }
+        }
+    }
+}
+
+impl Walled {
+    /// Whether it is the first time that it may call an address.
+    pub(crate) fn is_new_call(&self, at: usize) -> bool {
+        lock(&self.offered).insert(at)
+    }
+
+    /// Whether a pool's ledger of this module has an address; only for reports.
+    pub(crate) fn has(&self, at: u64) -> bool {
+        let range = self
+            .data
+            .iter()
+            .any(|(start, bytes)| (*start..start + bytes).contains(&at));
+        range || self.writes(at, 1)
+    }
+}

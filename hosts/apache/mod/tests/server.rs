@@ -1,0 +1,370 @@
+//! Debian's stock `apache2` with its own modules behind the wall, against the same without; and a module that attacks.
+//!
+//! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
+
+#[path = "server/running.rs"]
+mod running;
+#[path = "server/same.rs"]
+mod same;
+
+use mullion_apache::{Maker, Module, Outcome, Protection, modules, tool};
+use mullion_fetch::{Lock, fetch};
+use running::Server;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const SERVER: &str = "/usr/sbin/apache2";
+const MODULES: &str = "/usr/lib/apache2/modules";
+
+fn main() -> ExitCode {
+    if let Some(done) = tool() {
+        return done;
+    }
+    let needed = [SERVER, "/usr/include/apache2/httpd.h"];
+    if needed.iter().any(|file| !Path::new(file).is_file()) {
+        let missing = "httpd is not here (Debian's packages apache2-bin and apache2-dev)";
+        println!("skipped: {missing}");
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_APACHE").is_none(),
+            "{missing}"
+        );
+        return ExitCode::SUCCESS;
+    }
+    let place = Place::new();
+    let wanted = std::env::args().nth(1);
+    let tests: [(&str, fn(&Place)); 6] = [
+        ("fields", fields_are_where_the_headers_have_them),
+        ("same", same::walled_modules_answer_as_stock_ones),
+        ("children", several_children_and_restarts),
+        ("hostile", attacks_end_as_500_and_the_process_goes_on),
+        ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
+        ("policy", what_a_policy_does_not_name_is_refused),
+    ];
+    for (name, test) in tests {
+        if wanted.as_deref().is_none_or(|wanted| wanted == name) {
+            test(&place);
+            println!("{name}: passed");
+        }
+    }
+    if wanted.as_deref() == Some("cost") {
+        same::cost(&place);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Where modules are made and servers run.
+struct Place {
+    scratch: tempfile::TempDir,
+    maker: Maker,
+    modules: Vec<Module>,
+    library: PathBuf,
+}
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+impl Place {
+    fn new() -> Place {
+        let lock =
+            Lock::parse(include_str!("../../../../sysroot/sources.toml")).expect("a lock file");
+        let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
+        let mut modules = modules(&tree).expect("a tree");
+        modules.push(Module {
+            name: "hostile".to_owned(),
+            files: vec![here("tests/hostile.c")],
+        });
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        // The server's children are another user.
+        let all = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scratch.path(), all).expect("ours");
+        let made = scratch.path().join("modules");
+        let maker = Maker::new(&tree, &modules, &made).expect("headers");
+        let program = std::env::current_exe().expect("a path");
+        let deps = program.parent().expect("a folder");
+        let folders = [deps.to_path_buf(), deps.join("..")];
+        let libraries = folders.map(|folder| folder.join("libmod_mullion.so"));
+        let library = libraries.into_iter().find(|library| library.is_file());
+        Place {
+            scratch,
+            maker,
+            modules,
+            library: library.expect("Cargo builds the library with its tests"),
+        }
+    }
+
+    /// The line that loads a module behind the wall.
+    fn walled(&self, name: &str) -> String {
+        let module = self.modules.iter().find(|module| module.name == name);
+        let module = module.expect("httpd has it");
+        let row = self.maker.make(module, Protection::Write).expect("tools");
+        assert!(
+            matches!(row.outcome, Outcome::Verified { .. }),
+            "{name}: {:?}",
+            row.outcome
+        );
+        let file = self.maker.place(module, Protection::Write);
+        let own = here("policies").join(format!("{name}.toml"));
+        let policy = match own.is_file() {
+            true => own,
+            false => here("policies/default.toml"),
+        };
+        let policy = match name {
+            "hostile" => here("tests/hostile.toml"),
+            _ => policy,
+        };
+        format!(
+            "MullionLoadModule {name}_module {} {}\n",
+            file.display(),
+            policy.display()
+        )
+    }
+
+    /// The line that loads Debian's own.
+    fn stock(&self, name: &str) -> String {
+        format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
+    }
+
+    fn wall(&self) -> String {
+        format!("LoadModule mullion_module {}\n", self.library.display())
+    }
+
+    /// A module of ours, as any other module is made.
+    fn native(&self, name: &str) -> String {
+        let to = self.scratch.path().join(format!("mod_{name}.so"));
+        let mut gcc = Command::new("gcc");
+        gcc.args([
+            "-O2",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-D_GNU_SOURCE",
+            "-DLINUX",
+            "-D_REENTRANT",
+        ]);
+        gcc.args(["-I/usr/include/apache2", "-I/usr/include/apr-1.0"]);
+        gcc.arg(here(&format!("tests/{name}.c"))).arg("-o").arg(&to);
+        assert!(gcc.status().expect("gcc starts").success());
+        format!("LoadModule {name}_module {}\n", to.display())
+    }
+}
+
+fn fields_are_where_the_headers_have_them(place: &Place) {
+    let table = include_str!("../src/fields.txt");
+    let mut source = String::from("#include <stdio.h>\n#include <stddef.h>\n");
+    for header in [
+        "httpd",
+        "http_config",
+        "util_filter",
+        "apr_tables",
+        "apr_buckets",
+    ] {
+        source.push_str(&format!("#include \"{header}.h\"\n"));
+    }
+    source.push_str("int main(void) {\n");
+    for line in table.lines() {
+        let name = line.split(' ').next().expect("a name");
+        let (structure, field) = name.split_once('.').expect("a field");
+        source.push_str(&format!(
+            "printf(\"{name} %zu %zu\\n\", offsetof({structure}, {field}), sizeof((({structure} *)0)->{field}));\n"
+        ));
+    }
+    source.push_str("return sizeof(request_rec) == 736 && sizeof(conn_rec) == 208 && sizeof(module) == 112 && sizeof(command_rec) == 40 ? 0 : 1; }\n");
+    let file = place.scratch.path().join("fields.c");
+    let program = place.scratch.path().join("fields");
+    fs::write(&file, source).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args([
+        "-w",
+        "-D_GNU_SOURCE",
+        "-DLINUX",
+        "-I/usr/include/apache2",
+        "-I/usr/include/apr-1.0",
+    ]);
+    assert!(
+        gcc.arg(&file)
+            .arg("-o")
+            .arg(&program)
+            .status()
+            .expect("gcc starts")
+            .success()
+    );
+    let output = Command::new(&program).output().expect("it starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), table);
+    assert!(output.status.success(), "the sizes of structures");
+}
+
+/// The event MPM with three children: each has a table of its own, and a graceful restart reads modules anew.
+fn several_children_and_restarts(place: &Place) {
+    let lines = format!(
+        "{}{}{}{}StartServers 3\nServerLimit 3\nThreadsPerChild 8\nMaxRequestWorkers 24\n\
+         ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\n\
+         <Location /hostile>\nSetHandler hostile\n</Location>\n",
+        place.wall(),
+        place.walled("expires"),
+        place.walled("hostile"),
+        place.stock("mime"),
+    );
+    let server = Server::start(place, &lines, false);
+    let before = children(&server);
+    assert!(before.len() > 1, "{before:?}");
+    let threads: Vec<_> = (0..6)
+        .map(|_| {
+            let port = server.port;
+            std::thread::spawn(move || {
+                for _ in 0..40 {
+                    let answer = running::get(port, "/page.html", &[]);
+                    assert_eq!(answer.header("cache-control"), Some("max-age=3600"));
+                }
+            })
+        })
+        .collect();
+    for _ in 0..10 {
+        // The module may be in a call of another thread, and then it is not called again at once.
+        assert_eq!(
+            running::get(server.port, "/hostile/scoreboard", &[]).status,
+            500
+        );
+    }
+    for thread in threads {
+        thread.join().expect("all requests are answered");
+    }
+    let after = children(&server);
+    assert!(
+        after.iter().all(|pid| before.contains(pid)),
+        "{before:?} {after:?}"
+    );
+    server.signal(libc::SIGUSR1);
+    server.until(|| {
+        let now = children(&server);
+        now.iter().all(|pid| !before.contains(pid)).then_some(())
+    });
+    let answer = running::get(server.port, "/page.html", &[]);
+    assert_eq!(answer.header("cache-control"), Some("max-age=3600"));
+}
+
+/// The processes that answer.
+fn children(server: &Server) -> Vec<String> {
+    let mut pids: Vec<String> = (0..60)
+        .map(|_| running::get(server.port, "/hostile/pid", &[]).body)
+        .filter(|pid| pid.parse::<u32>().is_ok())
+        .collect();
+    pids.sort();
+    pids.dedup();
+    pids
+}
+
+/// Each attack, and what the error log says of it.
+const ATTACKS: [(&str, &str); 20] = [
+    ("scoreboard", "Access of"),
+    ("configuration", "memory of expires_module"),
+    ("freed", "Access of"),
+    ("function", "Access of"),
+    ("field", "`request_rec.pool`"),
+    ("connection", "`conn_rec.pool`"),
+    ("null", "Access of 0x10"),
+    ("deputy", "`request_rec.pool`"),
+    ("buffer", "`conn_rec.pool`"),
+    ("table", "is no table"),
+    ("pool", "is no pool that the module has made"),
+    ("oldpool", "is no pool that the module has made"),
+    ("format", "a format with %n"),
+    ("exit", "exit: the host does not offer it"),
+    ("trap", "Abort"),
+    ("loop", "its time is over"),
+    ("recurse", "its stack is full"),
+    ("allocate", "used up"),
+    ("jump", "a call of 0x4141"),
+    ("scoreboard", "hostile.c:"),
+];
+
+fn attacked(lines: &str) -> String {
+    format!(
+        "{lines}ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\n\
+         <Location /hostile>\nSetHandler hostile\n</Location>\n"
+    )
+}
+
+fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
+    let lines = [
+        place.stock("mime"),
+        place.wall(),
+        place.walled("expires"),
+        place.walled("hostile"),
+    ];
+    let server = Server::start(place, &attacked(&lines.concat()), true);
+    let pid = running::get(server.port, "/hostile/pid", &[]).body;
+    for (attack, words) in ATTACKS {
+        let from = server.log().len();
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.status, 500, "{attack}: {}", server.log());
+        let said = server.log()[from..].to_owned();
+        assert!(
+            said.contains("the wall stopped hostile_module: "),
+            "{attack}: {said}"
+        );
+        assert!(said.contains(words), "{attack}: {said}");
+        let page = running::get(server.port, "/page.html", &[]);
+        assert_eq!(
+            page.header("cache-control"),
+            Some("max-age=3600"),
+            "behind {attack}"
+        );
+        let now = running::get(server.port, "/hostile/pid", &[]).body;
+        assert_eq!(now, pid, "behind {attack}");
+    }
+}
+
+/// Without the wall: the process is gone, or what it answers is not what it was.
+fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
+    let lines = [
+        place.stock("mime"),
+        place.stock("expires"),
+        place.native("hostile"),
+    ];
+    let lines = attacked(&lines.concat());
+    for attack in [
+        "configuration",
+        "function",
+        "field",
+        "connection",
+        "null",
+        "table",
+        "exit",
+        "recurse",
+    ] {
+        let mut server = Server::start(place, &lines, true);
+        let pid = running::get(server.port, "/hostile/pid", &[]).body;
+        let _gone = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
+        let page = running::try_get(server.port, "/page.html", &[]);
+        let is_well = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
+        let now = running::try_get(server.port, "/hostile/pid", &[]);
+        let is_same = now.is_ok_and(|now| now.body == pid);
+        assert!(
+            !(is_well && is_same),
+            "{attack} does no harm to a stock server"
+        );
+        server.stop();
+    }
+}
+
+fn what_a_policy_does_not_name_is_refused(place: &Place) {
+    let module = place.walled("alias");
+    let without = module.replace("policies/alias.toml", "policies/default.toml");
+    let lines = format!(
+        "{}{}{without}Alias /elsewhere {}/htdocs/sub\n",
+        place.stock("mime"),
+        place.wall(),
+        place.scratch.path().display()
+    );
+    let server = Server::start(place, &lines, true);
+    let answer = running::get(server.port, "/elsewhere/index.html", &[]);
+    assert_eq!(answer.status, 500);
+    let log = server.log();
+    assert!(
+        log.contains("`request_rec.filename`, which its policy does not name"),
+        "{log}"
+    );
+}

@@ -1,0 +1,257 @@
+//! A server on loopback that ends with its test, and requests to it.
+
+use crate::{Place, SERVER};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// For machines that do other things; no test is about time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    log: PathBuf,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Without the ones that are never the same.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let (_, value) = headers.find(|(known, _)| known == name)?;
+        Some(value)
+    }
+}
+
+impl Server {
+    /// Starts a server with these lines in its configuration: as one process, or with children.
+    pub(crate) fn start(place: &Place, lines: &str, single: bool) -> Server {
+        let root = place.scratch.path();
+        content(root);
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let log = root.join(format!("error.{port}"));
+        let modules = crate::MODULES;
+        let user = match is_root() {
+            true => "User nobody\nGroup nogroup\n",
+            false => "",
+        };
+        let text = format!(
+            "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid.{port}\n\
+             DefaultRuntimeDir {root}\nMutex pthread\nErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
+             LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
+             LoadModule authz_core_module {modules}/mod_authz_core.so\n\
+             AcceptFilter http none\nFileETag None\n{lines}",
+            root = root.display(),
+            log = log.display(),
+        );
+        let file = root.join(format!("conf.{port}"));
+        fs::write(&file, text).expect("written");
+        let mut command = Command::new(SERVER);
+        command.args(["-f", &file.display().to_string()]);
+        command.arg(if single { "-X" } else { "-DFOREGROUND" });
+        command.stdin(Stdio::null()).process_group(0);
+        let child = command.spawn().expect("it starts");
+        let mut server = Server { child, port, log };
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let gone = server.child.try_wait().expect("ours");
+            assert!(gone.is_none(), "{gone:?}: {}", server.log());
+            assert!(start.elapsed() < PATIENCE, "{}", server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: i32) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill")
+            .arg(format!("-{signal}"))
+            .arg(pid)
+            .status();
+        assert!(done.expect("it starts").success());
+    }
+
+    /// Waits until there is an answer.
+    pub(crate) fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        // Its children are of its group. They may be gone.
+        let mut kill = Command::new("kill");
+        kill.args(["-TERM", "--", &group]).stderr(Stdio::null());
+        let _gone = kill.status();
+        let start = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if start.elapsed() > Duration::from_secs(10) {
+                let _gone = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut kill = Command::new("kill");
+        kill.args(["-KILL", "--", &group]).stderr(Stdio::null());
+        let _gone = kill.status();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().expect("id starts");
+    output.stdout.starts_with(b"0\n")
+}
+
+/// What is served.
+fn content(root: &Path) {
+    let folder = root.join("htdocs/sub");
+    if folder.is_dir() {
+        return;
+    }
+    fs::create_dir_all(&folder).expect("made");
+    let write = |name: &str, text: &str| {
+        let file = root.join("htdocs").join(name);
+        fs::write(file, text).expect("written");
+    };
+    write("page.html", "<p>A page</p>\n");
+    write("page.txt", "A text\n");
+    write("image.gif", "GIF89a");
+    write("note.html.de", "<p>deutsch</p>\n");
+    write("note.html.en", "<p>english</p>\n");
+    write("sub/index.html", "<p>An index</p>\n");
+    write(
+        "saved.asis",
+        "Status: 201 made\nContent-Type: text/plain\nX-As: is\n\nAs it is\n",
+    );
+    write("big.txt", &"0123456789abcdef".repeat(4096));
+    write("small.txt", &"0123456789abcdef".repeat(64));
+    fs::create_dir_all(root.join("htdocs/list")).expect("made");
+    write("list/one.txt", "1");
+    write("list/two.html", "<title>Two</title>");
+    fs::create_dir_all(root.join("htdocs/secret")).expect("made");
+    write("secret/page.html", "<p>secret</p>\n");
+    // `user:word`, as htpasswd -s has it.
+    fs::write(
+        root.join("users"),
+        "user:{SHA}PHaz7pjqNWkFuxjlPe+9HAorNQk=\n",
+    )
+    .expect("written");
+    fs::write(root.join("groups"), "friends: user other\n").expect("written");
+    fs::write(
+        root.join("mime.types"),
+        "text/html html\ntext/plain txt\nimage/gif gif\n",
+    )
+    .expect("written");
+}
+
+/// A request on a connection of its own.
+pub(crate) fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
+    try_get(port, path, headers).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (method, path) = path.split_once(' ').unwrap_or(("GET", path));
+    let mut request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{request}\r\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    parse(&bytes).ok_or_else(|| io::Error::other("no answer"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+    let mut headers: Vec<(String, String)> = headers.filter(|(name, _)| name != "date").collect();
+    headers.sort();
+    let body = bytes[end + 4..]
+        .iter()
+        .map(|byte| char::from(*byte))
+        .collect();
+    Some(Answer {
+        status,
+        headers,
+        body,
+    })
+}
+
+/// Requests on one connection, one after the other; the answers' bodies are read and dropped.
+pub(crate) fn many(port: u16, path: &str, count: u64) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.set_nodelay(true).expect("ours");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut buffer = vec![0u8; 1 << 17];
+    for _ in 0..count {
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let (mut have, mut want) = (0, None);
+        while want.is_none_or(|want| have < want) {
+            let got = stream.read(&mut buffer[have..]).expect("it answers");
+            assert_ne!(got, 0, "it closes");
+            have += got;
+            let end = buffer[..have]
+                .windows(4)
+                .position(|four| four == b"\r\n\r\n");
+            if let (None, Some(end)) = (want, end) {
+                let head = String::from_utf8_lossy(&buffer[..end]).to_ascii_lowercase();
+                let length = head.split("content-length: ").nth(1).expect("a length");
+                let length: usize = length
+                    .lines()
+                    .next()
+                    .and_then(|n| n.parse().ok())
+                    .expect("a number");
+                want = Some(end + 4 + length);
+            }
+        }
+    }
+}
+
+/// Seconds of the processor that a process has had, in user code and in the kernel.
+pub(crate) fn time(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let rest = text.rsplit(')').next().expect("a name");
+    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks = |at: usize| words[at].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / 100.0
+}
