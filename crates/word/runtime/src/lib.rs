@@ -27,6 +27,7 @@ mod keep;
 mod learn;
 mod lease;
 mod load;
+mod measure;
 mod memory;
 mod module;
 mod note;
@@ -45,16 +46,15 @@ mod verified;
 mod watchdog;
 mod world;
 
-pub use core::Domain;
-pub use domain::EndError;
+pub use core::{Domain, EndError};
 pub use host::{Granted, Host, PreparedGrant};
-pub use mullion_supervisor::AuditLog;
 pub use instance::{Instance, InstanceError};
 pub use lease::{Grantee, Lease, caller, calling};
 pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
+pub use mullion_supervisor::AuditLog;
 pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy};

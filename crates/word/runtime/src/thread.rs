@@ -6,10 +6,9 @@
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
-use crate::core::{Core, Record, SeatAt};
+use crate::core::{Core, Principal, Record, SeatAt};
 use crate::gates::{Frame, Here, Inner, Seat, here};
 use crate::holder::Holder;
-use crate::instance::Principal;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::world::{PRIVATE, world};
