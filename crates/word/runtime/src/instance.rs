@@ -75,7 +75,7 @@ impl Instances {
         drop(supervisor);
         debug_assert!((OWN_FIRST..=OWN_LAST).contains(&view.number()));
         let made: &'static Principal = Box::leak(Box::new(Principal {
-            holder: Holder::new(id, id.into(), view).counting_with(&core.holder),
+            holder: Holder::new(id, id.into(), view).instance_of(&core.holder),
             core,
             life: AtomicU64::new(0),
             turn: Mutex::default(),
@@ -117,11 +117,12 @@ impl Instances {
         }
         let thread = thread::this().map_err(|error| error.to_string())?;
         let mut scopes = thread.scopes.iter().rev();
-        let scope = scopes.find(|principal| ptr::eq(principal.core, core));
-        if let Some(principal) = scope.copied() {
-            return match living(principal) {
-                Some(found) => Ok(Some(found)),
-                None => Err("the instance that it is called for has ended".to_owned()),
+        let scope = scopes.find(|(principal, _)| ptr::eq(principal.core, core));
+        if let Some((principal, life)) = scope.copied() {
+            // The place may be another instance's by now.
+            return match principal.is_live(life) {
+                true => Ok(Some((principal, life))),
+                false => Err("the instance that it is called for has ended".to_owned()),
             };
         }
         // SAFETY: it is the thread's own, and so is its newest frame, which lives.
@@ -273,7 +274,7 @@ impl Instance {
             .then(|| thread::this().ok())
             .flatten()
             .map(|thread| {
-                thread.scopes.push(self.principal);
+                thread.scopes.push((self.principal, self.life));
                 Scope
             });
         call()
@@ -282,7 +283,7 @@ impl Instance {
     /// As the beginning of [`run`](Self::run), until [`leave`](Self::leave): for hosts in C.
     pub fn enter(&self) {
         if let Some(thread) = thread::this().ok().filter(|_| self.is_live()) {
-            thread.scopes.push(self.principal);
+            thread.scopes.push((self.principal, self.life));
         }
     }
 
@@ -292,7 +293,7 @@ impl Instance {
             && let Some(at) = thread
                 .scopes
                 .iter()
-                .rposition(|one| ptr::eq(*one, self.principal))
+                .rposition(|(one, life)| ptr::eq(*one, self.principal) && *life == self.life)
         {
             thread.scopes.remove(at);
         }

@@ -77,7 +77,7 @@ pub(crate) struct Thread {
     pub(crate) deadline_of: *const Inner,
     pub(crate) late: *const Inner,
     /// For which instances the host has said that it calls, the latest last.
-    pub(crate) scopes: Vec<&'static Principal>,
+    pub(crate) scopes: Vec<(&'static Principal, u64)>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.
