@@ -2,19 +2,21 @@
 
 use crate::gates::{Import, Inner, Seat, state};
 use crate::holder::Holder;
-use crate::instance::Instances;
 use crate::memory::Reserved;
+use crate::memory::lock;
 use crate::module::Module;
 use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::Report;
-use crate::rights::Keep;
-use mullion_supervisor::DomainId;
+use crate::rights::{Keep, Raised};
+use mullion_supervisor::{DomainId, GroupId};
+use mullion_word_abi::OWN_FIRST;
 use mullion_word_table::Loaded;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use thiserror::Error;
 
 /// All that is known of a domain. It is never freed: gates have its address.
 pub(crate) struct Core {
@@ -63,6 +65,48 @@ pub struct Domain {
     pub(crate) core: &'static Core,
 }
 
+/// A place for instances. It is never freed.
+pub(crate) struct Principal {
+    pub(crate) holder: Holder,
+    pub(crate) core: &'static Core,
+    /// Odd while an instance has it. Changes under `turn`.
+    pub(crate) life: AtomicU64,
+    pub(crate) turn: Mutex<Kept>,
+}
+
+/// What an instance has besides.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) names: Vec<u64>,
+    /// Granted by hand, for good.
+    pub(crate) raised: Vec<Raised>,
+}
+
+/// The instances of a module.
+pub(crate) struct Instances {
+    pub(crate) group: GroupId,
+    pub(crate) named: Mutex<HashMap<u64, &'static Principal>>,
+    pub(crate) all: Mutex<Vec<&'static Principal>>,
+    pub(crate) free: Mutex<Vec<&'static Principal>>,
+}
+
+/// Why a domain cannot be ended or restarted now.
+#[derive(Debug, Error)]
+pub enum EndError {
+    /// Calls in it have not returned.
+    #[error("{0} calls of {1} have not returned; they end when they next come back to it")]
+    InUse(u64, String),
+    /// It has been unloaded.
+    #[error("it was unloaded")]
+    Gone,
+    /// The supervisor refuses.
+    #[error("{0}")]
+    Refused(#[from] mullion_supervisor::Error),
+    /// The system refuses memory.
+    #[error("no memory for fresh data: {0}")]
+    Memory(#[from] std::io::Error),
+}
+
 /// The looks at the map, each with the trap that it leads to, in order. Distances from the start of the text.
 pub(crate) type Points = Vec<(u32, u32)>;
 
@@ -78,6 +122,33 @@ pub(crate) struct SeatAt(pub(crate) *const Seat);
 
 // SAFETY: the list it is on is locked, and only the atomic depth of a seat is read through it.
 unsafe impl Send for SeatAt {}
+
+impl Principal {
+    /// Where threads have its seats.
+    pub(crate) fn index(&self) -> u32 {
+        u32::from(self.holder.view.number() - OWN_FIRST)
+    }
+
+    pub(crate) fn is_live(&self, life: u64) -> bool {
+        self.life.load(Ordering::Acquire) == life
+    }
+}
+
+impl Instances {
+    pub(crate) fn new(group: GroupId) -> Instances {
+        Instances {
+            group,
+            named: Mutex::default(),
+            all: Mutex::default(),
+            free: Mutex::default(),
+        }
+    }
+
+    /// Every place there has ever been.
+    pub(crate) fn all(&self) -> Vec<&'static Principal> {
+        lock(&self.all).clone()
+    }
+}
 
 impl Core {
     pub(crate) fn is_ended(&self) -> bool {

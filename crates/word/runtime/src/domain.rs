@@ -1,6 +1,6 @@
 //! A domain: a module that was loaded, and its life.
 
-use crate::core::{Core, Domain};
+use crate::core::{Core, Domain, EndError};
 use crate::gates::{Registers, state};
 use crate::holder::Holder;
 use crate::keep::barrier;
@@ -19,24 +19,6 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use thiserror::Error;
-
-/// Why a domain cannot be ended or restarted now.
-#[derive(Debug, Error)]
-pub enum EndError {
-    /// Calls in it have not returned.
-    #[error("{0} calls of {1} have not returned; they end when they next come back to it")]
-    InUse(u64, String),
-    /// It has been unloaded.
-    #[error("it was unloaded")]
-    Gone,
-    /// The supervisor refuses.
-    #[error("{0}")]
-    Refused(#[from] mullion_supervisor::Error),
-    /// The system refuses memory.
-    #[error("no memory for fresh data: {0}")]
-    Memory(#[from] std::io::Error),
-}
 
 impl Core {
     /// Calls the functions behind these gates, if the domain takes calls.

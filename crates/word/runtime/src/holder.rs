@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 /// One that rights are granted to. It is never freed: grants refer to it.
 pub(crate) struct Holder {
     pub(crate) id: DomainId,
+    /// Whether it is an instance: what its module has is not its own.
+    pub(crate) is_instance: bool,
     /// To whom the supervisor grants.
     pub(crate) subject: Subject,
     pub(crate) view: View,
@@ -85,6 +87,7 @@ impl Holder {
     pub(crate) fn new(id: DomainId, subject: Subject, view: View) -> Holder {
         Holder {
             id,
+            is_instance: false,
             subject,
             view,
             rights: Mutex::default(),
@@ -94,10 +97,11 @@ impl Holder {
         }
     }
 
-    /// Counts its blocks with those of `other`.
-    pub(crate) fn counting_with(self, other: &Holder) -> Holder {
+    /// An instance of the module `other`. Their blocks are counted together.
+    pub(crate) fn instance_of(mut self, other: &Holder) -> Holder {
         let used = Arc::clone(&lock(&other.blocks).used);
         lock(&self.blocks).used = used;
+        self.is_instance = true;
         self
     }
 

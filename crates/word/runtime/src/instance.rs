@@ -16,48 +16,21 @@
 //! When an instance ends, its place loses all that is not the group's, and its data stacks are cleared. The next instance
 //! gets the place.
 
-use crate::core::{Core, Domain};
-use crate::domain::EndError;
+use crate::core::{Core, Domain, EndError, Instances, Principal};
 use crate::gates::{Here, Registers, Seat, here};
 use crate::holder::Holder;
 use crate::keep::barrier;
-use crate::memory::{Reserved, lock};
+use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy};
 use crate::rights::{GrantError, ROOT, Raised, lower_all, raise, right, take_all_away, words};
 use crate::thread;
 use crate::world::world;
-use mullion_supervisor::{Error, GroupId, Permission, Range};
+use mullion_supervisor::{Error, Permission};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST};
-use std::collections::HashMap;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
-
-/// A place for instances. It is never freed.
-pub(crate) struct Principal {
-    pub(crate) holder: Holder,
-    pub(crate) core: &'static Core,
-    /// Odd while an instance has it. Changes under `turn`.
-    life: AtomicU64,
-    turn: Mutex<Kept>,
-}
-
-/// What an instance has besides.
-#[derive(Default)]
-struct Kept {
-    names: Vec<u64>,
-    /// Granted by hand, for good.
-    raised: Vec<Raised>,
-}
-
-/// The instances of a module.
-pub(crate) struct Instances {
-    pub(crate) group: GroupId,
-    named: Mutex<HashMap<u64, &'static Principal>>,
-    all: Mutex<Vec<&'static Principal>>,
-    free: Mutex<Vec<&'static Principal>>,
-}
 
 /// An instance of a module: a request, a connection. Handles are copies, and of no use when it has ended.
 #[derive(Clone, Copy)]
@@ -88,56 +61,7 @@ pub enum InstanceError {
     Refused(#[from] Error),
 }
 
-/// A word for each place, which it owns: the supervisor wants a domain to own something.
-pub(crate) struct Words {
-    memory: Reserved,
-    next: AtomicU64,
-}
-
-impl Words {
-    pub(crate) fn new() -> std::io::Result<Words> {
-        Ok(Words {
-            memory: Reserved::new(WORDS)?,
-            next: AtomicU64::new(0),
-        })
-    }
-
-    fn take(&self) -> Option<Range> {
-        let at = self.next.fetch_add(4, Ordering::Relaxed);
-        let address = self.memory.base() + at;
-        Range::bytes(address, 4).ok().filter(|_| at < WORDS)
-    }
-}
-
-/// Addresses for them. Places come back, and those of modules that have ended do not.
-const WORDS: u64 = 1 << 32;
-
-impl Principal {
-    /// Where threads have its seats.
-    pub(crate) fn index(&self) -> u32 {
-        u32::from(self.holder.view.number() - OWN_FIRST)
-    }
-
-    fn is_live(&self, life: u64) -> bool {
-        self.life.load(Ordering::Acquire) == life
-    }
-}
-
 impl Instances {
-    pub(crate) fn new(group: GroupId) -> Instances {
-        Instances {
-            group,
-            named: Mutex::default(),
-            all: Mutex::default(),
-            free: Mutex::default(),
-        }
-    }
-
-    /// Every place there has ever been.
-    pub(crate) fn all(&self) -> Vec<&'static Principal> {
-        lock(&self.all).clone()
-    }
-
     fn place(&self, core: &'static Core) -> Result<&'static Principal, Error> {
         if let Some(free) = lock(&self.free).pop() {
             return Ok(free);
@@ -151,7 +75,7 @@ impl Instances {
         drop(supervisor);
         debug_assert!((OWN_FIRST..=OWN_LAST).contains(&view.number()));
         let made: &'static Principal = Box::leak(Box::new(Principal {
-            holder: Holder::new(id, id.into(), view).counting_with(&core.holder),
+            holder: Holder::new(id, id.into(), view).instance_of(&core.holder),
             core,
             life: AtomicU64::new(0),
             turn: Mutex::default(),
@@ -169,8 +93,8 @@ impl Instances {
         registers: &Registers,
     ) -> Result<Option<(&'static Principal, u64)>, String> {
         let named = policy.and_then(|policy| {
-            policy.effects.iter().find_map(|effect| match *effect {
-                Effect::Instance(at) => Some((at, registers.argument(at))),
+            policy.effects.iter().find_map(|effect| match effect {
+                Effect::Instance(at) => Some((*at, registers.argument(*at))),
                 _ => None,
             })
         });
@@ -193,11 +117,12 @@ impl Instances {
         }
         let thread = thread::this().map_err(|error| error.to_string())?;
         let mut scopes = thread.scopes.iter().rev();
-        let scope = scopes.find(|principal| ptr::eq(principal.core, core));
-        if let Some(principal) = scope.copied() {
-            return match living(principal) {
-                Some(found) => Ok(Some(found)),
-                None => Err("the instance that it is called for has ended".to_owned()),
+        let scope = scopes.find(|(principal, _)| ptr::eq(principal.core, core));
+        if let Some((principal, life)) = scope.copied() {
+            // The place may be another instance's by now.
+            return match principal.is_live(life) {
+                true => Ok(Some((principal, life))),
+                false => Err("the instance that it is called for has ended".to_owned()),
             };
         }
         // SAFETY: it is the thread's own, and so is its newest frame, which lives.
@@ -349,7 +274,7 @@ impl Instance {
             .then(|| thread::this().ok())
             .flatten()
             .map(|thread| {
-                thread.scopes.push(self.principal);
+                thread.scopes.push((self.principal, self.life));
                 Scope
             });
         call()
@@ -358,7 +283,7 @@ impl Instance {
     /// As the beginning of [`run`](Self::run), until [`leave`](Self::leave): for hosts in C.
     pub fn enter(&self) {
         if let Some(thread) = thread::this().ok().filter(|_| self.is_live()) {
-            thread.scopes.push(self.principal);
+            thread.scopes.push((self.principal, self.life));
         }
     }
 
@@ -368,7 +293,7 @@ impl Instance {
             && let Some(at) = thread
                 .scopes
                 .iter()
-                .rposition(|one| ptr::eq(*one, self.principal))
+                .rposition(|(one, life)| ptr::eq(*one, self.principal) && *life == self.life)
         {
             thread.scopes.remove(at);
         }

@@ -206,9 +206,18 @@ impl Kept {
         wanted: &Wanted,
         edition: u64,
     ) -> Result<(), GrantError> {
-        self.take_back();
-        raise_all(&core.holder, wanted, &mut self.raised)?;
-        (self.wanted, self.edition) = (wanted.clone(), edition);
+        self.wanted.clear();
+        let outcome = {
+            let mut supervisor = world().supervisor();
+            let pieces = wanted.pieces();
+            rights::exchange(&mut supervisor, &core.holder, &mut self.raised, pieces)
+        };
+        if let Err(error) = outcome {
+            self.take_back();
+            return Err(error);
+        }
+        self.wanted.copy(wanted);
+        self.edition = edition;
         Ok(())
     }
 

@@ -28,6 +28,7 @@ mod keep;
 mod learn;
 mod lease;
 mod load;
+mod measure;
 mod memory;
 mod module;
 mod note;
@@ -47,8 +48,7 @@ mod verified;
 mod watchdog;
 mod world;
 
-pub use core::Domain;
-pub use domain::EndError;
+pub use core::{Domain, EndError};
 pub use host::{Granted, Host, PreparedGrant};
 pub use instance::{Instance, InstanceError};
 pub use lease::{Grantee, Lease, caller, calling};

@@ -5,10 +5,9 @@
 //!   |  the module's segments, as in its file    |                     |  ...  |  this domain's  |  ...  |
 //! ```
 
-use crate::core::{Core, Life};
+use crate::core::{Core, Instances, Life};
 use crate::gates::{Import, Inner, state};
 use crate::holder::Holder;
-use crate::instance::Instances;
 use crate::memory::{PAGE, Reserved, lock};
 use crate::module::{Access, Module, Value};
 use crate::note;

@@ -60,20 +60,42 @@ pub(crate) struct Active {
     number: u64,
     range: Range,
     permission: Permission,
-    prepared: Option<PreparedGrant>,
+    /// The prepared grant by which it is, and its slot.
+    prepared: Option<(PreparedGrant, usize)>,
 }
 
 /// What one holder has by grants that end, and what it has besides where these are: the *base*.
 ///
 /// Several grants may be in force on the same words. The holder has the most of them, and of the base. Words of no piece
 /// have what the supervisor says, and no grant that ends is in force on them.
-#[derive(Default)]
 pub(crate) struct Rights {
     /// By first word. They do not overlap.
     pieces: BTreeMap<u64, Piece>,
-    /// The same memory comes again and again.
-    prepared: HashMap<Key, Ready, Quick>,
+    /// The same memory comes again and again: slots of what is prepared.
+    known: HashMap<Key, usize, Quick>,
+    prepared: Vec<Ready>,
+    free: Vec<usize>,
     latest: u64,
+}
+
+impl Default for Rights {
+    fn default() -> Rights {
+        // Behind all words: so the map is never empty, and a piece that comes and goes costs no allocation.
+        let behind = Piece {
+            end: u64::MAX,
+            base: Permission::None,
+            reads: 0,
+            writes: 0,
+            since: 0,
+        };
+        Rights {
+            pieces: BTreeMap::from([(u64::MAX, behind)]),
+            known: HashMap::default(),
+            prepared: Vec::new(),
+            free: Vec::new(),
+            latest: 0,
+        }
+    }
 }
 
 /// Words on which all is the same.
@@ -92,6 +114,7 @@ struct Piece {
 type Key = (u64, u64, bool);
 
 struct Ready {
+    key: Key,
     grant: PreparedGrant,
     /// The number of the grant that is in force by it, or 0.
     in_force: u64,
@@ -168,66 +191,103 @@ pub(crate) fn raise(
     permission: Permission,
     again: bool,
 ) -> Result<Raised, GrantError> {
-    let mut rights = lock(&holder.rights);
-    if again && range.count() <= WORDS && rights.is_clear(range) {
-        let wanted = table::Access::of(permission, holder.id);
-        let (mut has_all, mut has_some) = (true, false);
-        for word in range.start()..range.end() {
-            let access = holder.view.access(4 * word);
-            has_all &= access.covers(wanted);
-            has_some |= access != table::Access::NONE;
-        }
-        if has_all {
-            return Ok(Raised::Already);
-        }
-        if !has_some && let Some(prepared) = rights.prepare(supervisor, holder, range, permission) {
-            supervisor.grant_prepared(&ROOT, prepared)?;
-            let number = rights.begin(range, permission);
-            return Ok(Raised::Active(Active {
-                holder,
-                number,
-                range,
-                permission,
-                prepared: Some(prepared),
-            }));
-        }
-    }
-    rights.cover(supervisor, holder, range);
-    rights.latest += 1;
-    let active = Active {
-        holder,
-        number: rights.latest,
-        range,
-        permission,
-        prepared: None,
-    };
-    for piece in rights.inside(range) {
-        *piece.count(permission) += 1;
-    }
-    if let Err(error) = rights.write(supervisor, holder, range) {
-        rights.discount(&active);
-        let _gone = rights.write(supervisor, holder, range);
-        return Err(error.into());
-    }
-    Ok(Raised::Active(active))
+    lock(&holder.rights).raise(supervisor, holder, range, permission, again)
 }
 
 /// Puts back what [`raise`] has given. The domain or the owner may have ended meanwhile: then it has nothing there, and the
 /// supervisor refuses.
 pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
-    let Raised::Active(active) = raised else {
-        return;
-    };
-    let mut rights = lock(&active.holder.rights);
-    if let Some(prepared) = active.prepared {
-        rights.put_down(&active);
-        if rights.end_alone(&active) {
-            let _gone = supervisor.revoke_prepared(&ROOT, prepared);
-            return;
+    if let Raised::Active(active) = raised {
+        lock(&active.holder.rights).lower(supervisor, &active);
+    }
+}
+
+/// Puts back what a holder was given for a call, and gives it other pieces.
+pub(crate) fn exchange(
+    supervisor: &mut Supervisor<Table>,
+    holder: &'static Holder,
+    raised: &mut Vec<Raised>,
+    wanted: impl Iterator<Item = (Range, Permission)>,
+) -> Result<(), GrantError> {
+    let mut rights = lock(&holder.rights);
+    for old in raised.drain(..) {
+        if let Raised::Active(active) = old {
+            rights.lower(supervisor, &active);
         }
     }
-    rights.discount(&active);
-    let _gone = rights.write(supervisor, active.holder, active.range);
+    for (range, permission) in wanted {
+        raised.push(rights.raise(supervisor, holder, range, permission, true)?);
+    }
+    Ok(())
+}
+
+impl Rights {
+    fn raise(
+        &mut self,
+        supervisor: &mut Supervisor<Table>,
+        holder: &'static Holder,
+        range: Range,
+        permission: Permission,
+        again: bool,
+    ) -> Result<Raised, GrantError> {
+        let rights = self;
+        if again && range.count() <= WORDS && rights.is_clear(range) {
+            let wanted = table::Access::of(permission, holder.id);
+            let (mut has_all, mut has_some) = (true, false);
+            for word in range.start()..range.end() {
+                let access = holder.view.access(4 * word);
+                has_all &= access.covers(wanted);
+                has_some |= access != table::Access::NONE;
+            }
+            // What an instance has by its module may go while its call goes on.
+            if has_all && !holder.is_instance {
+                return Ok(Raised::Already);
+            }
+            if !has_some
+                && let Some(prepared) = rights.prepare(supervisor, holder, range, permission)
+            {
+                supervisor.grant_prepared(&ROOT, prepared.0)?;
+                let number = rights.begin(range, permission, prepared.1);
+                return Ok(Raised::Active(Active {
+                    holder,
+                    number,
+                    range,
+                    permission,
+                    prepared: Some(prepared),
+                }));
+            }
+        }
+        rights.cover(supervisor, holder, range);
+        rights.latest += 1;
+        let active = Active {
+            holder,
+            number: rights.latest,
+            range,
+            permission,
+            prepared: None,
+        };
+        for piece in rights.inside(range) {
+            *piece.count(permission) += 1;
+        }
+        if let Err(error) = rights.write(supervisor, holder, range) {
+            rights.discount(&active);
+            let _gone = rights.write(supervisor, holder, range);
+            return Err(error.into());
+        }
+        Ok(Raised::Active(active))
+    }
+
+    fn lower(&mut self, supervisor: &mut Supervisor<Table>, active: &Active) {
+        if let Some((prepared, _)) = active.prepared {
+            self.put_down(active);
+            if self.end_alone(active) {
+                let _gone = supervisor.revoke_prepared(&ROOT, prepared);
+                return;
+            }
+        }
+        self.discount(active);
+        let _gone = self.write(supervisor, active.holder, active.range);
+    }
 }
 
 /// Puts many of them back, and waits once until no access of any thread comes that was checked before.
@@ -239,9 +299,7 @@ pub(crate) fn lower_all(supervisor: &mut Supervisor<Table>, all: impl Iterator<I
             continue;
         };
         let mut rights = lock(&active.holder.rights);
-        if active.prepared.is_some() {
-            rights.put_down(&active);
-        }
+        rights.put_down(&active);
         rights.discount(&active);
         places.push((active.holder, active.range));
     }
@@ -328,7 +386,7 @@ pub(crate) fn take_away(
 pub(crate) fn take_all_away(supervisor: &mut Supervisor<Table>, holder: &Holder) {
     let pieces: Vec<(u64, u64)> = {
         let rights = lock(&holder.rights);
-        let pieces = rights.pieces.iter();
+        let pieces = rights.pieces.range(..u64::MAX);
         pieces.map(|(first, piece)| (*first, piece.end)).collect()
     };
     for (first, end) in pieces {
@@ -352,37 +410,54 @@ impl Rights {
         holder: &Holder,
         range: Range,
         permission: Permission,
-    ) -> Option<PreparedGrant> {
+    ) -> Option<(PreparedGrant, usize)> {
         let key = key(range, permission);
-        if let Some(found) = self.prepared.get(&key) {
-            return Some(found.grant);
+        if let Some(at) = self.known.get(&key) {
+            return Some((self.prepared.get(*at)?.grant, *at));
         }
         let Subject::Domain(id) = holder.subject else {
             return None;
         };
         let made = supervisor.prepare(&ROOT, id, range, permission, NOT_FURTHER);
         let grant = made.ok()?;
-        if self.prepared.len() >= MOST {
-            self.prepared.retain(|_, old| {
-                if old.in_force == 0 {
-                    let _gone = supervisor.release(old.grant);
+        if self.known.len() >= MOST {
+            for (at, ready) in self.prepared.iter().enumerate() {
+                if ready.in_force == 0 && self.known.remove(&ready.key).is_some() {
+                    let _gone = supervisor.release(ready.grant);
+                    self.free.push(at);
                 }
-                old.in_force != 0
-            });
+            }
         }
-        self.prepared.insert(key, Ready { grant, in_force: 0 });
-        Some(grant)
+        let ready = Ready {
+            key,
+            grant,
+            in_force: 0,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.prepared[at] = ready;
+                at
+            }
+            None => {
+                self.prepared.push(ready);
+                self.prepared.len() - 1
+            }
+        };
+        self.known.insert(key, at);
+        Some((grant, at))
     }
 
     fn put_down(&mut self, active: &Active) {
-        let ready = self.prepared.get_mut(&key(active.range, active.permission));
-        if let Some(ready) = ready.filter(|ready| ready.in_force == active.number) {
+        let slot = active
+            .prepared
+            .and_then(|(_, at)| self.prepared.get_mut(at));
+        if let Some(ready) = slot.filter(|ready| ready.in_force == active.number) {
             ready.in_force = 0;
         }
     }
 
     /// A grant on words of which nothing was known.
-    fn begin(&mut self, range: Range, permission: Permission) -> u64 {
+    fn begin(&mut self, range: Range, permission: Permission, slot: usize) -> u64 {
         let mut piece = Piece {
             end: range.end(),
             base: Permission::None,
@@ -393,7 +468,7 @@ impl Rights {
         *piece.count(permission) += 1;
         self.pieces.insert(range.start(), piece);
         self.latest += 1;
-        if let Some(ready) = self.prepared.get_mut(&key(range, permission)) {
+        if let Some(ready) = self.prepared.get_mut(slot) {
             ready.in_force = self.latest;
         }
         self.latest
@@ -535,7 +610,7 @@ fn key(range: Range, permission: Permission) -> Key {
 const PIECES: usize = 8;
 
 /// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) count: usize,
     writes: u64,
@@ -580,6 +655,19 @@ impl Wanted {
         *piece = (range.start(), range.count());
         self.writes |= u64::from(write) << self.count;
         self.count += 1;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+        self.writes = 0;
+        self.more.clear();
+    }
+
+    /// Becomes what a small one is.
+    pub(crate) fn copy(&mut self, other: &Wanted) {
+        let count = other.count;
+        self.pieces[..count].copy_from_slice(&other.pieces[..count]);
+        (self.count, self.writes) = (count, other.writes);
     }
 
     /// Whether it may be kept.

@@ -7,13 +7,14 @@ use crate::holder::{Held, Holder};
 use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
+use crate::measure::{Arguments, Lacks, Wrong};
 use crate::memory::lock;
 use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy};
 use crate::refuse::refuse;
 use crate::report::FaultKind;
 use crate::rights::{self, GrantError, Wanted, words};
-use crate::size::{Arguments, Bits, Lacks, Number, Wrong};
+use crate::size::{Bits, Number, Size};
 use crate::thread::{self, Words};
 use crate::watchdog;
 use crate::world::world;
@@ -212,14 +213,14 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
     seat.repeated = 0;
     seat.masks = [0; 6];
     for effect in &policy.effects {
-        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = *effect
+        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = effect
         else {
             return;
         };
         if !size.is_in_registers() {
             return;
         }
-        for used in [Number::of(at, Bits::U64)]
+        for used in [Number::of(*at, Bits::U64)]
             .into_iter()
             .chain(size.numbers())
         {
@@ -246,12 +247,12 @@ fn grant_arguments(
     let caller = from.map(|from| from.holder);
     let arguments = Arguments { registers, caller };
     for effect in &policy.effects {
-        let (argument, size, permission, stays) = match *effect {
-            Effect::In(at, size) => (at, size, Permission::Read, false),
+        let (argument, size, permission, stays) = match effect {
+            Effect::In(at, size) => (*at, size, Permission::Read, false),
             Effect::Out(at, size) | Effect::InOut(at, size) => {
-                (at, size, Permission::ReadWrite, false)
+                (*at, size, Permission::ReadWrite, false)
             }
-            Effect::Takes(at, size) => (at, size, Permission::ReadWrite, true),
+            Effect::Takes(at, size) => (*at, size, Permission::ReadWrite, true),
             Effect::Callback(_)
             | Effect::Gives(_)
             | Effect::Frees(_)
@@ -545,14 +546,14 @@ fn leave_by_policy(
             && before_call(
                 who,
                 import,
-                *effect,
+                effect,
                 policy.allocator,
                 &arguments,
                 &mut moved,
             )?;
     }
     // Before the call: the result takes the place of an argument.
-    let given = policy.effects.iter().find_map(|effect| match *effect {
+    let given = policy.effects.iter().find_map(|effect| match effect {
         Effect::Gives(size) | Effect::Moves(_, size) => arguments.bytes(size).ok(),
         _ => None,
     });
@@ -586,14 +587,14 @@ fn leave_by_policy(
 fn before_call(
     who: Caller,
     import: &Import,
-    effect: Effect,
+    effect: &Effect,
     allocator: &str,
     arguments: &Arguments<'_>,
     moved: &mut Option<(u64, u64)>,
 ) -> Result<bool, String> {
     let registers = arguments.registers;
     let core = who.core;
-    let demand = |argument: u8, size, right| {
+    let demand = |argument: u8, size: &Size, right| {
         let check = &mut |address, bytes, is_main| match is_main {
             true => arguments.check(address, bytes, right),
             false => arguments.check(address, bytes, Access::READ),
@@ -605,35 +606,35 @@ fn before_call(
         }
     };
     match effect {
-        Effect::In(at, size) => demand(at, size, Access::READ)?,
-        Effect::Out(at, size) | Effect::InOut(at, size) => demand(at, size, Access::READ_WRITE)?,
+        Effect::In(at, size) => demand(*at, size, Access::READ)?,
+        Effect::Out(at, size) | Effect::InOut(at, size) => demand(*at, size, Access::READ_WRITE)?,
         Effect::Takes(at, size) => {
-            demand(at, size, Access::READ_WRITE)?;
+            demand(*at, size, Access::READ_WRITE)?;
             let bytes = arguments.bytes(size).unwrap_or(0);
-            let address = registers.argument(at);
+            let address = registers.argument(*at);
             if address != 0 && bytes != 0 {
-                hand_over(who, at, address, bytes)?;
+                hand_over(who, *at, address, bytes)?;
             }
         }
         Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
-            free(who, import, registers.argument(at), allocator)?;
+            free(who, import, registers.argument(*at), allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
-            let address = registers.argument(at);
+            let address = registers.argument(*at);
             *moved = free(who, import, address, allocator)?.map(|held| (address, held.bytes));
         }
         Effect::Instance(_) => {}
         Effect::Callback(at) => {
-            let function = registers.argument(at);
+            let function = registers.argument(*at);
             let view = &who.holder.view;
             let may = view.allows(function, 1, Access::ENTER) && function.is_multiple_of(16);
             let want = Want::Callback {
                 function: &import.name,
-                argument: at,
+                argument: *at,
                 address: function,
             };
             if function != 0 && !may && !learn::note(core, 0, want) {

@@ -6,10 +6,9 @@
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
-use crate::core::{Core, Record, SeatAt};
+use crate::core::{Core, Principal, Record, SeatAt};
 use crate::gates::{Frame, Here, Inner, Seat, here};
 use crate::holder::Holder;
-use crate::instance::Principal;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::signals;
@@ -79,7 +78,7 @@ pub(crate) struct Thread {
     pub(crate) deadline_of: *const Inner,
     pub(crate) late: *const Inner,
     /// For which instances the host has said that it calls, the latest last.
-    pub(crate) scopes: Vec<&'static Principal>,
+    pub(crate) scopes: Vec<(&'static Principal, u64)>,
     /// How many calls were ended in this thread.
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.

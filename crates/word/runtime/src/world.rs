@@ -2,7 +2,6 @@
 
 use crate::core::Core;
 use crate::gates;
-use crate::instance::Words;
 use crate::memory::{Reserved, lock};
 use crate::report::Report;
 use crate::thunks::Thunks;
@@ -10,6 +9,7 @@ use mullion_supervisor::{DomainId, Range, Supervisor};
 use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
 use mullion_word_table::{self as table, Code, Inside, Table};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use thiserror::Error;
 
@@ -129,6 +129,30 @@ impl Private {
         }
     }
 }
+
+/// A word for each place, which it owns: the supervisor wants a domain to own something.
+pub(crate) struct Words {
+    memory: Reserved,
+    next: AtomicU64,
+}
+
+impl Words {
+    fn new() -> std::io::Result<Words> {
+        Ok(Words {
+            memory: Reserved::new(WORDS)?,
+            next: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn take(&self) -> Option<Range> {
+        let at = self.next.fetch_add(4, Ordering::Relaxed);
+        let address = self.memory.base() + at;
+        Range::bytes(address, 4).ok().filter(|_| at < WORDS)
+    }
+}
+
+/// Addresses for them. Places come back, and those of modules that have ended do not.
+const WORDS: u64 = 1 << 32;
 
 static WORLD: OnceLock<Result<World, SetupError>> = OnceLock::new();
 

@@ -6,7 +6,7 @@ mod module;
 use module::{function, load, module};
 use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, Policy, Size};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 type Fn0 = extern "C" fn() -> u64;
@@ -480,10 +480,19 @@ fn a_caller_s_limit_ends_the_caller_and_not_its_callee() {
         incl done(%rip)
         mov $5, %eax
         ret
+        gate spin                   # the same in its own code, until the host writes there
+2:      cmpl $0, flag(%rip)
+        je 2b
+        movl $0, flag(%rip)
+        incl done(%rip)
+        mov $5, %eax
+        ret
         gate how_often
         mov done(%rip), %eax
         ret
         .bss
+        .globl flag
+flag:   .long 0
         .globl done
 done:   .long 0
         .text";
@@ -493,8 +502,12 @@ done:   .long 0
     let text = "
         import wait
         import dawdle
+        import spin
         gate direct
         call_import wait
+        ret
+        gate spinning
+        call_import spin
         ret
         gate by_host
         call_import dawdle
@@ -506,19 +519,36 @@ done:   .long 0
         time: Some(Duration::from_millis(30)),
         ..Limits::default()
     };
-    let wait = callee.function("wait").unwrap() as usize;
-    // SAFETY: `wait` takes nothing, and `dawdle` is given it.
+    let [wait, spin] = ["wait", "spin"].map(|name| callee.function(name).unwrap() as usize);
+    let flag = callee.symbol("flag").unwrap() as usize;
+    // SAFETY: `wait` and `spin` take nothing, and `dawdle` is given the first.
     let policy = unsafe {
         Policy::new()
             .offer("wait", wait, None)
+            .offer("spin", spin, None)
             .offer("dawdle", dawdle as *const () as usize, None)
             .limits(limits)
     };
     let caller = host.load(&module("hurried", text), policy).unwrap();
     *HURRIED.lock().unwrap() = Some(caller);
-    for (round, name) in ["direct", "by_host", "direct"].into_iter().enumerate() {
+    let names = ["direct", "by_host", "spinning", "direct", "spinning"];
+    for (round, name) in names.into_iter().enumerate() {
         assert_eq!(function::<Fn0>(&caller, "quick")(), 1);
-        assert_eq!(function::<Fn1>(&caller, name)(wait as u64), 0);
+        let is_back = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            if name == "spinning" {
+                scope.spawn(|| {
+                    while !caller.is_ended() && !is_back.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    // SAFETY: it is the module's own, and is mapped.
+                    unsafe { AtomicU32::from_ptr(flag as *mut u32) }.store(1, Ordering::Relaxed);
+                });
+            }
+            let answer = function::<Fn1>(&caller, name)(wait as u64);
+            is_back.store(true, Ordering::Relaxed);
+            assert_eq!(answer, 0);
+        });
         let reports = caller.take_reports();
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!(

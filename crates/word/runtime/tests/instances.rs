@@ -393,6 +393,16 @@ fn the_host_says_for_whom_it_calls_and_a_pool_gives_to_whom_it_is() {
     a.leave();
     assert_eq!(inner(0, at, 3), 0);
     scene.refused(at);
+    // A scope that the host has left behind is not for the next instance in its place.
+    let gone = scene.domain.instance(0x4000).unwrap();
+    gone.enter();
+    gone.end().unwrap();
+    let next = scene.domain.instance(0x5000).unwrap();
+    scene.grant(next, &own, true);
+    assert_eq!(inner(0, at, 3), 0);
+    scene.refused_by_policy("inner: the instance that it is called for has ended");
+    gone.leave();
+    next.end().unwrap();
     // An argument that names another one counts more.
     assert_eq!(a.run(|| scene.call("store", B, at, 3)), 0);
     scene.refused(at);
@@ -432,6 +442,19 @@ fn what_is_granted_for_a_call_is_for_its_instance() {
     });
     assert_eq!(a.permission(at as usize), Permission::None);
     scene.domain.restart().unwrap();
+    // A right of the module that ends in the call does not take what the call was granted.
+    let lease = Lease::new();
+    // SAFETY: the test's own.
+    unsafe { lease.grant(scene.domain, at as usize, 8, true) }.unwrap();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| scene.call("waits", A, at, 0));
+        MEET[0].wait();
+        lease.end();
+        let held = a.permission(at as usize);
+        MEET[1].wait();
+        assert_eq!((held, call.join().unwrap()), (Permission::ReadWrite, 1));
+    });
+    assert_eq!(a.permission(at as usize), Permission::None);
     a.end().unwrap();
 }
 

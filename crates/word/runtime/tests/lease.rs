@@ -144,9 +144,13 @@ fn leases_overlap_and_count_for_themselves() {
     // What the host takes away altogether does not come back, nor does an older lease take a newer one's.
     host.revoke(at, 64).unwrap();
     // SAFETY: as above.
-    unsafe { short.grant(domain, at, 16, true).unwrap() };
+    unsafe {
+        short.grant(domain, at, 16, true).unwrap();
+        short.grant(domain, at + 32, 8, false).unwrap();
+    }
     drop(long);
     assert_eq!(is(&domain, 0), Permission::ReadWrite);
+    assert_eq!(is(&domain, 8), Permission::Read);
     assert_eq!(
         (is(&domain, 5), is(&other, 0)),
         (Permission::None, Permission::None)
