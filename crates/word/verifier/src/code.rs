@@ -8,20 +8,21 @@
 //! The points behind a check are read when the check is met, so that it is known what it covers, and once more in
 //! their place. At the end each check must have points of its own.
 
+mod access;
+mod ends;
+mod steps;
+
 use crate::line::{Fact, Line, Made};
 use crate::module::{Module, Segment};
 use crate::rule::{Place, Rule, Violation};
 use crate::sequence::{Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View};
 use crate::stats::Stats;
-use crate::{Facts, Gate, Refused, Report};
-use mullion_decoder::decode::{Instruction, NONE, R14, R15, RIP, RSP};
+use crate::{Facts, Gate, Report};
+use mullion_decoder::decode::{Instruction, R14, R15, RSP};
 use mullion_decoder::marks::Marks;
 use mullion_decoder::row::{self, Kind};
 use mullion_word_abi as abi;
 use std::ops::Range;
-
-const RDI: u8 = 7;
-const RSI: u8 = 6;
 
 /// An executable segment and what the pass has learnt about it.
 struct Code<'a> {
@@ -482,7 +483,7 @@ impl<'a> Pass<'a> {
                 bytes: instruction.memory_bytes(),
                 write: row.has(row::RM_WRITE),
                 lazy: row.has(row::LAZY),
-                aligned: is_aligned(instruction),
+                aligned: access::is_aligned(instruction),
                 at,
                 end,
             };
@@ -590,249 +591,6 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// A number added to all of a register, if that is what the instruction does.
-    fn constant_step(&self, instruction: &Instruction, position: usize) -> Option<(u8, i64)> {
-        if instruction.size != 8 {
-            return None;
-        }
-        let Instruction {
-            reg,
-            base,
-            index,
-            displacement,
-            ..
-        } = *instruction;
-        match instruction.row.kind {
-            Kind::Lea => (reg == base && index == NONE && !instruction.narrow)
-                .then_some((reg, i64::from(displacement))),
-            Kind::Arithmetic if !instruction.memory => {
-                let immediate = instruction.immediate(self.view.rest(position));
-                match reg & 7 {
-                    0 => Some((instruction.rm, immediate)),
-                    5 => Some((instruction.rm, -immediate)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// A constant step of `%r15`, if it is one.
-    fn stack_step(&mut self, instruction: &Instruction, position: usize) -> Result<bool, Rule> {
-        if instruction.size != 8 {
-            return Ok(false);
-        }
-        let step = match instruction.row.kind {
-            Kind::Lea
-                if (instruction.reg, instruction.base, instruction.index) == (R15, R15, NONE) =>
-            {
-                i64::from(instruction.displacement)
-            }
-            Kind::Arithmetic if !instruction.memory && instruction.rm == R15 => {
-                let immediate = instruction.immediate(self.view.rest(position));
-                match instruction.reg & 7 {
-                    0 => immediate,
-                    5 => -immediate,
-                    _ => return Ok(false),
-                }
-            }
-            _ => return Ok(false),
-        };
-        let steps = self.line.steps + step;
-        if steps.abs() > abi::MAX_DISPLACEMENT {
-            return Err(Rule::StackStep);
-        }
-        self.line.forget(R15);
-        self.line.stepped.get_or_insert(self.view.at(position));
-        self.line.steps = steps;
-        Ok(true)
-    }
-
-    /// `xor` of a register that is below 8 MiB to `%r15`, if it is one.
-    fn stack_xor(&mut self, instruction: &Instruction, at: u32) -> Result<bool, Rule> {
-        let (to, from) = match (instruction.plane, instruction.opcode) {
-            (0, 0x31) => (instruction.rm, instruction.reg),
-            (0, 0x33) => (instruction.reg, instruction.rm),
-            _ => return Ok(false),
-        };
-        if to != R15 || instruction.memory || instruction.size != 8 {
-            return Ok(false);
-        }
-        let made = self
-            .line
-            .known(Fact::Small, from)
-            .ok_or(Rule::RegisterR15)?;
-        self.settle()?;
-        self.close(made.since, at + 1);
-        self.line.relied(Fact::Small, from, at + 1);
-        self.line.forget(R15);
-        Ok(true)
-    }
-
-    fn string(&mut self, instruction: &Instruction, at: u32, end: u32) -> Result<(), Rule> {
-        if instruction.repeat {
-            return Err(Rule::StringRepeat);
-        }
-        self.stats.strings += 1;
-        let bytes = match instruction.opcode & 1 {
-            0 => 1,
-            _ => u32::from(instruction.size),
-        };
-        let kind = instruction.row.kind;
-        let writes = matches!(kind, Kind::Movs | Kind::Stos);
-        let source = matches!(kind, Kind::Movs | Kind::Lods | Kind::Cmps);
-        let destination = !matches!(kind, Kind::Lods);
-        let pointers = [
-            destination.then_some((RDI, writes)),
-            source.then_some((RSI, false)),
-        ];
-        for (base, write) in pointers.into_iter().flatten() {
-            self.access(&Access {
-                operand: Operand {
-                    base,
-                    index: NONE,
-                    scale: 0,
-                    displacement: 0,
-                },
-                bytes,
-                write,
-                lazy: false,
-                aligned: false,
-                at,
-                end,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Whether an access is covered as far as it must be.
-    #[inline]
-    fn access(&mut self, access: &Access) -> Result<(), Rule> {
-        let Operand {
-            base,
-            index,
-            displacement,
-            ..
-        } = access.operand;
-        let stack = base == R15 && index == NONE;
-        if stack && i64::from(displacement).abs() <= abi::MAX_DISPLACEMENT {
-            self.stats.stack += 1;
-            if !access.lazy {
-                self.probe(access.at);
-            }
-            return Ok(());
-        }
-        if base == RIP {
-            let target = i64::from(access.end) + i64::from(displacement);
-            self.stats.rip += 1;
-            return match self.module.holds(target, access.bytes, access.write) {
-                true => Ok(()),
-                false if !access.write && !self.reads => Ok(()),
-                false => Err(Rule::RipTarget),
-            };
-        }
-        if !access.write && !self.reads {
-            self.stats.free += 1;
-            return Ok(());
-        }
-        let covers = |(number, shift): &(u32, i64)| {
-            let check = self.checks.get(*number as usize);
-            check.is_some_and(|check| {
-                // Where the access is, by the registers as the check found them.
-                let near = i64::from(displacement) + shift;
-                let (range, whole) = match access.write {
-                    true => (&check.write, check.aligned.1),
-                    false => (&check.read, check.aligned.0),
-                };
-                let distance = near - i64::from(check.operand.displacement);
-                let exact = access.aligned && distance % abi::WORD as i64 == 0;
-                let end = match exact || check.exact {
-                    true => whole,
-                    false => range.end,
-                };
-                check.operand.is_beside(&access.operand)
-                    && range.start <= near
-                    && near + i64::from(access.bytes) <= end
-            })
-        };
-        let Some((number, _)) = self.line.checks(base, index).find(covers) else {
-            // Behind the checks: what is relied on closes a range, in which a branch to a check's own line may be.
-            if base == R15 && index != NONE && self.near_stack(access) {
-                return Ok(());
-            }
-            return Err(match (stack, access.write) {
-                (true, _) => Rule::Displacement,
-                (_, true) => Rule::WriteUnchecked,
-                _ => Rule::ReadUnchecked,
-            });
-        };
-        self.rely(number, access);
-        Ok(())
-    }
-
-    /// Whether an access of the data stack with an index stays as near to the data stack pointer as a displacement may.
-    fn near_stack(&mut self, access: &Access) -> bool {
-        let Operand {
-            index,
-            scale,
-            displacement,
-            ..
-        } = access.operand;
-        let Some((most, made)) = self.line.most(index) else {
-            return false;
-        };
-        let first = i64::from(displacement);
-        let last = first + (i64::from(most) << (scale & 3));
-        if first < -abi::MAX_DISPLACEMENT || last > abi::MAX_DISPLACEMENT {
-            return false;
-        }
-        self.close(made.since, access.at + 1);
-        self.line.relied(Fact::Index, index, access.at + 1);
-        self.stats.stack += 1;
-        true
-    }
-
-    /// What faults unless its address is a multiple of 16 tells of the checks with its registers.
-    fn tells_alignment(&mut self, access: &Access) {
-        if !access.aligned {
-            return;
-        }
-        let Operand { base, index, .. } = access.operand;
-        let displacement = i64::from(access.operand.displacement);
-        for (number, shift) in self.line.checks(base, index) {
-            if let Some(check) = self.checks.get_mut(number as usize)
-                && check.operand.is_beside(&access.operand)
-            {
-                let distance = displacement + shift - i64::from(check.operand.displacement);
-                check.exact |= distance % abi::WORD as i64 == 0;
-            }
-        }
-    }
-
-    fn rely(&mut self, number: u32, access: &Access) {
-        self.stats.checked += 1;
-        let Some(check) = self.checks.get_mut(number as usize) else {
-            return;
-        };
-        if check.relied == 0 {
-            check.first = access.at;
-        }
-        check.relied = access.end;
-        check.writes |= access.write;
-        // From where the last access that relied on it left off.
-        let from = std::mem::replace(&mut check.closed, access.at + 1);
-        self.close(from, access.at + 1);
-    }
-
-    /// An access to the data stack, which faults if the steps left the mapped part far behind.
-    #[inline]
-    fn probe(&mut self, at: u32) {
-        if let Some(from) = self.line.stepped.take() {
-            self.line.steps = 0;
-            self.close(from + 1, at + 1);
-        }
-    }
-
     /// What the instruction does to general registers.
     #[inline]
     fn writes(&mut self, instruction: &Instruction, position: usize, at: u32) -> Result<(), Rule> {
@@ -923,196 +681,6 @@ impl<'a> Pass<'a> {
             _ => None,
         }
     }
-
-    /// Each check must have points of its own.
-    fn owners(&mut self, report: &mut Report) {
-        let claim = |check: &Check| (check.cold, check.jump, check.at);
-        let mut claims: Vec<_> = self.checks.iter().map(claim).collect();
-        claims.sort_unstable();
-        let mut broken = Vec::new();
-        // To run into points is to come to the check's first instruction: whatever relies on what is in front of
-        // that forbids it.
-        for fall in std::mem::take(&mut self.falls) {
-            let claim = claims
-                .binary_search_by_key(&fall, |claim| claim.0)
-                .ok()
-                .and_then(|found| claims.get(found));
-            let place = claim.and_then(|(_, _, check)| {
-                let mut codes = self.codes.iter();
-                codes.find_map(|code| Some((code, code.view.position(i64::from(*check))?)))
-            });
-            let open = place.is_some_and(|(code, position)| !code.marks.is_closed(position));
-            if !open {
-                broken.push(fall);
-            }
-        }
-        let mut points = self.points.iter().copied().peekable();
-        let mut owned = None;
-        for (cold, jump, _) in claims {
-            // Points in front of it belong to nobody.
-            while let Some(orphan) = points.next_if(|at| *at < cold) {
-                broken.push(orphan);
-            }
-            let own = points.next_if_eq(&cold).is_some();
-            if !own || owned == Some(cold) {
-                broken.push(jump);
-            }
-            owned = Some(cold);
-        }
-        broken.extend(points);
-        broken.sort_unstable();
-        for at in broken {
-            let place = self
-                .codes
-                .iter()
-                .find_map(|code| Some((&code.view, code.view.position(i64::from(at))?)));
-            if let Some((view, position)) = place {
-                report.add(|| violation(view, position, Rule::ColdOwner));
-            }
-        }
-        report.next_phase();
-    }
-
-    /// Where a call goes to the body behind a gate, each gate has its body there.
-    fn bodies(&self, report: &mut Report) {
-        let elsewhere = |gate: &&Gate| gate.address + abi::GATE_TO_BODY != gate.body;
-        let Some(gate) = self
-            .gates
-            .iter()
-            .find(elsewhere)
-            .filter(|_| !self.near.is_empty())
-        else {
-            return;
-        };
-        let mut codes = self.codes.iter();
-        let place =
-            codes.find_map(|code| Some((&code.view, code.view.position(gate.address as i64)?)));
-        if let Some((view, position)) = place {
-            report.add(|| violation(view, position, Rule::GateBody));
-        }
-        report.next_phase();
-    }
-
-    /// Branches to where none may go.
-    fn branches(&self, report: &mut Report) {
-        if !self.codes.iter().any(|code| code.marks.has_conflict()) {
-            return;
-        }
-        let mut checks: Vec<(u32, u32)> = self.checks.iter().map(|c| (c.at, c.end)).collect();
-        checks.sort_unstable();
-        // Checks' own jumps go to their points.
-        let own = |at: u32| {
-            let behind = checks.partition_point(|(start, _)| *start <= at);
-            let last = behind.checked_sub(1).and_then(|last| checks.get(last));
-            last.is_some_and(|(_, end)| at < *end)
-        };
-        for code in &self.codes {
-            let mut position = 0;
-            while let Some(start) = code.marks.next_start(position) {
-                position = start + 1;
-                if own(code.view.at(start)) {
-                    continue;
-                }
-                let Some(target) = leads_to(&code.view, start) else {
-                    continue;
-                };
-                let place = self
-                    .codes
-                    .iter()
-                    .find_map(|code| Some((&code.marks, code.view.position(target)?)));
-                if let Some((marks, position)) = place
-                    && marks.is_conflict(position)
-                {
-                    let rule = match marks.is_start(position) {
-                        true => Rule::BranchSequence,
-                        false => Rule::BranchTarget,
-                    };
-                    report.add(|| violation(&code.view, start, rule));
-                }
-            }
-        }
-        report.next_phase();
-    }
-
-    /// Occurrences of the label that are no label instruction.
-    fn labels(&self, report: &mut Report) {
-        let label = abi::LABEL.to_le_bytes();
-        for code in &self.codes {
-            let bytes = code.view.bytes;
-            let tail = |cut: usize| label.get(cut..);
-            if (1..label.len()).any(|cut| tail(cut).is_some_and(|tail| bytes.starts_with(tail))) {
-                report.add(|| violation(&code.view, 0, Rule::LabelFragment));
-            }
-            for found in mullion_decoder::label::occurrences(bytes, label) {
-                let nop = found.checked_sub(abi::LABEL_NOP.len() - label.len());
-                let proper = nop.is_some_and(|start| {
-                    code.marks.is_start(start) && code.view.rest(start).starts_with(&abi::LABEL_NOP)
-                });
-                if !proper {
-                    report.add(|| violation(&code.view, found, Rule::LabelStray));
-                }
-            }
-        }
-        report.next_phase();
-    }
-
-    fn finish(self) -> (Facts, Stats) {
-        let mut refused = Vec::with_capacity(self.checks.len());
-        let mut ranges = self.ranges;
-        for check in self.checks {
-            if check.relied != 0 {
-                ranges.push(check.looked..check.relied);
-            }
-            let Operand {
-                base,
-                index,
-                scale,
-                displacement,
-            } = check.operand;
-            refused.push(Refused {
-                trap: u64::from(check.trap),
-                check: u64::from(check.jump),
-                access: (check.relied != 0).then_some(u64::from(check.first)),
-                base: (base < NONE).then_some(base),
-                index: (index < NONE).then_some(index),
-                scale: 1 << scale,
-                displacement,
-                read: check.read,
-                write: check.write,
-                writes: check.writes,
-            });
-        }
-        refused.sort_unstable_by_key(|refused| refused.trap);
-        ranges.sort_unstable_by_key(|range| range.start);
-        let mut checked: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-        for Range { start, end } in ranges {
-            match checked.last_mut() {
-                Some(last) if u64::from(start) <= last.end => last.end = last.end.max(end.into()),
-                _ => checked.push(start.into()..end.into()),
-            }
-        }
-        let mut gates = self.gates;
-        gates.sort_unstable_by_key(|gate| gate.address);
-        let facts = Facts {
-            gates,
-            checked,
-            refused,
-        };
-        (facts, self.stats)
-    }
-}
-
-/// Where the direct branch, or the gate, at `position` goes.
-fn leads_to(view: &View, position: usize) -> Option<i64> {
-    if let Some((body, _)) = view.gate(position) {
-        return Some(body);
-    }
-    let instruction = view.decode(position).ok()?;
-    let direct = matches!(
-        instruction.row.kind,
-        Kind::Conditional | Kind::Jump | Kind::Call
-    );
-    direct.then(|| instruction.branch(view.rest(position), view.at(position)))
 }
 
 /// `lea` or `mov` of 64 bits to `%r11`: a sequence may begin.
@@ -1134,25 +702,6 @@ fn is_copy_to_scratch(instruction: &Instruction) -> Option<u8> {
     match (instruction.opcode, instruction.reg, instruction.rm) {
         (0x8b, R11, from) | (0x89, from, R11) if whole => Some(from),
         _ => None,
-    }
-}
-
-/// Moves of whole vectors that fault unless their address is a multiple of 16 at least, whatever `%mxcsr` says.
-fn is_aligned(instruction: &Instruction) -> bool {
-    let plane = usize::from(instruction.plane);
-    let floats = [
-        row::plane(1, 0),
-        row::plane(1, 1),
-        row::plane(4, 0),
-        row::plane(4, 1),
-    ];
-    let integers = [row::plane(1, 1), row::plane(4, 1)];
-    match instruction.opcode {
-        // movaps, movapd, movntps, movntpd
-        0x28 | 0x29 | 0x2b => floats.contains(&plane),
-        // movdqa, movntdq
-        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
-        _ => false,
     }
 }
 
