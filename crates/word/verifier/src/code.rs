@@ -15,7 +15,9 @@ mod steps;
 use crate::line::{Fact, Line, Made};
 use crate::module::{Module, Segment};
 use crate::rule::{Place, Rule, Violation};
-use crate::sequence::{Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View};
+use crate::sequence::{
+    Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View, is_aligned,
+};
 use crate::stats::Stats;
 use crate::{Facts, Gate, Report};
 use mullion_decoder::decode::{Instruction, R14, R15, RSP};
@@ -483,7 +485,7 @@ impl<'a> Pass<'a> {
                 bytes: instruction.memory_bytes(),
                 write: row.has(row::RM_WRITE),
                 lazy: row.has(row::LAZY),
-                aligned: access::is_aligned(instruction),
+                aligned: is_aligned(instruction),
                 at,
                 end,
             };

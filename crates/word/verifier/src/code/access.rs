@@ -5,7 +5,7 @@ use crate::line::Fact;
 use crate::rule::Rule;
 use crate::sequence::Operand;
 use mullion_decoder::decode::{Instruction, NONE, R15, RIP};
-use mullion_decoder::row::{self, Kind};
+use mullion_decoder::row::Kind;
 use mullion_word_abi as abi;
 
 const RDI: u8 = 7;
@@ -179,24 +179,5 @@ impl Pass<'_> {
             self.line.steps = 0;
             self.close(from + 1, at + 1);
         }
-    }
-}
-
-/// Moves of whole vectors that fault unless their address is a multiple of 16 at least, whatever `%mxcsr` says.
-pub(super) fn is_aligned(instruction: &Instruction) -> bool {
-    let plane = usize::from(instruction.plane);
-    let floats = [
-        row::plane(1, 0),
-        row::plane(1, 1),
-        row::plane(4, 0),
-        row::plane(4, 1),
-    ];
-    let integers = [row::plane(1, 1), row::plane(4, 1)];
-    match instruction.opcode {
-        // movaps, movapd, movntps, movntpd
-        0x28 | 0x29 | 0x2b => floats.contains(&plane),
-        // movdqa, movntdq
-        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
-        _ => false,
     }
 }
