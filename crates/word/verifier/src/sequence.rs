@@ -580,3 +580,22 @@ fn is_shadow(instruction: &Instruction) -> bool {
         && !instruction.narrow
         && (instruction.base, instruction.index, instruction.scale) == (R11, R11, 0)
 }
+
+/// Moves of whole vectors that fault unless their address is a multiple of 16 at least, whatever `%mxcsr` says.
+pub(crate) fn is_aligned(instruction: &Instruction) -> bool {
+    let plane = usize::from(instruction.plane);
+    let floats = [
+        row::plane(1, 0),
+        row::plane(1, 1),
+        row::plane(4, 0),
+        row::plane(4, 1),
+    ];
+    let integers = [row::plane(1, 1), row::plane(4, 1)];
+    match instruction.opcode {
+        // movaps, movapd, movntps, movntpd
+        0x28 | 0x29 | 0x2b => floats.contains(&plane),
+        // movdqa, movntdq
+        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
+        _ => false,
+    }
+}

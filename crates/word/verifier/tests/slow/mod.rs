@@ -340,7 +340,9 @@ impl Reader<'_> {
             let fits = found.code() == code
                 && found.op0_register() == register
                 && immediate(&found) == Some(by)
-                && found.len() == 4;
+                && found.len() == 4
+                // The one encoding of assemblers.
+                && matches!(self.bytes[(at - self.base) as usize], 0x41 | 0x49);
             fits.then_some(found.next_ip())
         };
         let at = step(map.next_ip(), Code::And_rm32_imm8, Register::R11D, 12)?;

@@ -148,7 +148,7 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
     }
     // As many words as the bytes touch, wherever they begin; fewer, if they cannot begin anywhere.
     let mut words = match exact {
-        true => bytes / 4,
+        true => (bytes + 3) / 4,
         false => (bytes + 2) / 4 + 1,
     };
     let _ = writeln!(
