@@ -38,6 +38,7 @@ fn main() -> ExitCode {
                 () => {
                     place.modules_answer_as_without_the_wall();
                     place.values_are_saved_and_loaded();
+                    place.a_lost_value_is_not_saved();
                     place.what_a_policy_does_not_name_is_refused();
                     attacks::end_as_errors_and_the_server_goes_on(&place);
                     attacks::harm_without_the_wall(&place);

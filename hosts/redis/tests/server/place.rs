@@ -356,6 +356,41 @@ impl Place {
         println!("values are saved and loaded with and without the wall");
     }
 
+    /// Values of a module that was stopped are in no file: saving fails, and the file of before stays.
+    pub(crate) fn a_lost_value_is_not_saved(&self) {
+        let policy = "allow = [\"@register\", \"@memory\", \"@strings\", \"@keys\", \"@types\", \"@server\", \"RedisModule_ReplyWithError\", \"RedisModule_ReplyWithLongLong\", \
+            \"RedisModule_SignalKeyAsReady\", \"RedisModule_ReplicateVerbatim\"]\n";
+        let source = self.source("src/modules/hellotype");
+        let module = self.walled(&source, "hellotype", policy, &[]);
+        let server = self.server("lost", &[self.bridged(&module)], &[]);
+        let saved = |expected: &str| {
+            server.run("BGSAVE\n");
+            while server
+                .ask("INFO persistence")
+                .contains("rdb_bgsave_in_progress:1")
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let said = server.ask("INFO persistence");
+            let status = format!("rdb_last_bgsave_status:{expected}");
+            assert!(said.contains(&status), "{said}");
+        };
+        assert_eq!(server.run("HELLOTYPE.INSERT k 5\n"), "1\n");
+        saved("ok");
+        let stopped = server.run("HELLOTYPE.RANGE k 0 9\n");
+        assert!(stopped.contains("the wall stopped hellotype"), "{stopped}");
+        saved("err");
+        // A new life has no value there, and the key can be deleted.
+        let script =
+            "mullion.hellotype restart\nHELLOTYPE.INSERT k 6\nDEL k\nHELLOTYPE.INSERT k 6\n";
+        let said = server.run(script);
+        assert!(
+            said.contains("WRONGTYPE") && said.ends_with("1\n1\n"),
+            "{said}"
+        );
+        saved("ok");
+    }
+
     pub(crate) fn what_a_policy_does_not_name_is_refused(&self) {
         let source = self.source("src/modules/helloworld");
         let policy = "allow = [\"@register\", \"@strings\", \"@replies\", \"@keys\", \"@call\"]\n[group]\ncommands = [\"RPUSH\"]\n";
