@@ -9,7 +9,7 @@ use crate::own;
 use crate::walled::{Answer, Walled, lock};
 use mullion_symbols::Symbols;
 use mullion_word_policy::File;
-use mullion_word_runtime::{Host, Module};
+use mullion_word_runtime::{ErrorValue, Host, Module};
 use mullion_word_verifier::verify;
 use std::path::Path;
 use std::sync::Mutex;
@@ -136,7 +136,13 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
 fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static Walled> {
     let text = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let file = File::parse(policy).map_err(|error| text(&error))?;
+    // What a call answers that was ended, if it is not known which call it was: an error to the core in most places.
+    let ended = ErrorValue {
+        integer: 500,
+        float: 0.0,
+    };
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
+    let lowered = lowered.error(ended);
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
     let module = Module::new(name, &verified).map_err(|error| text(&error))?;
     let domain = host

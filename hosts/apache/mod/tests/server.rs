@@ -216,7 +216,12 @@ fn several_children_and_restarts(place: &Place) {
             std::thread::spawn(move || {
                 for _ in 0..40 {
                     let answer = running::get(port, "/page.html", &[]);
-                    assert_eq!(answer.header("cache-control"), Some("max-age=3600"));
+                    let header = answer.header("cache-control");
+                    // A request that is in the module itself when another thread stops it gets 500, too.
+                    assert!(
+                        header == Some("max-age=3600") || answer.status == 500,
+                        "{answer:?}"
+                    );
                 }
             })
         })
