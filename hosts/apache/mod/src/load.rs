@@ -202,8 +202,8 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
 /// A word of a structure that the module has.
 fn word(walled: &Walled, at: u64) -> Answer<u64> {
     use mullion_word_table::Access;
-    // SAFETY: the module may read it, so there is memory; none of its code runs.
     match walled.domain.view().allows(at, 8, Access::READ) {
+        // SAFETY: the module may read it, so there is memory; none of its code runs.
         true => Ok(unsafe { read(at) }),
         false => Err(format!("{}: {at:#x} is not the module's", walled.name)),
     }
