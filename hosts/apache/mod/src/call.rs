@@ -82,15 +82,14 @@ fn kind_name(kind: u8) -> &'static str {
 
 /// Whether the module may pass an object.
 pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
-    match kind {
+    let is_given = match kind {
         b't' => frame.has_table(object),
         b'b' => frame.has_brigade(object),
         b'f' => frame.has_filter(object),
         b'F' => frame.leads_to(object),
         _ => false,
-    }
-    .then_some(true)
-    .unwrap_or_else(|| frame.walled.knows(object, kind))
+    };
+    is_given || frame.walled.knows(object, kind)
 }
 
 /// A request that the module was given, or a part of one that it has made.
@@ -138,17 +137,17 @@ pub(crate) fn checked(
                 .pool(frame, value)
                 .map_err(|what| format!("{}: {what}", name))?,
             Param::Request { null } => {
-                if !(null && value == 0) && !is_request(frame, value) {
+                if !(is_request(frame, value) || null && value == 0) {
                     return lacks(name, at, value, "request");
                 }
             }
             Param::Connection { null } => {
-                if !(null && value == 0) && !frame.has_connection(value) {
+                if !(frame.has_connection(value) || null && value == 0) {
                     return lacks(name, at, value, "connection");
                 }
             }
             Param::Server { null } => {
-                if !(null && value == 0) && !frame.has_server(value) {
+                if !(frame.has_server(value) || null && value == 0) {
                     return lacks(name, at, value, "server");
                 }
             }
@@ -158,7 +157,7 @@ pub(crate) fn checked(
                 }
             }
             Param::Object { kind, null } => {
-                if !(null && value == 0) && !has(frame, kind, value) {
+                if !(has(frame, kind, value) || null && value == 0) {
                     return lacks(name, at, value, kind_name(kind));
                 }
             }

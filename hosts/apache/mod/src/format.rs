@@ -38,7 +38,6 @@ impl Passed {
 
 macro_rules! variadic {
     ($($name:ident = $act:expr;)*) => { $(
-        #[expect(clippy::too_many_arguments, reason = "all that a variadic call can pass")]
         pub(crate) extern "C" fn $name(
             a: u64, b: u64, c: u64, d: u64, e: u64, f: u64,
             x0: f64, x1: f64, x2: f64, x3: f64, x4: f64, x5: f64, x6: f64, x7: f64,

@@ -222,6 +222,7 @@ impl Frame {
         // SAFETY: as above; modules may write nothing of filters but their `ctx`.
         let along = |first: u64| {
             let next =
+                // SAFETY: as above.
                 |f: &u64| Some(unsafe { read(f + layout::F_NEXT) }).filter(|next| *next != 0);
             let first = Some(first).filter(|first| *first != 0);
             std::iter::successors(first, next).take(256)

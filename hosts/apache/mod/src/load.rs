@@ -9,7 +9,7 @@ use crate::own;
 use crate::walled::{Answer, Walled, lock};
 use mullion_symbols::Symbols;
 use mullion_word_policy::File;
-use mullion_word_runtime::{Host, Module};
+use mullion_word_runtime::{ErrorValue, Host, Module};
 use mullion_word_verifier::verify;
 use std::path::Path;
 use std::sync::Mutex;
@@ -137,7 +137,13 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
 fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static Walled> {
     let text = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let file = File::parse(policy).map_err(|error| text(&error))?;
+    // What a call answers that was ended, if it is not known which call it was: an error to the core in most places.
+    let ended = ErrorValue {
+        integer: 500,
+        float: 0.0,
+    };
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
+    let lowered = lowered.error(ended);
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
     let module = Module::new(name, &verified).map_err(|error| text(&error))?;
     let domain = host
@@ -197,8 +203,8 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
 /// A word of a structure that the module has.
 fn word(walled: &Walled, at: u64) -> Answer<u64> {
     use mullion_word_table::Access;
-    // SAFETY: the module may read it, so there is memory; none of its code runs.
     match walled.domain.view().allows(at, 8, Access::READ) {
+        // SAFETY: the module may read it, so there is memory; none of its code runs.
         true => Ok(unsafe { read(at) }),
         false => Err(format!("{}: {at:#x} is not the module's", walled.name)),
     }

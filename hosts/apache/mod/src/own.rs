@@ -216,8 +216,8 @@ pub(crate) extern "C" fn ap_make_dirstr_prefix(to: u64, path: u64, count: u64) -
 pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(last, 8)?;
-        // SAFETY: the module may write, and so read, there.
         let at = match text {
+            // SAFETY: the module may write, and so read, there.
             0 => unsafe { read(last) },
             text => text,
         };
@@ -234,7 +234,7 @@ pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u6
 fn encode(to: u64, from: u64, bytes: u64, name: &str) -> u64 {
     mediate(|frame| {
         let bytes = bytes as u32 as u64;
-        frame.walled.must_write(to, (bytes + 2) / 3 * 4 + 1)?;
+        frame.walled.must_write(to, bytes.div_ceil(3) * 4 + 1)?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };

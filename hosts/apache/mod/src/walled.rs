@@ -365,10 +365,25 @@ impl Walled {
         *lock(&self.kept) = self.data.iter().map(copy).collect();
     }
 
-    /// After a fault: its data as it was when the server began to serve. What it has in pools it keeps.
+    /// After a fault: its data as it was when the server began to serve. What it has in pools it keeps. Waits a while for
+    /// calls of other threads: those end when they next leave the module.
     pub(crate) fn revive(&self) -> bool {
+        const ROUNDS: u32 = 100;
         let kept = lock(&self.kept);
-        if kept.is_empty() || self.domain.restart().is_err() {
+        // Another thread may have done it meanwhile. A restart of a domain that runs would end its calls.
+        if !self.domain.is_ended() {
+            return true;
+        }
+        if kept.is_empty() {
+            return false;
+        }
+        let is_fresh = (0..ROUNDS).any(|round| {
+            if round > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            self.domain.restart().is_ok()
+        });
+        if !is_fresh {
             return false;
         }
         for ((at, _), bytes) in self.data.iter().zip(kept.iter()) {

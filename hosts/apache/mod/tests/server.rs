@@ -18,6 +18,8 @@ use std::process::{Command, ExitCode};
 const SERVER: &str = "/usr/sbin/apache2";
 const MODULES: &str = "/usr/lib/apache2/modules";
 
+type Test = fn(&Place);
+
 fn main() -> ExitCode {
     if let Some(done) = tool() {
         return done;
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, fn(&Place)); 6] = [
+    let tests: [(&str, Test); 6] = [
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("children", several_children_and_restarts),
@@ -216,7 +218,12 @@ fn several_children_and_restarts(place: &Place) {
             std::thread::spawn(move || {
                 for _ in 0..40 {
                     let answer = running::get(port, "/page.html", &[]);
-                    assert_eq!(answer.header("cache-control"), Some("max-age=3600"));
+                    let header = answer.header("cache-control");
+                    // A request that is in the module itself when another thread stops it gets 500, too.
+                    assert!(
+                        header == Some("max-age=3600") || answer.status == 500,
+                        "{answer:?}"
+                    );
                 }
             })
         })
