@@ -30,7 +30,7 @@ pub struct Described {
 }
 
 #[derive(Clone, Debug)]
-enum HeaderType {
+enum Type {
     Void,
     /// As policies call it.
     Character(&'static str),
@@ -41,20 +41,20 @@ enum HeaderType {
     Struct(String),
     Function,
     /// What it points to, and whether that is constant.
-    Pointer(Box<HeaderType>, bool),
+    Pointer(Box<Type>, bool),
 }
 
 #[derive(Default)]
 struct Reader {
-    typedefs: HashMap<String, HeaderType>,
+    typedefs: HashMap<String, Type>,
     /// Structures with members, by their names in C: whether all members are constant.
     complete: HashMap<String, bool>,
-    functions: BTreeMap<String, BoundFunction>,
+    functions: BTreeMap<String, Function>,
 }
 
-struct BoundFunction {
-    result: HeaderType,
-    parameters: Vec<(String, HeaderType)>,
+struct Function {
+    result: Type,
+    parameters: Vec<(String, Type)>,
     is_variadic: bool,
 }
 
@@ -95,7 +95,7 @@ pub fn describe(
     })?;
     let named = |name: &str| {
         let function = reader.functions.get(name);
-        function.map(BoundFunction::names).unwrap_or_default()
+        function.map(Function::names).unwrap_or_default()
     };
     let annotated = File::parse_with(annotations.unwrap_or_default(), &named)?;
     if let Some(name) = annotated
@@ -230,7 +230,7 @@ impl Reader {
         }
     }
 
-    fn function(&mut self, result: HeaderType, function: &FunctionDeclarator) -> BoundFunction {
+    fn function(&mut self, result: Type, function: &FunctionDeclarator) -> Function {
         let mut parameters = Vec::new();
         for (number, parameter) in function.parameters.iter().enumerate() {
             let (types, is_constant) = split(&parameter.node.specifiers);
@@ -243,11 +243,11 @@ impl Reader {
                     self.declared(base, is_constant, &declarator.node),
                 ),
             };
-            if !matches!(kind, HeaderType::Void) {
+            if !matches!(kind, Type::Void) {
                 parameters.push((name, kind));
             }
         }
-        BoundFunction {
+        Function {
             result,
             parameters,
             is_variadic: function.ellipsis == Ellipsis::Some,
@@ -255,18 +255,18 @@ impl Reader {
     }
 
     /// The type of specifiers; `alias` is a name of it, if it has no other.
-    fn base(&mut self, specifiers: &[&TypeSpecifier], alias: Option<&str>) -> HeaderType {
-        let mut found = HeaderType::Number(integer(specifiers));
+    fn base(&mut self, specifiers: &[&TypeSpecifier], alias: Option<&str>) -> Type {
+        let mut found = Type::Number(integer(specifiers));
         for specifier in specifiers {
             found = match specifier {
-                TypeSpecifier::Void => HeaderType::Void,
-                TypeSpecifier::Char => HeaderType::Character(character(specifiers)),
-                TypeSpecifier::Float | TypeSpecifier::Double => HeaderType::Float,
+                TypeSpecifier::Void => Type::Void,
+                TypeSpecifier::Char => Type::Character(character(specifiers)),
+                TypeSpecifier::Float | TypeSpecifier::Double => Type::Float,
                 TypeSpecifier::Struct(kind) => self.structure(&kind.node, alias),
                 TypeSpecifier::TypedefName(name) => {
                     let known = self.typedefs.get(&name.node.name);
                     // What is not known is nobody's to describe.
-                    known.cloned().unwrap_or(HeaderType::Void)
+                    known.cloned().unwrap_or(Type::Void)
                 }
                 _ => continue,
             };
@@ -274,7 +274,7 @@ impl Reader {
         found
     }
 
-    fn structure(&mut self, kind: &StructType, alias: Option<&str>) -> HeaderType {
+    fn structure(&mut self, kind: &StructType, alias: Option<&str>) -> Type {
         let word = match kind.kind.node {
             StructKind::Struct => "struct",
             StructKind::Union => "union",
@@ -284,7 +284,7 @@ impl Reader {
             .as_ref()
             .map(|tag| format!("{word} {}", tag.node.name));
         let Some(name) = tag.or(alias.map(str::to_owned)) else {
-            return HeaderType::Void;
+            return Type::Void;
         };
         if let Some(members) = &kind.declarations {
             let is_constant = members.iter().all(|member| match &member.node {
@@ -296,22 +296,15 @@ impl Reader {
             });
             self.complete.insert(name.clone(), is_constant);
         }
-        HeaderType::Struct(name)
+        Type::Struct(name)
     }
 
-    fn declared(
-        &mut self,
-        base: HeaderType,
-        is_constant: bool,
-        declarator: &Declarator,
-    ) -> HeaderType {
+    fn declared(&mut self, base: Type, is_constant: bool, declarator: &Declarator) -> Type {
         let is_function = function_of(declarator).is_some();
         match (&declarator.kind.node, is_function) {
-            (_, true) => HeaderType::Function,
+            (_, true) => Type::Function,
             // A pointer to an array.
-            (DeclaratorKind::Declarator(_), false) => {
-                HeaderType::Pointer(Box::new(HeaderType::Void), false)
-            }
+            (DeclaratorKind::Declarator(_), false) => Type::Pointer(Box::new(Type::Void), false),
             (_, false) => pointers(base, is_constant, declarator),
         }
     }
@@ -327,8 +320,8 @@ impl Reader {
             .flat_map(|function| &function.parameters);
         let names: BTreeSet<&String> = all
             .filter_map(|(_, kind)| match kind {
-                HeaderType::Pointer(to, _) => match &**to {
-                    HeaderType::Struct(name) => self.complete.contains_key(name).then_some(name),
+                Type::Pointer(to, _) => match &**to {
+                    Type::Struct(name) => self.complete.contains_key(name).then_some(name),
                     _ => None,
                 },
                 _ => None,
@@ -366,33 +359,28 @@ impl Reader {
     fn usual(
         &self,
         name: &str,
-        function: &BoundFunction,
+        function: &Function,
         sizes: &HashMap<String, u64>,
     ) -> Result<Call, String> {
         if function.is_variadic {
             return Err("it takes a variable number of arguments".to_owned());
         }
-        if matches!(
-            function.result,
-            HeaderType::Pointer(..) | HeaderType::Function
-        ) {
+        if matches!(function.result, Type::Pointer(..) | Type::Function) {
             return Err("nobody says what its result points to".to_owned());
         }
         let mut effects = Vec::new();
         let integers = function
             .parameters
             .iter()
-            .filter(|(_, kind)| !matches!(kind, HeaderType::Float));
+            .filter(|(_, kind)| !matches!(kind, Type::Float));
         for (number, (parameter, kind)) in integers.enumerate() {
             let effect = match kind {
-                HeaderType::Number(_) | HeaderType::Character(_) => continue,
-                HeaderType::Function => Some(format!("callback({parameter})")),
-                HeaderType::Pointer(to, is_constant) => match &**to {
-                    HeaderType::Character(_) if *is_constant => {
-                        Some(format!("string({parameter})"))
-                    }
-                    HeaderType::Function => Some(format!("callback({parameter})")),
-                    HeaderType::Struct(tag) => sizes.get(tag).map(|bytes| {
+                Type::Number(_) | Type::Character(_) => continue,
+                Type::Function => Some(format!("callback({parameter})")),
+                Type::Pointer(to, is_constant) => match &**to {
+                    Type::Character(_) if *is_constant => Some(format!("string({parameter})")),
+                    Type::Function => Some(format!("callback({parameter})")),
+                    Type::Struct(tag) => sizes.get(tag).map(|bytes| {
                         let is_read = *is_constant || self.complete.get(tag) == Some(&true);
                         let word = if is_read { "in" } else { "inout" };
                         format!("{word}({parameter}, {bytes})")
@@ -420,16 +408,16 @@ impl Reader {
     }
 }
 
-impl BoundFunction {
+impl Function {
     /// Names of the parameters that effects can be of: floating-point numbers come in registers of their own.
     fn names(&self) -> Vec<String> {
         let integers = self
             .parameters
             .iter()
-            .filter(|(_, kind)| !matches!(kind, HeaderType::Float));
-        let typed = |(name, kind): &(String, HeaderType)| match kind {
-            HeaderType::Number(Some(kind)) => format!("{kind} {name}"),
-            HeaderType::Character(kind) => format!("{kind} {name}"),
+            .filter(|(_, kind)| !matches!(kind, Type::Float));
+        let typed = |(name, kind): &(String, Type)| match kind {
+            Type::Number(Some(kind)) => format!("{kind} {name}"),
+            Type::Character(kind) => format!("{kind} {name}"),
             _ => name.clone(),
         };
         integers.map(typed).collect()
@@ -475,19 +463,19 @@ fn function_of(declarator: &Declarator) -> Option<&FunctionDeclarator> {
 }
 
 /// The stars of a declarator around a type.
-fn pointers(base: HeaderType, mut is_constant: bool, declarator: &Declarator) -> HeaderType {
+fn pointers(base: Type, mut is_constant: bool, declarator: &Declarator) -> Type {
     let mut kind = base;
     for part in &declarator.derived {
         match &part.node {
             DerivedDeclarator::Pointer(qualifiers) => {
-                kind = HeaderType::Pointer(Box::new(kind), is_constant);
+                kind = Type::Pointer(Box::new(kind), is_constant);
                 is_constant = qualifiers.iter().any(|qualifier| {
                     matches!(&qualifier.node, PointerQualifier::TypeQualifier(qualifier)
                         if qualifier.node == TypeQualifier::Const)
                 });
             }
             DerivedDeclarator::Array(_) => {
-                kind = HeaderType::Pointer(Box::new(kind), is_constant);
+                kind = Type::Pointer(Box::new(kind), is_constant);
                 is_constant = false;
             }
             _ => break,
