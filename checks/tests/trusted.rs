@@ -1,9 +1,10 @@
 //! The page of trusted lines is near the truth.
 
-use mullion_checks::tree::{files, root, top};
+use mullion_checks::tree::{crates, files, root, top};
 use mullion_checks::trusted::{BESIDE, counted};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn the_page_of_trusted_lines_is_near_the_truth() {
@@ -60,18 +61,41 @@ fn what_stands_beside_is_as_its_reason_says() {
                 assert!(!brings, "{} names the standard library", file.display());
             }
         }
-        let Some(built_from) = beside.built_from else {
+        let Some(allowed) = beside.built_from else {
             continue;
         };
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("text");
-        let manifest: toml::Table = manifest.parse().expect("cargo reads it too");
-        let kinds = ["dependencies", "build-dependencies"];
-        let tables = kinds
-            .iter()
-            .filter_map(|kind| manifest.get(*kind)?.as_table());
-        for name in tables.flat_map(|table| table.keys()) {
-            let may = built_from.contains(&name.as_str());
+        for name in built_from(&folder).1 {
+            let may = allowed.contains(&name.as_str());
             assert!(may, "{} is built from {name}, too", beside.folder);
+        }
+    }
+}
+
+/// The packages that a crate is built from.
+fn built_from(folder: &Path) -> (String, BTreeSet<String>) {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("text");
+    let manifest: toml::Table = manifest.parse().expect("cargo reads it too");
+    let name = manifest["package"]["name"].as_str().expect("a name");
+    let kinds = ["dependencies", "build-dependencies"];
+    let tables = kinds
+        .iter()
+        .filter_map(|kind| manifest.get(*kind)?.as_table());
+    let uses = tables.flat_map(|table| table.keys().cloned()).collect();
+    (name.to_owned(), uses)
+}
+
+#[test]
+fn no_trusted_crate_reads_debug_information() {
+    let all: BTreeMap<_, _> = crates().iter().map(|folder| built_from(folder)).collect();
+    for (trusted, _) in counted() {
+        let (name, _) = built_from(&root().join(trusted.folder));
+        let (mut seen, mut pending) = (BTreeSet::new(), vec![name]);
+        while let Some(next) = pending.pop() {
+            let reads = ["mullion-symbols", "gimli", "addr2line"].contains(&next.as_str());
+            assert!(!reads, "{} is built from {next}", trusted.folder);
+            if seen.insert(next.clone()) {
+                pending.extend(all.get(&next).into_iter().flatten().cloned());
+            }
         }
     }
 }

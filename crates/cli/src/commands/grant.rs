@@ -4,6 +4,7 @@ use super::admission::configured_policy;
 use super::keys::{KeyringArgs, add_credentials, pair};
 use crate::output::{outln, print, sayln};
 use anyhow::{Context as _, bail};
+use mullion_trust::bounds::upper_bounds;
 use mullion_trust::grant::Grant;
 use mullion_trust::keynote::{Attributes, Principal, Query, Work};
 use mullion_trust::policy::{COMPILE, LOAD};
@@ -186,7 +187,7 @@ impl Args {
             for licensee in assertion.licensees() {
                 outln!("  to {}", names.of(licensee))?;
             }
-            for bound in assertion.upper_bounds() {
+            for bound in upper_bounds(assertion) {
                 outln!("  {} at most {}", bound.name, bound.at_most)?;
             }
             match store.verify(id) {

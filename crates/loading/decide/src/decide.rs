@@ -19,9 +19,7 @@
 
 use crate::clock;
 use crate::key::PublicKey;
-use crate::keynote::{
-    Answer, Attributes, Cost, Exhausted, Outcome, Principal, Query, QueryError, Store, Work,
-};
+use crate::keynote::{Answer, Attributes, Exhausted, Principal, Query, QueryError, Store, Work};
 use crate::limits::{Limit, Limits};
 use crate::module_type::{Mechanism, ModuleType, Protection, Verification};
 use crate::names::Names;
@@ -562,22 +560,15 @@ impl Asker<'_> {
         most: i32,
         work: &mut Work,
     ) -> Result<Vec<i32>, Exhausted> {
+        let named = self
+            .words
+            .amounts(self.store, answer, limit.attribute(), work)?;
         let mut amounts = vec![most];
-        for (id, outcome) in &answer.considered {
-            if matches!(outcome, Outcome::Supports(_)) {
-                let assertion = self.store.assertion(*id);
-                work.pay(Cost::Copied, assertion.source().len())?;
-                let bounds = assertion.upper_bounds();
-                let bounds = bounds
-                    .into_iter()
-                    .filter(|bound| bound.name == limit.attribute());
-                amounts.extend(
-                    bounds
-                        .map(|bound| bound.at_most)
-                        .filter(|amount| (0..most).contains(amount)),
-                );
-            }
-        }
+        amounts.extend(
+            named
+                .into_iter()
+                .filter(|amount| (0..most).contains(amount)),
+        );
         amounts.sort_unstable_by(|left, right| right.cmp(left));
         amounts.dedup();
         amounts.truncate(AMOUNTS);

@@ -14,7 +14,6 @@
 pub mod challenge;
 pub mod clock;
 pub mod compile;
-pub mod credentials;
 pub mod decide;
 mod document;
 pub mod dsse;
@@ -23,7 +22,6 @@ pub mod event;
 pub mod key;
 pub mod keynote;
 pub mod limits;
-pub mod log;
 pub mod module_type;
 pub mod names;
 pub mod policy;

@@ -33,7 +33,9 @@ impl Sha256Digest {
         Sha256Digest(Sha256::digest(bytes).into())
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+    /// A digest that was computed elsewhere.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Sha256Digest(bytes)
     }
 

@@ -4,7 +4,7 @@
 //! gives texts. It has no reference through which it could change anything but what is left of the request's budget.
 
 use crate::decide::Decision;
-use crate::keynote::{Answer, Principal, Query, Store, Work};
+use crate::keynote::{Answer, Exhausted, Principal, Query, Store, Work};
 use crate::module_type::ModuleType;
 use crate::names::Names;
 
@@ -33,8 +33,21 @@ pub struct Grounds<'a> {
     pub compiler: &'a Answer,
 }
 
-/// Puts answers into words.
+/// Puts answers into words, and says what is worth asking.
 pub trait Words {
+    /// The amounts that the assertions which hold name for an attribute: worth asking for. Each is asked, and decided as
+    /// any other.
+    ///
+    /// # Errors
+    /// The budget does not suffice.
+    fn amounts(
+        &self,
+        store: &Store,
+        answer: &Answer,
+        attribute: &str,
+        work: &mut Work,
+    ) -> Result<Vec<i32>, Exhausted>;
+
     /// The chain of an answer, one line for each assertion, from the policy down.
     fn chain(&self, store: &Store, answer: &Answer, names: &Names) -> Vec<String>;
 

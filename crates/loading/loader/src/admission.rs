@@ -17,14 +17,14 @@ use crate::admitted::{Admitted, Code};
 use mullion_decide::challenge::Proven;
 use mullion_decide::event::refused;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
-use mullion_decide::log::{Log, LogError};
 use mullion_decide::module_type::{Mechanism, Protection};
 use mullion_decide::names::Names;
 use mullion_decide::{
-    Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest,
-    credentials, decide,
+    Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest, decide,
 };
+use mullion_trust::credentials;
 use mullion_trust::explain::InWords;
+use mullion_trust::log::{Log, LogError};
 use mullion_verifier::{Image, Rejected, structure, verify};
 use serde_json::Value;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Answers in words: who, what, by whose leave, why not.
 
-use crate::keynote::{Answer, AssertionId, Outcome, Principal, Query, Store, Work};
+use crate::bounds;
+use crate::keynote::{Answer, AssertionId, Exhausted, Outcome, Principal, Query, Store, Work};
 use crate::text::shortened;
 use crate::why::why;
 use mullion_decide::words::{Grounds, Words};
@@ -15,6 +16,16 @@ pub use mullion_decide::words::Obstacles;
 pub struct InWords;
 
 impl Words for InWords {
+    fn amounts(
+        &self,
+        store: &Store,
+        answer: &Answer,
+        attribute: &str,
+        work: &mut Work,
+    ) -> Result<Vec<i32>, Exhausted> {
+        bounds::amounts(store, answer, attribute, work)
+    }
+
     fn chain(&self, store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
         chain(store, answer, names)
     }

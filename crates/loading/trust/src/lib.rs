@@ -6,9 +6,12 @@
 //! judges anew, and says in words what was decided ([`explain`]).
 #![forbid(unsafe_code)]
 
+pub mod bounds;
+pub mod credentials;
 pub mod explain;
 pub mod grant;
 pub mod keyring;
+pub mod log;
 mod why;
 
 pub use why::why;
@@ -17,8 +20,7 @@ pub use mullion_decide::{
     DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, SecretKey, Sha256Digest,
 };
 pub use mullion_decide::{
-    challenge, clock, credentials, dsse, elastic, event, key, keynote, limits, log, module_type,
-    policy, record, text,
+    challenge, clock, dsse, elastic, event, key, keynote, limits, module_type, policy, record, text,
 };
 
 /// The loader's question.

@@ -1,9 +1,9 @@
 //! The log of decisions.
 
 use crate::call::{Call, Reply};
-use crate::domain::DomainId;
-use crate::error::Error;
 use alloc::collections::VecDeque;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::DomainId;
 
 /// One decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! Many changes as one: all of them, or none.
 
 use crate::call::{Change, Reply};
-use crate::domain::DomainId;
-use crate::error::{BatchError, Error};
 use crate::holdings::HoldingId;
 use crate::mechanism::Mechanism;
 use crate::policy::JoinPolicy;
-use crate::range::Range;
-use crate::region::Subject;
 use crate::set::WordSet;
 use crate::state::{Told, carry_out};
 use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
+use mullion_refusal::error::{BatchError, Error};
+use mullion_terms::domain::DomainId;
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// What words had before the batch. The holdings are kept, so they stay as they were.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! The calls as data, for the audit log and for programs that make them up.
 
-use crate::domain::{DomainId, GroupId};
-use crate::permission::{Level, Permission};
-use crate::range::Range;
-use crate::region::Subject;
+use mullion_terms::domain::{DomainId, GroupId};
+use mullion_terms::permission::{Level, Permission};
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// A call to the supervisor. The methods of [`Supervisor`](crate::supervisor::Supervisor) have the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub enum Call {
     /// Mondrix, section 3.3: recorded in the audit log; made by
     /// [`Supervisor::stack_grant`](crate::supervisor::Supervisor::stack_grant), which has the thread.
     StackGrant {
-        thread: crate::domain::ThreadId,
+        thread: mullion_terms::domain::ThreadId,
         range: Range,
         writable: bool,
     },

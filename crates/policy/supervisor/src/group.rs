@@ -1,19 +1,19 @@
 //! Groups, their members, and what a domain has through them (Mondrix, section 3.6).
 
 use crate::call::Reply;
-use crate::domain::{DomainId, GroupId};
-use crate::error::Error;
 use crate::living::Domain;
 use crate::mechanism::Mechanism;
-use crate::permission::Permission;
 use crate::policy::{JoinPolicy, JoinRequest};
-use crate::range::Range;
 use crate::region::Grant;
 use crate::set::WordSet;
 use crate::state::{Group, Told, carry_out};
 use crate::supervisor::Supervisor;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::{DomainId, GroupId};
+use mullion_terms::permission::Permission;
+use mullion_terms::range::Range;
 
 impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     pub(crate) fn decide_group_create(&mut self, caller: DomainId) -> Result<Reply, Error> {

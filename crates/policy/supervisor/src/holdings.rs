@@ -1,11 +1,12 @@
 //! Holdings, each kept once and known by a number.
 
-use crate::domain::DomainId;
-use crate::permission::{Level, Permission};
+use crate::region::Grant;
 use crate::region::Holding;
-use crate::region::{Grant, Subject};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use mullion_terms::domain::DomainId;
+use mullion_terms::permission::{Level, Permission};
+use mullion_terms::subject::Subject;
 
 /// The number of a holding, for as long as a region has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

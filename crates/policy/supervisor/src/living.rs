@@ -1,10 +1,10 @@
 //! The living domains, by number.
 
-use crate::domain::{DomainId, GroupId};
 use crate::set::WordSet;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use mullion_terms::domain::{DomainId, GroupId};
 
 /// A living domain.
 #[derive(Clone, Debug, Default)]

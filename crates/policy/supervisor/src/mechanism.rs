@@ -1,13 +1,14 @@
 //! What enforces the supervisor's decisions.
 
-use crate::domain::{DomainId, ThreadId};
 use crate::holdings::HoldingNumber;
-use crate::permission::Permission;
-use crate::range::Range;
-use crate::region::{Holding, Subject};
+use crate::region::Holding;
 use crate::state::State;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use mullion_terms::domain::{DomainId, ThreadId};
+use mullion_terms::permission::Permission;
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// The bottom half: writes the permissions that the supervisor has decided on (Mondrix, section 3).
 ///
@@ -33,7 +34,7 @@ pub trait Mechanism {
 
     /// Asked before a call changes anything: whether there is room for `words` that change, in `pieces` pieces, each
     /// of which may get a holding that is new. `taking` says that the call can only take something away. After
-    /// `false` the call is refused as [`Error::NoRoom`](crate::error::Error::NoRoom), and nothing changes. Not asked
+    /// `false` the call is refused as [`Error::NoRoom`](mullion_refusal::error::Error::NoRoom), and nothing changes. Not asked
     /// before a domain's end and a change of a group's members.
     fn room(&mut self, words: u64, pieces: u64, taking: bool) -> bool {
         let _ = (words, pieces, taking);
@@ -41,14 +42,14 @@ pub trait Mechanism {
     }
 
     /// Whether permissions on all of `range` can be enforced. After `false` the call is refused as
-    /// [`Error::NotEnforced`](crate::error::Error::NotEnforced).
+    /// [`Error::NotEnforced`](mullion_refusal::error::Error::NotEnforced).
     fn enforces(&self, range: Range) -> bool {
         let _ = range;
         true
     }
 
     /// Asked before a domain is made: whether there is room for one more. After `false` the call is refused as
-    /// [`Error::NoRoom`](crate::error::Error::NoRoom).
+    /// [`Error::NoRoom`](mullion_refusal::error::Error::NoRoom).
     fn room_for_domain(&mut self) -> bool {
         true
     }

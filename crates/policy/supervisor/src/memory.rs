@@ -1,18 +1,19 @@
 //! The rules of Table 1 and of `chown`: first every word is judged, then everything changes.
 
 use crate::call::Reply;
-use crate::domain::{DomainId, GroupId};
-use crate::error::{Error, Rule};
 use crate::few::Few;
 use crate::living::Domain;
 use crate::mechanism::Mechanism;
-use crate::permission::{Level, Permission};
 use crate::policy::JoinPolicy;
-use crate::range::Range;
+use crate::region::Grant;
 use crate::region::Holding;
-use crate::region::{Grant, Subject};
 use crate::state::{Told, carry_out, carry_out_all};
 use crate::supervisor::Supervisor;
+use mullion_refusal::error::{Error, Rule};
+use mullion_terms::domain::{DomainId, GroupId};
+use mullion_terms::permission::{Level, Permission};
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// What to set, piece by piece, once all pieces are allowed.
 pub(crate) type Plan = Few<(Range, Grant)>;

@@ -1,6 +1,6 @@
 //! Who may join a group: the one decision that the paper leaves to the system's designer (section 3.6).
 
-use crate::domain::{DomainId, GroupId};
+use mullion_terms::domain::{DomainId, GroupId};
 
 /// A domain that wants to be in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,21 +1,22 @@
 //! Grants that come and go: the same words to the same domain, again and again (Mondrix, section 4.7).
 
 use crate::call::{Call, Reply};
-use crate::domain::DomainId;
-use crate::error::Error;
 use crate::few::Few;
 use crate::holdings::HoldingId;
 use crate::living::Domain;
 use crate::mechanism::Mechanism;
-use crate::permission::{Level, Permission};
 use crate::policy::JoinPolicy;
-use crate::range::Range;
-use crate::region::{Grant, Subject};
+use crate::region::Grant;
 use crate::region::{Holding, Moved};
 use crate::sorted::Place;
 use crate::state::{Told, carry_out};
 use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::DomainId;
+use mullion_terms::permission::{Level, Permission};
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// A grant that was prepared by [`Supervisor::prepare`]. It has no power of its own: each switch is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +107,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// as the plain call does it.
     pub fn prepare(
         &mut self,
-        stack: &impl crate::domain::CallStack,
+        stack: &impl mullion_terms::domain::CallStack,
         target: DomainId,
         range: Range,
         permission: Permission,
@@ -137,7 +138,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// caller.
     pub fn grant_prepared(
         &mut self,
-        stack: &impl crate::domain::CallStack,
+        stack: &impl mullion_terms::domain::CallStack,
         prepared: PreparedGrant,
     ) -> Result<(), Error> {
         self.switch(stack.current(), prepared, true)
@@ -147,7 +148,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
     /// the present caller.
     pub fn revoke_prepared(
         &mut self,
-        stack: &impl crate::domain::CallStack,
+        stack: &impl mullion_terms::domain::CallStack,
         prepared: PreparedGrant,
     ) -> Result<(), Error> {
         self.switch(stack.current(), prepared, false)

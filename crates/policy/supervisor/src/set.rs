@@ -1,8 +1,8 @@
 //! Sets of words as disjoint, never touching ranges.
 
-use crate::range::Range;
 use crate::sorted::Sorted;
 use alloc::vec::Vec;
+use mullion_terms::range::Range;
 
 /// A set of words. Neighbouring ranges are always one, so equal sets have equal ranges.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,13 @@
 //! The whole state as plain data: to compare, to store, to paint.
 
-use crate::domain::{DomainId, GroupId};
 use crate::mechanism::Mechanism;
-use crate::permission::Order;
 use crate::policy::JoinPolicy;
-use crate::range::Range;
 use crate::region::Holding;
 use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
+use mullion_terms::domain::{DomainId, GroupId};
+use mullion_terms::permission::Order;
+use mullion_terms::range::Range;
 
 /// Everything that the supervisor knows. Two supervisors with equal snapshots answer every call alike, if
 /// their policies do.

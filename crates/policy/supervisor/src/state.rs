@@ -1,19 +1,20 @@
 //! What the supervisor knows: regions, the tree of domains, groups, and the indexes that make the cost of
 //! a call follow the holders of what it touches.
 
-use crate::domain::{DomainId, GroupId};
-use crate::error::Error;
 use crate::few::Few;
 use crate::living::{Domain, Domains};
 use crate::mechanism::{Holders, Mechanism};
-use crate::permission::Permission;
 use crate::prepared::Prepared;
-use crate::range::Range;
-use crate::region::{Grant, Subject};
+use crate::region::Grant;
 use crate::region::{Holding, Moved, Moves, Regions};
 use crate::set::WordSet;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::{DomainId, GroupId};
+use mullion_terms::permission::Permission;
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// A living group.
 #[derive(Clone, Debug)]

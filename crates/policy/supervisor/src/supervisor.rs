@@ -2,21 +2,22 @@
 
 use crate::audit::AuditLog;
 use crate::call::{Call, Change, Reply};
-use crate::domain::{CallStack, DomainId, GroupId};
-use crate::error::Error;
 use crate::mechanism::{Holders, Mechanism};
-use crate::permission::{Level, Order, Permission};
 use crate::policy::{Family, JoinPolicy};
-use crate::range::Range;
-use crate::region::{Grant, Holding, Subject};
+use crate::region::{Grant, Holding};
 use crate::set::WordSet;
 use crate::state::State;
 use alloc::vec::Vec;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::{CallStack, DomainId, GroupId};
+use mullion_terms::permission::{Level, Order, Permission};
+use mullion_terms::range::Range;
+use mullion_terms::subject::Subject;
 
 /// The only holder of truth on domains, ownership, permissions and groups.
 ///
 /// Every call takes the caller from a [`CallStack`], judges each word of the range by the row of
-/// [`TABLE_1`](crate::table::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
+/// [`TABLE_1`](mullion_refusal::table::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
 ///
 /// What a domain has on a word that it does not own is the stronger of what it was granted itself and what
 /// its groups were granted; of equals its own, then the group with the lowest number. What an owner has is

@@ -2,15 +2,15 @@
 //! sections 2.2, 2.3 and 3.3).
 
 use crate::call::{Call, Reply};
-use crate::domain::{CallStack, DomainId, ThreadId};
-use crate::error::Error;
 use crate::mechanism::{Mechanism, StackRegisters};
-use crate::permission::Permission;
 use crate::policy::JoinPolicy;
-use crate::range::{Range, WORD_BYTES};
 use crate::set::WordSet;
 use crate::supervisor::Supervisor;
 use alloc::vec::Vec;
+use mullion_refusal::error::Error;
+use mullion_terms::domain::{CallStack, DomainId, ThreadId};
+use mullion_terms::permission::Permission;
+use mullion_terms::range::{Range, WORD_BYTES};
 
 /// What a cross-domain call leaves behind for its return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

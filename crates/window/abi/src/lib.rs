@@ -125,3 +125,16 @@ impl Protection {
         }
     }
 }
+
+/// What may be done with a page. There is no way to say "write and execute".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Read.
+    Read,
+    /// Read and write.
+    ReadWrite,
+    /// Read and execute.
+    ReadExecute,
+}

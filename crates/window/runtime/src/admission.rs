@@ -1,12 +1,12 @@
 //! Who may enter a domain that is not open: what each state of its life (`life`) means to
 //! the host, to another domain, and to a thread that is inside already.
 
-use crate::error::Error;
 use crate::inner::Inner;
 use crate::life::{self, State};
 use crate::news;
 use crate::number::DomainNumber;
 use crate::tcb::{self, Tcb};
+use mullion_report::error::Error;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 

@@ -11,7 +11,7 @@
 //! never keeps what was in force before. At a thread's end it switches its own
 //! stack off, and leaves any other in force.
 
-use crate::error::Error;
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::ptr;
 

@@ -2,9 +2,9 @@
 
 use crate::alternate::{AlternateStack, Retired};
 use crate::control_stack::{self, ALTERNATE};
-use crate::error::Error;
 use crate::tcb::{self, Tcb};
 use crate::{deadline, runtime, signals, thread_end};
+use mullion_report::error::Error;
 use std::ptr::{self, NonNull};
 
 thread_local! {

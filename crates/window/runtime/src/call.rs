@@ -1,7 +1,7 @@
 //! What a call takes and gives.
 
-use crate::error::Error;
-use crate::fault::RawFault;
+use mullion_report::error::Error;
+use mullion_report::fault::RawFault;
 use std::ptr;
 use std::sync::Arc;
 

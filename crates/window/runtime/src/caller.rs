@@ -1,11 +1,11 @@
 //! What a host function sees of the domain that has called it.
 
 use crate::call::{Arguments, CallError, Entry, Returned};
-use crate::error::Error;
 use crate::host_function::{End, GateCall};
 use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
 use crate::number::DomainNumber;
+use mullion_report::error::Error;
 
 impl GateCall<'_> {
     /// The integer and pointer arguments, in order. Nothing about them is checked.

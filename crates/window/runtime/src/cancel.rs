@@ -22,10 +22,10 @@
 use crate::attach::current_or_new;
 use crate::call::{CallError, NotReturned, Returned};
 use crate::deadline::{self, Outer};
-use crate::error::Error;
 use crate::granted::Granted;
 use crate::tcb::Tcb;
 use crate::watchdog::{self, Asked};
+use mullion_report::error::Error;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};

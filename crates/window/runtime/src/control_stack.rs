@@ -19,10 +19,10 @@
 //! Each thread that enters a domain gets one such region and keeps it until it
 //! ends; then the region waits for the next thread.
 
-use crate::access::Access;
-use crate::error::Error;
+use crate::access::{Access, protection};
 use crate::records::{self, Decided};
 use mullion_abi::CONTROL_REGION;
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -161,10 +161,10 @@ fn open(decided: &Decided<'_>, part: Range<u64>) -> Result<(), Error> {
     if !decided.allows(&part, Access::ReadWrite) {
         return Err(Error::Undecided { start, end });
     }
-    let protection = Access::ReadWrite.protection();
+    let writable = protection(Access::ReadWrite);
     let address = ptr::with_exposed_provenance_mut(start as usize);
     // SAFETY: the caller has just reserved it, and nobody knows of it.
-    match unsafe { libc::mprotect(address, (end - start) as usize, protection) } {
+    match unsafe { libc::mprotect(address, (end - start) as usize, writable) } {
         0 => Ok(()),
         _ => Err(Error::last(RESERVING)),
     }

@@ -2,7 +2,6 @@
 
 use crate::call::{Arguments, AroundThreadEnd, CallError, Entry, Returned};
 use crate::cancel::{self, Canceller};
-use crate::error::Error;
 use crate::host_function::HostFunction;
 use crate::image::ImageLayout;
 use crate::import::{Link, LinkOptions, Linked};
@@ -13,6 +12,7 @@ use crate::memory::{Claimed, Memory};
 use crate::meter::Meter;
 use crate::number::DomainNumber;
 use crate::{news, runtime, signals, steps};
+use mullion_report::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,7 +2,6 @@
 
 use crate::assembly;
 use crate::control_stack::CONTROL_LOW;
-use crate::fault::{Attempt, Cause, RawFault, Registers};
 use crate::fault_record::Record;
 use crate::inner::Inner;
 use crate::memory::Claimed;
@@ -11,6 +10,7 @@ use crate::{reserve, steps};
 use mullion_abi::{
     GATE_BASE, GATE_SLOT_SIZE, GATE_SLOTS, GUARD_SIZE, TRAP_ACCESS, TRAP_LABEL, TRAP_STEPS,
 };
+use mullion_report::fault::{Attempt, Cause, RawFault, Registers};
 
 /// Places in this order.
 const RAX: usize = 0;

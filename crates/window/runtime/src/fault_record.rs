@@ -1,9 +1,9 @@
 //! What a signal handler takes down of a fault.
 
 use crate::control_stack::RESERVE;
-use crate::fault::{INNERMOST, OUTERMOST};
 use crate::frame::RETURN_GATE_BELOW;
 use crate::granted::Granted;
+use mullion_report::fault::{INNERMOST, OUTERMOST};
 
 /// The general registers, as the kernel has them.
 pub(crate) type Saved = [libc::greg_t; 23];

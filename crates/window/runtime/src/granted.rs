@@ -1,7 +1,7 @@
 //! Why an invocation is stopped, as one word.
 
 use crate::clock::{Clock, nanoseconds};
-use crate::fault::Cause;
+use mullion_report::fault::Cause;
 use std::time::Duration;
 
 /// The limit that an invocation is stopped for: nanoseconds, and in the two highest bits

@@ -5,11 +5,11 @@ use crate::call::{Arguments, Entry, NotReturned, Returned};
 use crate::control_stack::MAX_CONTROL_STACK;
 use crate::deadline;
 use crate::enter::{Extra, Left};
-use crate::error::Error;
 use crate::inner::Inner;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
 use crate::tcb::{self, Tcb};
+use mullion_report::error::Error;
 use std::ptr;
 
 impl Inner {

@@ -1,7 +1,7 @@
 //! Functions of the host: what a domain's gate call reaches, and how one ends an invocation.
 
-use crate::fault::Cause;
 use crate::frame::GateFrame;
+use mullion_report::fault::Cause;
 use std::any::Any;
 use std::sync::Arc;
 

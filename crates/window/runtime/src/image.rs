@@ -22,7 +22,6 @@
 
 use crate::access::{Access, PAGE};
 use crate::assembly::uses;
-use crate::error::Error;
 use crate::gates;
 use crate::packed::Packed;
 use crate::records::{Decided, Vacant};
@@ -31,6 +30,7 @@ use crate::sealed;
 use crate::stacks::Mapped;
 use crate::window::Window;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, HEAP_END, IMAGE_BASE, LABEL};
+use mullion_report::error::Error;
 use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;

@@ -3,7 +3,6 @@
 use crate::account::Account;
 use crate::call::{AroundThreadEnd, Entry, NotReturned};
 use crate::clock::Clock;
-use crate::error::Error;
 use crate::host_function::{End, HostFunction};
 use crate::image::{ImageLayout, Parked};
 use crate::import::Import;
@@ -16,6 +15,7 @@ use crate::records::Record;
 use crate::stacks::Stacks;
 use crate::{news, steps};
 use mullion_abi::LABEL;
+use mullion_report::error::Error;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};

@@ -5,8 +5,6 @@ use crate::assembly::ended;
 use crate::call::{Arguments, CallError, Entry, NotReturned, Returned};
 use crate::clock::Clock;
 use crate::enter::{self, Extra, Left};
-use crate::error::Error;
-use crate::fault::Cause;
 use crate::granted::{Bound, Granted};
 use crate::host_function::Ending;
 use crate::inner::Inner;
@@ -15,6 +13,8 @@ use crate::meter::Tally;
 use crate::stacks::RED_ZONE;
 use crate::tcb::{GateLimit, Tcb};
 use crate::{deadline, signals};
+use mullion_report::error::Error;
+use mullion_report::fault::Cause;
 use std::panic::resume_unwind;
 use std::ptr;
 

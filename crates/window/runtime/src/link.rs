@@ -2,7 +2,6 @@
 
 use crate::admission;
 use crate::call::{MAX_ARGUMENTS, NotReturned, REGISTERS, Returned};
-use crate::error::Error;
 use crate::frame::GateFrame;
 use crate::host_function::Ending;
 use crate::import::Link;
@@ -10,6 +9,7 @@ use crate::inner::Inner;
 use crate::invoke::Request;
 use crate::memory::Claimed;
 use crate::tcb::Tcb;
+use mullion_report::error::Error;
 use std::sync::atomic::Ordering;
 
 impl Link<Inner> {

@@ -9,9 +9,7 @@
 
 use crate::access::{Access, PAGE};
 use crate::assembly;
-use crate::error::Error;
 use crate::image::ImageLayout;
-use crate::kinds::LimitKind;
 use crate::meter::Meter;
 use crate::object::{Object, SHARED_START};
 use crate::quiet::quietly_in_part;
@@ -19,6 +17,8 @@ use crate::records::{Decided, Record, Vacant, Wanted};
 use crate::regions::{Owner, Region, Regions};
 use crate::window::Window;
 use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
+use mullion_report::error::Error;
+use mullion_report::kinds::LimitKind;
 use std::fmt;
 use std::io;
 use std::ops::Range;

@@ -6,10 +6,10 @@
 //! figure that is read while calls run is one of some moment since the reading began.
 
 use crate::call::CallError;
-use crate::error::Error;
-use crate::fault::Cause;
-use crate::kinds::{FaultKind, LimitKind};
 use crate::limits::Limits;
+use mullion_report::error::Error;
+use mullion_report::fault::Cause;
+use mullion_report::kinds::{FaultKind, LimitKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

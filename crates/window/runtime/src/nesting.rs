@@ -19,10 +19,10 @@
 //! is none of the gate's, or the frame does not agree with the control stack.
 
 use crate::assembly;
-use crate::error::Error;
 use crate::frame::{GateFrame, HOST_BELOW, frame_address, set_frame};
 use crate::tcb::Tcb;
 use mullion_abi::CONTROL_REGION;
+use mullion_report::error::Error;
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, offset_of};
 use std::ops::Range;

@@ -1,10 +1,10 @@
 //! Objects: pages that several windows and the host have in common.
 
-use crate::access::Access;
-use crate::error::Error;
+use crate::access::{Access, protection};
 use crate::records::{self, Decided, Wanted};
 use crate::sealed;
 use mullion_abi::HEAP_END;
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
@@ -120,7 +120,7 @@ fn open(decided: &Decided<'_>, host: *mut libc::c_void, length: u64) -> Option<(
     let allowed = decided.allows(&(start..start + length), access);
     // SAFETY: a mapping that the caller has just made, to which there are no references.
     let opened =
-        allowed && unsafe { libc::mprotect(host, length as usize, access.protection()) } == 0;
+        allowed && unsafe { libc::mprotect(host, length as usize, protection(access)) } == 0;
     opened.then_some(())
 }
 

@@ -16,10 +16,10 @@
 //! [`Decided`], and only this file makes one. Asked when something changes, never on the way of a call.
 
 use crate::access::Access;
-use crate::error::Error as Failure;
 use crate::regions::Regions;
 use crate::window::Window;
 use mullion_abi::{GATE_AREA_SIZE, GATE_BASE, WINDOW_SIZE};
+use mullion_report::error::Error as Failure;
 use mullion_supervisor::{
     Change, DomainId, Error, Family, Level, Mechanism, Order, Permission, Range, Rule, Snapshot,
     Supervisor,

@@ -1,13 +1,13 @@
 //! Tests: whatever the supervisor refuses, nothing of it is in force.
 
 use crate::control_stack;
-use crate::error::Error;
 use crate::records::{Wanted, end_those_that_wait, refusing, snapshot};
 use crate::{
     Access, Arguments, CallError, Claimed, ImageLayout, Limits, LinkOptions, PAGE, Segment,
     SharedPages, WindowDomain,
 };
 use mullion_abi::{IMAGE_BASE, LABEL};
+use mullion_report::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 

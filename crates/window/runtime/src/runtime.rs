@@ -1,8 +1,8 @@
 //! What is set up once per process.
 
 use crate::assembly::Kind;
-use crate::error::Error;
 use crate::{deadline, signals, watchdog, x87};
+use mullion_report::error::Error;
 use std::sync::{Mutex, PoisonError};
 
 /// Bit of `AT_HWCAP2`: user code may use `wrgsbase`.

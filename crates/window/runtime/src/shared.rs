@@ -13,9 +13,9 @@
 
 use crate::access::{Access, PAGE};
 use crate::domain::WindowDomain;
-use crate::error::Error;
 use crate::memory::MappingError;
 use crate::object::Object;
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;

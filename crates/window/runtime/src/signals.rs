@@ -2,10 +2,10 @@
 //! handlers that the host had before.
 
 use crate::assembly::{self, Kind, ended};
-use crate::error::Error;
 use crate::fault_record::Saved;
 use crate::tcb::{self, Tcb};
 use crate::{reserve, time_signal};
+use mullion_report::error::Error;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 

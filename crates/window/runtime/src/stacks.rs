@@ -5,10 +5,10 @@
 //! Stacks stay mapped when the domain is restarted or its window is used again.
 
 use crate::access::{Access, PAGE};
-use crate::error::Error;
 use crate::records::{Decided, Record, Wanted};
 use crate::window::Window;
 use mullion_abi::{HEAP_END, STACK_FIRST, STACK_GUARD, STACK_REGION};
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -4,11 +4,11 @@
 //! The domain can write that number. So nothing is relied on here: the host writes it when a life
 //! begins, and reads it for people.
 
-use crate::error::Error;
-use crate::fault::Cause;
 use crate::image::ImageLayout;
 use crate::limits::Limits;
 use crate::memory::{Claimed, Memory};
+use mullion_report::error::Error;
+use mullion_report::fault::Cause;
 
 /// A life begins: all its steps, if they are limited.
 pub(crate) fn grant(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Result<(), Error> {

@@ -3,7 +3,6 @@
 use crate::alternate::AlternateStack;
 use crate::assembly::Kind;
 use crate::control_stack::{BLOCK, CONTROL_LOW, LEAST_ROOM, MAX_LIMITED, MIN_CONTROL_STACK, TOP};
-use crate::error::Error;
 use crate::fault_record::Record;
 use crate::frame::{DOMAIN_BELOW, HOST_BELOW, frame_at};
 use crate::granted::Granted;
@@ -12,6 +11,7 @@ use crate::inner::Inner;
 use crate::leases::Leases;
 use crate::meter::Tally;
 use mullion_abi::CONTROL_REGION;
+use mullion_report::error::Error;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -8,11 +8,11 @@
 //! that `restart` is at work on, is left alone (the handshake of `WindowDomain::restart`).
 
 use crate::call::CallError;
-use crate::error::Error;
 use crate::inner::Inner;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
 use crate::tcb::Tcb;
+use mullion_report::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::time::{Duration, Instant};

@@ -24,10 +24,10 @@
     reason = "what gives or takes access takes a `Decided`; the rest reserves"
 )]
 
-use crate::access::{Access, PAGE};
-use crate::error::Error;
+use crate::access::{Access, PAGE, protection};
 use crate::records::Decided;
 use mullion_abi::{GUARD_SIZE, STACK_FIRST, STACK_REGION, WINDOW_SIZE};
+use mullion_report::error::Error;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
@@ -112,7 +112,7 @@ impl Window {
         // SAFETY: `place` made sure that the range lies in this window, which this
         // value owns: nothing of the host's is replaced. No reference of Rust's
         // ever points into a window.
-        let result = unsafe { libc::mmap(address, length, access.protection(), flags, -1, 0) };
+        let result = unsafe { libc::mmap(address, length, protection(access), flags, -1, 0) };
         mapped(result)
     }
 
@@ -168,7 +168,7 @@ impl Window {
             libc::mmap(
                 address,
                 length,
-                access.protection(),
+                protection(access),
                 flags,
                 file.as_raw_fd(),
                 position as libc::off_t,
@@ -213,7 +213,7 @@ impl Window {
     ) -> Result<(), Error> {
         let (address, length) = self.change(decided, &range, access)?;
         // SAFETY: the range lies in this window (`place`); no reference of Rust's does.
-        if unsafe { libc::mprotect(address, length, access.protection()) } != 0 {
+        if unsafe { libc::mprotect(address, length, protection(access)) } != 0 {
             return Err(Error::last("changing the protection of a domain's pages"));
         }
         Ok(())

@@ -11,8 +11,8 @@
 
 use crate::access::PAGE;
 use crate::assembly::{mullion_x87_begin, mullion_x87_end, mullion_x87_init};
-use crate::error::Error;
 use crate::sealed;
+use mullion_report::error::Error;
 use std::arch::x86_64::__cpuid_count;
 use std::os::fd::AsRawFd;
 use std::ptr;

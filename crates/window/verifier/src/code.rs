@@ -9,12 +9,12 @@
 use crate::Report;
 use crate::image::{Image, Segment};
 use crate::line::{Check, Line, Value};
-use crate::rule::{Place, Rule, Violation};
 use crate::stats::Stats;
 use mullion_abi as abi;
 use mullion_decoder::decode::{self, Instruction, NONE, R14, R15, RIP, RSP, WINDOW};
 use mullion_decoder::marks::Marks;
 use mullion_decoder::row::{self, Kind};
+use mullion_rules::{Place, Rule, Violation};
 
 /// An access to memory by an operand.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::image::{Image, breach, read_u64};
-use crate::rule::Rule;
+use mullion_rules::Rule;
 use std::ops::Range;
 
 const ENTRY: u64 = 16;

@@ -6,8 +6,8 @@
 use crate::Report;
 use crate::dynamic;
 use crate::note::{self, Export};
-use crate::rule::{Place, Rule, Violation};
 use mullion_abi as abi;
+use mullion_rules::{Place, Rule, Violation};
 use std::ops::Range;
 use std::sync::Arc;
 

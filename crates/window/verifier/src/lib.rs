@@ -40,13 +40,13 @@ mod note;
     reason = "a test"
 )]
 mod processor_tests;
-mod rule;
 mod stats;
 
 pub use dynamic::Relocation;
 pub use image::{Image, Permission, Segment, TlsTemplate};
+
+pub use mullion_rules::{Place, Rule, UnknownRule, Violation};
 pub use note::{Export, ImageKind};
-pub use rule::{Place, Rule, UnknownRule, Violation};
 pub use stats::Stats;
 
 /// Collects violations.

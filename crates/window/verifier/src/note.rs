@@ -2,8 +2,8 @@
 
 use crate::Report;
 use crate::image::{Image, breach, breach_in_window, read, read_u32};
-use crate::rule::{Rule, Violation};
 use mullion_abi as abi;
+use mullion_rules::{Rule, Violation};
 use std::collections::HashSet;
 use std::ops::Range;
 

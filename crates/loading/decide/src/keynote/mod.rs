@@ -44,7 +44,6 @@ mod store;
     reason = "public for `parts` alone, which is hidden"
 )]
 mod syntax;
-mod tree;
 mod work;
 
 pub use parser::{ParseError, Parsed, parse, parse_all, parse_each};
@@ -53,7 +52,7 @@ pub use principal::{Algorithms, Principal};
 pub use query::{Answer, Attributes, Outcome, Query, QueryError, Step};
 pub use signature::{ED25519_ALGORITHM, SignatureError, signed_text};
 pub use store::{AssertionId, Store};
-pub use syntax::{Assertion, AttributeBound};
+pub use syntax::Assertion;
 pub use work::{Cost, Exhausted, Work};
 
 /// The parts of conditions, for who explains them.

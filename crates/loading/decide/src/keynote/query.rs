@@ -1,21 +1,19 @@
 //! Queries (RFC 2704, section 5): the compliance value of `POLICY`.
 //!
-//! The values of principals start at the least one, those of the requesters at
-//! the greatest, and grow: whenever a principal's value grows, its places among
-//! the licensees of assertions grow with it, and may make the authorizers'
-//! values grow. That ends, cycles or not, because values only grow and there are
-//! finitely many; what it ends in is the least fixpoint. Each place among
-//! licensees is looked up once, and changed no more often than there are values.
+//! Which assertions to look at, and in which order, `crates/loading/search` finds. It is not trusted: what it finds is
+//! gone through here again. The requesters have the greatest rank, and each assertion of the order gives its authorizer
+//! what its licensees have by then and its conditions allow, if it counts at all ([`Asking::rank`]). So the rank of
+//! `POLICY` rests on the assertions, and on nothing that was said of them.
 
 use super::bounds;
 use super::eval::{Environment, Evaluator};
 use super::principal::Principal;
 use super::signature::SignatureError;
 use super::store::{AssertionId, Store};
-use super::syntax::{PrincipalRef, Str};
-use super::tree::{Place, Tree};
+use super::syntax::{Licensees, PrincipalRef, Str};
 use super::work::{Cost, Exhausted, Work};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use mullion_search::{Form, Question, search};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The action's attributes: name and value.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
@@ -72,17 +70,7 @@ pub struct Answer {
 }
 
 /// One assertion of a chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Which.
-    pub assertion: AssertionId,
-    /// Who gives leave.
-    pub authorizer: Principal,
-    /// Those of its licensees that carry it here.
-    pub licensees: Vec<Principal>,
-    /// The rank of its value.
-    pub rank: usize,
-}
+pub type Step = mullion_search::Step<Principal, AssertionId>;
 
 /// What became of an assertion that a query looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,156 +151,158 @@ impl Query {
 }
 
 impl Store {
-    /// Answers a query. What it costs is paid for before it is done.
+    /// Answers a query with all assertions that are here. Requesters can be
+    /// anybody: who they are must have been proven before.
     ///
     /// # Errors
-    /// The budget does not suffice: there is no answer.
+    /// The budget does not suffice.
     pub fn query(&self, query: &Query, work: &mut Work) -> Result<Answer, Exhausted> {
-        let environment = query.environment();
-        let mut search = Search {
+        let (policy, greatest) = (Principal::policy(), query.values.len() - 1);
+        let mut asking = Asking {
             store: self,
-            environment: &environment,
-            greatest: query.values.len() - 1,
+            environment: &query.environment(),
+            greatest,
             work,
-            ranks: HashMap::new(),
-            support: HashMap::new(),
-            seen: BTreeMap::new(),
-            places: HashMap::new(),
-            raised: VecDeque::new(),
+            licensees: BTreeMap::new(),
+            held: BTreeMap::new(),
         };
-        search.run(&query.requesters)?;
-        search.answer(query)
+        let found = search(&mut asking, &policy, &query.requesters, greatest)?;
+        let rank = asking.rank(&found.raised, &query.requesters, &policy)?;
+        let considered = found.seen.into_iter();
+        let considered = considered.map(|(id, licensees)| (id, asking.outcome(id, licensees)));
+        Ok(Answer {
+            value: query.values[rank].clone(),
+            rank,
+            granted: rank == greatest && greatest > 0,
+            chain: found.chain,
+            considered: considered.collect(),
+        })
     }
 }
 
-struct Search<'a> {
+/// What an assertion gives its authorizer by its conditions; or why it counts for nothing.
+type Held = Result<(Principal, usize), Outcome>;
+
+/// A query that is being answered.
+struct Asking<'a> {
     store: &'a Store,
     environment: &'a Environment<'a>,
     greatest: usize,
     work: &'a mut Work,
-    /// Absent: the least.
-    ranks: HashMap<Principal, usize>,
-    support: HashMap<Principal, AssertionId>,
-    seen: BTreeMap<AssertionId, Seen>,
-    /// Where principals are licensees, of the assertions that have been seen.
-    places: HashMap<Principal, Vec<(AssertionId, Place)>>,
-    raised: VecDeque<Principal>,
+    /// Of assertions that were looked at.
+    licensees: BTreeMap<AssertionId, Form<Principal>>,
+    /// Of those that were evaluated.
+    held: BTreeMap<AssertionId, Held>,
 }
 
-/// An assertion that has been looked at.
-struct Seen {
-    licensees: Tree,
-    outcome: Outcome,
-    /// Its authorizer and the rank of its conditions, once they are known. They do not depend on
-    /// ranks, so that they are found once.
-    holds: Option<(Principal, usize)>,
+impl Question for Asking<'_> {
+    type Principal = Principal;
+    type Assertion = AssertionId;
+    type Stop = Exhausted;
+
+    fn open(&self) -> Vec<AssertionId> {
+        self.store.open()
+    }
+
+    fn naming(&self, principal: &Principal) -> Vec<AssertionId> {
+        self.store.naming(principal)
+    }
+
+    fn licensees(&mut self, id: AssertionId) -> Result<&Form<Principal>, Exhausted> {
+        if !self.licensees.contains_key(&id) {
+            let form = match &self.store.assertion(id).licensees {
+                None => Form::Everybody,
+                Some(field) => self.form(id, field)?,
+            };
+            self.licensees.insert(id, form);
+        }
+        Ok(self.licensees.get(&id).unwrap_or(&Form::Nobody))
+    }
+
+    fn hold(&mut self, id: AssertionId) -> Result<Option<(Principal, usize)>, Exhausted> {
+        if !self.held.contains_key(&id) {
+            let held = self.judge(id)?;
+            self.held.insert(id, held);
+        }
+        Ok(self
+            .held
+            .get(&id)
+            .and_then(|held| held.as_ref().ok())
+            .cloned())
+    }
+
+    fn pay(&mut self, steps: usize) -> Result<(), Exhausted> {
+        self.work.pay(Cost::Edge, steps)
+    }
 }
 
-impl Search<'_> {
-    fn run(&mut self, requesters: &[Principal]) -> Result<(), Exhausted> {
-        if self.greatest == 0 {
-            return Ok(());
-        }
-        for requester in requesters {
-            self.ranks.insert(requester.clone(), self.greatest);
-            self.raised.push_back(requester.clone());
-        }
-        for id in self.store.open() {
-            self.look_at(id)?;
-        }
-        let policy = Principal::policy();
-        while let Some(principal) = self.raised.pop_front() {
-            if self.rank(&policy) == self.greatest {
-                return Ok(());
-            }
-            for id in self.store.naming(&principal) {
-                self.look_at(id)?;
-            }
-            self.grow(&principal)?;
-        }
-        Ok(())
-    }
-
-    fn rank(&self, principal: &Principal) -> usize {
-        self.ranks.get(principal).copied().unwrap_or(0)
-    }
-
-    /// Looks at an assertion for the first time: who its licensees are, and where.
-    fn look_at(&mut self, id: AssertionId) -> Result<(), Exhausted> {
-        self.work.pay(Cost::Edge, 1)?;
-        if self.seen.contains_key(&id) {
-            return Ok(());
-        }
-        let field = self.store.assertion(id).licensees.as_ref();
-        let (mut tree, leaves) = Tree::new(field, self.greatest + 1, self.work)?;
-        for (place, reference) in leaves {
-            let Some(principal) = self.resolve(id, reference)? else {
+impl Asking<'_> {
+    /// The rank that these assertions give to `root`, one after the other, where the requesters have the greatest.
+    fn rank(
+        &mut self,
+        order: &[AssertionId],
+        requesters: &[Principal],
+        root: &Principal,
+    ) -> Result<usize, Exhausted> {
+        let greatest = self.greatest;
+        let mut ranks: HashMap<Principal, usize> = requesters
+            .iter()
+            .map(|one| (one.clone(), greatest))
+            .collect();
+        for id in order {
+            self.work.pay(Cost::Edge, 1)?;
+            let Some((authorizer, conditions)) = self.hold(*id)? else {
                 continue;
             };
-            self.work.pay(Cost::Copied, principal.as_bytes().len())?;
-            tree.raise(place, self.rank(&principal));
-            self.places.entry(principal).or_default().push((id, place));
+            self.licensees(*id)?;
+            let Some(form) = self.licensees.get(id) else {
+                continue;
+            };
+            let licensees = together(form, &ranks, greatest, self.work)?;
+            let rank = ranks.entry(authorizer).or_default();
+            *rank = (*rank).max(licensees.min(conditions));
         }
-        let seen = Seen {
-            licensees: tree,
-            outcome: Outcome::Licensees,
-            holds: None,
-        };
-        self.seen.insert(id, seen);
-        self.settle(id)
+        Ok(ranks.get(root).copied().unwrap_or(0))
     }
 
-    /// A principal's rank has grown: so do its places.
-    fn grow(&mut self, principal: &Principal) -> Result<(), Exhausted> {
-        let rank = self.rank(principal);
-        let places = self.places.get(principal).cloned().unwrap_or_default();
-        self.work.pay(Cost::Edge, places.len())?;
-        for (id, place) in places {
-            let seen = self.seen.get_mut(&id);
-            if seen.is_some_and(|seen| seen.licensees.raise(place, rank)) {
-                self.settle(id)?;
+    /// What became of an assertion that was looked at, for explanations.
+    fn outcome(&self, id: AssertionId, licensees: usize) -> Outcome {
+        match self.held.get(&id) {
+            Some(Ok((_, conditions))) => Outcome::Supports(licensees.min(*conditions)),
+            Some(Err(outcome)) => outcome.clone(),
+            None => Outcome::Licensees,
+        }
+    }
+
+    /// The principals of a `Licensees` field. What the search keeps of them is paid for here.
+    fn form(&mut self, id: AssertionId, field: &Licensees) -> Result<Form<Principal>, Exhausted> {
+        self.work.pay(Cost::Edge, 1)?;
+        let (parts, needed) = match field {
+            Licensees::Empty => return Ok(Form::Nobody),
+            Licensees::One(reference) => return self.one(id, reference),
+            Licensees::And(parts) => (parts, parts.len()),
+            Licensees::Or(parts) => (parts, 1),
+            Licensees::AtLeast(count, list) => {
+                self.work.pay(Cost::Copied, 4 * (self.greatest + 1))?;
+                self.work.pay(Cost::Edge, list.len())?;
+                let parts = list.iter().map(|reference| self.one(id, reference));
+                return Ok(Form::Enough(*count, parts.collect::<Result<_, _>>()?));
             }
-        }
-        Ok(())
+        };
+        self.work.pay(Cost::Copied, 4 * (self.greatest + 1))?;
+        let parts = parts.iter().map(|part| self.form(id, part));
+        Ok(Form::Enough(needed, parts.collect::<Result<_, _>>()?))
     }
 
-    /// Gives the authorizer what its assertion is worth now.
-    fn settle(&mut self, id: AssertionId) -> Result<(), Exhausted> {
-        let Some(seen) = self.seen.get(&id) else {
-            return Ok(());
-        };
-        let licensees = seen.licensees.rank();
-        let known = seen.holds.clone();
-        if licensees == 0 {
-            return Ok(());
-        }
-        let holds = match (known, &seen.outcome) {
-            (Some(holds), _) => Ok(holds),
-            (None, Outcome::Licensees) => self.hold(id)?,
-            // It has been found out, and it does not hold.
-            (None, _) => return Ok(()),
-        };
-        let outcome = match &holds {
-            Ok((_, conditions)) => Outcome::Supports(licensees.min(*conditions)),
-            Err(outcome) => outcome.clone(),
-        };
-        if let Some(seen) = self.seen.get_mut(&id) {
-            seen.outcome = outcome;
-            seen.holds = holds.as_ref().ok().cloned();
-        }
-        if let Ok((authorizer, conditions)) = holds {
-            let rank = licensees.min(conditions);
-            if rank > self.rank(&authorizer) {
-                self.ranks.insert(authorizer.clone(), rank);
-                self.support.insert(authorizer.clone(), id);
-                self.raised.push_back(authorizer);
-            }
-        }
-        Ok(())
+    fn one(&mut self, id: AssertionId, named: &PrincipalRef) -> Result<Form<Principal>, Exhausted> {
+        let principal = self.resolve(id, named)?;
+        let length = principal.as_ref().map_or(0, |one| one.as_bytes().len());
+        self.work.pay(Cost::Copied, length)?;
+        Ok(Form::One(principal))
     }
 
-    /// The authorizer, and the rank of the conditions; or why it does not hold.
-    fn hold(&mut self, id: AssertionId) -> Result<Result<(Principal, usize), Outcome>, Exhausted> {
+    /// Whether an assertion counts, for whom, and what its conditions give.
+    fn judge(&mut self, id: AssertionId) -> Result<Held, Exhausted> {
         let assertion = self.store.assertion(id);
         let Some(authorizer) = self.resolve(id, &assertion.authorizer)? else {
             return Ok(Err(Outcome::Signature(SignatureError::Malformed)));
@@ -371,52 +361,79 @@ impl Search<'_> {
             PrincipalRef::Computed(text) => self.computed(id, text),
         }
     }
+}
 
-    fn answer(mut self, query: &Query) -> Result<Answer, Exhausted> {
-        let policy = Principal::policy();
-        let rank = self.rank(&policy);
-        let chain = self.chain(policy)?;
-        let considered = self.seen.into_iter().map(|(id, seen)| (id, seen.outcome));
-        Ok(Answer {
-            value: query.values[rank].clone(),
-            rank,
-            granted: rank == self.greatest && self.greatest > 0,
-            chain,
-            considered: considered.collect(),
-        })
-    }
-
-    /// Follows what raised each principal, from the root downwards.
-    fn chain(&mut self, root: Principal) -> Result<Vec<Step>, Exhausted> {
-        let mut chain = Vec::new();
-        let mut followed = BTreeSet::new();
-        let mut pending = VecDeque::from([root]);
-        while let Some(authorizer) = pending.pop_front() {
-            let Some(id) = self.support.get(&authorizer).copied() else {
-                continue;
-            };
-            if !followed.insert(id) {
-                continue;
-            }
-            let mut references = Vec::new();
-            if let Some(field) = &self.store.assertion(id).licensees {
-                field.each(&mut |reference| references.push(reference));
-            }
-            self.work.pay(Cost::Edge, references.len())?;
-            let mut licensees = Vec::new();
-            for reference in references {
-                let found = self.resolve(id, reference)?;
-                licensees.extend(found.filter(|principal| self.rank(principal) > 0));
-            }
-            licensees.dedup();
-            pending.extend(licensees.iter().cloned());
-            chain.push(Step {
-                assertion: id,
-                rank: self.rank(&authorizer),
-                authorizer,
-                licensees,
-            });
+/// The rank that licensees have together: of so many of these, the greatest that enough of them have.
+fn together(
+    form: &Form<Principal>,
+    ranks: &HashMap<Principal, usize>,
+    greatest: usize,
+    work: &mut Work,
+) -> Result<usize, Exhausted> {
+    work.pay(Cost::Step, 1)?;
+    Ok(match form {
+        Form::Nobody | Form::One(None) => 0,
+        Form::Everybody => greatest,
+        Form::One(Some(principal)) => ranks.get(principal).copied().unwrap_or(0),
+        Form::Enough(needed, parts) => {
+            let parts = parts.iter();
+            let all = parts.map(|part| together(part, ranks, greatest, work));
+            let mut all: Vec<usize> = all.collect::<Result<_, _>>()?;
+            all.sort_unstable_by(|one, other| other.cmp(one));
+            let last = needed.checked_sub(1).and_then(|last| all.get(last));
+            last.copied().unwrap_or(0)
         }
-        Ok(chain)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keynote::{Algorithms, parse};
+
+    /// Whatever order the search gives: nothing is granted by what does not hold, or not yet.
+    #[test]
+    fn no_order_grants_more_than_there_is() {
+        let mut store = Store::new(Algorithms::default());
+        let mut add = |text: &str, policy: bool| {
+            let assertion = parse(text.as_bytes()).expect("an assertion");
+            match policy {
+                true => store.add_policy(assertion, "policy"),
+                false => store.add_credential(assertion, "brought"),
+            }
+        };
+        let root = add("Authorizer: \"POLICY\"\nLicensees: \"b\"\n", true);
+        let between = add("Authorizer: \"b\"\nLicensees: \"a\"\n", true);
+        let never = add(
+            "Authorizer: \"POLICY\"\nLicensees: \"a\"\nConditions: x == \"y\";\n",
+            true,
+        );
+        let unsigned = add("Authorizer: \"POLICY\"\nLicensees: \"a\"\n", false);
+        let both = add("Authorizer: \"POLICY\"\nLicensees: \"a\" && \"c\"\n", true);
+        let query = Query::new(&["refuse", "allow"], &[b"a"], Attributes::new()).expect("a query");
+        let (policy, mut work) = (Principal::policy(), Work::unbounded());
+        let mut rank = |order: &[AssertionId]| {
+            let mut asking = Asking {
+                store: &store,
+                environment: &query.environment(),
+                greatest: 1,
+                work: &mut work,
+                licensees: BTreeMap::new(),
+                held: BTreeMap::new(),
+            };
+            asking.rank(order, query.requesters(), &policy)
+        };
+        for order in [
+            &[][..],
+            &[root],
+            &[root, between],
+            &[never],
+            &[unsigned],
+            &[both],
+            &[never, unsigned, both, root, root, between],
+        ] {
+            assert_eq!(rank(order), Ok(0), "{order:?}");
+        }
+        assert_eq!(rank(&[between, root]), Ok(1));
     }
 }

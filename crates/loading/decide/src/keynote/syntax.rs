@@ -65,17 +65,10 @@ impl Assertion {
         self.constants.get(name).map(Vec::as_slice)
     }
 
-    /// Every comparison of the form `@name <= number`, `@name < number` and
-    /// their mirror images, wherever it stands in the conditions.
+    #[doc(hidden)]
     #[must_use]
-    pub fn upper_bounds(&self) -> Vec<AttributeBound> {
-        let mut found = Vec::new();
-        if let Some(clauses) = &self.conditions {
-            for clause in clauses {
-                clause.upper_bounds(&mut found);
-            }
-        }
-        found
+    pub fn clauses(&self) -> &[Clause] {
+        self.conditions.as_deref().unwrap_or_default()
     }
 }
 
@@ -86,15 +79,6 @@ impl fmt::Debug for Assertion {
             .field("licensees", &self.licensees())
             .finish_non_exhaustive()
     }
-}
-
-/// The greatest value that one comparison lets an attribute have.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AttributeBound {
-    /// The attribute's name.
-    pub name: String,
-    /// The greatest value for which the comparison holds.
-    pub at_most: i32,
 }
 
 /// A principal as it is written.
@@ -253,64 +237,7 @@ impl Str {
     }
 }
 
-impl Clause {
-    fn upper_bounds(&self, found: &mut Vec<AttributeBound>) {
-        self.test.upper_bounds(found);
-        if let ClauseValue::Nested(clauses) = &self.value {
-            for clause in clauses {
-                clause.upper_bounds(found);
-            }
-        }
-    }
-}
-
-impl Test {
-    fn upper_bounds(&self, found: &mut Vec<AttributeBound>) {
-        match self {
-            Test::Not(test) => test.upper_bounds(found),
-            Test::And(tests) | Test::Or(tests) => {
-                for test in tests {
-                    test.upper_bounds(found);
-                }
-            }
-            Test::Integers(left, relation, right) => {
-                let (name, relation, limit) = match (left, right) {
-                    (Integer::Of(Str::Attribute(name)), Integer::Literal(limit)) => {
-                        (name, *relation, *limit)
-                    }
-                    (Integer::Literal(limit), Integer::Of(Str::Attribute(name))) => {
-                        (name, relation.mirrored(), *limit)
-                    }
-                    _ => return,
-                };
-                let at_most = match relation {
-                    Relation::LessOrEqual | Relation::Equal => Some(limit),
-                    Relation::Less => limit.checked_sub(1),
-                    _ => None,
-                };
-                if let Some(at_most) = at_most {
-                    found.push(AttributeBound {
-                        name: name.clone(),
-                        at_most,
-                    });
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 impl Relation {
-    fn mirrored(self) -> Relation {
-        match self {
-            Relation::Less => Relation::Greater,
-            Relation::Greater => Relation::Less,
-            Relation::LessOrEqual => Relation::GreaterOrEqual,
-            Relation::GreaterOrEqual => Relation::LessOrEqual,
-            same => same,
-        }
-    }
-
     /// Whether the relation holds of two values that compare so.
     pub(super) fn holds(self, ordering: std::cmp::Ordering) -> bool {
         match self {

@@ -220,7 +220,7 @@ mod tests {
     fn every_error_that_names_something_is_put_back() {
         let manifest = env!("CARGO_MANIFEST_DIR");
         let read = |path: &str| std::fs::read_to_string(format!("{manifest}/{path}")).unwrap();
-        let errors = variants(&read("../supervisor/src/error.rs"));
+        let errors = variants(&read("../refusal/src/error.rs"));
         assert!(errors.len() > 30, "{errors:?}");
         let own = read("src/mondrix/machine/numbers.rs");
         for (name, fields) in errors {

@@ -1,4 +1,8 @@
 //! What can be wrong with an image: rules, with an explanation and a way out.
+//!
+//! This is not trusted. The verifier makes a [`Violation`] when it has found one, and an image with any is rejected,
+//! whatever the violation says. So a fault here tells an author the wrong reason.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 

@@ -163,7 +163,8 @@ impl FaultKind {
 
 impl Error {
     /// The limit for which a call was not made, if it was one.
-    pub(crate) fn limit(&self) -> Option<LimitKind> {
+    #[must_use]
+    pub fn limit(&self) -> Option<LimitKind> {
         Some(match self {
             Self::Depth { .. } => LimitKind::Depth,
             Self::NoStack { .. } => LimitKind::Threads,

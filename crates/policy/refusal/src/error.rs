@@ -1,11 +1,11 @@
 //! Refusals: which rule, about what, and the way out.
 
-use crate::domain::{DomainId, GroupId, ThreadId};
-use crate::permission::{Level, Permission};
-use crate::range::{Range, RangeError};
-use crate::region::Subject;
 use crate::table::TABLE_1;
 use core::fmt;
+use mullion_terms::domain::{DomainId, GroupId, ThreadId};
+use mullion_terms::permission::{Level, Permission};
+use mullion_terms::range::{Range, RangeError};
+use mullion_terms::subject::Subject;
 
 /// The rule that a refusal comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,7 +64,7 @@ pub enum Error {
     Range(RangeError),
     /// The range leaves the space that the supervisor was made for.
     OutsideSpace { range: Range, space: Range },
-    /// The mechanism cannot enforce anything there ([`Mechanism::enforces`](crate::mechanism::Mechanism::enforces)).
+    /// The mechanism cannot enforce anything there (`Mechanism::enforces`).
     NotEnforced { range: Range },
     /// No such domain.
     UnknownDomain { domain: DomainId },
@@ -196,7 +196,7 @@ pub enum Error {
     },
     /// There is no cross-domain call to return from.
     NothingToReturn { thread: ThreadId },
-    /// The mechanism has no room for the change ([`Mechanism::room`](crate::mechanism::Mechanism::room)).
+    /// The mechanism has no room for the change (`Mechanism::room`).
     NoRoom { words: u64 },
     /// A return to another place than behind the call.
     WrongReturn {

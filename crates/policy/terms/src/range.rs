@@ -100,7 +100,8 @@ impl Range {
     }
 
     /// The words from `start` to before `end`, if there are any.
-    pub(crate) fn between(start: u64, end: u64) -> Option<Range> {
+    #[must_use]
+    pub fn between(start: u64, end: u64) -> Option<Range> {
         (start < end).then_some(Range { start, end })
     }
 

@@ -1,7 +1,7 @@
 //! Table 1 of the Mondrix paper as data, to be laid beside the paper's.
 
 /// A row of Table 1. Letters are as in the paper: `X` stays what it was, other letters are any value.
-/// "own" is whether the domain owns the word, "at most" is [`Order`](crate::permission::Order).
+/// "own" is whether the domain owns the word, "at most" is [`Order`](mullion_terms::permission::Order).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Counted from 1, from the top.

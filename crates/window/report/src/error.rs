@@ -164,7 +164,9 @@ pub enum Error {
 
 impl Error {
     /// The failure of the system call just made, as `errno` has it.
-    pub(crate) fn last(what: &'static str) -> Self {
+    /// What the system has just said.
+    #[must_use]
+    pub fn last(what: &'static str) -> Self {
         Self::System {
             what,
             source: io::Error::last_os_error(),

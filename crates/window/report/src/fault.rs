@@ -1,6 +1,6 @@
 //! Faults of domains, as typed data.
 
-use crate::access::Access;
+use mullion_abi::Access;
 use std::fmt;
 use std::time::Duration;
 

@@ -1,0 +1,9 @@
+//! What the supervisor refuses with: rules, errors and ways out, and Table 1 as text.
+//!
+//! This is not trusted. The supervisor makes these values when it has refused already, and calls nothing of them: what a
+//! fault here does is to tell a caller the wrong reason.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod table;
