@@ -16,7 +16,7 @@
 //!       collect2, BIN/ld -T mullion.ld crt.o a.o -lc specs.rs, linker.rs, sysroot/
 //! ```
 //!
-//! `mullion rustc` and `mullion cargo` do the same with crates ([`rust`]), `mullion clang` with clang.
+//! `mullion rustc` and `mullion cargo` do the same with crates ([`rust`]).
 //!
 //! Nothing here is trusted: what comes out is believed by nobody until the
 //! verifier has read it.
@@ -25,7 +25,6 @@
 mod arguments;
 mod assembler;
 mod checked;
-mod clang;
 mod compiler;
 mod error;
 mod growth;
@@ -40,7 +39,6 @@ mod word;
 
 pub use arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 pub use assembler::assemble;
-pub use clang::clang;
 pub use compiler::{Compiled, Language, compile};
 pub use error::DriverError;
 pub use linker::link;

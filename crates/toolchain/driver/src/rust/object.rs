@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Rewrites a crate's text and assembles it.
-pub(crate) fn assemble(
+pub(super) fn assemble(
     text: &str,
     name: &Path,
     options: &Options,
