@@ -18,7 +18,7 @@ use crate::owners::{self, Owner, Teardown};
 use crate::process::{self, Child, Exit, First, Life, Options, Rights, SpawnError, Unfinished};
 use crate::refused::Refused;
 use crate::start::{self, StartError};
-use crate::state::{self, State};
+use crate::state::{self, CoreState};
 use crate::system::{self, FutexWait};
 use crate::table::{Table, Zeroed};
 use crate::thread::here;
@@ -401,7 +401,7 @@ impl Core {
     pub const LAYOUT: Digest = state::layout();
 
     /// What copies of this crate share, by which another copy is attached.
-    pub const fn own_state(self) -> &'static State {
+    pub const fn own_state(self) -> &'static CoreState {
         &state::OWN
     }
 
@@ -417,7 +417,7 @@ impl Core {
     /// `host` is the state of a copy of this crate with the same layout. Nothing but the allocator of this copy has been
     /// used, and by the calling OS thread only.
     #[cfg(feature = "separate")]
-    pub unsafe fn attach(self, host: &'static State) {
+    pub unsafe fn attach(self, host: &'static CoreState) {
         state::attach(host);
     }
 

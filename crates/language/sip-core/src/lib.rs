@@ -56,7 +56,7 @@ pub use hooks::Hooks;
 pub use interface::{Core, Running};
 pub use refused::Refused;
 pub use start::StartError;
-pub use state::State;
+pub use state::CoreState;
 pub use system::FutexWait;
 pub use table::{Table, Zeroed};
 pub use thread::inbox::Bed;

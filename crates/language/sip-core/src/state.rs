@@ -20,7 +20,7 @@ use crate::{decide, hooks, locals};
 
 /// All of them.
 #[allow(missing_debug_implementations)]
-pub struct State {
+pub struct CoreState {
     /// From the thread pointer to what an OS thread has, in the copy of the crate that this state is of.
     here: fn() -> usize,
     /// The system's own functions of thread-locals, by which libraries reach theirs outside of processes.
@@ -38,7 +38,7 @@ pub struct State {
 }
 
 /// This copy's.
-pub(crate) static OWN: State = State {
+pub(crate) static OWN: CoreState = CoreState {
     here: here::distance,
     system_locals: &locals::OWN,
     workers: &worker::OWN,
@@ -55,7 +55,7 @@ pub(crate) static OWN: State = State {
 
 /// From here on this copy of the crate works with the host's state. Nothing but its allocator has been used.
 #[cfg(feature = "separate")]
-pub(crate) fn attach(host: &'static State) {
+pub(crate) fn attach(host: &'static CoreState) {
     locals::attach(host.system_locals);
     worker::attach(host.workers);
     process::spawn::attach(host.next_home);
@@ -87,9 +87,9 @@ macro_rules! places {
 /// Where the compiler has put everything that copies of this crate share. With the same sources and the same compiler it
 /// is the same, unless somebody has asked the compiler for something unusual.
 pub(crate) const fn layout() -> Digest {
-    let hasher: Hasher = sizes!(Digest::new(); State, Here, SystemLocals, Registered, Room, decide::State, Process, Tree, process::Exit, process::Limits, process::Rights,
+    let hasher: Hasher = sizes!(Digest::new(); CoreState, Here, SystemLocals, Registered, Room, decide::State, Process, Tree, process::Exit, process::Limits, process::Rights,
         Worker, Thread, Heap, heap::State, Teardown, HostThreads);
-    let hasher = places!(hasher; State: here, system_locals, workers, next_home, processes, tree, hooks, teardown, stacks,
+    let hasher = places!(hasher; CoreState: here, system_locals, workers, next_home, processes, tree, hooks, teardown, stacks,
         host_threads, decider, heaps);
     let hasher = places!(hasher; Thread: slot, state, token, process, heap, fiber, locals, deadline, next, previous);
     places!(hasher; Process: start_link, end_link, threads, main, alive, heap).finish()

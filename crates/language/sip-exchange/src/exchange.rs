@@ -35,9 +35,9 @@ pub(crate) mod census;
 mod claim;
 pub(crate) mod coding;
 #[cfg(feature = "separate")]
-pub(crate) mod commons;
+pub(crate) mod common_memory;
 #[cfg(not(feature = "separate"))]
-pub mod commons;
+pub mod common_memory;
 mod credit;
 pub(crate) mod ends;
 mod error;

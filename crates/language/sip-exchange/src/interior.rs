@@ -9,15 +9,15 @@ use mullion_sip_digest::Digest;
 pub use crate::channel::bytes::{ByBytes, Unsent};
 
 pub use crate::channel::line::{Word, order};
-pub use crate::channel::place::{Hook, Place};
+pub use crate::channel::place::{EndpointPlace, Hook};
 use crate::channel::{self, AnyEndpoint, Info, Side};
 pub use crate::exchange::coding::copy_once;
 use crate::exchange::coding::{Reader, Writer};
 pub use crate::exchange::ends::{Arriving, Foreign, Leaving};
-pub use crate::exchange::ledger::{Book, Debtor};
+pub use crate::exchange::ledger::{Debtor, OwnerLedger};
 pub use crate::exchange::parcel::Parcel;
 use crate::exchange::region::Region;
-use crate::exchange::{Handles, HeapError, Share, accounts, blocks, commons, life};
+use crate::exchange::{Handles, HeapError, Share, accounts, blocks, common_memory, life};
 use crate::state;
 pub use crate::state::State;
 
@@ -34,7 +34,7 @@ impl Interior {
     pub const LAYOUT: Digest = state::LAYOUT;
 
     /// Of OS processes that share memory, the life of none.
-    pub const NOBODY: u16 = commons::NOBODY;
+    pub const NOBODY: u16 = common_memory::NOBODY;
 
     /// For a crate that is as trusted as this one.
     ///
@@ -85,7 +85,7 @@ impl Interior {
 
     /// The ledger and the list of an owner, on the owner's worker; of the calling thread, if that is the host.
     #[inline]
-    pub fn ledger(self, owner: Owner) -> Book {
+    pub fn ledger(self, owner: Owner) -> OwnerLedger {
         accounts::of(owner)
     }
 
@@ -169,7 +169,7 @@ impl Interior {
         contract: &'static Info,
         side: Side,
         state: u16,
-    ) -> Result<(NonNull<Place>, Foreign), HeapError> {
+    ) -> Result<(NonNull<EndpointPlace>, Foreign), HeapError> {
         Foreign::pair(contract, side, state)
     }
 
@@ -243,6 +243,6 @@ impl Interior {
 
     /// The link to a peer has ended, with all that was lent over it.
     pub fn link_ended(self, peer: u16) {
-        commons::link_ended(peer);
+        common_memory::link_ended(peer);
     }
 }

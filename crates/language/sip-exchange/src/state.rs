@@ -1,13 +1,13 @@
-//! The states of all modules, which copies of this crate share: see `mullion_sip_core::State`.
+//! The states of all modules, which copies of this crate share: see `mullion_sip_core::CoreState`.
 
 use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use mullion_sip_digest::Digest;
 
-use crate::channel::place::Place;
+use crate::channel::place::EndpointPlace;
 use crate::channel::{AnyEndpoint, Info};
-use crate::exchange::commons::{self, Commons};
+use crate::exchange::common_memory::{self, CommonMemory};
 use crate::exchange::region::{self, Ledger, Record, Region};
 use crate::exchange::worker::{self, Worker};
 
@@ -16,14 +16,14 @@ use crate::exchange::worker::{self, Worker};
 pub struct State {
     region: &'static OnceLock<Region>,
     workers: &'static worker::State,
-    commons: &'static OnceLock<Commons>,
+    common_memory: &'static OnceLock<CommonMemory>,
 }
 
 /// This copy's.
 pub(crate) static OWN: State = State {
     region: &region::OWN,
     workers: &worker::OWN,
-    commons: &commons::OWN,
+    common_memory: &common_memory::OWN,
 };
 
 /// From here on this copy of the crate works with the host's state. Nothing of it has been used.
@@ -31,7 +31,7 @@ pub(crate) static OWN: State = State {
 pub(crate) fn attach(host: &'static State) {
     region::attach(host.region);
     worker::attach(host.workers);
-    commons::attach(host.commons);
+    common_memory::attach(host.common_memory);
 }
 
 /// Where the compiler has put what copies of this crate share.
@@ -39,9 +39,9 @@ pub(crate) const LAYOUT: Digest = Digest::new()
     .number(size_of::<State>() as u64)
     .number(offset_of!(State, region) as u64)
     .number(offset_of!(State, workers) as u64)
-    .number(offset_of!(State, commons) as u64)
+    .number(offset_of!(State, common_memory) as u64)
     .number(size_of::<worker::State>() as u64)
-    .number(size_of::<Commons>() as u64)
+    .number(size_of::<CommonMemory>() as u64)
     .number(size_of::<Worker>() as u64)
     .number(align_of::<Worker>() as u64)
     .number(size_of::<Ledger>() as u64)
@@ -53,8 +53,8 @@ pub(crate) const LAYOUT: Digest = Digest::new()
     .number(offset_of!(Record, count) as u64)
     .number(offset_of!(Record, scan) as u64)
     .number(size_of::<Info>() as u64)
-    .number(size_of::<Place>() as u64)
-    .number(align_of::<Place>() as u64)
+    .number(size_of::<EndpointPlace>() as u64)
+    .number(align_of::<EndpointPlace>() as u64)
     .number(size_of::<AnyEndpoint>() as u64)
     .number(offset_of!(Info, name) as u64)
     .number(offset_of!(Info, text) as u64)

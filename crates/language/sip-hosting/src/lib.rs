@@ -17,6 +17,6 @@ mullion_sip::__no_process_depends_on! {"mullion-sip-hosting"}
 
 pub use mullion_sip::__host::{
     ChannelEnd, Critical, DecideError, Decider, Deputy, Host, HostError, Parcel, Refused, Span,
-    Start, StartError, Supervised, commons, end_as, enter_kernel, enter_kernel_as_host, in_use,
-    remote, share,
+    Start, StartError, Supervised, common_memory, end_as, enter_kernel, enter_kernel_as_host,
+    in_use, remote, share,
 };

@@ -12,8 +12,8 @@ use mullion_sip_core::owner::Owner;
 use mullion_sip_exchange::exchange::Share;
 
 /// Memory that several OS processes have in common.
-pub mod commons {
-    pub use mullion_sip_exchange::exchange::commons::*;
+pub mod common_memory {
+    pub use mullion_sip_exchange::exchange::common_memory::*;
 }
 
 /// Channels between OS processes, by way of memory that both have mapped.

@@ -1,4 +1,4 @@
-//! The states of all modules, which copies of this crate share: see `mullion_sip_core::State`.
+//! The states of all modules, which copies of this crate share: see `mullion_sip_core::CoreState`.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::process::{names, survey, upstream};
 
 /// All of them, those of the crates below included.
 pub(crate) struct State {
-    core: &'static mullion_sip_core::State,
+    core: &'static mullion_sip_core::CoreState,
     exchange: &'static mullion_sip_exchange::interior::State,
     beginning: &'static OnceLock<Instant>,
     ends: &'static ends::State,

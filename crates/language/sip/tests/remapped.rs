@@ -15,7 +15,7 @@ use mullion_sip::channel::{ChannelClosed, Contract};
 use mullion_sip::exchange::census;
 use mullion_sip::{ExBox, ExVec, Exchange, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::commons::{BYTES, Member, Sharing, arrived, holders, share};
+use mullion_sip_hosting::common_memory::{BYTES, Member, Sharing, arrived, holders, share};
 use mullion_sip_hosting::remote::{LINK_BYTES, Link, Memory, join, line_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -84,15 +84,15 @@ fn only_blocks_of_pages_that_change_hands_are_taken() {
         })
         .expect("workers");
     host().on_fault(|_, _, _| {});
-    let commons = file(BYTES);
-    assert!(share(commons.as_fd(), ME, Sharing::Remapped).expect("shared"));
-    assert!(!share(commons.as_fd(), ME, Sharing::Open).expect("shared already"));
-    let commons = File::from(commons);
+    let common_memory = file(BYTES);
+    assert!(share(common_memory.as_fd(), ME, Sharing::Remapped).expect("shared"));
+    assert!(!share(common_memory.as_fd(), ME, Sharing::Open).expect("shared already"));
+    let common_memory = File::from(common_memory);
     let given = u32::from(ME.life) | (u32::from(ME.life) << 16);
     let claim = |number: u32, word: u32| {
         let (span, place) = (number >> 27, u64::from(number & 0x7ff_ffff));
         let at = (9 << 33) + (u64::from(span - 22) << 25) + 4 * place;
-        commons
+        common_memory
             .write_all_at(&word.to_le_bytes(), at)
             .expect("written");
     };

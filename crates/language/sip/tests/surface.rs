@@ -88,7 +88,7 @@ impl Surface {
     fn module(&mut self, one: &ItemMod, module: &str, beneath: &Path) {
         let name = one.ident.to_string();
         // The modules that only a host has are there in every build, and private in that of a process.
-        if ["host", "remote", "critical", "commons"].contains(&&*name) {
+        if ["host", "remote", "critical", "common_memory"].contains(&&*name) {
             assert!(!is_public(&one.vis), "{name} is for hosts alone");
             return;
         }

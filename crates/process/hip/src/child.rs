@@ -10,7 +10,7 @@ use mullion_sip::channel::Info;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{Cause, Child, End, Exit, SpawnError};
 use mullion_sip::{ExString, ExVec, wait};
-use mullion_sip_hosting::commons;
+use mullion_sip_hosting::common_memory;
 use mullion_sip_hosting::remote::{self, Fault};
 use mullion_sip_hosting::{Host as Power, Start, Supervised};
 use rustix::thread::CpuSet;
@@ -149,7 +149,7 @@ fn begin(
     if let Some(Place { member, sharing }) = member {
         let memory = files.drain(..1.min(files.len())).next();
         let memory = memory.ok_or("no memory to share came")?;
-        let shared = commons::share(memory.as_fd(), member, sharing);
+        let shared = common_memory::share(memory.as_fd(), member, sharing);
         shared.map_err(|error| said("memory to share")(&error))?;
     }
     let members = load(&configuration, files)?;

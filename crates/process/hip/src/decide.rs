@@ -19,7 +19,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::common_memory::Sharing;
 use mullion_sip_hosting::{DecideError, Refused};
 use mullion_supervisor::{
     DomainId, Error, GroupId, Level, Mechanism, Order, Permission, Range, Snapshot, Supervisor,

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use mullion_sip::process::{Cause, Child, Exit, Options, Program, Rights, SpawnError, spawn};
 use mullion_sip::wait;
-use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::common_memory::Sharing;
 use mullion_sip_hosting::end_as;
 use mullion_sip_hosting::{Host, enter_kernel};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -173,7 +173,7 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
     endpoints::serve()?;
     let (control, theirs) = Control::pair()?;
     let added = registry::add(&how.name, &how.rights, how.share, control);
-    let (domain, commons) = added.map_err(|error| match decide::is_refusal(&error) {
+    let (domain, common_memory) = added.map_err(|error| match decide::is_refusal(&error) {
         true => LaunchError::Refused,
         false => error.into(),
     })?;
@@ -185,7 +185,7 @@ fn launch_as(how: &Launch, together: bool) -> Result<(Child, Arc<Domain>), Launc
         .spawn(move || {
             // It binds names for the domain. No worker runs it, so it is given the power.
             let _power = deputy.enter();
-            live(&lives, &how, together, commons, theirs, &began);
+            live(&lives, &how, together, common_memory, theirs, &began);
         })?;
     let begun = begins
         .recv()
@@ -224,11 +224,11 @@ fn live(
     domain: &Arc<Domain>,
     how: &Launch,
     together: bool,
-    commons: Option<Arc<OwnedFd>>,
+    common_memory: Option<Arc<OwnedFd>>,
     theirs: OwnedFd,
     began: &Began,
 ) {
-    let (mut process, output) = match start(domain, how, together, commons, theirs) {
+    let (mut process, output) = match start(domain, how, together, common_memory, theirs) {
         Ok(started) => started,
         Err(error) => {
             domain.gone(Cause::Abort.into());
@@ -258,7 +258,7 @@ fn start(
     domain: &Domain,
     how: &Launch,
     together: bool,
-    commons: Option<Arc<OwnedFd>>,
+    common_memory: Option<Arc<OwnedFd>>,
     theirs: OwnedFd,
 ) -> io::Result<(std::process::Child, Option<JoinHandle<()>>)> {
     let configuration = files::sealed("mullion-domain", how.configuration.as_bytes())?;
@@ -290,7 +290,10 @@ fn start(
         decided: decide::is_decided(),
         member: domain.member.map(Sharer::from),
     };
-    let files = commons.iter().chain(&how.files).map(|file| file.as_fd());
+    let files = common_memory
+        .iter()
+        .chain(&how.files)
+        .map(|file| file.as_fd());
     let files: Vec<_> = [configuration.as_fd()].into_iter().chain(files).collect();
     let output = match know(domain, &process, output) {
         Ok(output) => output,

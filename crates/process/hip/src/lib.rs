@@ -24,7 +24,7 @@ pub use host::{
 pub use lives::{DomainView, EndSeen, Idle, Life, Seen};
 pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
-pub use mullion_sip_hosting::commons::Sharing;
+pub use mullion_sip_hosting::common_memory::Sharing;
 pub use output::{OUTPUT_BURST, OUTPUT_RATE};
 pub use registry::{Group, decided_by, groups};
 pub use reports::REPORTS;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mullion_sip::channel::Side;
 use mullion_sip::process::{Child, Exit};
 use mullion_sip::wait::{self, Waiter};
-use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::common_memory::Sharing;
 
 use crate::memory::MemorySeen;
 use crate::message::{EndRow, LifeSeen, ToDomain, side_of};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use mullion_sip_hosting::commons::{BYTES, MEMBERS, Member, Sharing, Table, share};
+use mullion_sip_hosting::common_memory::{BYTES, MEMBERS, Member, Sharing, Table, share};
 
 use crate::files;
 
@@ -94,7 +94,7 @@ impl Members {
 
 impl Group {
     fn new(sharing: Sharing) -> io::Result<Group> {
-        let file = files::create("mullion-commons", BYTES)?;
+        let file = files::create("mullion-common_memory", BYTES)?;
         let mut parts = [None; MEMBERS];
         parts[usize::from(HOST.part)] = Some(HOST.life);
         Ok(Group {

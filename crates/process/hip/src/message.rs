@@ -8,7 +8,7 @@ use mullion_sip::channel::Side;
 use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Cause, Exit};
 use mullion_sip::{ExString, ExVec, Exchange};
-use mullion_sip_hosting::commons::{Member, Sharing};
+use mullion_sip_hosting::common_memory::{Member, Sharing};
 use mullion_sip_hosting::remote::Passage;
 
 use crate::members::Place;

@@ -12,7 +12,7 @@ use mullion_sip::owner::Owner;
 use mullion_sip::process::names::{self, NameError};
 use mullion_sip::process::{Exit, Rights};
 use mullion_sip::wait::{self, Waiter};
-use mullion_sip_hosting::commons::Sharing;
+use mullion_sip_hosting::common_memory::Sharing;
 use mullion_sip_hosting::remote::{
     ARENA, Elsewhere, LINK_BYTES, Link, Memory, Place, accept, bind_elsewhere, join, line_bytes,
     place_of,
@@ -135,7 +135,7 @@ pub(crate) fn add(
         registry.members.join(sharing)
     });
     let joined = joined.transpose();
-    let (member, commons) = joined
+    let (member, common_memory) = joined
         .inspect_err(|_| decide::tell(|decider| decider.end(id)))?
         .unzip();
     let domain = Arc::new(Domain {
@@ -150,7 +150,7 @@ pub(crate) fn add(
     });
     registry.stands.insert(domain.id, Stand::default());
     registry.domains.insert(domain.id, domain.clone());
-    Ok((domain, commons))
+    Ok((domain, common_memory))
 }
 
 /// The host's domains and what they share, of one moment.

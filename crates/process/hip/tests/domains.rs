@@ -17,7 +17,7 @@ use mullion_sip::process::{
 };
 use mullion_sip::{ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::commons::{self, Sharing};
+use mullion_sip_hosting::common_memory::{self, Sharing};
 
 mod listed;
 mod powers;
@@ -325,10 +325,14 @@ fn sender(count: u64) {
 
 fn domains_that_share_memory_send_vectors_by_number() {
     let server = sharing("server");
-    let before = commons::arrived();
+    let before = common_memory::arrived();
     let end = ask_end("/ask").expect("bound");
     assert!(exchange(&end, 300, 40_000) && exchange(&end, 300, 100));
-    assert_eq!(commons::arrived() - before, 300, "small ones are copied");
+    assert_eq!(
+        common_memory::arrived() - before,
+        300,
+        "small ones are copied"
+    );
     assert_eq!(sharing("sender 300").wait(), Exit::from(Cause::Returned));
     // One that does not share gets copies, as ever.
     assert_eq!(started("sender 30").wait(), Exit::from(Cause::Returned));
@@ -369,7 +373,10 @@ fn blocks_come_back_from_domains_that_are_killed() {
     last.wait();
     let begin = Instant::now();
     loop {
-        let (held, blocks) = (commons::holders(), mullion_sip::exchange::census().in_use);
+        let (held, blocks) = (
+            common_memory::holders(),
+            mullion_sip::exchange::census().in_use,
+        );
         if held.is_empty() && blocks == before {
             return;
         }
@@ -388,14 +395,14 @@ fn what_the_dead_had_comes_back_at_once() {
     let Ok(ask::AnswerMessage::Reply(1, client)) = kept.recv() else {
         panic!("no answer")
     };
-    assert!(!commons::holders().is_empty());
+    assert!(!common_memory::holders().is_empty());
     server.kill();
     server.wait();
     let begin = Instant::now();
     // What stood for it ends first, then Linux ends it.
-    while !commons::holders().is_empty() {
+    while !common_memory::holders().is_empty() {
         let late = begin.elapsed() > Duration::from_secs(20);
-        assert!(!late, "{:?}", commons::holders());
+        assert!(!late, "{:?}", common_memory::holders());
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(client);

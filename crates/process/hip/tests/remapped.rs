@@ -17,7 +17,7 @@ use mullion_sip::process::{Cause, Child, Exit, Limits, Options, Program, Rights}
 use mullion_sip::process::{open, serve, spawn};
 use mullion_sip::{ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::commons;
+use mullion_sip_hosting::common_memory;
 use rustix::process::{Pid, Signal, kill_process};
 
 contract! {
@@ -226,7 +226,7 @@ fn faults() -> Vec<String> {
 fn settled(before: u64) {
     let begin = Instant::now();
     loop {
-        let (held, blocks) = (commons::holders(), census().in_use);
+        let (held, blocks) = (common_memory::holders(), census().in_use);
         if held.is_empty() && blocks == before {
             return;
         }
@@ -250,7 +250,7 @@ fn there_and_back_onwards_and_dropped() {
     let all = [remapped(1), remapped(2)];
     for mebi in [1, 8, 64] {
         let count = mebi * MEBI;
-        let came = commons::arrived();
+        let came = common_memory::arrived();
         let mut one = client_of(1);
         let mut numbers = filled(count, 5);
         let mut wanted = 5 * count as u64;
@@ -265,7 +265,7 @@ fn there_and_back_onwards_and_dropped() {
             (numbers, one) = vector(asked.ok()).expect("an answer");
             assert_eq!((numbers.len(), sum(&numbers)), (count, wanted));
         }
-        assert_eq!(commons::arrived() - came, 6, "{mebi} MiB by number");
+        assert_eq!(common_memory::arrived() - came, 6, "{mebi} MiB by number");
         // Dropped by who received it, and made again by its maker, more often than there is room for at once.
         let (mut last, mut places) = (numbers, std::collections::HashSet::new());
         for value in 0..300 / mebi as u64 {
@@ -285,10 +285,10 @@ fn there_and_back_onwards_and_dropped() {
         }
     }
     // Smaller ones are copied.
-    let came = commons::arrived();
+    let came = common_memory::arrived();
     let one = client_of(1);
     drop(back(one, filled(MEBI / 2, 1)).expect("an answer"));
-    assert_eq!(commons::arrived() - came, 0);
+    assert_eq!(common_memory::arrived() - came, 0);
     for child in all {
         ended(child);
     }
@@ -347,13 +347,17 @@ fn who_has_given_it_away_cannot_touch_it() {
 fn who_shares_otherwise_has_copies() {
     let before = census().in_use;
     let others = [domain(1, None), domain(2, Some(Sharing::Open)), remapped(3)];
-    let came = commons::arrived();
+    let came = common_memory::arrived();
     for (service, by_number) in [(1, 0), (2, 0), (3, 1)] {
-        let came = commons::arrived();
+        let came = common_memory::arrived();
         let client = client(service).expect("bound");
         let (numbers, client) = back(client, filled(2 * MEBI, 4)).expect("an answer");
         assert_eq!(sum(&numbers), 8 * MEBI as u64);
-        assert_eq!(commons::arrived() - came, by_number, "service {service}");
+        assert_eq!(
+            common_memory::arrived() - came,
+            by_number,
+            "service {service}"
+        );
         // From there to the first and the last one, and back.
         for to in [1, 3] {
             if to != service {
@@ -364,7 +368,7 @@ fn who_shares_otherwise_has_copies() {
         }
         drop(client);
     }
-    assert!(commons::arrived() > came);
+    assert!(common_memory::arrived() > came);
     for child in others {
         ended(child);
     }
@@ -452,12 +456,12 @@ fn who_has_no_mapping_left_gets_none() {
 fn who_has_no_mapping_left_makes_none() {
     let before = census().in_use;
     let one = remapped(1);
-    let came = commons::arrived();
+    let came = common_memory::arrived();
     let (exhausted, client) = number(client_of(1).exhaust().ok()).expect("an answer");
     assert!(exhausted > 1000, "{exhausted}");
     let (numbers, client) = vector(client.make(MEBI as u64).ok()).expect("an answer");
     assert!(numbers.iter().copied().eq(0..MEBI as u64));
-    assert_eq!(commons::arrived() - came, 0);
+    assert_eq!(common_memory::arrived() - came, 0);
     assert_eq!(faults(), Vec::<String>::new());
     drop((numbers, client));
     ended(one);
@@ -468,10 +472,10 @@ fn who_has_no_mapping_left_makes_none() {
 fn who_cannot_close_a_block_sends_a_copy() {
     let before = census().in_use;
     let one = remapped(1);
-    let came = commons::arrived();
+    let came = common_memory::arrived();
     let (numbers, client) = vector(client_of(1).middle().ok()).expect("an answer");
     assert!(numbers.len() == MEBI && numbers.iter().all(|number| *number == 2));
-    assert_eq!(commons::arrived() - came, 0);
+    assert_eq!(common_memory::arrived() - came, 0);
     assert_eq!(faults(), Vec::<String>::new());
     drop((numbers, client));
     ended(one);
@@ -498,13 +502,13 @@ fn nothing_is_left_of_a_domain() {
 /// Kilobytes of the file that all remapped domains have mapped.
 fn shared_memory() -> u64 {
     let all = std::fs::read_dir("/proc/self/fd").expect("proc").flatten();
-    let commons = all.filter_map(|file| {
+    let common_memory = all.filter_map(|file| {
         let name = std::fs::read_link(file.path()).ok()?;
         name.to_string_lossy()
-            .contains("mullion-commons")
+            .contains("mullion-common_memory")
             .then(|| std::fs::metadata(file.path()).ok())?
     });
-    let blocks = commons.map(|file| std::os::unix::fs::MetadataExt::blocks(&file));
+    let blocks = common_memory.map(|file| std::os::unix::fs::MetadataExt::blocks(&file));
     blocks.sum::<u64>() / 2
 }
 

@@ -19,7 +19,7 @@ use mullion_picture::{DrawnDomain, Records, SupervisorState};
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{Kind, RecordsWriter};
 use mullion_sip_hosting::Host;
-use mullion_sip_hosting::commons;
+use mullion_sip_hosting::common_memory;
 use mullion_sip_hosting::remote::line_memory;
 use mullion_supervisor::{
     DomainId, Error, Family, JoinPolicy, Level, Mechanism, Order, Permission, Range, Recorder,
@@ -260,7 +260,7 @@ impl Shared {
             range
         };
         if !self.members.is_empty() {
-            let range = place(commons::BYTES as u64)?;
+            let range = place(common_memory::BYTES as u64)?;
             give(records, range, DomainId::SUPERVISOR)?;
             for member in &self.members {
                 give(records, range, *member)?;
@@ -268,7 +268,7 @@ impl Shared {
             records.label(range, "common memory");
         }
         if self.remapped {
-            records.label(place(commons::BYTES as u64)?, "remapped memory");
+            records.label(place(common_memory::BYTES as u64)?, "remapped memory");
         }
         for (number, named) in &self.lines {
             // Whoever names the line of others has no link with them, or is one too many. Of a channel that has come home

@@ -162,7 +162,7 @@ fn what_hosts_have_is_not_there() {
         "critical::critical",
         "state::OWN",
         "__core::hooks::register",
-        "exchange::commons::share",
+        "exchange::common_memory::share",
     ] {
         let source = format!("use mullion_sip::{name} as _;");
         let (compiled, said) = judged(&separate(), &source);
@@ -198,7 +198,7 @@ fn a_library_that_depends_on_the_crates_below_reaches_nothing_in_them() {
         "below::process::Process",
         "below::hooks::register",
         "below::state::OWN",
-        "exchange::exchange::commons::share",
+        "exchange::exchange::common_memory::share",
         "exchange::exchange::ledger::Book",
         "exchange::channel::foreign::Foreign",
     ] {

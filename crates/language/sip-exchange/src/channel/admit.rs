@@ -12,7 +12,7 @@ use crate::exchange::sizes::Id;
 use crate::exchange::visitor::{Scan, Visitor};
 use crate::inner::CORE;
 
-use super::place::Place;
+use super::place::EndpointPlace;
 
 /// The ends in a value, of which nothing changes.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl Visitor for Ends {
 
     fn endpoint(&mut self, place: NonNull<()>) {
         // SAFETY: an endpoint's handle is of its place. Whoever has the value has it alone, and looks at it here.
-        let place: &Place = unsafe { place.cast().as_ref() };
+        let place: &EndpointPlace = unsafe { place.cast().as_ref() };
         self.found.push(place.described());
     }
 }

@@ -11,13 +11,13 @@ use crate::inner::CORE;
 use mullion_sip_core::owner;
 
 use super::contract::{Info, Side};
-use super::place::{self, Place};
+use super::place::{self, EndpointPlace};
 
 /// An endpoint of some contract, on some side, in some state. `Client::from_any` and `Server::from_any` of a
 /// contract's module make it typed again, if digest, side and state are theirs.
 ///
 /// It cannot be sent, since nobody knows whether it is to send; a [`Parcel`](crate::interior::Parcel) can hold it.
-pub struct AnyEndpoint(NonNull<Place>);
+pub struct AnyEndpoint(NonNull<EndpointPlace>);
 
 /// The endpoint was of another contract, side or state: here it is again.
 #[derive(Debug)]
@@ -39,22 +39,22 @@ pub(crate) fn untyped(contract: &'static Info) -> Result<[AnyEndpoint; 2], HeapE
 }
 
 impl AnyEndpoint {
-    pub(super) fn at(place: NonNull<Place>) -> AnyEndpoint {
+    pub(super) fn at(place: NonNull<EndpointPlace>) -> AnyEndpoint {
         AnyEndpoint(place)
     }
 
-    pub(super) fn into_place(self) -> NonNull<Place> {
+    pub(super) fn into_place(self) -> NonNull<EndpointPlace> {
         ManuallyDrop::new(self).0
     }
 
     #[inline]
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &EndpointPlace {
         // SAFETY: the endpoint has its place alone, on this thread.
         unsafe { self.0.as_ref() }
     }
 
     #[inline]
-    pub(super) fn place_mut(&mut self) -> &mut Place {
+    pub(super) fn place_mut(&mut self) -> &mut EndpointPlace {
         // SAFETY: the endpoint has its place alone, on this thread, and is borrowed alone.
         unsafe { self.0.as_mut() }
     }
@@ -103,7 +103,7 @@ impl fmt::Debug for AnyEndpoint {
     }
 }
 
-impl Place {
+impl EndpointPlace {
     pub(super) fn state_name(&self) -> &'static str {
         let states = self.contract.states;
         states
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for EndpointPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, side, state) = (self.contract.name, self.side, self.state_name());
         write!(formatter, "{side} of {name} in {state}")

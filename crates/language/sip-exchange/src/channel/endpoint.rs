@@ -18,7 +18,7 @@ use mullion_sip_core::{owner, wait};
 
 use super::contract::{Contract, Ring, Side};
 use super::message::{End, Message, Receives, Sends, State};
-use super::place::{self, Place};
+use super::place::{self, EndpointPlace};
 use super::select::Port;
 use super::{AnyEndpoint, ChannelClosed, Mismatch, admit};
 
@@ -26,7 +26,7 @@ use super::{AnyEndpoint, ChannelClosed, Mismatch, admit};
 /// state. The generated endpoint types wrap it.
 #[must_use = "dropping an endpoint closes the channel"]
 pub struct Endpoint<C: Contract, const SIDE: usize, S> {
-    place: NonNull<Place>,
+    place: NonNull<EndpointPlace>,
     _of: PhantomData<(C, fn() -> S)>,
 }
 
@@ -64,7 +64,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
     const OUTGOING: Ring = C::INFO.rings[1 - SIDE];
 
     #[inline]
-    fn at(place: NonNull<Place>) -> Self {
+    fn at(place: NonNull<EndpointPlace>) -> Self {
         Endpoint {
             place,
             _of: PhantomData,
@@ -72,13 +72,13 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
     }
 
     #[inline]
-    fn place(&self) -> &Place {
+    fn place(&self) -> &EndpointPlace {
         // SAFETY: the endpoint has its place alone, on this thread.
         unsafe { self.place.as_ref() }
     }
 
     #[inline]
-    fn place_mut(&mut self) -> &mut Place {
+    fn place_mut(&mut self) -> &mut EndpointPlace {
         // SAFETY: the endpoint has its place alone, on this thread, and is borrowed alone.
         unsafe { self.place.as_mut() }
     }
@@ -121,7 +121,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
     /// The contract has a message `number` with payload `T` that leads from this state to `next`, or is the last.
     #[inline(always)]
     unsafe fn push<T: Handles>(
-        place: &mut Place,
+        place: &mut EndpointPlace,
         number: u16,
         next: u16,
         payload: T,
@@ -149,7 +149,7 @@ impl<C: Contract, const SIDE: usize, S> Endpoint<C, SIDE, S> {
     /// As for [`Endpoint::push`].
     #[inline(never)]
     unsafe fn push_elsewhere<T: Handles>(
-        place: &mut Place,
+        place: &mut EndpointPlace,
         number: u16,
         next: u16,
         payload: T,

@@ -14,7 +14,7 @@ use crate::inner::CORE;
 
 use super::AnyEndpoint;
 use super::contract::{Info, Side};
-use super::place::{Hook, Place};
+use super::place::{EndpointPlace, Hook};
 use crate::exchange::blocks::discard;
 use crate::exchange::coding::{DecodeError, ENDS, EncodeError, Reader, Writer};
 use crate::exchange::ends::Foreign;
@@ -36,7 +36,7 @@ impl Foreign {
     ///
     /// # Safety
     /// It is there, and the caller's alone.
-    pub(crate) unsafe fn lend(end: NonNull<Place>) -> Foreign {
+    pub(crate) unsafe fn lend(end: NonNull<EndpointPlace>) -> Foreign {
         let record = Region::around(end).record(Region::id(end));
         // SAFETY: the end's block has a record, and the caller promises that the end is its alone.
         unsafe { (*record).holder = (*record).holder.lent() };
@@ -58,7 +58,7 @@ impl Foreign {
         contract: &'static Info,
         side: Side,
         state: u16,
-    ) -> Result<(NonNull<Place>, Foreign), HeapError> {
+    ) -> Result<(NonNull<EndpointPlace>, Foreign), HeapError> {
         let [client, server] = super::place::create_in_flight(contract, state)?;
         Ok(match side {
             Side::Client => (client, Foreign(server.cast())),
@@ -66,12 +66,12 @@ impl Foreign {
         })
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &EndpointPlace {
         // SAFETY: the end is this value's alone.
         unsafe { self.0.cast().as_ref() }
     }
 
-    fn place_mut(&mut self) -> &mut Place {
+    fn place_mut(&mut self) -> &mut EndpointPlace {
         // SAFETY: the end is this value's alone, which is borrowed alone.
         unsafe { self.0.cast().as_mut() }
     }
@@ -94,7 +94,7 @@ impl Foreign {
         self.place().state
     }
 
-    /// As [`Place::channel_address`].
+    /// As [`EndpointPlace::channel_address`].
     pub fn channel_address(&self) -> usize {
         self.place().channel_address()
     }
@@ -194,7 +194,7 @@ impl Foreign {
 
 impl Writer<'_> {
     /// An endpoint of the message, which goes along: all that is written is its number.
-    pub(crate) fn endpoint(&mut self, end: NonNull<Place>) -> Result<(), EncodeError> {
+    pub(crate) fn endpoint(&mut self, end: NonNull<EndpointPlace>) -> Result<(), EncodeError> {
         let leaving = self.leaving.as_deref_mut().ok_or(EncodeError::Endpoint)?;
         if leaving.ends.len() == ENDS {
             return Err(EncodeError::TooManyEnds);
@@ -215,7 +215,7 @@ impl Reader<'_> {
         contract: &'static Info,
         side: Side,
         state: u16,
-    ) -> Result<NonNull<Place>, DecodeError> {
+    ) -> Result<NonNull<EndpointPlace>, DecodeError> {
         let ticket = u32::from_le_bytes(self.array()?);
         for bytes in [contract.size, SMALLEST, SMALLEST] {
             self.block(bytes)?;

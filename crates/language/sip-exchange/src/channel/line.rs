@@ -223,7 +223,7 @@ mod tests {
             Some(self.payloads[slot].with(|payload| unsafe { *payload }))
         }
 
-        /// Drops what comes after the `received`-th; as `Place::drop_incoming`.
+        /// Drops what comes after the `received`-th; as `EndpointPlace::drop_incoming`.
         fn drop_from(&self, mut received: u32) {
             while self.payload(received + 1).is_some() {
                 received += 1;

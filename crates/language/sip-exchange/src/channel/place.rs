@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::exchange::HeapError;
-use crate::exchange::ledger::{Book, Debtor};
+use crate::exchange::ledger::{Debtor, OwnerLedger};
 use crate::exchange::region::{Holder, Ledger, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
@@ -53,7 +53,7 @@ pub struct Hook {
 /// A side's own half of a channel. Only the thread that holds the endpoint touches it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Place {
+pub struct EndpointPlace {
     channel: NonNull<Channel>,
     pub(super) contract: &'static Info,
     /// Messages ever sent and received, wrapping.
@@ -70,7 +70,7 @@ pub struct Place {
     /// Bytes of messages sent since the peer last answered.
     unanswered: u64,
 }
-const _: () = assert!(size_of::<Place>() <= SMALLEST);
+const _: () = assert!(size_of::<EndpointPlace>() <= SMALLEST);
 
 /// The front of a channel; the rings follow.
 #[repr(C)]
@@ -107,8 +107,8 @@ impl Shared {
 /// Makes a channel for the calling thread's owner.
 pub(super) fn create(
     contract: &'static Info,
-    book: Book,
-) -> Result<[NonNull<Place>; 2], HeapError> {
+    book: OwnerLedger,
+) -> Result<[NonNull<EndpointPlace>; 2], HeapError> {
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
     book.check((class.bytes() + 2 * SMALLEST) as u64)?;
     let here = worker::here();
@@ -126,10 +126,10 @@ pub(super) fn create(
 
 /// The owner has both ends of a channel that was just made, if it may; else the channel goes.
 #[cold]
-fn admit(owner: Owner, ends: [(Id, NonNull<Place>); 2]) -> Result<(), HeapError> {
+fn admit(owner: Owner, ends: [(Id, NonNull<EndpointPlace>); 2]) -> Result<(), HeapError> {
     // SAFETY: fresh places that nobody else has.
     let places = ends.map(|(_, place)| unsafe { place.as_ref() });
-    let described = places.map(Place::described);
+    let described = places.map(EndpointPlace::described);
     let mut asked = described.iter();
     if let Err(refused) = asked.try_for_each(|end| CORE.may_have(owner, *end)) {
         let channel = Region::id(places[0].channel);
@@ -149,10 +149,10 @@ fn admit(owner: Owner, ends: [(Id, NonNull<Place>); 2]) -> Result<(), HeapError>
 pub(crate) fn create_in_flight(
     contract: &'static Info,
     state: u16,
-) -> Result<[NonNull<Place>; 2], HeapError> {
+) -> Result<[NonNull<EndpointPlace>; 2], HeapError> {
     let class = Class::holding(contract.size).ok_or(HeapError::TooLarge(contract.size))?;
     let _critical = CORE.critical();
-    let ends = make(contract, class, state, Book::nobodys(), 0)?;
+    let ends = make(contract, class, state, OwnerLedger::nobodys(), 0)?;
     Ok(ends.map(|(id, place)| {
         // SAFETY: a fresh block of the caller's.
         unsafe { (*Region::get().record(id)).holder = Holder::FREE.endpoint().in_flight() };
@@ -166,9 +166,9 @@ fn make(
     contract: &'static Info,
     class: Class,
     state: u16,
-    book: Book,
+    book: OwnerLedger,
     here: u64,
-) -> Result<[(Id, NonNull<Place>); 2], HeapError> {
+) -> Result<[(Id, NonNull<EndpointPlace>); 2], HeapError> {
     let region = book.region();
     let (number, ledger) = book.tell();
     let worker = worker::current();
@@ -194,8 +194,8 @@ fn make(
         }
         Ok(
             [(client, Side::Client), (server, Side::Server)].map(|(id, side)| {
-                let place = region.block(id).cast::<Place>();
-                place.write(Place {
+                let place = region.block(id).cast::<EndpointPlace>();
+                place.write(EndpointPlace {
                     channel: block,
                     contract,
                     sent: 0,
@@ -244,7 +244,7 @@ unsafe fn word_at<'a>(slot: NonNull<u8>) -> &'a Word {
 }
 
 // For who looks at channels.
-impl Place {
+impl EndpointPlace {
     /// As who decides about ends of channels is told of it.
     pub(super) fn described(&self) -> ChannelEnd {
         let (start, bytes) = self.queues();
@@ -301,7 +301,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl EndpointPlace {
     #[inline]
     pub(super) fn mine(&self) -> &Shared {
         self.shared(self.side.index())
@@ -319,8 +319,8 @@ impl Place {
 
     /// The list that this place is on.
     #[inline]
-    pub(super) fn book(&self) -> Book {
-        Book::told(self.region(), (self.number, self.ledger))
+    pub(super) fn book(&self) -> OwnerLedger {
+        OwnerLedger::told(self.region(), (self.number, self.ledger))
     }
 
     #[inline]
@@ -427,7 +427,7 @@ impl Place {
     /// The payload of the next message has been written: from now on the peer sees it.
     ///
     /// # Safety
-    /// It lies at [`Place::room`], and the number goes with it.
+    /// It lies at [`EndpointPlace::room`], and the number goes with it.
     pub(super) unsafe fn show(&mut self, ring: Ring, number: u16) {
         let slot = self.sent & (ring.slots - 1);
         self.sent = self.sent.wrapping_add(1);
@@ -455,7 +455,7 @@ impl Place {
     /// The peer has closed.
     unsafe fn drop_sent(&mut self, discard: &mut Discard) {
         let theirs = &self.theirs().line;
-        let mut peer = Place {
+        let mut peer = EndpointPlace {
             side: self.side.peer(),
             received: theirs.received(),
             ..*self
@@ -521,7 +521,7 @@ impl Place {
 
     /// The peer has answered: it has received everything.
     #[inline]
-    pub(super) fn settle(&mut self, book: Book) {
+    pub(super) fn settle(&mut self, book: OwnerLedger) {
         if self.unanswered != 0 {
             book.subtract(self.unanswered);
             self.unanswered = 0;
@@ -530,7 +530,7 @@ impl Place {
 
     /// The same; and what the owner holds then is to be within its limit, or the process ends.
     #[inline]
-    pub(super) fn settle_and_demand(&mut self, book: Book) {
+    pub(super) fn settle_and_demand(&mut self, book: OwnerLedger) {
         let unanswered = std::mem::take(&mut self.unanswered);
         book.subtract_and_demand(unanswered);
     }
@@ -567,7 +567,7 @@ fn wake(side: &Shared) {
 /// `place` is one, and its holder's.
 pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
     // SAFETY: the caller promises that it is a place, and of its holder's alone.
-    let place = unsafe { place.cast::<Place>().as_mut() };
+    let place = unsafe { place.cast::<EndpointPlace>().as_mut() };
     if CORE.is_decided() {
         CORE.end_went(place.described());
     }
@@ -580,9 +580,9 @@ pub(crate) unsafe fn depart(place: NonNull<()>) -> u64 {
 ///
 /// # Safety
 /// `place` is one, and the caller's.
-pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
+pub(crate) unsafe fn arrive(place: NonNull<()>, book: OwnerLedger, here: u64) -> u64 {
     // SAFETY: the caller promises that it is a place, and its own alone.
-    let place = unsafe { place.cast::<Place>().as_mut() };
+    let place = unsafe { place.cast::<EndpointPlace>().as_mut() };
     (place.number, place.ledger) = book.tell();
     if CORE.is_decided() {
         CORE.end_came(place.number, place.described());
@@ -597,7 +597,7 @@ pub(crate) unsafe fn arrive(place: NonNull<()>, book: Book, here: u64) -> u64 {
 /// # Safety
 /// `place` is one that nobody uses any more; it is on its owner's list, on this worker, or in flight.
 pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
-    let place = place.cast::<Place>();
+    let place = place.cast::<EndpointPlace>();
     let id = Region::id(place);
     let region = Region::around(place);
     // SAFETY: by the caller. The channel is there until `open` says that this was the last endpoint.
@@ -617,8 +617,8 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
             if CORE.is_decided() {
                 CORE.end_went(own.described());
             }
-            let book = Book::holding(region, holder);
-            Book::unlink(region, id);
+            let book = OwnerLedger::holding(region, holder);
+            OwnerLedger::unlink(region, id);
             book.count_sent(own.sent);
             book.subtract(SMALLEST as u64 + half(own.contract));
             if own.peer_gone() {
@@ -639,7 +639,7 @@ pub(crate) unsafe fn close(place: NonNull<()>, discard: &mut Discard) {
 ///
 /// # Safety
 /// Both endpoints are closed, and `last` is the one that has not gone yet.
-unsafe fn destroy(last: &mut Place, discard: &mut Discard) {
+unsafe fn destroy(last: &mut EndpointPlace, discard: &mut Discard) {
     // SAFETY: nobody else has the channel any more.
     unsafe {
         let (mine, theirs) = (last.mine(), last.theirs());
@@ -659,9 +659,9 @@ unsafe fn destroy(last: &mut Place, discard: &mut Discard) {
     }
 }
 
-impl Book {
+impl OwnerLedger {
     /// Shows every end of a channel on the list. On the owner's worker.
-    pub fn each_endpoint(self, mut show: impl FnMut(&Place)) {
+    pub fn each_endpoint(self, mut show: impl FnMut(&EndpointPlace)) {
         self.each(|block, is_endpoint| {
             if is_endpoint {
                 // SAFETY: an endpoint's block holds its place.

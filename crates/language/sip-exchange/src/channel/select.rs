@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use mullion_sip_core::wait;
 
 use super::contract::Ring;
-use super::place::Place;
+use super::place::EndpointPlace;
 
 /// An endpoint in a state in which it receives.
 pub trait Incoming {
@@ -15,12 +15,12 @@ pub trait Incoming {
 
 /// Where an endpoint's next message arrives.
 pub struct Port<'a> {
-    place: &'a Place,
+    place: &'a EndpointPlace,
     ring: Ring,
 }
 
 impl<'a> Port<'a> {
-    pub(super) fn of(place: &'a Place, ring: Ring) -> Port<'a> {
+    pub(super) fn of(place: &'a EndpointPlace, ring: Ring) -> Port<'a> {
         Port { place, ring }
     }
 

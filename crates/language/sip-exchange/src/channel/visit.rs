@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use crate::exchange::ledger::Book;
+use crate::exchange::ledger::OwnerLedger;
 use crate::exchange::region::{Holder, Region};
 use crate::exchange::sizes::Id;
 use crate::exchange::visitor::{Scan, Visitor};
@@ -87,8 +87,8 @@ impl Visitor for Discard {
         unsafe {
             let holder = (*region.record(id)).holder;
             if !holder.is_in_flight() {
-                Book::unlink(region, id);
-                Book::holding(region, holder).subtract(id.class().bytes() as u64);
+                OwnerLedger::unlink(region, id);
+                OwnerLedger::holding(region, holder).subtract(id.class().bytes() as u64);
             }
             match scan {
                 Some(scan) => self.work.push(region, id, scan, count),

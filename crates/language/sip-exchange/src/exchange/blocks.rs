@@ -9,7 +9,7 @@ use super::region::Holder;
 use super::sizes::{Class, Id};
 use super::visitor::Visitor;
 use super::walk::Discard;
-use super::{accounts, commons, worker};
+use super::{accounts, common_memory, worker};
 use crate::inner::CORE;
 
 /// A block that was just taken, and where it is.
@@ -36,9 +36,9 @@ fn allocate_of(class: Class) -> Result<Fresh, HeapError> {
 /// such memory, and room in it.
 #[inline]
 pub(super) fn allocate_plain(bytes: usize) -> Result<Fresh, HeapError> {
-    if bytes > commons::COPIED
-        && let Some(commons) = commons::get()
-        && let Some(class) = commons.class(bytes)
+    if bytes > common_memory::COPIED
+        && let Some(common_memory) = common_memory::get()
+        && let Some(class) = common_memory.class(bytes)
     {
         match allocate_of(class) {
             Err(HeapError::Exhausted(_)) => {}
@@ -62,33 +62,33 @@ pub(super) fn allocate_in_flight(bytes: usize) -> Result<Fresh, HeapError> {
 /// A block that another OS process says that it has sent, in flight.
 pub(super) fn take_lent(number: u32, from: u16) -> Result<Fresh, DecodeError> {
     let _critical = CORE.critical();
-    let commons = commons::get().ok_or(DecodeError::Invalid("lent block"))?;
+    let common_memory = common_memory::get().ok_or(DecodeError::Invalid("lent block"))?;
     let id = Id(number);
-    let block = commons.arrive(id, from)?;
+    let block = common_memory.arrive(id, from)?;
     worker::current().count_taken();
     Ok((id, block))
 }
 
 /// A block of a message that is to be dropped goes to another OS process then, by its life.
 pub(crate) fn lend(number: u32, to: u16) {
-    if let Some(commons) = commons::get() {
-        commons.lend(Id(number), to);
+    if let Some(common_memory) = common_memory::get() {
+        common_memory.lend(Id(number), to);
     }
 }
 
 /// Blocks that were sent to that life, and that it has not read, are nobody's: it reads nothing any more.
 pub(crate) fn recall(numbers: &[u32], from: u16) {
-    if let Some(commons) = commons::get() {
+    if let Some(common_memory) = common_memory::get() {
         numbers
             .iter()
-            .for_each(|number| commons.recall(Id(*number), from));
+            .for_each(|number| common_memory.recall(Id(*number), from));
     }
 }
 
 /// The number by which a block goes to another OS process that shares memory, unless it is to be copied. Nobody touches it
 /// any more, and it is to be lent.
 pub(super) fn leave(id: Id) -> Option<u32> {
-    let goes = id.is_common() && commons::get()?.leave(id);
+    let goes = id.is_common() && common_memory::get()?.leave(id);
     goes.then_some(id.0)
 }
 

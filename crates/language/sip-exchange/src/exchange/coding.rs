@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The peer shares memory ([`super::commons`]): blocks there go by number, which is noted in a list.
+    /// The peer shares memory ([`super::common_memory`]): blocks there go by number, which is noted in a list.
     pub(crate) fn lending(mut self, lent: Option<&'a mut Vec<u32>>) -> Writer<'a> {
         self.lent = lent;
         self

@@ -8,7 +8,7 @@ use super::sizes::{Id, PLACE_BITS, SMALLEST};
 
 /// An owner's ledger and list. Only its worker changes them, apart from what a debtor gives back.
 #[derive(Clone, Copy, Debug)]
-pub struct Book {
+pub struct OwnerLedger {
     region: Region,
     number: u32,
     ledger: &'static Ledger,
@@ -26,22 +26,22 @@ pub struct Debtor {
 /// beyond, as [`super::sizes::Class::first`] has it).
 const HOST_THREADS: u32 = (1 << (PLACE_BITS - 1)) + 37;
 
-impl Book {
+impl OwnerLedger {
     /// The ledger of the thread of the host that has the worker with this number.
-    pub(crate) fn of_thread(region: Region, worker: u32) -> Book {
-        Book::numbered(region, HOST_THREADS + worker)
+    pub(crate) fn of_thread(region: Region, worker: u32) -> OwnerLedger {
+        OwnerLedger::numbered(region, HOST_THREADS + worker)
     }
 
     /// The ledger of a block's holder, which has been opened when it came to hold anything.
     #[inline]
-    pub(crate) fn holding(region: Region, holder: Holder) -> Book {
-        Book::numbered(region, holder.number())
+    pub(crate) fn holding(region: Region, holder: Holder) -> OwnerLedger {
+        OwnerLedger::numbered(region, holder.number())
     }
 
     #[inline]
-    pub(super) fn numbered(region: Region, number: u32) -> Book {
+    pub(super) fn numbered(region: Region, number: u32) -> OwnerLedger {
         let ledger = region.ledger(number);
-        Book {
+        OwnerLedger {
             region,
             number,
             ledger,
@@ -49,14 +49,14 @@ impl Book {
     }
 
     /// For what is in flight: a ledger that no owner has.
-    pub(crate) fn nobodys() -> Book {
-        Book::numbered(Region::get(), 0)
+    pub(crate) fn nobodys() -> OwnerLedger {
+        OwnerLedger::numbered(Region::get(), 0)
     }
 
     /// What another book has told.
     #[inline]
-    pub(crate) fn told(region: Region, (number, ledger): (u32, &'static Ledger)) -> Book {
-        Book {
+    pub(crate) fn told(region: Region, (number, ledger): (u32, &'static Ledger)) -> OwnerLedger {
+        OwnerLedger {
             region,
             number,
             ledger,

@@ -4,7 +4,7 @@
 pub(crate) const SMALLEST: usize = 64;
 /// How many sizes there are.
 pub(crate) const CLASSES: usize = if cfg!(miri) { 10 } else { 22 };
-/// Sizes of blocks in memory that OS processes have in common ([`super::commons`]), from 1 KiB in fourfold steps. Their
+/// Sizes of blocks in memory that OS processes have in common ([`super::common_memory`]), from 1 KiB in fourfold steps. Their
 /// spans follow those of all others.
 pub(crate) const COMMON: usize = if cfg!(miri) { 0 } else { 9 };
 /// Bits of an offset into the smallest of them.

@@ -391,7 +391,7 @@ impl<T: Exchange + PartialEq> PartialEq for ExVec<T> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ledger::Book;
+    use super::super::ledger::OwnerLedger;
     use super::super::region::Region;
     use super::super::{ExString, worker};
     use super::*;
@@ -430,7 +430,7 @@ mod tests {
         ) {
             follow(&steps, |number| number as u64);
             follow(&steps, |number| ExString::from(number.to_string().as_str()));
-            assert_eq!(Book::of_thread(Region::get(), worker::current().number()).first(), None);
+            assert_eq!(OwnerLedger::of_thread(Region::get(), worker::current().number()).first(), None);
         }
     }
 }

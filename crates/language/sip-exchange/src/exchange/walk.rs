@@ -6,7 +6,7 @@
 
 use std::ptr::NonNull;
 
-use super::ledger::Book;
+use super::ledger::OwnerLedger;
 use super::region::{Holder, Region};
 use super::sizes::{Class, Id};
 use super::visitor::{Scan, Visitor};
@@ -96,7 +96,7 @@ impl Release {
     pub(crate) fn unlink(&mut self, id: Id, in_flight: Holder) {
         // SAFETY: whoever has the handle owns the block, on this worker.
         unsafe {
-            Book::unlink(self.region, id);
+            OwnerLedger::unlink(self.region, id);
             (*self.region.record(id)).holder = in_flight;
         }
         self.bytes += id.class().bytes() as u64;
@@ -128,7 +128,7 @@ impl<F: FnMut(usize, usize)> Find<F> {
 
 /// Gives a tree in flight to an owner, on that owner's worker.
 pub(crate) struct Adopt {
-    pub(crate) book: Book,
+    pub(crate) book: OwnerLedger,
     pub(crate) work: Work,
     pub(crate) here: u64,
     /// Bytes of the tree, which the owner's ledger counts in the end.
@@ -137,7 +137,7 @@ pub(crate) struct Adopt {
 
 impl Adopt {
     #[inline]
-    pub(crate) fn new(book: Book, here: u64) -> Adopt {
+    pub(crate) fn new(book: OwnerLedger, here: u64) -> Adopt {
         Adopt {
             book,
             work: Work(Id::NONE),
@@ -194,7 +194,7 @@ impl Discard {
 
 /// Frees every block on an owner's list and closes its endpoints. Blocks are not looked into: what is in them
 /// is on the list too.
-pub(crate) fn end(book: Book) {
+pub(crate) fn end(book: OwnerLedger) {
     let region = book.region();
     let worker = super::worker::current();
     while let Some(id) = book.first() {

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::inner::CORE;
 
-use super::commons::{self, Dropped};
+use super::common_memory::{self, Dropped};
 use super::error::HeapError;
 use super::given::{self, DISCARDED_FROM};
-use super::ledger::Book;
+use super::ledger::OwnerLedger;
 use super::region::{Holder, Region};
 use super::sizes::{CLASSES, COMMON, Class, Id};
 
@@ -60,11 +60,11 @@ impl Drop for Leave {
     fn drop(&mut self) {
         // Whoever still holds blocks (in another thread-local that is dropped later) keeps the worker.
         if let Some(worker) = kept()
-            && Book::of_thread(worker.region(), worker.number())
+            && OwnerLedger::of_thread(worker.region(), worker.number())
                 .first()
                 .is_none()
         {
-            Book::of_thread(worker.region(), worker.number()).reset();
+            OwnerLedger::of_thread(worker.region(), worker.number()).reset();
             CORE.keep(ptr::null());
             everything().idle.push(worker);
         }
@@ -233,11 +233,11 @@ impl Worker {
     /// As for [`Worker::give`].
     #[inline(never)]
     unsafe fn is_gone(&self, id: Id) -> bool {
-        let Some(commons) = commons::get() else {
+        let Some(common_memory) = common_memory::get() else {
             return false;
         };
         // SAFETY: the block is the caller's alone, and on no list, as `give` demands.
-        match unsafe { commons.drop_block(self.region, id) } {
+        match unsafe { common_memory.drop_block(self.region, id) } {
             Dropped::Kept => false,
             Dropped::Gone => {
                 count(&self.returned);
@@ -336,16 +336,16 @@ impl Store {
 
     /// Blocks of ours that others have had, and have no more.
     fn look_for_returned(&mut self, region: Region, class: Class) {
-        let Some(commons) = commons::get() else {
+        let Some(common_memory) = common_memory::get() else {
             return;
         };
-        let returned = commons.returned(class);
+        let returned = common_memory.returned(class);
         if self.returned == returned {
             return;
         }
-        for place in commons.places(class).take(self.made as usize) {
+        for place in common_memory.places(class).take(self.made as usize) {
             let id = Id::new(class, place);
-            if commons.take_back(id) && commons.open(id) {
+            if common_memory.take_back(id) && common_memory.open(id) {
                 // SAFETY: it was nobody's, and is ours now.
                 unsafe { self.give(region, id, id, 1) };
                 if class.bytes() >= ONE_BY_ONE_FROM {
@@ -368,13 +368,13 @@ impl Store {
     }
 
     fn make_common(&mut self, class: Class) -> Option<Id> {
-        let commons = commons::get()?;
-        let places = commons.places(class);
+        let common_memory = common_memory::get()?;
+        let places = common_memory.places(class);
         while self.made < places.len() as u32 {
             let id = Id::new(class, places.start + self.made);
             self.made += 1;
-            if commons.make(id) {
-                return commons.open(id).then_some(id);
+            if common_memory.make(id) {
+                return common_memory.open(id).then_some(id);
             }
         }
         None

@@ -15,7 +15,7 @@ use mullion_sip_core::owner::Owner;
 use mullion_sip_core::wait::{self, Waiter};
 use mullion_sip_core::{Hooks, Worker};
 use mullion_sip_exchange::channel::Side;
-use mullion_sip_exchange::interior::Place;
+use mullion_sip_exchange::interior::EndpointPlace;
 
 /// One end of a channel that a process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +188,7 @@ fn hold(home: &Worker, owner: Owner, all: &mut Vec<Holding>) {
     });
 }
 
-fn end_of(owner: Owner, place: &Place) -> End {
+fn end_of(owner: Owner, place: &EndpointPlace) -> End {
     let (channel, side) = (place.channel_address(), place.side());
     let (sent, received) = place.counts();
     End {

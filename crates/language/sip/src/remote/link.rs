@@ -37,7 +37,7 @@ pub struct Link {
 impl Link {
     /// The first (0) or second (1) end of a link in fresh memory of [`LINK_BYTES`], to a peer with a name.
     /// None if there is less memory. By the number that the memory has ([`Memory::numbered`]) whoever shares it knows it.
-    /// A peer that shares memory (`commons`) has a life there.
+    /// A peer that shares memory (`common_memory`) has a life there.
     pub fn new(memory: Memory, end: usize, peer: &str, sharer: Option<u16>) -> Option<Arc<Link>> {
         (memory.bytes() >= LINK_BYTES && end < 2).then(|| {
             Arc::new(Link {

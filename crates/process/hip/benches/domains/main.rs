@@ -25,7 +25,7 @@ use mullion_sip::process::names::NameError;
 use mullion_sip::process::{Child, Options, Program, Rights, open, serve, spawn};
 use mullion_sip::{ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::commons::arrived;
+use mullion_sip_hosting::common_memory::arrived;
 
 use cores::Place;
 use row::{SIZES, measure};

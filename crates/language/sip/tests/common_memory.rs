@@ -15,7 +15,7 @@ use mullion_sip::channel::{ChannelClosed, Contract};
 use mullion_sip::exchange::census;
 use mullion_sip::{ExString, ExVec, contract};
 use mullion_sip_hosting::Start;
-use mullion_sip_hosting::commons::{BYTES, Member, Sharing, Table, arrived, holders, share};
+use mullion_sip_hosting::common_memory::{BYTES, Member, Sharing, Table, arrived, holders, share};
 use mullion_sip_hosting::remote::{LINK_BYTES, Link, Memory, join, line_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -217,7 +217,7 @@ const TABLE: u64 = (9 << 33) + (4 << 23);
 
 #[test]
 fn what_a_hostile_peer_claims_ends_the_channel() {
-    let (_alone, commons) = alone();
+    let (_alone, common_memory) = alone();
     let before = census().in_use;
     let held: ExVec<u8> = ExVec::copy_of(&[9; 4096]);
     let each = (1u32 << 21) / 32;
@@ -227,7 +227,7 @@ fn what_a_hostile_peer_claims_ends_the_channel() {
     );
     let claim = |number: u32, word: u32| {
         let at = TABLE + u64::from(number & 0x7ff_ffff) * 4;
-        commons
+        common_memory
             .write_all_at(&word.to_le_bytes(), at)
             .expect("written");
     };

@@ -101,7 +101,7 @@ pub(super) const COPIED: usize = 512;
 
 /// What a member knows.
 #[derive(Debug)]
-pub(crate) struct Commons {
+pub(crate) struct CommonMemory {
     me: Member,
     sharing: Sharing,
     arrived: AtomicU64,
@@ -110,9 +110,9 @@ pub(crate) struct Commons {
 }
 
 // SAFETY: atomic words that stay.
-unsafe impl Send for Commons {}
+unsafe impl Send for CommonMemory {}
 // SAFETY: threads share the two words of each block, which are atomic and stay mapped for good.
-unsafe impl Sync for Commons {}
+unsafe impl Sync for CommonMemory {}
 
 /// Has this OS process share the file, once: false if it shares one already. To be called before its processes begin.
 ///
@@ -134,20 +134,20 @@ pub fn share(file: BorrowedFd<'_>, me: Member, sharing: Sharing) -> io::Result<b
         pages::map(Some(spans), bytes, Some((file, before)), sharing.rights())?;
         pages::map(None, COMMON * PLACES, None, Rights::All)?
     };
-    let commons = Commons {
+    let common_memory = CommonMemory {
         me,
         sharing,
         arrived: AtomicU64::new(0),
         table,
         here: here.cast(),
     };
-    Ok(state().set(commons).is_ok())
+    Ok(state().set(common_memory).is_ok())
 }
 
-mullion_sip_core::__state!(OnceLock<Commons> = OnceLock::new());
+mullion_sip_core::__state!(OnceLock<CommonMemory> = OnceLock::new());
 
 #[inline]
-pub(super) fn get() -> Option<&'static Commons> {
+pub(super) fn get() -> Option<&'static CommonMemory> {
     state().get()
 }
 
@@ -162,7 +162,7 @@ pub(super) enum Dropped {
 /// To whom blocks go of a message that is not sent after all: they are returned.
 pub(crate) const NOBODY: u16 = 0;
 
-impl Commons {
+impl CommonMemory {
     /// Where a vector of so many bytes is to be, if here.
     #[inline]
     pub(super) fn class(&self, bytes: usize) -> Option<Class> {
@@ -173,7 +173,7 @@ impl Commons {
     }
 
     /// A block of ours is being written into a line, and nobody touches it any more: true if it can go by number, false
-    /// if it is to be copied. It is then to be [lent](Commons::lend).
+    /// if it is to be copied. It is then to be [lent](CommonMemory::lend).
     pub(super) fn leave(&self, id: Id) -> bool {
         self.set(id, Rights::None)
     }
@@ -257,7 +257,7 @@ impl Commons {
     }
 
     /// Makes a block: false if somebody has it, an earlier life of this part may have lent it. It is then to be
-    /// [opened](Commons::open).
+    /// [opened](CommonMemory::open).
     pub(super) fn make(&self, id: Id) -> bool {
         let made = self.word(id).make(self.here(id));
         if made {
@@ -267,7 +267,7 @@ impl Commons {
     }
 
     /// Takes a block back that this member made: false if nobody has returned it. It is then to be
-    /// [opened](Commons::open).
+    /// [opened](CommonMemory::open).
     pub(super) fn take_back(&self, id: Id) -> bool {
         self.word(id).take_back(self.here(id))
     }
@@ -308,21 +308,23 @@ impl Commons {
 
 /// A link to that life has ended, and everything that came over it was received: what was on its way is lost.
 pub(crate) fn link_ended(peer: u16) {
-    let Some(commons) = get() else { return };
+    let Some(common_memory) = get() else { return };
     let lost = Away {
-        holder: commons.me.life,
+        holder: common_memory.me.life,
         giver: peer,
     };
-    let over = |id, found| found == lost && !commons.here(id).is_set();
-    commons.table.return_all(over);
+    let over = |id, found| found == lost && !common_memory.here(id).is_set();
+    common_memory.table.return_all(over);
 }
 
 /// Blocks that have come to this OS process by number.
 pub fn arrived() -> u64 {
-    get().map_or(0, |commons| commons.arrived.load(Ordering::Relaxed))
+    get().map_or(0, |common_memory| {
+        common_memory.arrived.load(Ordering::Relaxed)
+    })
 }
 
 /// How many blocks each life has, as [`Table::holders`] of the file that this OS process shares.
 pub fn holders() -> BTreeMap<u16, usize> {
-    get().map_or_else(BTreeMap::new, |commons| commons.table.holders())
+    get().map_or_else(BTreeMap::new, |common_memory| common_memory.table.holders())
 }
