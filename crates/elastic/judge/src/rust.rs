@@ -167,13 +167,12 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
     if program {
         text.push_str("#![no_main]\n");
     }
-    // In two parts, because the pieces of this crate that are `unsafe` are counted by their words.
-    text.push_str(concat!(
-        "extern crate environment;\nextern crate program;\n",
-        "#[panic_handler]\n",
-        "fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {\n    unsafe",
-        " extern \"C\" { safe fn abort() -> !; }\n    abort()\n}\n",
-    ));
+    text.push_str(
+        "extern crate environment;\nextern crate program;\n\
+         #[panic_handler]\n\
+         fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {\n    \
+         unsafe extern \"C\" { safe fn abort() -> !; }\n    abort()\n}\n",
+    );
     let around = |name: &Option<String>| {
         name.as_ref()
             .map(|name| format!("    environment::{name}();\n"))

@@ -212,7 +212,7 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
                 if let Some(of) = &part.of_trait {
                     // Derives write some of their own.
                     if let ast::Safety::Unsafe(_) = of.safety {
-                        self.never("unsafe", "an `unsafe impl`", span);
+                        self.never("unsafe", "an implementation that is `unsafe`", span);
                     }
                     if !matches!(of.polarity, ast::ImplPolarity::Positive) {
                         self.never("types", "a negative `impl`", span);
