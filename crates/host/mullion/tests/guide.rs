@@ -188,7 +188,7 @@ mod pools {
 
 #[rustfmt::skip]
 mod lives {
-    use mullion::{Error, Host, Live, Ptr, DomainMemory};
+    use mullion::{DomainMemory, Error, Host, Live, Ptr};
 
     fn main() -> Result<(), Error> {
         let host = Host::new();
