@@ -135,7 +135,7 @@ impl Draft {
 mod tests {
     use super::*;
 
-    /// Nothing of the types in the tree is lost on the way through a draft.
+    /// Nothing of the types in the tree is lost on the way through a draft. Those of Rust do not come so far.
     #[test]
     fn a_type_is_the_same_behind_a_draft() {
         let types = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elastic/types");
@@ -143,6 +143,12 @@ mod tests {
         for entry in std::fs::read_dir(types).expect("types").flatten() {
             let path = entry.path();
             let before = ModuleType::read(&path).expect("a type");
+            let elastic = before.elastic.as_ref().expect("elastic");
+            if elastic.base != Base::C {
+                let refused = Draft::read(&path).expect_err("not a type of C").to_string();
+                assert!(refused.contains("the page is for types of C"), "{refused}");
+                continue;
+            }
             let directory = path.parent().expect("one").canonicalize().expect("there");
             let text = Draft::read(&path).expect("read").text(&directory);
             let text = text.expect("text");
