@@ -4,12 +4,15 @@
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
-use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Module, Policy};
+use mullion_word_runtime::{
+    Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, Module, Policy,
+};
 use mullion_word_verifier::verify;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Plain = extern "C" fn() -> i32;
 type Forged = extern "C" fn(i32, i64) -> i32;
@@ -68,7 +71,12 @@ extern "C" fn call_back(function: Plain) -> i32 {
 
 fn load(host: &Host, module: &Arc<Module>) -> Domain {
     let callback = FunctionPolicy::of(&[Effect::Callback(0)]);
-    let mut policy = Policy::new();
+    // Whoever jumps to where it was before may go round for ever.
+    let limits = Limits {
+        time: Some(Duration::from_secs(2)),
+        ..Limits::default()
+    };
+    let mut policy = Policy::new().limits(limits);
     for name in [
         "up", "masked", "gone", "over", "again", "marked", "forged", "moved",
     ] {
