@@ -431,7 +431,8 @@ mullion_word_mark:
     sub     %fs:{LIMIT}(%r11), %rax
     ret
 
-    # `longjmp`: up to the return gate of the invocation that runs, and not down. Between the two there is nothing but
+    # `longjmp`: up to the return gate of the invocation that runs, and not down, nor to where it was called from: that
+    # function is the one that is left. Between the two there is nothing but
     # return addresses of the domain's own calls, so it returns to one of them, whatever the module says.
     .p2align 4
 mullion_word_unwind:
@@ -443,7 +444,7 @@ mullion_word_unwind:
     cmp     %rcx, %rax
     ja      1f
     cmp     %rsp, %rax
-    jb      1f
+    jbe     1f
     test    $7, %al
     jnz     1f
     mov     %rax, %rsp
