@@ -144,6 +144,7 @@ fn what_cannot_be_sent_after_all_is_used_again() {
         assert!(sent.and_then(|asked| asked.recv()).is_err());
     }
     assert!(places.len() <= 3, "{places:?}");
-    assert_eq!(census().in_use, before);
+    // What was still on its way back before may have come meanwhile.
+    assert!(census().in_use <= before, "{before}: {:?}", census());
     assert!(holders().is_empty(), "{:?}", holders());
 }
