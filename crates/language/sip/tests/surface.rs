@@ -22,7 +22,15 @@ const CRATES: [(&str, &str); 4] = [
 /// Types of which no process has a value: only `unsafe` code makes a `Core` and an `Interior`, and their methods alone give
 /// values of the others. So a process can call no method of these.
 const KERNELS: [&str; 9] = [
-    "Host", "Core", "Interior", "Running", "Worker", "Book", "Place", "Foreign", "ByBytes",
+    "Host",
+    "Core",
+    "Interior",
+    "Running",
+    "Worker",
+    "OwnerLedger",
+    "EndpointPlace",
+    "Foreign",
+    "ByBytes",
 ];
 
 /// What a process can name, as `module::Type::function`.

@@ -199,7 +199,7 @@ fn a_library_that_depends_on_the_crates_below_reaches_nothing_in_them() {
         "below::hooks::register",
         "below::state::OWN",
         "exchange::exchange::common_memory::share",
-        "exchange::exchange::ledger::Book",
+        "exchange::exchange::ledger::OwnerLedger",
         "exchange::channel::foreign::Foreign",
     ] {
         let (compiled, said) = judged(&own, &format!("use {name} as _;"));
