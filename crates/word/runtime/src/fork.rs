@@ -8,13 +8,13 @@
 
 use crate::core::Core;
 use crate::memory::lock;
-use crate::world::world;
+use crate::world::try_world;
 use crate::{thread, watchdog};
 use mullion_supervisor::Supervisor;
 use mullion_word_table::{Held, Table};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{MutexGuard, Once};
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// What the thread that copies the process holds meanwhile.
 struct Still {
@@ -27,17 +27,31 @@ struct Still {
 /// Copies are made one at a time: the locks are held.
 static STILL: AtomicPtr<Still> = AtomicPtr::new(ptr::null_mut());
 
-/// Behind the world.
-pub(crate) fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+/// Registered when this library is loaded. So ours is the last of the handlers in front of a copy, and the first behind it:
+/// those of a host, which come later, may use domains as ever.
+#[used]
+// SAFETY: it is called once, when the library is loaded, and registers functions that stay.
+#[unsafe(link_section = ".init_array")]
+static REGISTER: extern "C" fn() = register;
+
+extern "C" fn register() {
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: the functions stay. They are called by the thread that copies the process, before and behind that.
         unsafe { libc::pthread_atfork(Some(before), Some(behind), Some(in_copy)) };
-    });
+    }
+}
+
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Where a linker has left out what is called when libraries are loaded, it is done now.
+pub(crate) fn install() {
+    register();
 }
 
 extern "C" fn before() {
-    let world = world();
+    let Some(world) = try_world() else {
+        return;
+    };
     let cores = lock(&world.domains).values().copied().collect();
     // In the order in which a revocation takes them.
     let supervisor = world.supervisor();

@@ -172,6 +172,11 @@ pub(crate) fn world() -> &'static World {
     }
 }
 
+/// The world, if there is one yet.
+pub(crate) fn try_world() -> Option<&'static World> {
+    WORLD.get()?.as_ref().ok()
+}
+
 impl World {
     fn new(install: fn() -> std::io::Result<()>) -> Result<World, SetupError> {
         let system = |what| {

@@ -6,7 +6,7 @@ mod module;
 use module::{function, load, module};
 use mullion_word_runtime::{Domain, FaultKind, Host, Limits, Policy};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 type Fn0 = extern "C" fn() -> u64;
@@ -271,4 +271,24 @@ fn a_thread_that_has_blocked_all_signals_survives_a_fault() {
         u8::from(kinds == [FaultKind::Abort, FaultKind::Time, FaultKind::Abort])
     };
     assert_eq!(in_child(child), 1);
+}
+
+/// A host's own handler may use domains.
+#[test]
+fn a_handler_of_the_host_grants_before_each_copy() {
+    static GIVEN: OnceLock<(Domain, usize)> = OnceLock::new();
+    extern "C" fn before() {
+        if let Some((domain, address)) = GIVEN.get() {
+            // SAFETY: the module may write it.
+            unsafe { Host::new().unwrap().grant(domain, *address, 8, true) }.unwrap();
+        }
+    }
+    let _alone = alone();
+    // SAFETY: the function stays.
+    unsafe { libc::pthread_atfork(Some(before), None, None) };
+    let (_host, domain) = load("handler", STORES, Policy::new());
+    let store: Fn1 = function(&domain, "store");
+    let (_, address) = cell();
+    GIVEN.set((domain, address)).unwrap();
+    assert_eq!(in_child(|| store(address as u64) as u8), 1);
 }
