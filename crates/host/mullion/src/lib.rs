@@ -7,7 +7,7 @@
 //! alone, with an [`Error::Fault`].
 //!
 //! ```no_run
-//! use mullion::{Caller, Error, Image, Imports, Ptr, Within};
+//! use mullion::{Caller, DomainMemory, Error, Image, Imports, Ptr};
 //!
 //! let image = Image::open("sum.mx")?;
 //! let imports = Imports::new().function("log", |caller: &Caller<'_>, message: Ptr<u8>| {

@@ -1,7 +1,7 @@
 //! Which processes there are, what they may do, and which of them share a protection domain.
 //!
 //! ```
-//! use mullion_sip_host::configuration::{Configuration, Kind};
+//! use mullion_sip_host::configuration::{Configuration, DomainKind};
 //!
 //! let text = r#"
 //!     workers = 2
@@ -18,7 +18,7 @@
 //!     limits = { memory = "8 MiB", slice = "100 ms" }
 //! "#;
 //! let configuration = Configuration::parse(text)?;
-//! assert_eq!(configuration.domain_of("disk").kind, Kind::Same);
+//! assert_eq!(configuration.domain_of("disk").kind, DomainKind::Same);
 //! # Ok::<(), mullion_sip_host::configuration::ConfigurationError>(())
 //! ```
 
