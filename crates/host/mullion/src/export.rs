@@ -52,7 +52,7 @@ impl Export {
     /// Calls it in a domain of its image, and waits until it returns.
     ///
     /// # Errors
-    /// As [`DebugFunction`](crate::DebugFunction)'s `call`; [`Error::NoExport`]: the domain is another image's.
+    /// As [`Function`](crate::Function)'s `call`; [`Error::NoExport`]: the domain is another image's.
     pub fn call(
         &self,
         within: &impl DomainMemory,
@@ -61,7 +61,7 @@ impl Export {
         self.call_limited(within, arguments, None)
     }
 
-    /// As [`Export::call`], with limits of its own: see [`DebugFunction::limited`](crate::DebugFunction::limited).
+    /// As [`Export::call`], with limits of its own: see [`Function::limited`](crate::Function::limited).
     ///
     /// # Errors
     /// As [`Export::call`].
@@ -85,7 +85,7 @@ impl Export {
     }
 
     /// Calls it in a domain of its image on a thread of its own, and does not wait: as
-    /// [`DebugFunction`](crate::DebugFunction)'s `start`.
+    /// [`Function`](crate::Function)'s `start`.
     ///
     /// # Errors
     /// [`Error::Thread`]; [`Error::NoExport`].

@@ -134,7 +134,7 @@ pub use live::{Live, LiveFunction};
 pub use metrics::{Metrics, log_metrics, metrics, prometheus};
 #[cfg(feature = "trust")]
 pub use mullion_loader::{Asked, Authoriser};
-/// The `Content-DebugType` of [`prometheus()`].
+/// The `Content-Type` of [`prometheus()`].
 pub use mullion_metrics::CONTENT_TYPE as PROMETHEUS_TYPE;
 /// What [`snapshot`] gives, and pictures of it.
 pub use mullion_picture as picture;
