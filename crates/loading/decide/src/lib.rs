@@ -3,7 +3,7 @@
 //!
 //! Nothing here loads or runs code. [`decide()`] answers the loader's question
 //! from a [`Policy`], credentials in a [`keynote::Store`], a compilation record
-//! and the image's digest; [`log`] keeps what was answered;
+//! and the image's digest; what was answered is kept by `mullion_trust::log`;
 //! [`challenge`] is the protocol by which a client proves its key.
 //!
 //! This is the trusted half. What authors, operators and readers need besides

@@ -69,7 +69,7 @@ pub enum Cause {
         granted: Duration,
     },
     /// Its host has cancelled it, or a call that it was nested in
-    /// ([`Canceller`](crate::Canceller)).
+    /// (`Canceller`).
     Cancelled,
     /// It made more gate calls than it was granted.
     GateLimit {

@@ -80,33 +80,33 @@ named! {
 }
 
 named! {
-    /// One of [`Limits`](crate::Limits), by the name of its field there.
+    /// One of `Limits`, by the name of its field there.
     LimitKind {
-        /// [`Limits::memory`](crate::Limits::memory), or the kernel had no more.
+        /// `Limits::memory`, or the kernel had no more.
         Memory = "memory",
-        /// [`Limits::mappings`](crate::Limits::mappings).
+        /// `Limits::mappings`.
         Mappings = "mappings",
-        /// [`Limits::stack`](crate::Limits::stack).
+        /// `Limits::stack`.
         Stack = "stack",
-        /// [`Limits::control_stack`](crate::Limits::control_stack).
+        /// `Limits::control_stack`.
         ControlStack = "control_stack",
-        /// [`Limits::threads`](crate::Limits::threads).
+        /// `Limits::threads`.
         Threads = "threads",
-        /// [`Limits::depth`](crate::Limits::depth).
+        /// `Limits::depth`.
         Depth = "depth",
-        /// [`Limits::time`](crate::Limits::time).
+        /// `Limits::time`.
         Time = "time",
-        /// [`Limits::total_time`](crate::Limits::total_time).
+        /// `Limits::total_time`.
         TotalTime = "total_time",
-        /// [`Limits::processor_time`](crate::Limits::processor_time).
+        /// `Limits::processor_time`.
         ProcessorTime = "processor_time",
-        /// [`Limits::total_processor_time`](crate::Limits::total_processor_time).
+        /// `Limits::total_processor_time`.
         TotalProcessorTime = "total_processor_time",
-        /// [`Limits::gate_calls`](crate::Limits::gate_calls).
+        /// `Limits::gate_calls`.
         GateCalls = "gate_calls",
-        /// [`Limits::output`](crate::Limits::output).
+        /// `Limits::output`.
         Output = "output",
-        /// [`Limits::steps`](crate::Limits::steps).
+        /// `Limits::steps`.
         Steps = "steps",
     }
 }
