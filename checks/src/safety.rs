@@ -46,7 +46,7 @@ const MARK: &str = concat!("// SAFE", "TY:");
 /// Whether what stands behind `SAFETY:` is no argument: it has no word but those that point elsewhere, and names.
 #[must_use]
 pub fn is_empty(said: &str) -> bool {
-    // What stands between backquotes is the name of what is pointed to.
+    // A name of something else stands between backquotes.
     let outside: String = said.split('`').step_by(2).collect();
     let outside = outside.to_lowercase();
     let mut words = outside.split(|c: char| !(c.is_alphanumeric() || c == '\''));

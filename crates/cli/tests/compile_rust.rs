@@ -79,7 +79,7 @@ impl Office {
         self.run(&all, None)
     }
 
-    /// What is said of a program that is refused.
+    /// The messages for a program that is refused.
     fn refused(&self, table: &str, text: &str) -> String {
         let output = self.compile(&[
             "--check",

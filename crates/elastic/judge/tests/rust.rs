@@ -271,7 +271,7 @@ fn each_program_is_accepted_and_runs() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
-/// What no elastic Rust has, or the table of the test takes away.
+/// Constructs that no elastic Rust has, or that the table of the test takes away.
 const PIECES: [&str; 14] = [
     "unsafe {}",
     "unsafe",

@@ -27,14 +27,15 @@ struct Still {
 /// Copies are made one at a time: the locks are held.
 static STILL: AtomicPtr<Still> = AtomicPtr::new(ptr::null_mut());
 
-/// Registered when this library is loaded. So ours is the last of the handlers in front of a copy, and the first behind it:
+/// Called when this library is loaded. So ours is the last of the handlers in front of a copy, and the first behind it:
 /// those of a host, which come later, may use domains as ever.
 #[used]
 // SAFETY: it is called once, when the library is loaded, and registers functions that stay.
 #[unsafe(link_section = ".init_array")]
 static REGISTER: extern "C" fn() = register;
 
-extern "C" fn register() {
+/// Also called by the first `Host::new`, where a linker has left out the above.
+pub(crate) extern "C" fn register() {
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: the functions stay. They are called by the thread that copies the process, before and behind that.
         unsafe { libc::pthread_atfork(Some(before), Some(behind), Some(in_copy)) };
@@ -42,11 +43,6 @@ extern "C" fn register() {
 }
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
-
-/// Where a linker has left out what is called when libraries are loaded, it is done now.
-pub(crate) fn install() {
-    register();
-}
 
 extern "C" fn before() {
     let Some(world) = try_world() else {

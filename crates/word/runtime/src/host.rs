@@ -40,7 +40,7 @@ impl Host {
             fault::install()?;
             watchdog::install()
         })?;
-        fork::install();
+        fork::register();
         Ok(Host(()))
     }
 

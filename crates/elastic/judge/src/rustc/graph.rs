@@ -101,7 +101,7 @@ enum Whose {
 impl<'tcx> Graph<'_, 'tcx> {
     fn whose(&self, instance: Instance<'tcx>) -> Whose {
         let id = instance.def_id();
-        // What the compiler writes to drop or copy a value is the library's.
+        // Code that the compiler writes to drop or copy a value belongs to the library.
         match instance.def {
             InstanceKind::Item(_) if id.is_local() => Whose::Author,
             InstanceKind::Item(_) if self.tcx.crate_name(id.krate).as_str() == "environment" => {
@@ -270,7 +270,7 @@ impl<'tcx> Graph<'_, 'tcx> {
             {
                 own("division", "a divisor that is no constant");
             }
-            // What is called by way of these is not on the graph.
+            // Calls by way of these are not on the graph.
             Rvalue::Cast(mir::CastKind::PointerCoercion(coercion, _), _, to) => match coercion {
                 PointerCoercion::ReifyFnPointer(_) | PointerCoercion::ClosureFnPointer(_) => {
                     own("indirect-calls", "a function that becomes a pointer");

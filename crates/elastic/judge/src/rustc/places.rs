@@ -126,7 +126,7 @@ pub fn is_of_others(span: Span) -> bool {
     let data = span.ctxt().outer_expn_data();
     match data.kind {
         ExpnKind::Macro(..) => data.macro_def_id.is_none_or(|id| !id.is_local()),
-        // What the compiler makes of `for`, `?` and the like is the author's.
+        // Code that the compiler makes of `for`, `?` and the like belongs to the author.
         ExpnKind::Desugaring(_) => is_of_others(data.call_site),
         ExpnKind::Root => false,
         ExpnKind::AstPass(_) => true,

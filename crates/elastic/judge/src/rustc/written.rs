@@ -153,7 +153,7 @@ struct Judge<'a, 'tcx> {
 }
 
 impl Judge<'_, '_> {
-    /// What no elastic Rust has.
+    /// Refuses a construct that no elastic Rust has.
     fn never(&mut self, rule: &'static str, construct: &str, span: Span) {
         if !is_of_others(span) {
             self.found.push(refusal(self.tcx, rule, construct, span));
@@ -344,7 +344,7 @@ impl<'ast> Visitor<'ast> for Judge<'_, '_> {
         let ast::AttrKind::Normal(normal) = &attribute.kind else {
             return;
         };
-        // What the judge says in front of the crate is in no file.
+        // The judge's own attributes in front of the crate are in no file.
         if matches!(
             self.tcx.sess.source_map().span_to_filename(span),
             FileName::Real(_)
