@@ -84,7 +84,7 @@ impl Heap {
         let end = (self.next + bytes).next_multiple_of(STEP).min(self.bytes);
         if end > self.granted {
             let from = (self.base + self.granted) as usize;
-            // SAFETY: as in `take`.
+            // SAFETY: the memory is for the module alone; the host reads it as what a stranger has written.
             let granted = unsafe { host.grant(domain, from, (end - self.granted) as usize, true) };
             if granted.is_ok() {
                 self.granted = end;

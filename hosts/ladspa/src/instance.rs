@@ -44,7 +44,7 @@ struct Instance {
 /// # Safety
 /// `instantiate` has made it, and nobody else uses it meanwhile.
 unsafe fn instance<'a>(handle: Handle) -> &'a mut Instance {
-    // SAFETY: by the caller.
+    // SAFETY: `instantiate` made the handle from a box, and the caller lets nobody else use it meanwhile.
     unsafe { &mut *handle.cast::<Instance>() }
 }
 
@@ -247,12 +247,12 @@ pub(crate) extern "C" fn run(handle: Handle, count: c_ulong) {
 }
 
 pub(crate) extern "C" fn run_adding(handle: Handle, count: c_ulong) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a handle that it was given, and runs an instance on one thread at a time.
     unsafe { instance(handle) }.run(Method::RunAdding, count);
 }
 
 pub(crate) extern "C" fn set_run_adding_gain(handle: Handle, gain: f32) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a handle that it was given, and calls an instance on one thread at a time.
     let instance = unsafe { instance(handle) };
     let inner = instance.inner;
     instance.call(Method::SetRunAddingGain, |set| {

@@ -81,7 +81,7 @@ fn own_folder() -> Option<PathBuf> {
 fn stay() {
     // SAFETY: zeros are such a structure.
     let mut found = unsafe { std::mem::zeroed::<libc::Dl_info>() };
-    // SAFETY: as above.
+    // SAFETY: `found` has room for the answer, and the name in it stays while this library is loaded, which it is.
     unsafe {
         if libc::dladdr(stay as *const _, &raw mut found) != 0 {
             libc::dlopen(found.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);

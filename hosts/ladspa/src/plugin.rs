@@ -43,7 +43,7 @@ pub(crate) struct Plugin {
 
 // SAFETY: the descriptor's pointers lead to what stays and never changes.
 unsafe impl Send for Plugin {}
-// SAFETY: as above.
+// SAFETY: nobody writes the descriptor, nor what its pointers lead to, after the plug-in was made.
 unsafe impl Sync for Plugin {}
 
 /// A library of plug-ins.

@@ -153,7 +153,7 @@ pub extern "C" fn packets_steps(count: u32) {
         // SAFETY: the forwarder has placed a room of that form, and leaves it alone while this runs.
         let (answer, place) = unsafe { (&raw mut (*room).answers[at as usize], &mut (*room).of[at as usize]) };
         let said = packets_next(&mut place.frame);
-        // SAFETY: as above.
+        // SAFETY: the place is within the room, which has `BATCH` answers, and the forwarder does not look yet.
         unsafe { answer.write(said) };
     }
 }

@@ -193,7 +193,7 @@ const NOBODY: u64 = 1;
 pub(crate) fn forget(walled: &Walled) {
     for (key, at) in walled.registered.borrow().iter() {
         if key.starts_with("command ") {
-            // SAFETY: as in `register`.
+            // SAFETY: commands are leaked, so this one lives; keys that begin with `command` have no others.
             unsafe { &*(*at as *const Command) }.function.set(NOBODY);
         }
     }
@@ -234,7 +234,7 @@ fn known(frame: &Frame, handle: u64) -> Answer<String> {
         .iter()
         .filter(|(key, _)| key.starts_with("command "));
     let found = commands.find(|(_, at)| {
-        // SAFETY: as in `register`.
+        // SAFETY: commands are leaked, so this one lives; keys that begin with `command` have no others.
         let command = unsafe { &*(**at as *const Command) };
         command.handle.get() as u64 == handle && handle != 0
     });
@@ -276,7 +276,7 @@ extern "C" fn get(context: u64, name: u64) -> u64 {
         let handle = find(context, name.as_ptr());
         match frame.walled.registered.borrow().get(&key_of(&name)) {
             Some(at) if handle != 0 => {
-                // SAFETY: as in `register`.
+                // SAFETY: commands are leaked, so this one lives; `key_of` gives keys of commands alone.
                 unsafe { &*(*at as *const Command) }.handle.set(handle);
                 Ok(handle as u64)
             }

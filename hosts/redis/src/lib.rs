@@ -38,7 +38,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     argv: *const usize,
     argc: c_int,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller passes on what Redis has passed, for which `open` and `arguments` ask.
     unsafe {
         open(context);
         load::load(context as usize, arguments(argv, argc))
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 
 /// What Redis calls before it unloads the library. It is the same for all modules that were loaded by their files, and Redis
 /// does not say which one it means: so none is unloaded.
-// SAFETY: as above.
+// SAFETY: Redis looks for this name in the library that it loads, and nothing else has it.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub extern "C" fn RedisModule_OnUnload(_: *mut c_void) -> c_int {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn mullion_redis_load(
     argv: *const usize,
     argc: c_int,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller passes Redis's context and arguments, and a file's name that ends with a zero.
     unsafe {
         open(context);
         load::load_file(context as usize, path(file), arguments(argv, argc))
@@ -77,17 +77,17 @@ pub unsafe extern "C" fn mullion_redis_load(
 ///
 /// # Safety
 /// As there.
-// SAFETY: as above.
+// SAFETY: the name is this library's alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mullion_redis_unload(context: *mut c_void, file: *const c_char) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller's `file` is a string that ends with a zero.
     load::unload(context as usize, unsafe { path(file) })
 }
 
 /// # Safety
 /// `file` is a string that ends with a zero.
 unsafe fn path<'a>(file: *const c_char) -> &'a Path {
-    // SAFETY: by the caller.
+    // SAFETY: the caller's `file` is a string that ends with a zero.
     let name = unsafe { CStr::from_ptr(file) };
     Path::new(OsStr::from_bytes(name.to_bytes()))
 }
@@ -96,7 +96,7 @@ unsafe fn path<'a>(file: *const c_char) -> &'a Path {
 /// `argv` has `argc` words.
 unsafe fn arguments<'a>(argv: *const usize, argc: c_int) -> &'a [usize] {
     match argc {
-        // SAFETY: by the caller.
+        // SAFETY: the caller's `argv` has `argc` words, and they are more than none.
         1.. => unsafe { std::slice::from_raw_parts(argv, argc as usize) },
         _ => &[],
     }
@@ -105,7 +105,7 @@ unsafe fn arguments<'a>(argv: *const usize, argc: c_int) -> &'a [usize] {
 /// # Safety
 /// `context` is what Redis passes to `RedisModule_OnLoad`.
 unsafe fn open(context: *mut c_void) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller's `context` is Redis's, for which `api::open` asks.
     unsafe { api::open(context.cast()) };
     stay();
     memory::survive_forks();

@@ -375,7 +375,7 @@ fn known(frame: &Frame, handle: u64) -> Answer<&'static Type> {
         .iter()
         .filter(|(key, _)| key.starts_with("type "));
     let found = types.find_map(|(_, at)| {
-        // SAFETY: as in `create`.
+        // SAFETY: types are leaked, so this one lives; keys that begin with `type` have no others.
         let of = unsafe { &*(*at as *const Type) };
         (of.handle.get() as u64 == handle).then_some(of)
     });

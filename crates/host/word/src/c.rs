@@ -518,7 +518,7 @@ extern "C" fn mullion_word_lease_grant(
 ) -> Status {
     guarded(|| {
         let (lease, domain) = (table::lease(lease)?, table::domain(domain)?);
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with memory that it grants.
         Ok(unsafe { lease.grant(domain, address as usize, bytes, write != 0) }?)
     })
 }
@@ -533,7 +533,7 @@ extern "C" fn mullion_word_lease_grant_caller(
     guarded(|| {
         let lease = table::lease(lease)?;
         let caller = calling().ok_or_else(no_caller)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with memory that it grants.
         Ok(unsafe { lease.grant(caller, address as usize, bytes, write != 0) }?)
     })
 }
@@ -601,7 +601,7 @@ extern "C" fn mullion_word_instance_grant(
 ) -> Status {
     guarded(|| {
         let instance = table::instance(instance)?;
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with memory that it grants.
         Ok(unsafe { instance.grant(address as usize, bytes, write != 0) }?)
     })
 }
@@ -616,7 +616,7 @@ extern "C" fn mullion_word_lease_grant_instance(
 ) -> Status {
     guarded(|| {
         let (lease, instance) = (table::lease(lease)?, table::instance(instance)?);
-        // SAFETY: as in `mullion_word_grant`.
+        // SAFETY: the header says that the host bears what the domain does with memory that it grants.
         Ok(unsafe { lease.grant(instance, address as usize, bytes, write != 0) }?)
     })
 }

@@ -111,7 +111,7 @@ pub(crate) extern "C" fn enter_slowly(
     depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     core.keep.enter(core, seat);
-    // SAFETY: as above.
+    // SAFETY: the seat is the thread's own, and lives as long as the thread.
     unsafe { (*seat).is_used.store(true, Ordering::Relaxed) };
     match core.is_ended() || !instance::lives(chosen) {
         true => registers.refuse(core, body, None),

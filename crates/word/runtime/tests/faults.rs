@@ -579,7 +579,7 @@ fn a_refusal_is_for_the_module_that_asked() {
     let policy = unsafe { Policy::new().offer("one", one as *const () as usize, None) };
     let text = "import one\n gate f\n call_import one\n add $6, %eax\n ret";
     let innocent = host.load(&module("innocent", text), policy).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the module passes it the gate `f`, which takes no arguments.
     let policy =
         unsafe { Policy::new().offer("refuse_later", refuse_later as *const () as usize, None) };
     let text = "import refuse_later\n gate g\n call_import refuse_later\n ret";

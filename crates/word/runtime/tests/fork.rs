@@ -78,7 +78,7 @@ impl Turns {
 
     fn wait(&self, is_copy: bool) {
         let mut byte = 0u8;
-        // SAFETY: as above.
+        // SAFETY: a byte of our own to read into, and our own pipe.
         unsafe { libc::read(self.0[usize::from(!is_copy)][0], (&raw mut byte).cast(), 1) };
     }
 }

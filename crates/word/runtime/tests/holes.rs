@@ -172,7 +172,7 @@ fn a_control_stack_is_nobodys() {
         // SAFETY: it must be refused.
         let granted = unsafe { host.grant(&domain, at as usize, bytes, false) };
         assert!(granted.is_err(), "{at:#x}");
-        // SAFETY: as above.
+        // SAFETY: it must be refused, so no domain gets memory by it.
         let prepared = unsafe { host.prepare(&domain, at as usize, bytes, true) };
         assert!(prepared.unwrap().grant().is_err());
         for name in ["f", "takes"] {
@@ -182,7 +182,7 @@ fn a_control_stack_is_nobodys() {
         }
     }
     let private = Lease::new();
-    // SAFETY: as above.
+    // SAFETY: it must be refused, so no domain gets memory by it.
     assert!(unsafe { private.grant(domain, at as usize, 4, true) }.is_err());
     // The stacks of handlers: what a handler saves there is what the thread goes on with.
     // SAFETY: it asks.

@@ -143,7 +143,7 @@ fn leases_overlap_and_count_for_themselves() {
     );
     // What the host takes away altogether does not come back, nor does an older lease take a newer one's.
     host.revoke(at, 64).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the cells are the test's own, and atomic.
     unsafe {
         short.grant(domain, at, 16, true).unwrap();
         short.grant(domain, at + 32, 8, false).unwrap();
@@ -227,7 +227,7 @@ fn a_host_reads_a_structure_of_the_module_in_place() {
     let first: Fn0 = unsafe { std::mem::transmute(pointer()) };
     assert_eq!(first(), 11);
     // The host writes there, too, and the module sees it.
-    // SAFETY: as above.
+    // SAFETY: the word is the module's variable, and the module does not run.
     unsafe { (record as *mut u64).write(77) };
     assert_eq!(function::<Fn0>(&domain, "index")(), 77);
     // A function of the host in the table is told apart, and so is the inside of a gate.

@@ -132,6 +132,6 @@ pub(crate) fn string(pool: u64, text: &str) -> *const c_char {
 /// # Safety
 /// It ends with a zero.
 pub(crate) unsafe fn text<'a>(at: u64) -> &'a [u8] {
-    // SAFETY: by the caller.
+    // SAFETY: the caller's string ends with a zero.
     unsafe { std::ffi::CStr::from_ptr(at as *const c_char) }.to_bytes()
 }

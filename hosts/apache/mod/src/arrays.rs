@@ -233,7 +233,7 @@ pub(crate) extern "C" fn apr_tokenize_to_argv(text: u64, to: u64, pool: u64) -> 
                 (copy as *mut u64).add(at).write(word);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the copy has a word more than strings were counted; `to` was checked to be the module's.
         unsafe {
             (copy as *mut u64).add(words.len()).write(0);
             (to as *mut u64).write(copy);

@@ -172,7 +172,7 @@ variadic! {
         };
         // SAFETY: the state is the core's, the error's place the module's, the function one that it may pass.
         let made = unsafe { apr::ap_expr_parse_cmd_mi(cmd, text, flags, error, lookup, index) };
-        // SAFETY: as above.
+        // SAFETY: `cmd` is the state that the core has passed to this call.
         let pool = unsafe { read(cmd + layout::CMD_POOL) };
         frame.walled.know(frame, Some(pool), made, b'e')?;
         Ok(made)

@@ -97,7 +97,7 @@ impl Frame {
 
     /// Connections.
     pub(crate) fn connections(&self) -> impl Iterator<Item = u64> {
-        // SAFETY: as above.
+        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
         let given = self.all_roots().filter_map(|root| unsafe {
             match root {
                 Root::Connection(c) => Some(c),
@@ -105,7 +105,7 @@ impl Frame {
                 _ => None,
             }
         });
-        // SAFETY: as above.
+        // SAFETY: requests are the core's, and no module may write where they point to.
         let theirs = self
             .requests()
             .map(|r| unsafe { read(r + layout::R_CONNECTION) });
@@ -114,7 +114,7 @@ impl Frame {
 
     /// A server, by which the others can be found.
     fn any_server(&self) -> Option<u64> {
-        // SAFETY: as above.
+        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
         let given = self.all_roots().find_map(|root| unsafe {
             match root {
                 Root::Server(s) => Some(s),
@@ -124,7 +124,7 @@ impl Frame {
         });
         let theirs = || {
             let c = self.connections().next()?;
-            // SAFETY: as above.
+            // SAFETY: a connection is the core's, and no module may write where it points to.
             Some(unsafe { read(c + layout::C_SERVER) })
         };
         given
@@ -134,7 +134,7 @@ impl Frame {
     }
 
     pub(crate) fn has_server(&self, server: u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: servers are the core's; their chain ends with zero, and no module may write it.
         let next = |s: &u64| Some(unsafe { read(s + layout::S_NEXT) }).filter(|next| *next != 0);
         let all = |first: Option<u64>| std::iter::successors(first, next).take(100_000);
         let mut both = all(main_server()).chain(all(self.any_server()));
@@ -142,7 +142,7 @@ impl Frame {
     }
 
     pub(crate) fn has_pool(&self, pool: u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
         let mut given = self.all_roots().map(|root| unsafe {
             match root {
                 Root::Pool(pool) => [pool, 0],
@@ -154,9 +154,9 @@ impl Frame {
         if given.any(|known| known.contains(&pool)) {
             return true;
         }
-        // SAFETY: as above.
+        // SAFETY: requests are the core's, and no module may write their pools' places.
         let mut requests = self.requests().map(|r| unsafe { read(r + layout::R_POOL) });
-        // SAFETY: as above.
+        // SAFETY: connections are the core's, and no module may write their pools' places.
         let mut connections = self
             .connections()
             .map(|c| unsafe { read(c + layout::C_POOL) });
@@ -164,9 +164,9 @@ impl Frame {
             return true;
         }
         self.any_server().is_some_and(|s| {
-            // SAFETY: as above.
+            // SAFETY: a server is the core's, and always has its process.
             let process = unsafe { read(s + layout::S_PROCESS) };
-            // SAFETY: as above.
+            // SAFETY: the process is the core's, and not null.
             process != 0
                 && unsafe {
                     [
@@ -199,10 +199,10 @@ impl Frame {
         let in_roots = self.all_roots().any(|root| root == Root::Table(table));
         in_roots
             || self.requests().any(|r| {
-                // SAFETY: as above.
+                // SAFETY: requests are the core's, and each place is within them.
                 OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table)
             })
-            // SAFETY: as above.
+            // SAFETY: connections are the core's, and have that place.
             || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
     }
 
@@ -219,10 +219,9 @@ impl Frame {
         if filter == 0 {
             return true;
         }
-        // SAFETY: as above; modules may write nothing of filters but their `ctx`.
         let along = |first: u64| {
             let next =
-                // SAFETY: as above.
+                // SAFETY: a filter is the core's, with its chain; modules may write nothing of filters but their `ctx`.
                 |f: &u64| Some(unsafe { read(f + layout::F_NEXT) }).filter(|next| *next != 0);
             let first = Some(first).filter(|first| *first != 0);
             std::iter::successors(first, next).take(256)
@@ -231,14 +230,14 @@ impl Frame {
             Root::Filter(f) => Some(f),
             _ => None,
         });
-        // SAFETY: as above.
+        // SAFETY: requests are the core's, and no module may write where they point to.
         let of_requests = self.requests().flat_map(|r| unsafe {
             [
                 read(r + layout::R_OUTPUT_FILTERS),
                 read(r + layout::R_INPUT_FILTERS),
             ]
         });
-        // SAFETY: as above.
+        // SAFETY: connections are the core's, and no module may write where they point to.
         let of_connections = self.connections().flat_map(|c| unsafe {
             [
                 read(c + layout::C_OUTPUT_FILTERS),

@@ -111,6 +111,6 @@ pub(crate) const COMMAND: u64 = 40;
 /// # Safety
 /// There is memory.
 pub(crate) unsafe fn read(at: u64) -> u64 {
-    // SAFETY: by the caller.
+    // SAFETY: the caller says that there is memory; no alignment is needed.
     unsafe { (at as *const u64).read_unaligned() }
 }

@@ -90,7 +90,7 @@ pub(crate) extern "C" fn apr_pstrndup(pool: u64, text: u64, most: u64) -> u64 {
         }
         // SAFETY: it reads no further than `most` or the end.
         let length = unsafe { libc::strnlen(text as *const _, most as usize) };
-        // SAFETY: as above.
+        // SAFETY: `strnlen` has read so many bytes there.
         let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
         frame.walled.copy(frame, pool, bytes)
     })
@@ -266,7 +266,7 @@ pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
         // SAFETY: it is APR's function, with room for what it reads.
         let real: extern "C" fn(u64, u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
         let status = real(file, to, &mut count);
-        // SAFETY: as above.
+        // SAFETY: `must_write` has found that the module may write these eight bytes.
         unsafe { (bytes as *mut u64).write(count) };
         Ok(status)
     })

@@ -63,7 +63,7 @@ impl Descriptor {
     }
 
     fn usual(&self, port: usize) -> f32 {
-        // SAFETY: as above.
+        // SAFETY: the library's descriptor has a hint for each port.
         let hint = unsafe { &*self.hints.add(port) };
         let scale = if hint.kind & 8 != 0 { RATE as f32 } else { 1.0 };
         let (low, high) = (hint.low * scale, hint.high * scale);

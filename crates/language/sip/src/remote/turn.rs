@@ -92,7 +92,7 @@ mod tests {
             self.asked[who].store(1, Ordering::Relaxed);
             let work = || {
                 let asked = self.asked.iter().map(|asked| asked.load(Ordering::Relaxed));
-                // SAFETY: as above.
+                // SAFETY: the turn is ours while `work` runs; loom's cell fails the test if anybody else is in it.
                 self.done.with_mut(|done| unsafe { *done = asked.sum() });
             };
             let done = self.turn.run_at_once(|| {
@@ -118,7 +118,7 @@ mod tests {
             };
             shared.ask_at_once(1, enough);
             other.join().expect("the other");
-            // SAFETY: as above.
+            // SAFETY: the other thread was joined, so nobody else uses the cell.
             assert_eq!(shared.done.with(|done| unsafe { *done }), 2);
         });
     }
