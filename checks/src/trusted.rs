@@ -234,7 +234,7 @@ pub fn page() -> String {
 
 A fault in one of these crates can break a wall, or can load what nobody allowed. The table counts their lines of code.
 Comments, blank lines and tests do not count. `cargo run -p mullion-checks --bin trusted` makes this page, and a test
-holds it against the tree: a crate may differ by one line in twenty before the page must be made again.
+holds it against the tree. A crate may differ by one line in twenty before the page must be made again.
 
 | crate | lines | what it is trusted for |
 | --- | --- | --- |
@@ -255,7 +255,7 @@ holds it against the tree: a crate may differ by one line in twenty before the p
         "
 ## Above the aim
 
-The rooms `policy`, `window` and `loading` are to have {AIM} trusted lines at most. They have {there}. What is left, and why:
+The rooms `policy`, `window` and `loading` are to have {AIM} trusted lines at most. They have {there}. These parts are left:
 
 | what | why it stays |
 | --- | --- |
