@@ -99,6 +99,13 @@ pub const BESIDE: &[Beside] = &[
         bare: true,
     },
     Beside {
+        folder: "crates/policy/recorder",
+        reason: "It keeps what the supervisor tells a mechanism, for tests, examples and pictures, and enforces nothing. No \
+            trusted crate is built from it.",
+        built_from: Some(&["mullion-supervisor"]),
+        bare: true,
+    },
+    Beside {
         folder: "crates/window/rules",
         reason: "The verifier makes its values when it has found a violation, and rejects an image that has any. A fault tells \
             an author the wrong reason.",
@@ -107,8 +114,8 @@ pub const BESIDE: &[Beside] = &[
     },
     Beside {
         folder: "crates/window/report",
-        reason: "The run time makes its values when it has decided already. It calls two functions of them, to count. A fault \
-            tells a host the wrong reason.",
+        reason: "The run time makes its values when it has decided already. It calls functions of them only to count, in a \
+            meter that hosts read and the run time never asks. A fault tells a host the wrong reason or figure.",
         built_from: Some(&["libc", "mullion-abi", "mullion-supervisor", "thiserror"]),
         bare: false,
     },
@@ -200,7 +207,8 @@ const LEFT: &[(&str, &str)] = &[
     ),
     (
         "`verifier`: two ways",
-        "The short way for common instructions says yes by itself (390 lines). Without it all would be right, and slower.",
+        "The short way for common instructions says yes by itself (390 lines). Without it all would be right, and 2.3 times slower: 120 MB/s of \
+            SQLite's code instead of 279, where at least 150 are wanted.",
     ),
     (
         "`modules`, `system`, `loader`",

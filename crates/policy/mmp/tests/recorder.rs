@@ -4,9 +4,10 @@ use mullion_mmp::config::Config;
 use mullion_mmp::event::TraceEvent;
 use mullion_mmp::machine::Machine;
 use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
+use mullion_recorder::Recorder as Tables;
 use mullion_supervisor::{
-    Call, CallStack, DomainId, Family, GroupId, Level, Order, Permission, Range,
-    Recorder as Tables, Subject, Supervisor,
+    Call, CallStack, DomainId, Family, GroupId, Level, Order, Permission, Range, Subject,
+    Supervisor,
 };
 use proptest::prelude::*;
 use std::convert::Infallible;

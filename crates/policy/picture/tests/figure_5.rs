@@ -2,9 +2,9 @@
 //! stands here, in the same order.
 
 use mullion_picture::{PaintOptions, SupervisorState, paint};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    CallStack, Change, DomainId, Error, Level, Permission, Range, Recorder, Rule, Supervisor,
-    word_of,
+    CallStack, Change, DomainId, Error, Level, Permission, Range, Rule, Supervisor, word_of,
 };
 
 #[test]

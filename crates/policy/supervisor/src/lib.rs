@@ -36,7 +36,7 @@ mod thread;
 pub use audit::{AuditLog, Decision};
 pub use call::{Call, Change, Reply};
 pub use holdings::HoldingNumber;
-pub use mechanism::{Holders, Mechanism, Recorder, StackRegisters};
+pub use mechanism::{Holders, Mechanism, StackRegisters};
 pub use mullion_refusal::error::{BatchError, Error, Rule};
 pub use mullion_refusal::table::{Row, TABLE_1};
 pub use mullion_terms::domain::{CallStack, DomainId, GroupId, ThreadId};

@@ -374,12 +374,18 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::Recorder;
+
+    struct Silent;
+
+    impl Mechanism for Silent {
+        fn write(&mut self, _: DomainId, _: Range, _: Permission) {}
+        fn flush(&mut self, _: DomainId, _: Range) {}
+    }
 
     #[test]
     fn numbers_are_never_given_out_twice_and_run_out() {
         let root = DomainId::SUPERVISOR;
-        let mut supervisor = Supervisor::new(Range::everything(), Recorder::new());
+        let mut supervisor = Supervisor::new(Range::everything(), Silent);
         supervisor.state.next_domain = u32::MAX;
         supervisor.state.next_group = u32::MAX;
         supervisor.next_thread = u32::MAX;

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use mullion_hip::{DomainView, LineSeen, MemorySeen, Sharing, groups};
 use mullion_picture::{DrawnDomain, Records, SupervisorState};
+use mullion_recorder::Recorder;
 use mullion_sip::owner::Owner;
 use mullion_sip::process::{Kind, RecordsWriter};
 use mullion_sip_hosting::Host;
 use mullion_sip_hosting::common_memory;
 use mullion_sip_hosting::remote::line_memory;
 use mullion_supervisor::{
-    DomainId, Error, Family, JoinPolicy, Level, Mechanism, Order, Permission, Range, Recorder,
-    Supervisor,
+    DomainId, Error, Family, JoinPolicy, Level, Mechanism, Order, Permission, Range, Supervisor,
 };
 
 use crate::view::{RUNNING, Standing};

@@ -1,10 +1,11 @@
-//! What the run time reports: faults, limits and errors as data, with their names and texts.
+//! What the run time reports: faults, limits and errors as data, with their names and texts, and what is counted of a domain.
 //!
-//! This is not trusted. The run time makes these values when it has decided already. Two functions of them it calls,
-//! [`fault::Cause::kind`] and [`error::Error::limit`], and only to count. So a fault here tells a host the wrong reason,
-//! or counts it as another.
+//! This is not trusted. The run time makes these values when it has decided already. It calls functions of them only to
+//! count, in a [`meter::Meter`], which hosts read and the run time never asks. So a fault here tells a host the wrong
+//! reason or the wrong figure.
 #![forbid(unsafe_code)]
 
 pub mod error;
 pub mod fault;
 pub mod kinds;
+pub mod meter;

@@ -5,11 +5,11 @@ use crate::deadline;
 use crate::frame::GateFrame;
 use crate::host_function::{Ending, GateCall};
 use crate::inner::Inner;
-use crate::meter::Tally;
 use crate::tcb::{GateLimit, Tcb};
 use mullion_abi::GATE_FIRST_IMPORT;
 use mullion_report::error::Error;
 use mullion_report::fault::Cause;
+use mullion_report::meter::Tally;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// From the gate: the domain's `%rax`, and how to go on (`ended`).

@@ -9,10 +9,10 @@ use crate::inner::Inner;
 use crate::life::NotTaken;
 use crate::limits::{CallLimits, Limits};
 use crate::memory::{Claimed, Memory};
-use crate::meter::Meter;
 use crate::number::DomainNumber;
 use crate::{news, runtime, signals, steps};
 use mullion_report::error::Error;
+use mullion_report::meter::Meter;
 use std::sync::Arc;
 use std::time::Duration;
 

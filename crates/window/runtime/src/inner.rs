@@ -9,13 +9,13 @@ use crate::import::Import;
 use crate::life::Life;
 use crate::limits::Limits;
 use crate::memory::{Claimed, Memory};
-use crate::meter::Meter;
 use crate::number::{self, DomainNumber};
 use crate::records::Record;
 use crate::stacks::Stacks;
 use crate::{news, steps};
 use mullion_abi::LABEL;
 use mullion_report::error::Error;
+use mullion_report::meter::Meter;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -123,7 +123,7 @@ impl Inner {
         let stacks = Stacks::new(limits.threads, limits.stack, stacks);
         let number = number::next_life();
         let base = record.window().base();
-        let meter = Meter::new(&limits);
+        let meter = Meter::new(limits.memory, limits.measured.is_some());
         let memory = Memory::new(
             record,
             &image,

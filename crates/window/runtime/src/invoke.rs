@@ -9,12 +9,12 @@ use crate::granted::{Bound, Granted};
 use crate::host_function::Ending;
 use crate::inner::Inner;
 use crate::limits::{CallLimits, least};
-use crate::meter::Tally;
 use crate::stacks::RED_ZONE;
 use crate::tcb::{GateLimit, Tcb};
 use crate::{deadline, signals};
 use mullion_report::error::Error;
 use mullion_report::fault::Cause;
+use mullion_report::meter::Tally;
 use std::panic::resume_unwind;
 use std::ptr;
 
@@ -247,7 +247,12 @@ impl Inner {
     #[inline(never)]
     fn explain(&self, tcb: &Tcb, how: u32) -> NotReturned {
         let why = self.why(tcb, how);
-        self.meter.ended(&why);
+        match &*why {
+            CallError::Fault(fault) => self.meter.fault(&fault.cause),
+            CallError::Exit(_) => self.meter.exited(),
+            CallError::Refused(_) => self.meter.refused(),
+            CallError::NotMade(error) => self.meter.not_made(error),
+        }
         why
     }
 

@@ -1,9 +1,9 @@
 //! Which thread has which of a domain's data stacks.
 
 use crate::inner::Inner;
-use crate::meter::Tally;
 use crate::stacks::Stacks;
 use mullion_report::error::Error;
+use mullion_report::meter::Tally;
 use std::sync::{Arc, Weak};
 
 /// The stacks that one thread has leased, by the number of the domain's window.

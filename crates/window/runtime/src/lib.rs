@@ -47,7 +47,6 @@ mod life;
 mod limits;
 mod link;
 mod memory;
-mod meter;
 mod nesting;
 mod news;
 mod number;
@@ -87,12 +86,12 @@ pub use image::{FloatingPoint, ImageLayout, Relocation, Segment};
 pub use import::{Failed, LinkOptions, Linked};
 pub use limits::{CallLimits, Limits};
 pub use memory::{BadAddress, Claimed, MappingError, Memory, Piece};
-pub use meter::{Counts, Meter};
 pub use mullion_report::error::Error;
 pub use mullion_report::fault::{
     Attempt, Cause, INNERMOST, OUTERMOST, REGISTER_NAMES, RawFault, Registers,
 };
 pub use mullion_report::kinds::{FaultKind, LimitKind};
+pub use mullion_report::meter::{Counts, Meter};
 pub use news::until;
 pub use number::DomainNumber;
 pub use presence::{Changing, Closed, Used, Using};

@@ -10,7 +10,6 @@
 use crate::access::{Access, PAGE};
 use crate::assembly;
 use crate::image::ImageLayout;
-use crate::meter::Meter;
 use crate::object::{Object, SHARED_START};
 use crate::quiet::quietly_in_part;
 use crate::records::{Decided, Record, Vacant, Wanted};
@@ -19,6 +18,7 @@ use crate::window::Window;
 use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
 use mullion_report::error::Error;
 use mullion_report::kinds::LimitKind;
+use mullion_report::meter::Meter;
 use std::fmt;
 use std::io;
 use std::ops::Range;

@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    DomainId, Error, Family, JoinPolicy, Mechanism, Order, Permission, Range, Recorder, Supervisor,
+    DomainId, Error, Family, JoinPolicy, Mechanism, Order, Permission, Range, Supervisor,
 };
 
 use super::statistics::Statistics;

@@ -12,9 +12,8 @@ use crate::table::memory::{TableMemory, Traffic};
 use crate::table::multilevel::{MultiLevel, Runs, Vector};
 use crate::table::sorted::SortedTable;
 use crate::table::{Format, MemoryBlock, PermissionTable, Root, Walk};
-use mullion_supervisor::{
-    DomainId, Mechanism, Permission, Range, Recorder, StackRegisters, ThreadId,
-};
+use mullion_recorder::Recorder;
+use mullion_supervisor::{DomainId, Mechanism, Permission, Range, StackRegisters, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range as Bytes;
 

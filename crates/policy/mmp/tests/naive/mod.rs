@@ -4,9 +4,10 @@
 use mullion_mmp::event::{
     MAX_GATE_WORDS, MAX_STACK_BYTES, TraceEvent, TraceRequest, TraceSpan, TraceTarget,
 };
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    CallStack, DomainId, Error, Family, GroupId, Order, Permission, Range, Recorder, Subject,
-    Supervisor, Thread,
+    CallStack, DomainId, Error, Family, GroupId, Order, Permission, Range, Subject, Supervisor,
+    Thread,
 };
 use std::collections::BTreeMap;
 

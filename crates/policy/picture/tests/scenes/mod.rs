@@ -4,9 +4,8 @@ use mullion_picture::{
     AccessKind, ByteAddress, DrawnDomain, DrawnGrant, DrawnGroup, ExportLevel, Label, Region,
     Space, SupervisorState, VERSION,
 };
-use mullion_supervisor::{
-    DomainId, Error, GroupId, Level, Permission, Range, Recorder, Supervisor,
-};
+use mullion_recorder::Recorder;
+use mullion_supervisor::{DomainId, Error, GroupId, Level, Permission, Range, Supervisor};
 
 const ROOT: DomainId = DomainId::SUPERVISOR;
 

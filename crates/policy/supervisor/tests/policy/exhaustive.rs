@@ -6,9 +6,9 @@
 
 use crate::naive::Naive;
 use crate::{Stack, agree, words};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    Call, DomainId, Family, GroupId, Level, Order, Permission, Range, Recorder, Snapshot, Subject,
-    Supervisor,
+    Call, DomainId, Family, GroupId, Level, Order, Permission, Range, Snapshot, Subject, Supervisor,
 };
 use std::collections::HashSet;
 

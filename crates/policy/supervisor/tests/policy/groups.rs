@@ -1,7 +1,8 @@
 //! Groups: Figure 4 of the paper, the global group, and what the mechanism is told.
 
 use crate::words;
-use mullion_supervisor::{DomainId, GroupId, Mechanism, Permission, Range, Recorder, Supervisor};
+use mullion_recorder::Recorder;
+use mullion_supervisor::{DomainId, GroupId, Mechanism, Permission, Range, Supervisor};
 use mullion_supervisor::{Family, Order};
 
 const ROOT: DomainId = DomainId::SUPERVISOR;

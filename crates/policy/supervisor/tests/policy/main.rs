@@ -48,7 +48,7 @@ fn permissions(to: DomainId) -> [Permission; 6] {
 
 /// The supervisor, its mechanism and the naive model say the same of everything there is.
 fn agree(
-    supervisor: &mullion_supervisor::Supervisor<mullion_supervisor::Recorder>,
+    supervisor: &mullion_supervisor::Supervisor<mullion_recorder::Recorder>,
     naive: &naive::Naive,
 ) {
     supervisor.check().unwrap();

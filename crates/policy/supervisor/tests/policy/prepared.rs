@@ -1,9 +1,10 @@
 //! What random sequences seldom reach: the corners of prepared grants and of batches.
 
 use crate::words;
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    BatchError, Change, DomainId, Error, HoldingNumber, Level, Mechanism, Permission, Range,
-    Recorder, Rule, Supervisor,
+    BatchError, Change, DomainId, Error, HoldingNumber, Level, Mechanism, Permission, Range, Rule,
+    Supervisor,
 };
 
 const ROOT: DomainId = DomainId::SUPERVISOR;

@@ -3,9 +3,10 @@
 
 use crate::naive::Naive;
 use crate::{Stack, agree, permissions, words};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
     Call, Change, DomainId, Error, Family, GroupId, Level, Order, Permission, PreparedGrant, Range,
-    Recorder, Subject, Supervisor,
+    Subject, Supervisor,
 };
 use proptest::prelude::*;
 

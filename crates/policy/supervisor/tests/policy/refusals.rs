@@ -1,9 +1,10 @@
 //! Every refusal there is: which error, by which rule, and that nothing has changed.
 
 use crate::{Stack, words};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
     Call, CallStack, DomainId, Error, Family, GroupId, JoinRequest, Level, Order, Permission,
-    Range, RangeError, Recorder, Reply, Rule, Subject, Supervisor, Thread,
+    Range, RangeError, Reply, Rule, Subject, Supervisor, Thread,
 };
 
 const ROOT: DomainId = DomainId::SUPERVISOR;

@@ -2,8 +2,9 @@
 //! what must come of it, for all values of its letters.
 
 use crate::{Stack, permissions, words};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    DomainId, Error, Family, Order, Permission, Range, Recorder, Row, Rule, Supervisor, TABLE_1,
+    DomainId, Error, Family, Order, Permission, Range, Row, Rule, Supervisor, TABLE_1,
 };
 use std::collections::BTreeMap;
 

@@ -2,8 +2,9 @@
 //! what its domain says and no longer than its frame lives.
 
 use crate::words;
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    CallStack, DomainId, Error, Mechanism, Permission, Range, Recorder, StackRegisters, Supervisor,
+    CallStack, DomainId, Error, Mechanism, Permission, Range, StackRegisters, Supervisor,
 };
 use mullion_supervisor::{Family, Order, ThreadId};
 

@@ -2,9 +2,10 @@
 
 use crate::naive::Naive;
 use crate::{agree, permissions, words};
+use mullion_recorder::Recorder;
 use mullion_supervisor::{
-    Call, DomainId, Error, Family, GroupId, Level, Order, Permission, Range, Recorder, Reply,
-    Subject, Supervisor,
+    Call, DomainId, Error, Family, GroupId, Level, Order, Permission, Range, Reply, Subject,
+    Supervisor,
 };
 
 const ROOT: DomainId = DomainId::SUPERVISOR;

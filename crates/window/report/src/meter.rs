@@ -5,11 +5,9 @@
 //! the tallies. What is rare is counted in one place. Nothing is ever counted back, so a
 //! figure that is read while calls run is one of some moment since the reading began.
 
-use crate::call::CallError;
-use crate::limits::Limits;
-use mullion_report::error::Error;
-use mullion_report::fault::Cause;
-use mullion_report::kinds::{FaultKind, LimitKind};
+use crate::error::Error;
+use crate::fault::Cause;
+use crate::kinds::{FaultKind, LimitKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +23,7 @@ pub struct Counts {
     /// Calls of host functions and of linked domains that it has made.
     pub host_calls: u64,
     /// What outermost invocations took that have ended, by the clock of
-    /// [`Limits::measured`](crate::Limits::measured); `None` without. Host functions and
+    /// `Limits::measured`; `None` without. Host functions and
     /// other domains that were called meanwhile are in it.
     pub time: Option<Duration>,
     /// Invocations that ended since the domain ended itself, as `exit` does.
@@ -37,11 +35,11 @@ pub struct Counts {
     /// Restarts that were made.
     pub restarts: u64,
     /// Bytes of image and heap that the domain can access now
-    /// ([`Memory::in_use`](crate::Memory::in_use)); 0 when it is gone.
+    /// (`Memory::in_use`); 0 when it is gone.
     pub memory: u64,
     /// The most that it ever could.
     pub memory_highest: u64,
-    /// What [`Limits::memory`](crate::Limits::memory) grants.
+    /// What `Limits::memory` grants.
     pub memory_limit: u64,
     faults: Vec<u64>,
     limits: Vec<u64>,
@@ -94,7 +92,7 @@ pub struct Meter {
 /// What one thread at a time adds to, and others read. In a line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Tally {
+pub struct Tally {
     calls: AtomicU64,
     host_calls: AtomicU64,
     nanoseconds: AtomicU64,
@@ -102,16 +100,19 @@ pub(crate) struct Tally {
 
 impl Tally {
     #[inline]
-    pub(crate) fn call(&self) {
+    /// An invocation begins.
+    pub fn call(&self) {
         add(&self.calls, 1);
     }
 
     #[inline]
-    pub(crate) fn host_call(&self) {
+    /// The domain calls a function of the host's.
+    pub fn host_call(&self) {
         add(&self.host_calls, 1);
     }
 
-    pub(crate) fn time(&self, nanoseconds: u64) {
+    /// An outermost invocation took so long.
+    pub fn time(&self, nanoseconds: u64) {
         add(&self.nanoseconds, nanoseconds);
     }
 }
@@ -126,10 +127,12 @@ fn add(count: &AtomicU64, more: u64) {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    /// For a domain with so many bytes of memory at most. Whether its time is measured.
+    #[must_use]
+    pub fn new(memory_limit: u64, is_measured: bool) -> Arc<Self> {
         Arc::new(Self {
-            memory_limit: limits.memory,
-            is_measured: limits.measured.is_some(),
+            memory_limit,
+            is_measured,
             ..Self::default()
         })
     }
@@ -142,12 +145,13 @@ impl Meter {
     }
 
     /// Follows the domain's life, which decides.
-    pub(crate) fn set_ended(&self, ended: bool) {
+    pub fn set_ended(&self, ended: bool) {
         self.has_ended.store(ended, Ordering::Relaxed);
     }
 
     /// A tally that no other thread has: there are as many as threads had one at once.
-    pub(crate) fn tally(&self) -> Arc<Tally> {
+    #[must_use]
+    pub fn tally(&self) -> Arc<Tally> {
         let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock nobody gets another reference; the one that goes last has released
         // what its thread wrote.
@@ -161,22 +165,18 @@ impl Meter {
         new
     }
 
-    /// An invocation did not return.
-    pub(crate) fn ended(&self, cause: &CallError) {
-        match cause {
-            CallError::Fault(fault) => self.fault(&fault.cause),
-            CallError::Exit(_) => one(&self.exits),
-            CallError::Refused(_) => self.refused(),
-            CallError::NotMade(error) => self.not_made(error),
-        }
+    /// The domain ended itself.
+    pub fn exited(&self) {
+        one(&self.exits);
     }
 
     /// A host function ended an invocation, by a refusal or by a panic.
-    pub(crate) fn refused(&self) {
+    pub fn refused(&self) {
         one(&self.refused);
     }
 
-    fn fault(&self, cause: &Cause) {
+    /// An invocation ended by a fault.
+    pub fn fault(&self, cause: &Cause) {
         let kind = cause.kind();
         one(&self.faults[kind as usize]);
         if let Some(limit) = kind.limit() {
@@ -186,23 +186,25 @@ impl Meter {
 
     /// A call was not made.
     #[cold]
-    pub(crate) fn not_made(&self, error: &Error) {
+    pub fn not_made(&self, error: &Error) {
         one(&self.not_made);
         if let Some(limit) = error.limit() {
             self.hit(limit);
         }
     }
 
-    pub(crate) fn hit(&self, limit: LimitKind) {
+    /// A limit was hit.
+    pub fn hit(&self, limit: LimitKind) {
         one(&self.limits[limit as usize]);
     }
 
-    pub(crate) fn restarted(&self) {
+    /// A restart was made.
+    pub fn restarted(&self) {
         one(&self.restarts);
     }
 
     /// What the domain can access now.
-    pub(crate) fn has_memory(&self, bytes: u64) {
+    pub fn has_memory(&self, bytes: u64) {
         self.memory.store(bytes, Ordering::Relaxed);
         self.memory_highest.fetch_max(bytes, Ordering::Relaxed);
     }
@@ -248,10 +250,7 @@ mod tests {
 
     #[test]
     fn a_tally_serves_one_thread_after_the_other() {
-        let meter = Meter::new(&Limits {
-            memory: 7,
-            ..Limits::default()
-        });
+        let meter = Meter::new(7, false);
         let (one, other) = (meter.tally(), meter.tally());
         assert!(!Arc::ptr_eq(&one, &other));
         one.call();
@@ -268,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_fault_by_a_limit_is_counted_as_both() {
-        let meter = Meter::new(&Limits::default());
+        let meter = Meter::new(0, false);
         meter.fault(&Cause::GateLimit { granted: 3 });
         meter.fault(&Cause::Trap);
         meter.not_made(&Error::Depth { depth: 1 });
