@@ -154,6 +154,112 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         self.switch(stack.current(), prepared, false)
     }
 
+    /// Grants a part of what was prepared, in a few nanoseconds wherever it begins (Mondrix, section 4.7: a slab is prepared,
+    /// its objects are granted). The answer is no, and nothing has changed, if that cannot be decided at once: the part is to
+    /// have nothing of `target` or of another part that was granted. Then the plain call decides.
+    ///
+    /// The caller is the one who prepared it, and owns all of it; nothing else is granted there but parts.
+    pub fn grant_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        part: Range,
+    ) -> Result<bool, Error> {
+        self.switch_part(stack.current(), prepared, part, true)
+    }
+
+    /// Takes back a part that [`grant_part`](Self::grant_part) has granted, or parts that adjoin. The answer is no, and nothing has
+    /// changed, if that was not all of it.
+    pub fn revoke_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        part: Range,
+    ) -> Result<bool, Error> {
+        self.switch_part(stack.current(), prepared, part, false)
+    }
+
+    #[inline]
+    fn switch_part(
+        &mut self,
+        caller: DomainId,
+        prepared: PreparedGrant,
+        part: Range,
+        on: bool,
+    ) -> Result<bool, Error> {
+        let regions = &mut self.state.regions;
+        let Some(ready) = self.state.prepared.get(prepared) else {
+            return Err(Error::UnknownPrepared);
+        };
+        if ready.caller != caller || !ready.range.covers(part) {
+            return Ok(false);
+        }
+        if ready.place.1 != regions.shape() {
+            let Some(place) = regions.place(ready.range) else {
+                return Ok(false);
+            };
+            ready.place = (place, regions.shape());
+        }
+        let (place, target, access) = (ready.place.0, ready.target, ready.grant.access);
+        let pair = match ready.known {
+            Some(pair) => pair,
+            None => match self.learn(prepared, place) {
+                Some(pair) => pair,
+                None => return Ok(false),
+            },
+        };
+        let words = part.count();
+        if !self.mechanism.room(words, 1, !on) {
+            return Err(Error::NoRoom { words });
+        }
+        let regions = &mut self.state.regions;
+        if !regions.switch(place, part, (pair.off, pair.on), on) {
+            return Ok(false);
+        }
+        let (off, on_number) = (regions.number(pair.off), regions.number(pair.on));
+        let (before, after, access) = match on {
+            true => (off, on_number, access),
+            false => (on_number, off, Permission::None),
+        };
+        if M::BY_HOLDING {
+            let mut told = Told::new::<M>();
+            told.moves = Few::of(Moved {
+                range: part,
+                before,
+                after,
+                subject: Some(target.into()),
+            });
+            carry_out(&self.state, &mut self.mechanism, told);
+        }
+        if M::BY_DOMAIN {
+            self.mechanism.write(target, part, access);
+            self.mechanism.flush(target, part);
+        }
+        self.note(caller, prepared, part, on, Ok(()))?;
+        Ok(true)
+    }
+
+    /// The two holdings of a prepared grant, by what its words have now.
+    #[cold]
+    fn learn(&mut self, prepared: PreparedGrant, place: Place) -> Option<Pair> {
+        let off = self.state.regions.off_at(place)?;
+        let ready = *self.state.prepared.get(prepared)?;
+        if !is_plain(self.state.regions.holding(off), ready)
+            || ready.grant.access == Permission::None
+        {
+            return None;
+        }
+        self.state.regions.keep(off);
+        let on = self
+            .state
+            .regions
+            .with(off, ready.target.into(), ready.grant);
+        self.state.regions.keep(on);
+        let pair = Pair { off, on };
+        self.state.prepared.get(prepared)?.known = Some(pair);
+        Some(pair)
+    }
+
     /// Ends a prepared grant. What is granted at the moment stays granted.
     pub fn release(&mut self, prepared: PreparedGrant) -> Result<(), Error> {
         let found = self.state.prepared.get(prepared);
@@ -194,6 +300,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 
     fn forget_prepared(&mut self, index: u32) {
         if let Some(ready) = self.state.prepared.take(index) {
+            self.state.regions.unfold(ready.range);
             self.let_go(ready.known);
             self.state.regions.join(ready.range.start());
             self.state.regions.join(ready.range.end());
@@ -216,17 +323,28 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             Some(outcome) => outcome,
             None => self.switch_plainly(caller, prepared, on),
         };
+        let range = self.state.prepared.get(prepared).map(|ready| ready.range);
+        match range {
+            Some(range) => self.note(caller, prepared, range, on, outcome),
+            None => outcome,
+        }
+    }
+
+    /// Records a switch of `range`, if somebody wants to know.
+    #[inline]
+    fn note(
+        &mut self,
+        caller: DomainId,
+        prepared: PreparedGrant,
+        range: Range,
+        on: bool,
+        outcome: Result<(), Error>,
+    ) -> Result<(), Error> {
         if self.audit.is_none() {
             return outcome;
         }
         let ready = self.state.prepared.get(prepared);
-        let Some(Ready {
-            target,
-            range,
-            grant,
-            ..
-        }) = ready.copied()
-        else {
+        let Some(Ready { target, grant, .. }) = ready.copied() else {
             return outcome;
         };
         let asked = if on { grant } else { Grant::default() };
@@ -257,7 +375,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             false => (pair.on, pair.off, Permission::None),
         };
         let (place, range, target) = (ready.place.0, ready.range, ready.target);
-        match regions.id_at(place) {
+        match regions.id_at(place)? {
             here if here == to => return Some(Ok(())),
             here if here != from => return None,
             _ => {}
